@@ -15,17 +15,16 @@ import csv
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import SIGINT
 from tempfile import TemporaryDirectory
-from time import monotonic, time
+from time import monotonic
 from urllib.parse import urlsplit
 
-from loadtests.generation import samples as sampling
-from loadtests.generation.rows import Row, RowFile, closed_index, in_flight
-from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, judge_run
+from loadtests.generation.rows import Row, closed_index
+from loadtests.generation.run import RunRecord, Say, Target, judge_run, keep
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.processes import (
     PROJECT,
@@ -41,7 +40,6 @@ PROGRAM = PROJECT / "scripts" / "bulk_post"
 LOG = "bulk_post.log"
 BEGIN_WITHIN_S = 60.0
 MODES = ("async", "sync", "commit")
-SAMPLE_EVERY_S = 1.0
 ENDLESS = 1_000_000  # transactions of each thread, more than any run lasts for
 _BEGUN = b"posting to"
 _COLUMNS = ["thread", "number", "sent_s", "done_s", "status", "flights"]
@@ -67,7 +65,7 @@ class Load:
     log: Path
     rows: Path
     ended_s: float = 0.0
-    samples: list[tuple[float, Sample]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
 
     def end(self) -> None:
         """Stop the program after the requests that are under way."""
@@ -146,11 +144,9 @@ def bulk_run(
 def _watch(load: Load, target: Target, duration_s: float) -> None:
     """Sample the machine until the time is over or the program has ended by itself."""
     sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
-    until_s = monotonic() + duration_s
-    while load.process.poll() is None and (left_s := until_s - monotonic()) > 0:
-        with suppress(subprocess.TimeoutExpired):
-            load.process.wait(min(SAMPLE_EVERY_S, left_s))
-        load.samples.append((monotonic(), sampler.sample(0)))
+    start_s = monotonic()
+    for sample in sampler.while_running(load.process, start_s, start_s + duration_s):
+        load.samples.append(sample)
 
 
 def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:
@@ -162,26 +158,7 @@ def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, flo
     found = _rows(load, bulk, run)
     if not found:
         raise ProgramFailed(failure(load.command, load.process.returncode, load.log))
-    start_s = min(row.sent_s for row in found)
-    rows = [
-        replace(
-            row,
-            intended_s=row.intended_s - start_s,
-            sent_s=row.sent_s - start_s,
-            done_s=row.done_s - start_s,
-        )
-        for row in found
-    ]
-    samples = tuple(
-        replace(sample, at_s=at_s - start_s, in_flight=in_flight(rows, at_s - start_s))
-        for at_s, sample in load.samples
-    )
-    file = RowFile(folder / REQUESTS)
-    file.write(rows)
-    file.close()
-    sampling.append(folder / SAMPLES, run, samples)
-    begun_unix_s = time() - (monotonic() - start_s)
-    record = RunRecord(run, "bulk", tuple(rows), samples, None, begun_unix_s)
+    record, start_s = keep(folder, run, "bulk", found, load.samples)
     return record, load.ended_s - start_s
 
 

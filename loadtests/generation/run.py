@@ -19,12 +19,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -32,7 +33,7 @@ from loadtests.generation import samples as sampling
 from loadtests.generation.calibration import Calibration, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
-from loadtests.generation.rows import Row, in_flight, read_rows
+from loadtests.generation.rows import Row, RowFile, in_flight, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
@@ -49,7 +50,6 @@ from loadtests.processes import (
 REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", "schedules"
 LOCUST_LOG = "locust.log"
 BEGIN_WITHIN_S = 120
-SAMPLE_EVERY_S = 1.0
 SAY_EVERY_S = 5.0
 TIMEOUT_S = 600.0
 
@@ -297,18 +297,14 @@ class _Job:
         self.facts = json.loads(facts.read_text(encoding="utf-8"))
         start_s: float = self.facts["start_s"]
         sampler = Sampler(process.pid, self.target.pid, urlsplit(self.target.url).port)
-        next_s, say_s = start_s + SAMPLE_EVERY_S, start_s + SAY_EVERY_S
-        while process.poll() is None:
-            try:
-                process.wait(max(LOOK_EVERY_S, next_s - monotonic()))
-            except subprocess.TimeoutExpired:
-                self.samples.append(sampler.sample(monotonic() - start_s))
-                next_s += SAMPLE_EVERY_S
-            if monotonic() >= say_s:
-                self._say_progress(monotonic() - start_s)
+        say_s = start_s + SAY_EVERY_S
+        for sample in sampler.while_running(process, start_s):
+            self.samples.append(sample)
+            if sample.at_s >= say_s:
+                self._say_progress(sample.at_s - start_s)
                 say_s += SAY_EVERY_S
         if not self.samples:
-            self.samples.append(sampler.sample(monotonic() - start_s))
+            self.samples.append(sampler.sample(monotonic()))
 
     def _say_progress(self, elapsed_s: float) -> None:
         with (self.folder / REQUESTS).open("rb") as file:
@@ -327,13 +323,48 @@ class _Job:
         """Write the samples to their file. Returns the record, with rows read from their file."""
         path = self.folder / REQUESTS
         rows = read_rows(path, self.run, self.offset) if path.exists() else []
-        found = tuple(
-            replace(sample, in_flight=in_flight(rows, sample.at_s)) for sample in self.samples
+        record = RunRecord(
+            self.run,
+            self.workload,
+            tuple(rows),
+            _since(self.facts.get("start_s", 0.0), self.samples, rows),
+            self.total if self.workload == "open" else None,
+            self.facts.get("unix_s", 0.0),
         )
-        sampling.append(self.folder / SAMPLES, self.run, found)
-        scheduled = self.total if self.workload == "open" else None
-        begun_unix_s = self.facts.get("unix_s", 0.0)
-        return RunRecord(self.run, self.workload, tuple(rows), found, scheduled, begun_unix_s)
+        sampling.append(self.folder / SAMPLES, self.run, record.samples)
+        return record
+
+
+def keep(
+    folder: Path, run: str, workload: str, rows: Sequence[Row], samples: Iterable[Sample]
+) -> tuple[RunRecord, float]:
+    """Write the rows and samples of a run that another program than Locust has made.
+
+    Their times are on CLOCK_MONOTONIC; in the files and in the record they are since the first
+    request, and samples from before it are left out. Also returns when the first request was sent.
+    """
+    start_s = min(row.sent_s for row in rows)
+    moved = tuple(
+        replace(
+            row,
+            intended_s=row.intended_s - start_s,
+            sent_s=row.sent_s - start_s,
+            done_s=row.done_s - start_s,
+        )
+        for row in rows
+    )
+    during = _since(start_s, (sample for sample in samples if sample.at_s > start_s), moved)
+    with closing(RowFile(folder / REQUESTS)) as file:
+        file.write(moved)
+    sampling.append(folder / SAMPLES, run, during)
+    begun_unix_s = time() - (monotonic() - start_s)
+    return RunRecord(run, workload, moved, during, None, begun_unix_s), start_s
+
+
+def _since(start_s: float, samples: Iterable[Sample], rows: Iterable[Row]) -> tuple[Sample, ...]:
+    """Samples at times since `start_s`, each with the number of requests then in flight."""
+    moved = (replace(sample, at_s=sample.at_s - start_s) for sample in samples)
+    return tuple(replace(sample, in_flight=in_flight(rows, sample.at_s)) for sample in moved)
 
 
 def _why(command: Sequence[str], status: int | None, log: Path) -> str:

@@ -8,12 +8,16 @@ kernel has accepted and the server has not.
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from time import monotonic
 
-from loadtests.processes import family
+from loadtests.processes import LOOK_EVERY_S, family
+
+SAMPLE_EVERY_S = 1.0
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _IDLE = slice(3, 5)  # idle, iowait
@@ -66,6 +70,21 @@ class Sampler:
             os.getloadavg()[0],
             None if self._server_pid is None else listen_queue(self._port or 0),
         )
+
+    def while_running(
+        self, process: "subprocess.Popen[bytes]", start_s: float, until_s: float = inf
+    ) -> Iterator[Sample]:
+        """A sample for each second after `start_s`, until `process` ends or `until_s` has come.
+
+        All times are on CLOCK_MONOTONIC, those of the samples, too.
+        """
+        next_s = start_s + SAMPLE_EVERY_S
+        while process.poll() is None and (now_s := monotonic()) < until_s:
+            try:
+                process.wait(max(LOOK_EVERY_S, min(next_s, until_s) - now_s))
+            except subprocess.TimeoutExpired:
+                yield self.sample(monotonic())
+                next_s += SAMPLE_EVERY_S
 
     def _looked(self) -> "_Look":
         server = {} if self._server_pid is None else cpu_s(family(self._server_pid))

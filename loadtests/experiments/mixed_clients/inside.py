@@ -9,26 +9,17 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from loadtests.generation import samples as sampling
 from loadtests.generation.interactions import SEPARATOR, Sequences, save, step_index
-from loadtests.generation.rows import Row, RowFile, in_flight
-from loadtests.generation.run import REQUESTS, SAMPLE_EVERY_S, SAMPLES, RunRecord
-from loadtests.generation.samples import Sample, Sampler, cpu_s
-from loadtests.processes import (
-    LOOK_EVERY_S,
-    ProgramFailed,
-    environment,
-    failure,
-    family,
-    started,
-    stop,
-)
+from loadtests.generation.rows import Row
+from loadtests.generation.run import RunRecord, keep
+from loadtests.generation.samples import Sampler, cpu_s
+from loadtests.processes import ProgramFailed, environment, failure, family, started, stop
 
 DONE, REFUSED = 200, 500
 
@@ -54,15 +45,15 @@ def inside_run(folder: Path, sequences: Sequences, *, run: str, results: Path, l
         before_s = _used_s(miner.pid)
         program = started(command, log, variables)
         try:
-            samples = _sampled(program, miner.pid)
+            sampler = Sampler(program.pid, miner.pid, None)
+            samples = list(sampler.while_running(program, monotonic()))
         finally:
             if program.poll() is None:
                 stop(program)
         if program.returncode != 0:
             raise ProgramFailed(failure(command, program.returncode, log))
         mining_s = _used_s(miner.pid) - before_s
-    rows, start_s = _rows(run, made)
-    record = _kept(run, results, rows, [replace(one, at_s=one.at_s - start_s) for one in samples])
+    record, _ = keep(results, run, "in-process", _rows(run, made), samples)
     used_s: float = json.loads(facts.read_bytes())["cpu_s"]
     for path in (given, made, facts):
         path.unlink()
@@ -82,42 +73,15 @@ def _used_s(pid: int) -> float:
     return sum(cpu_s(family(pid)).values())
 
 
-def _sampled(program: "subprocess.Popen[bytes]", miner_pid: int) -> list[Sample]:
-    """Sample the machine each second until `program` ends, at times of CLOCK_MONOTONIC."""
-    sampler, found = Sampler(program.pid, miner_pid, None), list[Sample]()
-    next_s = monotonic() + SAMPLE_EVERY_S
-    while program.poll() is None:
-        try:
-            program.wait(max(LOOK_EVERY_S, next_s - monotonic()))
-        except subprocess.TimeoutExpired:
-            found.append(sampler.sample(monotonic()))
-            next_s += SAMPLE_EVERY_S
-    return found
-
-
-def _rows(run: str, path: Path) -> tuple[list[Row], float]:
-    """The program's output as raw rows, and when the first was sent, on CLOCK_MONOTONIC."""
+def _rows(run: str, path: Path) -> list[Row]:
+    """The program's output as raw rows, with times on CLOCK_MONOTONIC."""
     with path.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
-    start_s = min(float(line["sent_s"]) for line in lines)
-    return [_row(run, line, start_s) for line in lines], start_s
+        return [_row(run, line) for line in csv.DictReader(file)]
 
 
-def _row(run: str, line: dict[str, str], start_s: float) -> Row:
+def _row(run: str, line: dict[str, str]) -> Row:
     index = step_index(int(line["customer"]), int(line["interaction"]), int(line["step"]))
     kind = f"{line['interaction_kind']}{SEPARATOR}{line['step_kind']}"
-    sent_s, done_s = float(line["sent_s"]) - start_s, float(line["done_s"]) - start_s
+    sent_s, done_s = float(line["sent_s"]), float(line["done_s"])
     status = DONE if line["succeeded"] == "1" else REFUSED
     return Row(run, index, kind, sent_s, sent_s, None, done_s, None, status, "")
-
-
-def _kept(run: str, results: Path, rows: Sequence[Row], samples: Sequence[Sample]) -> RunRecord:
-    """Write rows and samples to their files, without samples from before the first request."""
-    file = RowFile(results / REQUESTS)
-    file.write(rows)
-    file.close()
-    during = tuple(
-        replace(one, in_flight=in_flight(rows, one.at_s)) for one in samples if one.at_s > 0
-    )
-    sampling.append(results / SAMPLES, run, during)
-    return RunRecord(run, "in-process", tuple(rows), during, None, 0.0)
