@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -137,11 +137,8 @@ class Service:
     @contextmanager
     def connection(self) -> Iterator[HTTPConnection]:
         """A connection that is kept alive between questions."""
-        connection = HTTPConnection(HOST, self.port, timeout=ANSWER_WITHIN_S)
-        try:
+        with closing(HTTPConnection(HOST, self.port, timeout=ANSWER_WITHIN_S)) as connection:
             yield connection
-        finally:
-            connection.close()
 
     def memory(self) -> list[Memory]:
         """The memory of each of its processes. Raises ProgramFailed if the kernel hides it."""
@@ -169,23 +166,28 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A service that runs somewhere, known by its URL."""
+    """A service that runs somewhere, known by its URL. pid: not known."""
 
     url: str
+    pid: None = None
 
     def get(self, path: str) -> Any:
         """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)
         try:
-            return answer(connection, parts.path.rstrip("/") + path)
+            with self.connection() as connection:
+                return answer(connection, urlsplit(self.url).path.rstrip("/") + path)
         except HTTPException as problem:
             raise ProgramFailed(
                 f"{self.url}{path} did not answer in HTTP: {problem!r}"
             ) from problem
-        finally:
-            connection.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[HTTPConnection]:
+        """A new connection, closed at the end of the `with` block."""
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        with closing(kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)) as made:
+            yield made
 
 
 @contextmanager

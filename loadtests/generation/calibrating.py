@@ -20,11 +20,10 @@ def calibrate(
     requests: int,
     run: str,
     folder: Path,
-    warm_up: int = WARM_UP,
     seed: int = 1,
     say: Say = to_stderr,
 ) -> Calibration:
-    """Measure mean and variance of `requests` response times, after `warm_up` that do not count.
+    """Measure mean and variance of `requests` response times, after WARM_UP that do not count.
 
     requests: at least 2. choices: the requests to draw from at random, with `seed`. The rows are
     kept as those of `run`. Raises ValueError, and ProgramFailed if a request fails.
@@ -36,7 +35,7 @@ def calibrate(
         choices,
         customers=1,
         requests=requests,
-        warm_up=warm_up,
+        warm_up=WARM_UP,
         run=run,
         folder=folder,
         seed=seed,
@@ -44,7 +43,7 @@ def calibrate(
     )
     if failed := [row for row in record.rows if not row.succeeded]:
         raise ProgramFailed(f"{run}: {len(failed)} requests failed, one with {failed[0].status}")
-    return calibration_of(run, record.rows[warm_up:])
+    return calibration_of(run, record.rows[WARM_UP:])
 
 
 def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from loadtests.generation.rows import Row, closed_index, customer_of, number_of
+from loadtests.grouping import grouped
 
 STEPS_AT_MOST = 16
 SEPARATOR = ":"
@@ -108,14 +109,10 @@ def step_of(row: Row) -> int:
     return number_of(row) % STEPS_AT_MOST
 
 
-def grouped(rows: Iterable[Row]) -> list[list[Row]]:
+def by_interaction(rows: Iterable[Row]) -> list[list[Row]]:
     """The rows of each interaction, in the order of its steps; interactions by start time."""
-    found: dict[tuple[int, int], list[Row]] = defaultdict(list)
-    for row in rows:
-        found[interaction_of(row)].append(row)
-    for steps in found.values():
-        steps.sort(key=lambda row: (step_of(row), row.sent_s))
-    return sorted(found.values(), key=lambda steps: steps[0].sent_s)
+    in_order = sorted(rows, key=lambda row: (step_of(row), row.sent_s))
+    return sorted(grouped(in_order, interaction_of).values(), key=lambda steps: steps[0].sent_s)
 
 
 def whole(rows: Iterable[Row], lengths: Mapping[str, int]) -> list[Row]:
@@ -127,7 +124,7 @@ def whole(rows: Iterable[Row], lengths: Mapping[str, int]) -> list[Row]:
     """
     return [
         _folded(steps)
-        for steps in grouped(rows)
+        for steps in by_interaction(rows)
         if step_of(steps[-1]) == lengths[_kind_of(steps[0])] - 1 or not steps[-1].succeeded
     ]
 

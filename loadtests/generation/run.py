@@ -19,7 +19,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -51,7 +51,6 @@ REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", 
 LOCUST_LOG = "locust.log"
 BEGIN_WITHIN_S = 120
 SAY_EVERY_S = 5.0
-TIMEOUT_S = 600.0
 
 Say = Callable[[str], None]
 
@@ -60,7 +59,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Target(Protocol):
-    """The server under test: a `loadtests.processes.Service`, or `Elsewhere`."""
+    """The server under test, of `loadtests.processes`: a `Service`, or a `Site` elsewhere."""
 
     @property
     def url(self) -> str:
@@ -69,14 +68,6 @@ class Target(Protocol):
     @property
     def pid(self) -> int | None:
         """The server's process, for its processor time; None if it is on another machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """A server on another machine."""
-
-    url: str
-    pid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +117,19 @@ def open_run(
     *,
     run: str,
     folder: Path,
-    timeout_s: float = TIMEOUT_S,
     say: Say = to_stderr,
 ) -> RunRecord:
     """Send the schedule to the target, each arrival at its time on a connection of its own.
 
-    run: its id, of letters, digits, dot, dash and underscore, not used before in `folder`.
-    timeout_s: a request without an answer after this time has a row of status 0. Raises ValueError,
-    ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were kept.
+    run: its id, of letters, digits, dot, dash and underscore, not used before in `folder`. Raises
+    ValueError, ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were
+    kept.
     """
     job = _Job("open", run, folder.resolve(), target, say, len(schedule), schedule[-1].intended_s)
     path = job.folder / SCHEDULES / f"{run}.csv"
     path.parent.mkdir(exist_ok=True)
     save(path, schedule)
-    return job.done(["--schedule", path, "--timeout", timeout_s])
+    return job.done(["--schedule", path])
 
 
 def closed_run(
@@ -150,22 +140,16 @@ def closed_run(
     run: str,
     folder: Path,
     think_s: float = 0.0,
-    think_law: str = "constant",
-    shares: Mapping[str, float] | None = None,
     requests: int = 0,
     warm_up: int = 0,
     duration_s: float = 0.0,
-    keep_alive: bool = False,
     seed: int = 1,
-    timeout_s: float = TIMEOUT_S,
     say: Say = to_stderr,
 ) -> RunRecord:
     """Let `customers` ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
 
-    choices: the requests to draw from each time, kinds by `shares` (equal if None). think_law:
-    `constant` or `exponential`, with mean think_s. keep_alive: a connection for each customer in
-    place of one for each request. The other arguments and exceptions are those of `open_run`.
-    `window.closed_window` chooses the rows that count.
+    choices: the requests to draw from each time, each kind as often. The other arguments and
+    exceptions are those of `open_run`. `window.closed_window` chooses the rows that count.
     """
     if (requests > 0) == (duration_s > 0):
         raise ValueError(
@@ -179,9 +163,8 @@ def closed_run(
         return job.done(
             [
                 *("--users", customers, "--spawn-rate", customers, "--paths", paths),
-                *("--think", think_s, "--law", think_law, "--seed", seed, "--mix", _mix(shares)),
-                *("--warm-up", warm_up, "--requests", requests, "--duration", duration_s),
-                *("--keep-alive", int(keep_alive), "--timeout", timeout_s),
+                *("--think", think_s, "--seed", seed, "--warm-up", warm_up),
+                *("--requests", requests, "--duration", duration_s),
             ]
         )
 
@@ -193,9 +176,7 @@ def interaction_run(
     run: str,
     folder: Path,
     interval_s: float = 0.0,
-    keep_alive: bool = True,
     seed: int = 1,
-    timeout_s: float = TIMEOUT_S,
     say: Say = to_stderr,
 ) -> RunRecord:
     """Let a customer for each sequence do its interactions, one after the other.
@@ -221,13 +202,8 @@ def interaction_run(
             [
                 *("--users", len(sequences), "--spawn-rate", len(sequences), "--from-file", path),
                 *("--interval", interval_s, "--interactions", count, "--seed", seed),
-                *("--keep-alive", int(keep_alive), "--timeout", timeout_s),
             ]
         )
-
-
-def _mix(shares: Mapping[str, float] | None) -> str:
-    return ",".join(f"{kind}={share!r}" for kind, share in (shares or {}).items())
 
 
 @dataclass(slots=True)

@@ -15,11 +15,13 @@ run's start and never fall. On disk a schedule is a CSV file with a header line 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import chain, islice, pairwise, repeat
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 
+from loadtests.grouping import grouped
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.domain import positive
 
@@ -87,7 +89,9 @@ def recorded_times(path: Path) -> list[float]:
         rows = csv.DictReader(file)
         if "intended_s" not in (rows.fieldnames or ()):
             raise ValueError(f"{path} has no column intended_s; it has {rows.fieldnames}")
-        return _checked([_number(path, row, "intended_s") for row in rows], str(path))
+        times_s = [_number(path, row, "intended_s") for row in rows]
+    _check(times_s, str(path))
+    return times_s
 
 
 def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) -> list[float]:
@@ -142,33 +146,28 @@ def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
     return (law.draw(random) for _ in repeat(None))
 
 
-def demanded(
-    demands_s: Iterable[float], kind: str = KNOWN_KIND, path: str = "/"
-) -> Iterator[Request]:
+def demanded(demands_s: Iterable[float]) -> Iterator[Request]:
     """Requests to a server of known service time (`loadtests.servers.known`), one per demand."""
-    return (Request(kind, f"{path}?service_s={demand_s:.9f}", demand_s) for demand_s in demands_s)
+    return (Request(KNOWN_KIND, f"/?service_s={each_s:.9f}", each_s) for each_s in demands_s)
 
 
 def arrivals(times_s: Sequence[float], requests: Iterable[Request]) -> list[Arrival]:
     """The schedule in which the i-th request arrives at the i-th time. Raises ValueError."""
-    asked = iter(requests)
-    found = []
-    for index, at_s in enumerate(_checked(times_s, "the schedule")):
-        request = next(asked, None)
-        if request is None:
-            raise ValueError(f"{len(times_s)} arrivals have only {index} requests")
-        found.append(
-            Arrival(index, at_s, request.kind, request.path, request.demand_s, request.body)
-        )
-    return found
+    _check(times_s, "the schedule")
+    asked = list(islice(requests, len(times_s)))
+    if len(asked) < len(times_s):
+        raise ValueError(f"{len(times_s)} arrivals have only {len(asked)} requests")
+    return [
+        Arrival(index, at_s, request.kind, request.path, request.demand_s, request.body)
+        for index, (at_s, request) in enumerate(zip(times_s, asked, strict=True))
+    ]
 
 
-def _checked(times_s: Sequence[float], what: str) -> list[float]:
+def _check(times_s: Sequence[float], what: str) -> None:
     if not times_s:
         raise ValueError(f"{what} has no arrivals")
     if not 0 <= times_s[0] <= times_s[-1] < inf or any(b < a for a, b in pairwise(times_s)):
         raise ValueError(f"{what}: arrival times must be finite, not negative, and never fall")
-    return list(times_s)
 
 
 # --- dividing and keeping --------------------------------------------------------------------
@@ -183,13 +182,7 @@ def part(schedule: Sequence[Arrival], position: int, of: int) -> list[Arrival]:
 
 def save(path: Path, schedule: Iterable[Arrival]) -> None:
     """Write a schedule without any loss: `load` returns an equal one."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for arrival in schedule:
-            demand = "" if arrival.demand_s is None else repr(arrival.demand_s)
-            times = (arrival.index, repr(arrival.intended_s))
-            writer.writerow((*times, arrival.kind, arrival.path, demand, arrival.body))
+    _write(path, COLUMNS, schedule)
 
 
 def load(path: Path) -> list[Arrival]:
@@ -208,18 +201,13 @@ def load(path: Path) -> list[Arrival]:
     ]
     if [row["index"] for row in rows] != [str(arrival.index) for arrival in schedule]:
         raise ValueError(f"{path}: index does not count from 0 without gaps")
-    _checked([arrival.intended_s for arrival in schedule], str(path))
+    _check([arrival.intended_s for arrival in schedule], str(path))
     return schedule
 
 
 def save_requests(path: Path, choices: Choices) -> None:
     """Write requests to choose from as a CSV file `kind,path,demand_s,body`."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(REQUEST_COLUMNS)
-        for request in (request for asked in choices.values() for request in asked):
-            demand = "" if request.demand_s is None else repr(request.demand_s)
-            writer.writerow((request.kind, request.path, demand, request.body))
+    _write(path, REQUEST_COLUMNS, chain.from_iterable(choices.values()))
 
 
 def load_requests(path: Path) -> dict[str, list[Request]]:
@@ -227,11 +215,19 @@ def load_requests(path: Path) -> dict[str, list[Request]]:
 
     Raises ValueError.
     """
-    found: dict[str, list[Request]] = {}
-    for row in _table(path, REQUEST_COLUMNS[:2]):
-        request = Request(row["kind"], row["path"], _demand(path, row), row.get("body", ""))
-        found.setdefault(request.kind, []).append(request)
-    return found
+    requests = (
+        Request(row["kind"], row["path"], _demand(path, row), row.get("body", ""))
+        for row in _table(path, REQUEST_COLUMNS[:2])
+    )
+    return grouped(requests, lambda request: request.kind)
+
+
+def _write(path: Path, columns: Sequence[str], records: Iterable[Arrival | Request]) -> None:
+    """Write the fields of these names. The writer keeps all digits, and None becomes empty."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(map(attrgetter(*columns), records))
 
 
 def _table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:

@@ -15,9 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPException
 from itertools import count, islice, repeat
-from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.rules import Facts
@@ -25,7 +24,7 @@ from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
-from loadtests.processes import ANSWER_WITHIN_S, exchanged
+from loadtests.processes import Site, exchanged
 from loadtests.processor_time import moment
 from loadtests.servers.timing import SERVER_TIMING, Entry, entries, told
 
@@ -135,10 +134,8 @@ class Customer:
 
 def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
     """GET `path` and read the whole answer. Returns its status and its headers, in lower case."""
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
-        with closing(kind(parts.netloc, timeout=ANSWER_WITHIN_S)) as connection:
+        with Site(url).connection() as connection:
             response, _ = exchanged(connection, path, headers={"Connection": "close"})
             return response.status, {name.lower(): text for name, text in response.getheaders()}
     except (OSError, HTTPException):

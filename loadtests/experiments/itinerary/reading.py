@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from loadtests.experiments.itinerary.plan import COUNTED_SHARE
-from loadtests.generation.interactions import SEPARATOR, grouped, interaction_of, step_of
+from loadtests.generation.interactions import SEPARATOR, by_interaction, interaction_of, step_of
 from loadtests.generation.rows import Row
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
@@ -70,7 +70,7 @@ class Transaction:
 def transactions_of(rows: Iterable[Row]) -> list[Transaction]:
     """The transactions of a run by start time, without those that the run's end cut off."""
     found, done_s = [], dict[int, float]()
-    for steps in grouped(rows):
+    for steps in by_interaction(rows):
         is_whole = step_of(steps[-1]) == STEPS[ITINERARY] - 1
         if not is_whole and steps[-1].succeeded:
             continue

@@ -33,7 +33,7 @@ from loadtests.experiments.open_workload.plan import (
     STUDY,
     WORKERS,
 )
-from loadtests.generation.run import Elsewhere, Target
+from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Run
 from loadtests.machine import at_most_cores
@@ -171,12 +171,12 @@ def _beside_the_generator(
 
 @contextmanager
 def _elsewhere(run: Run) -> Iterator[Measured]:
-    url = run.options.host.rstrip("/")
+    site = Site(run.options.host.rstrip("/"))
     try:
-        flights = sample(Site(url), SAMPLED_BLOCKS)
+        flights = sample(site, SAMPLED_BLOCKS)
     except OSError as problem:
-        raise ProgramFailed(f"no service answers at {url}: {problem}") from problem
-    yield Measured(Elsewhere(url), _rankings(flights), queue=None, is_service=True)
+        raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
+    yield Measured(site, _rankings(flights), queue=None, is_service=True)
 
 
 def _chain(run: Run) -> Chain:

@@ -47,7 +47,7 @@ from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.rules import Verdict as Judged
-from loadtests.generation.run import Elsewhere, RunRecord
+from loadtests.generation.run import RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import running as running_lab
 from loadtests.lab.analysing import analyse
@@ -62,7 +62,7 @@ from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import Verdict
 from loadtests.models.queue import ONE, Queue
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
-from loadtests.processes import ProgramFailed, running
+from loadtests.processes import ProgramFailed, Site, running
 
 SERVICE_S = 0.04
 QUICK = Options(Mode.MODEL, scale=1000, quick=True)
@@ -354,7 +354,7 @@ class TestRepeating:
 
         @contextmanager
         def given(*ignored: object) -> Iterator[Measured]:
-            yield Measured(Elsewhere("http://x"), requests)
+            yield Measured(Site("http://x"), requests)
 
         def kept(folder: Path, rows: Sequence[Row]) -> None:
             file = RowFile(folder / "requests.csv")

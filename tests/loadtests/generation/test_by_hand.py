@@ -1,13 +1,20 @@
 """Both workloads as a person runs them: headless, with the web page, over several processes."""
 
+import http.server
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice, pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import requests
 
 from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.schedule import Request, mixed, save_requests
 from loadtests.processes import Service, free_port
 from tests.loadtests.generation.conftest import Hand, until
 
@@ -68,6 +75,73 @@ def test_customers_are_divided_over_workers(
     rows = rows_in(raw)
     assert len({row.index for row in rows}) == len(rows) == 30
     assert len({row.index % 10_000 for row in rows}) == 3
+
+
+def test_customers_ask_for_kinds_by_their_shares(
+    hand: Hand, threads: Service, tmp_path: Path
+) -> None:
+    raw, paths = tmp_path / "raw.csv", tmp_path / "paths.csv"
+    choices = {kind: [Request(kind, "/?service_s=0")] for kind in "abc"}
+    save_requests(paths, choices)
+    asked = ("--users", 1, "--think", 0, "--requests", 40, "--mix", "a=60,b=30,c=10", "--seed", 7)
+    files = ("--paths", paths, "--raw", raw)
+    assert hand.run("closed", "--host", threads.url, *files, *asked) == 0, hand.said
+    drawn = islice(mixed(choices, Random("7/0"), {"a": 60, "b": 30, "c": 10}), 40)
+    assert [row.kind for row in rows_in(raw)] == [request.kind for request in drawn]
+
+
+@pytest.mark.parametrize(("law", "is_random"), [("constant", False), ("exponential", True)])
+def test_customers_think_as_the_law_says(
+    hand: Hand, threads: Service, tmp_path: Path, quick: Path, law: str, *, is_random: bool
+) -> None:
+    raw = tmp_path / "raw.csv"
+    asked = ("--users", 1, "--think", 0.02, "--law", law, "--requests", 8)
+    service = ("--host", threads.url, "--paths", quick, "--raw", raw)
+    assert hand.run("closed", *service, *asked) == 0, hand.said
+    thoughts_s = [after.intended_s - row.done_s for row, after in pairwise(rows_in(raw))]
+    differ = [abs(thought_s - 0.02) > 0.005 for thought_s in thoughts_s]
+    assert sum(differ) > 3 if is_random else sum(differ) < 3
+
+
+@contextmanager
+def counting() -> Iterator[tuple[str, list[object]]]:
+    """A server that keeps connections, and the list of those that it was given."""
+    connections: list[object] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            connections.append(self.client_address)
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", connections
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(("keep_alive", "expected"), [(0, 20), (1, 2)])
+def test_customers_keep_their_connections_if_they_are_told(
+    hand: Hand, quick: Path, tmp_path: Path, keep_alive: int, expected: int
+) -> None:
+    raw = tmp_path / "raw.csv"
+    asked = ("--users", 2, "--spawn-rate", 2, "--think", 0, "--requests", 10)
+    with counting() as (url, connections):
+        service = ("--host", url, "--paths", quick, "--raw", raw, "--keep-alive", keep_alive)
+        assert hand.run("closed", *service, *asked) == 0, hand.said
+        assert [row.status for row in rows_in(raw)] == [200] * 20
+        assert len(connections) == expected
 
 
 def test_a_worker_that_is_lost_ends_the_run_and_its_rows_are_kept(

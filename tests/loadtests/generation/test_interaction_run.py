@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.generation.interactions import Interaction, Step, grouped, whole
+from loadtests.generation.interactions import Interaction, Step, by_interaction, whole
 from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import Elsewhere, interaction_run
-from loadtests.processes import Service, running
+from loadtests.generation.run import interaction_run
+from loadtests.processes import Service, Site, running
 from loadtests.scenarios import ITINERARY, MINED, STEPS, itineraries, mixed_interactions
 from tests.loadtests.generation.conftest import Hand
 from tests.loadtests.material import NEW, QUESTIONS, imported_chain
@@ -34,7 +34,7 @@ def test_customers_do_what_they_are_told_in_its_order(served: Service, tmp_path:
         for customer, own in enumerate(sequences)
         for number, one in enumerate(own)
     }
-    done = {_of(steps): [row.kind for row in steps] for steps in grouped(record.rows)}
+    done = {_of(steps): [row.kind for row in steps] for steps in by_interaction(record.rows)}
     assert done == told
     assert len(whole(record.rows, STEPS)) == 36
 
@@ -78,7 +78,7 @@ def test_starts_are_due_every_interval_give_or_take_a_hundredth(
 def test_all_customers_do_as_many(tmp_path: Path) -> None:
     one = Interaction("k", (Step("tip", "GET", "/tip"),))
     with pytest.raises(ValueError, match="all customers must do the same number"):
-        interaction_run(Elsewhere("http://x"), [[one], [one] * 2], run="r", folder=tmp_path)
+        interaction_run(Site("http://x"), [[one], [one] * 2], run="r", folder=tmp_path)
 
 
 @pytest.mark.parametrize("scenario", ["mixed", "itinerary"])

@@ -1,13 +1,9 @@
 """Runs from an experiment: real Locust, a server of known service time, what the folder keeps."""
 
 import csv
-import http.server
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice, pairwise
 from math import nan
 from pathlib import Path
@@ -16,10 +12,10 @@ from random import Random
 import pytest
 
 from loadtests.generation import samples
-from loadtests.generation.calibrating import calibrate
+from loadtests.generation.calibrating import WARM_UP, calibrate
 from loadtests.generation.rows import customer_of, in_flight, number_of, read_rows
 from loadtests.generation.rules import judge
-from loadtests.generation.run import Elsewhere, append_verdict, closed_run, open_run
+from loadtests.generation.run import append_verdict, closed_run, open_run
 from loadtests.generation.schedule import (
     Arrival,
     Request,
@@ -32,7 +28,7 @@ from loadtests.generation.schedule import (
     poisson_times,
 )
 from loadtests.generation.window import closed_window
-from loadtests.processes import PROJECT, ProgramFailed, Service, family, free_port
+from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
 from tests.loadtests.generation.conftest import QUICK, QUICK_S, until
 
 
@@ -100,7 +96,7 @@ def test_failures_are_rows_and_the_run_is_rejected(threads: Service, tmp_path: P
 
 def test_nobody_there_is_a_run_of_failures(tmp_path: Path) -> None:
     schedule = [Arrival(n, 0.01 * n, "known", "/") for n in range(3)]
-    nowhere = Elsewhere(f"http://127.0.0.1:{free_port()}")
+    nowhere = Site(f"http://127.0.0.1:{free_port()}")
     record = open_run(nowhere, schedule, run="alone", folder=tmp_path)
     assert [row.status for row in record.rows] == [0, 0, 0]
     assert record.samples[0].server_cpu is None
@@ -113,13 +109,11 @@ def test_a_closed_run_never_has_more_in_flight_than_customers(
         kind: [Request(kind, f"/?service_s={demand_s}")]
         for kind, demand_s in (("a", 0.01), ("b", 0.02), ("c", 0.005))
     }
-    shares = {"a": 60.0, "b": 30.0, "c": 10.0}
     record = closed_run(
         threads,
         choices,
         customers=4,
         think_s=0.01,
-        shares=shares,
         seed=7,
         requests=25,
         warm_up=5,
@@ -134,7 +128,7 @@ def test_a_closed_run_never_has_more_in_flight_than_customers(
         assert [number_of(row) for row in own] == list(range(30))
         for row, after in pairwise(own):
             assert after.sent_s - row.done_s >= 0.01 - 2e-6, "the think time"
-        drawn = islice(mixed(choices, Random(f"7/{customer}"), shares), 30)
+        drawn = islice(mixed(choices, Random(f"7/{customer}")), 30)
         assert [row.kind for row in own] == [request.kind for request in drawn]
     window = closed_window(rows, warm_up=5)
     assert window.customers == 4
@@ -148,7 +142,6 @@ def test_a_closed_run_for_a_time_ends(threads: Service, tmp_path: Path) -> None:
         QUICK,
         customers=2,
         think_s=0.01,
-        think_law="exponential",
         duration_s=0.7,
         run="timed",
         folder=tmp_path,
@@ -157,60 +150,15 @@ def test_a_closed_run_for_a_time_ends(threads: Service, tmp_path: Path) -> None:
     assert max(row.sent_s for row in record.rows) >= 0.3
 
 
-@contextmanager
-def counting() -> Iterator[tuple[str, list[object]]]:
-    """A server that keeps connections, and the list of those that it was given."""
-    connections: list[object] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def setup(self) -> None:
-            super().setup()
-            connections.append(self.client_address)
-
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Nothing."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", connections
-        server.shutdown()
-        thread.join()
-
-
-def test_customers_keep_their_connections_if_they_are_told(tmp_path: Path) -> None:
-    with counting() as (url, connections):
-        for keep_alive, expected in ((False, 20), (True, 2)):
-            connections.clear()
-            record = closed_run(
-                Elsewhere(url),
-                QUICK,
-                customers=2,
-                requests=10,
-                keep_alive=keep_alive,
-                run=f"kept-{keep_alive}",
-                folder=tmp_path,
-            )
-            assert [row.status for row in record.rows] == [200] * 20
-            assert len(connections) == expected
-
-
 def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path) -> None:
-    found = calibrate(fcfs, QUICK, requests=20, run="before", folder=tmp_path, warm_up=3)
+    found = calibrate(fcfs, QUICK, requests=20, run="before", folder=tmp_path)
     assert found.requests == 20
     assert found.overhead_s is not None
     assert found.overhead_s > 0
     assert found.mean_s > 0.5 * QUICK_S
     assert found.capacity_per_s == pytest.approx(1 / found.mean_s)
     assert found.cv == pytest.approx(found.variance_s2**0.5 / found.mean_s)
-    assert len(read_rows(tmp_path / "requests.csv", "before")) == 23
+    assert len(read_rows(tmp_path / "requests.csv", "before")) == 20 + WARM_UP
 
 
 def test_a_calibration_of_failures_is_none(threads: Service, tmp_path: Path) -> None:
@@ -222,12 +170,13 @@ def test_a_calibration_of_failures_is_none(threads: Service, tmp_path: Path) -> 
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from loadtests.generation.run import Elsewhere, open_run
+from loadtests.generation.run import open_run
 from loadtests.generation.schedule import Request, arrivals, deterministic_times
+from loadtests.processes import Site
 
 schedule = arrivals(deterministic_times(20, count=9999), [Request("k", "/?service_s=0.01")] * 9999)
 try:
-    open_run(Elsewhere(sys.argv[1]), schedule, run="cut", folder=Path(sys.argv[2]))
+    open_run(Site(sys.argv[1]), schedule, run="cut", folder=Path(sys.argv[2]))
 except KeyboardInterrupt:
     sys.exit(130)
 """
@@ -261,12 +210,12 @@ def test_ctrl_c_keeps_the_rows_ends_locust_and_lists_the_run(
 @pytest.mark.parametrize("run", ["", "a b", "../a", "-a"])
 def test_a_run_needs_a_plain_name(tmp_path: Path, run: str) -> None:
     with pytest.raises(ValueError, match="letters, digits"):
-        open_run(Elsewhere("http://x"), [Arrival(0, 0, "k", "/")], run=run, folder=tmp_path)
+        open_run(Site("http://x"), [Arrival(0, 0, "k", "/")], run=run, folder=tmp_path)
 
 
 def test_what_locust_refuses_is_said(tmp_path: Path) -> None:
     schedule = [Arrival(0, 0.0, "k", "no-slash")]
     with pytest.raises(ProgramFailed, match="path 'no-slash' does not begin with /"):
-        open_run(Elsewhere("http://127.0.0.1:1"), schedule, run="r", folder=tmp_path)
+        open_run(Site("http://127.0.0.1:1"), schedule, run="r", folder=tmp_path)
     with pytest.raises(ValueError, match="either requests or duration_s"):
-        closed_run(Elsewhere("http://x"), QUICK, customers=1, run="s", folder=tmp_path)
+        closed_run(Site("http://x"), QUICK, customers=1, run="s", folder=tmp_path)
