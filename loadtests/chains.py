@@ -16,6 +16,7 @@ from loadtests.baseline import write_chain
 from loadtests.processes import ProgramFailed, backend
 from loadtests.questions import Asked, all_blocks
 
+RECORD = "imported.json"
 FREE_DISK_FACTOR = 1.2
 KNOWN_FACTOR = 4  # the needs of longer chains are guessed from the chain with this factor
 
@@ -68,7 +69,7 @@ def imported(source: Source, home: Path, log: Path | None) -> Chain:
 
     log: takes the import's progress; None shows it. Raises ProgramFailed.
     """
-    folder, record = home / "chain", home / "imported.json"
+    folder, record = home / "chain", home / RECORD
     if record.exists():
         found = json.loads(record.read_text(encoding="utf-8"))
         return Chain(folder=folder, **found)
@@ -106,7 +107,7 @@ def write_studys_way(service: Asked, folder: Path) -> int:
 
 
 class Chains:
-    """The chains of one run, below `folder`.
+    """The chains of one run, below `folder`. Attribute: `month_source`.
 
     month: the source of the month. flights: those of the shortest generated chain.
     """
@@ -115,16 +116,11 @@ class Chains:
         self, folder: Path, log: Path | None, month: Source, flights: int, say: Say
     ) -> None:
         self._folder, self._log, self._flights, self._say = folder, log, flights, say
-        self._month = month
-
-    @property
-    def month_source(self) -> Source:
-        """The source of the month."""
-        return self._month
+        self.month_source = month
 
     def month(self) -> Chain:
         """The chain of the month."""
-        return self._chain(self._month)
+        return self._chain(self.month_source)
 
     def generated(self, factor: int) -> Chain:
         """A generated chain `factor` times as long as the shortest."""
@@ -132,8 +128,7 @@ class Chains:
 
     def has_generated(self, factor: int) -> bool:
         """Whether an earlier run has kept that chain."""
-        source = generated(factor * self._flights)
-        return (self._home(source) / "imported.json").exists()
+        return self._has(generated(factor * self._flights))
 
     def require_room(self, factor: int) -> None:
         """Say what the chain `factor` times as long will take, judging by `KNOWN_FACTOR`'s chain.
@@ -158,9 +153,12 @@ class Chains:
             )
 
     def _chain(self, source: Source) -> Chain:
-        if not (self._home(source) / "imported.json").exists():
+        if not self._has(source):
             self._say(f"importing {source.label}")
         return imported(source, self._home(source), self._log)
+
+    def _has(self, source: Source) -> bool:
+        return (self._home(source) / RECORD).exists()
 
     def _home(self, source: Source) -> Path:
         return self._folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")

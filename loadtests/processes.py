@@ -339,13 +339,19 @@ def resident_bytes(pid: int) -> int:
     return int(_proc(pid, "statm").split()[1]) * resource.getpagesize()
 
 
-def parent_of(pid: int) -> int | None:
-    """The parent's process id; None if the process has ended."""
+def stat_fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name: state, parent, …; none if it has ended."""
     try:
         # The name in parentheses may hold anything, so fields are counted from its end.
-        return int(_proc(pid, "stat").rpartition(")")[2].split()[1])
-    except (OSError, IndexError):
-        return None
+        return _proc(pid, "stat").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent's process id; None if the process has ended."""
+    fields = stat_fields(pid)
+    return int(fields[1]) if fields else None
 
 
 def _proc(pid: int, name: str) -> str:

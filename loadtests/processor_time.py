@@ -8,18 +8,13 @@ counts in ticks, mostly of 10 ms; over a second, a difference is good to 2 or 3 
 Source: proc(5), /proc/stat and /proc/pid/stat.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 
-from loadtests.generation.samples import core_ticks, cpu_s, used_s
+from loadtests.generation.samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 from loadtests.processes import family
-
-_STAT = Path("/proc/stat")
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +58,9 @@ class Moment:
 def moment(server_pid: int | None) -> Moment:
     """The present moment, for the service with this process id; None: it is on another machine."""
     ours = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
-    busy = sum(busy for busy, _ in core_ticks(_STAT.read_text(encoding="ascii")))
     return Moment(
         monotonic(),
         {} if server_pid is None else cpu_s(family(server_pid)),
         sum(one.ru_utime + one.ru_stime for one in ours),
-        busy / _TICKS_PER_S,
+        sum(busy for busy, _ in core_ticks()) / TICKS_PER_S,
     )

@@ -15,11 +15,11 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from loadtests.processes import LOOK_EVERY_S, family
+from loadtests.processes import LOOK_EVERY_S, family, stat_fields
 
 SAMPLE_EVERY_S = 1.0
 
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _IDLE = slice(3, 5)  # idle, iowait
 _COUNTED = slice(0, 8)  # user to steal; guest is within user
 _LISTEN = "0A"
@@ -89,7 +89,7 @@ class Sampler:
     def _looked(self) -> "_Look":
         server = {} if self._server_pid is None else cpu_s(family(self._server_pid))
         used = (cpu_s(family(self._client_pid)), server, cpu_s([os.getpid()]))
-        return _Look(monotonic(), core_ticks(Path("/proc/stat").read_text("ascii")), used)
+        return _Look(monotonic(), core_ticks(), used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,10 @@ class _Look:
     used: tuple[dict[int, float], ...]
 
 
-def core_ticks(stat: str) -> list[tuple[int, int]]:
-    """Busy ticks and all ticks of every core so far. stat: content of /proc/stat."""
+def core_ticks(stat: str | None = None) -> list[tuple[int, int]]:
+    """Busy ticks and all ticks of every core so far. stat: as in /proc/stat; None: read now."""
     found = []
-    for line in stat.splitlines():
+    for line in (stat or Path("/proc/stat").read_text("ascii")).splitlines():
         name, *values = line.split()
         if name.startswith("cpu") and name != "cpu":
             ticks = [int(value) for value in values[_COUNTED]]
@@ -117,16 +117,8 @@ def _share(now: tuple[int, int], before: tuple[int, int]) -> float:
 
 def cpu_s(pids: Iterable[int]) -> dict[int, float]:
     """Seconds of processor time that each process has used, without processes that have ended."""
-    found = {}
-    for pid in pids:
-        try:
-            # the name in parentheses may contain anything, so count fields from its end
-            fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2]
-        except OSError:
-            continue
-        user, system = fields.split()[11:13]
-        found[pid] = (int(user) + int(system)) / _TICKS_PER_S
-    return found
+    known = ((pid, stat_fields(pid)) for pid in pids)
+    return {pid: (int(of[11]) + int(of[12])) / TICKS_PER_S for pid, of in known if of}
 
 
 def used_s(now: Mapping[int, float], before: Mapping[int, float]) -> float:

@@ -142,9 +142,7 @@ class Database:
 
 
 @contextmanager
-def mariadb(
-    folder: Path, log: Path, workers: int | None = None, buffer_pool_bytes: int = BUFFER_POOL_BYTES
-) -> Iterator[Database]:
+def mariadb(folder: Path, log: Path, workers: int | None = None) -> Iterator[Database]:
     """Run a MariaDB with an empty database, its data in `folder`, until the `with` block ends.
 
     workers: groups of the thread pool; None for a thread per connection. log: file for its output.
@@ -155,7 +153,7 @@ def mariadb(
     _install(install, data, log)
     with TemporaryDirectory(prefix="flightchain-db-") as private:  # paths of sockets must be short
         path, port = Path(private) / "socket", free_port()
-        command = [server, *_options(data, path, port, workers, buffer_pool_bytes)]
+        command = [server, *_options(data, path, port, workers)]
         process = started(command, log, plain_environment())
         try:
             version = _prepared(process, path, command, log)
@@ -191,9 +189,7 @@ def _install(program: str, data: Path, log: Path) -> None:
         raise ProgramFailed(failure(command, done.returncode, log))
 
 
-def _options(
-    data: Path, socket_path: Path, port: int, workers: int | None, buffer_pool_bytes: int
-) -> list[str]:
+def _options(data: Path, socket_path: Path, port: int, workers: int | None) -> list[str]:
     pool = [
         "--thread-handling=pool-of-threads",
         f"--thread-pool-size={workers}",
@@ -210,7 +206,7 @@ def _options(
         "--feedback=OFF",  # feedback would report to MariaDB's makers
         "--max-connections=1000",
         "--back-log=1000",
-        f"--innodb-buffer-pool-size={buffer_pool_bytes}",
+        f"--innodb-buffer-pool-size={BUFFER_POOL_BYTES}",
         "--log-warnings=1",
         *(pool if workers else ()),
     ]
