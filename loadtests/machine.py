@@ -9,7 +9,6 @@ from typing import Any
 
 _CPUINFO = Path("/proc/cpuinfo")
 _BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
-_MEMINFO = Path("/proc/meminfo")
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -18,7 +17,7 @@ def description(folder: Path) -> dict[str, Any]:
     return {
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
-        "ram_mb": _total_ram_bytes() // 10**6,
+        "ram_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 10**6,
         "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         "file_system": file_system(folder),
@@ -58,10 +57,3 @@ def at_most_cores(count: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
-
-
-def _total_ram_bytes() -> int:
-    for line in _MEMINFO.read_text(encoding="utf-8").splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    return 0

@@ -32,7 +32,6 @@ from loadtests.generation.schedule import (
     deterministic_times,
     load,
     mixed,
-    part,
     poisson_times,
     recorded_times,
 )
@@ -81,8 +80,7 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     """A plan that gives every arrival to one worker."""
     schedule = schedule_from(chosen, host)
     parts = [
-        [astuple(arrival) for arrival in part(schedule, position, workers)]
-        for position in range(workers)
+        [astuple(arrival) for arrival in schedule[position::workers]] for position in range(workers)
     ]
     return Plan(parts, workers, len(schedule), schedule[-1].intended_s)
 

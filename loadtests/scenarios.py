@@ -12,8 +12,9 @@ customer do not depend on how many others there are.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
+from typing import TypeVar
 
 from loadtests.generation.interactions import ADDED, Interaction, Step
 from loadtests.questions import KINDS, Flight, Questions, as_sent
@@ -24,6 +25,8 @@ BATCH_FLIGHTS = 5
 LEGS = 3
 STEPS: Mapping[str, int] = {READING: 3, FREQUENT: 2, RARE: 1, ITINERARY: 9}
 """How many steps an interaction of each kind has."""
+
+Item = TypeVar("Item")
 
 BEGIN, QUERY, RESERVE, COMMIT = "begin", "query", "reserve", "commit"
 DURABLE, MINED = "durable", "mined"  # states at which a commit is done
@@ -136,35 +139,18 @@ def mixed_interactions(
         raise ValueError(f"there is no kind {unknown[0]!r}; there are {', '.join(SHARES)}")
     if not new:
         raise ValueError("there are no flights to be added")
-    return [
-        _mixed(
-            questions,
-            _own_flights(new, customer, customers),
-            Random(f"{seed} mixed {customer}"),  # noqa: S311  a load, no secrets
-            count,
-            shares,
-        )
-        for customer in range(customers)
-    ]
+    found = []
+    for customer in range(customers):
+        own = _own(new, customer, customers)
+        random = Random(f"{seed} mixed {customer}")  # noqa: S311  a load, no secrets
+        kinds = random.choices(list(shares), list(shares.values()), k=count)
+        found.append([_MIXED[kind](questions, own, random) for kind in kinds])
+    return found
 
 
-def _own_flights(pool: Sequence[Flight], customer: int, customers: int) -> Iterator[Flight]:
+def _own(pool: Sequence[Item], customer: int, customers: int) -> Iterator[Item]:
     """The customer's own part of the pool, in turn, without end."""
-    at = customer
-    while True:
-        yield pool[at % len(pool)]
-        at += customers
-
-
-def _mixed(
-    questions: Questions,
-    new: Iterator[Flight],
-    random: Random,
-    count: int,
-    shares: Mapping[str, float],
-) -> list[Interaction]:
-    kinds = random.choices(list(shares), list(shares.values()), k=count)
-    return [_MIXED[kind](questions, new, random) for kind in kinds]
+    return islice(cycle(pool), customer, None, customers)
 
 
 def _reading(questions: Questions, _new: Iterator[Flight], random: Random) -> Interaction:
@@ -200,15 +186,13 @@ def itineraries(
         raise ValueError(f"commit is {commit!r}; it must be {DURABLE} or {MINED}")
     if not legs:
         raise ValueError("there are no legs to travel on")
-    about_carriers = questions["average_delays"]
     found = []
     for customer in range(customers):
-        own = _own_flights(legs, customer, customers)
-        asked = (
-            about_carriers[(n * customers + customer) % len(about_carriers)].path
-            for n in range(count)
+        asked = _own(questions["average_delays"], customer, customers)
+        own = _own(legs, customer, customers)
+        found.append(
+            [_itinerary(one.path, list(islice(own, LEGS)), commit) for one in islice(asked, count)]
         )
-        found.append([_itinerary(path, list(islice(own, LEGS)), commit) for path in asked])
     return found
 
 

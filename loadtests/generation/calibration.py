@@ -26,16 +26,6 @@ class Calibration:
     overhead_s: float | None
     times_s: Sequence[float] = ()
 
-    @property
-    def cv(self) -> float:
-        """The coefficient of variation: standard deviation over mean."""
-        return float(self.variance_s2**0.5 / self.mean_s)
-
-    @property
-    def capacity_per_s(self) -> float:
-        """The rate at which one such server saturates: 1/E[S]."""
-        return 1 / self.mean_s
-
 
 def chance_s(before: Calibration, after: Calibration) -> float:
     """How much two means may differ by chance: half of a 95 % interval of their difference.

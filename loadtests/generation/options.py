@@ -50,13 +50,11 @@ def shares_from(text: str) -> dict[str, float] | None:
         return None
     shares = {}
     for item in text.split(","):
-        kind, separator, weight = item.partition("=")
+        kind, _, weight = item.partition("=")
         try:
             shares[kind.strip()] = float(weight)
         except ValueError:
-            separator = ""
-        if not separator:
-            raise ValueError(f"--mix {text!r}: {item!r} is not like flight_counter=30")
+            raise ValueError(f"--mix {text!r}: {item!r} is not like flight_counter=30") from None
     return shares
 
 

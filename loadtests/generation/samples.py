@@ -126,14 +126,10 @@ def used_s(now: Mapping[int, float], before: Mapping[int, float]) -> float:
     return sum(after_s - before.get(pid, 0.0) for pid, after_s in now.items())
 
 
-def listen_queue(port: int, tables: Sequence[str] | None = None) -> int:
-    """Number of connections that wait to be accepted at `port`.
-
-    tables: contents of /proc/net/tcp and tcp6; None: read now.
-    """
-    if tables is None:
-        paths = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-        tables = [path.read_text("ascii") for path in paths if path.exists()]
+def listen_queue(port: int) -> int:
+    """Number of connections that wait to be accepted at `port`."""
+    paths = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+    tables = [path.read_text("ascii") for path in paths if path.exists()]
     waiting = 0
     for line in (line for table in tables for line in table.splitlines()[1:]):
         _, local, _, state, queues = line.split()[:5]

@@ -170,14 +170,7 @@ def _check(times_s: Sequence[float], what: str) -> None:
         raise ValueError(f"{what}: arrival times must be finite, not negative, and never fall")
 
 
-# --- dividing and keeping --------------------------------------------------------------------
-
-
-def part(schedule: Sequence[Arrival], position: int, of: int) -> list[Arrival]:
-    """The arrivals that generator number `position` (from 0) of `of` sends: every `of`-th one."""
-    if not 0 <= position < of:
-        raise ValueError(f"position is {position} of {of}")
-    return [arrival for arrival in schedule if arrival.index % of == position]
+# --- keeping -----------------------------------------------------------------------------
 
 
 def save(path: Path, schedule: Iterable[Arrival]) -> None:

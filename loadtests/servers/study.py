@@ -18,16 +18,16 @@ so its service time is 503 × 85/K ms = 42.755/K s with the numbers of the study
 study measured 40.499 s.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
-from loadtests.baseline import STAGES, Costs, StudyLedger, write_chain
+from loadtests.baseline import Costs, StudyLedger, write_chain
 from loadtests.processes import Service
 from loadtests.servers import answering
 from loadtests.servers.answering import (
     Answer,
-    Answering,
     Application,
     Refused,
     number,
@@ -58,6 +58,9 @@ FLIGHT_COUNTER = (
 """The only question of the study's load tests. Every flight of a small chain counts in it."""
 
 
+Ask = Callable[[Mapping[str, str]], object]  # the parameters of a request -> what is found
+
+
 def write_small_chain(folder: Path, blocks: int = BLOCKS) -> int:
     """Write as many blocks as the study had, with almost nothing in them. Returns how many."""
     return write_chain(folder, [[SMALL_CHAIN_FLIGHT] * SMALL_BLOCK_FLIGHTS] * blocks)
@@ -75,9 +78,6 @@ def running(
     return gunicorn_server(made, FCFS, log, answering.LIVE)
 
 
-Ask = Callable[[StudyLedger], object]
-
-
 def application(folder: str, emulated_disk: float = 0) -> Application:
     """The WSGI application. emulated_disk: K, 0 for none.
 
@@ -87,42 +87,34 @@ def application(folder: str, emulated_disk: float = 0) -> Application:
         raise ValueError(f"emulated_disk {emulated_disk}: must be 0 or more")
     block_s = (READ_MS + CHECK_MS) / 1000 / emulated_disk if emulated_disk else 0.0
     ledger = StudyLedger(Path(folder), block_s=block_s)
-
-    def answered(ask: Ask) -> Answer:
-        ledger.costs = Costs()
-        body = ask(ledger)
-        return Answer(body, *_told(ledger.costs))
-
-    return answering.application(_routes(answered), emulated_disk)
-
-
-def _told(costs: Costs) -> tuple[dict[str, float], dict[str, int]]:
-    parts_s = {"emulated": costs.emulated_s, **{name: costs.stage_s[name] for name in STAGES}}
-    return parts_s, {"disk_reads": costs.disk_reads, "cache_hits": costs.cache_hits}
-
-
-def _routes(answered: Callable[[Ask], Answer]) -> dict[str, Answering]:
-    def question(kind: str) -> Answering:
-        return lambda given: answered(
-            lambda ledger: {kind: getattr(ledger, kind)(*values(given, *QUESTIONS[kind]))}
-        )
-
-    def one(path: str, name: str, ask: Callable[[StudyLedger, int], object]) -> Answering:
-        def find(ledger: StudyLedger, wanted: int) -> object:
-            try:
-                return {path: ask(ledger, wanted)}
-            except IndexError as error:
-                raise Refused("404 Not Found", f"{name}: {error}") from None
-
-        return lambda given: answered(
-            lambda ledger: find(ledger, number(name, *values(given, name)))
-        )
-
-    return {
-        **{f"/{kind}": question(kind) for kind in QUESTIONS},
-        "/get_block": one("get_block", "height", _block),
-        "/get_transaction": one("get_transaction", "id", StudyLedger.transaction),
+    asks: dict[str, Ask] = {
+        **{kind: partial(_question, ledger, kind) for kind in QUESTIONS},
+        "get_block": partial(_found, "height", partial(_block, ledger)),
+        "get_transaction": partial(_found, "id", ledger.transaction),
     }
+    routes = {f"/{name}": partial(_answer, ledger, name, ask) for name, ask in asks.items()}
+    return answering.application(routes, emulated_disk)
+
+
+def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) -> Answer:
+    """The answer of `ask` to a request with these parameters, and what it cost."""
+    ledger.costs = costs = Costs()
+    body = {name: ask(given)}
+    parts_s = {"emulated": costs.emulated_s, **costs.stage_s}
+    return Answer(body, parts_s, {"disk_reads": costs.disk_reads, "cache_hits": costs.cache_hits})
+
+
+def _question(ledger: StudyLedger, kind: str, given: Mapping[str, str]) -> object:
+    return getattr(ledger, kind)(*values(given, *QUESTIONS[kind]))
+
+
+def _found(name: str, find: Callable[[int], object], given: Mapping[str, str]) -> object:
+    """What `find` finds for the number that the parameter `name` gives."""
+    wanted = number(name, *values(given, name))
+    try:
+        return find(wanted)
+    except IndexError as error:
+        raise Refused("404 Not Found", f"{name}: {error}") from None
 
 
 def _block(ledger: StudyLedger, height: int) -> object:

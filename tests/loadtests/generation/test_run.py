@@ -156,8 +156,6 @@ def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path)
     assert found.overhead_s is not None
     assert found.overhead_s > 0
     assert found.mean_s > 0.5 * QUICK_S
-    assert found.capacity_per_s == pytest.approx(1 / found.mean_s)
-    assert found.cv == pytest.approx(found.variance_s2**0.5 / found.mean_s)
     assert len(read_rows(tmp_path / "requests.csv", "before")) == 20 + WARM_UP
 
 

@@ -20,7 +20,6 @@ from loadtests.generation.schedule import (
     load,
     load_requests,
     mixed,
-    part,
     poisson_times,
     recorded_times,
     save,
@@ -147,18 +146,6 @@ class TestRequests:
 
 
 class TestSchedules:
-    @given(times_s=TIMES, of=st.integers(1, 9))
-    def test_parts_hold_every_arrival_once(self, times_s: list[float], of: int) -> None:
-        schedule = arrivals(times_s, asked(len(times_s)))
-        parts = [part(schedule, position, of) for position in range(of)]
-        together = sorted((a for each in parts for a in each), key=lambda arrival: arrival.index)
-        assert together == schedule
-        assert all(a.index % of == position for position, p in enumerate(parts) for a in p)
-
-    def test_a_part_that_is_not_there_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="position is 2 of 2"):
-            part([], 2, 2)
-
     @given(
         times_s=TIMES,
         kinds=st.lists(TEXTS, min_size=1),
