@@ -24,6 +24,8 @@ from time import monotonic, perf_counter, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
+from loadtests.grouping import grouped
+
 PROJECT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
 READY_WITHIN_S = 120
@@ -324,10 +326,8 @@ def free_port() -> int:
 
 def family(pid: int) -> list[int]:
     """The ids of `pid` and of all its descendants, parents first."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (parent := parent_of(int(entry.name))) is not None:
-            children.setdefault(parent, []).append(int(entry.name))
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    children = grouped(pids, parent_of)
     found = [pid]
     for member in found:  # it grows while it is walked through
         found += sorted(children.get(member, []))

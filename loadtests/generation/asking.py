@@ -3,26 +3,17 @@
     http://127.0.0.1:8000, https://…    `client`: GET, or POST of a body
     mariadb://lab@127.0.0.1:3306        `sql`: the body is a statement, the path /DATABASE
 
-Another kind of server needs one more line in `_ORIGINS`. It is used inside Locust, on gevent.
+Another kind of server needs one more line in `_ORIGINS`, and its client in `Asker`. This module is
+used inside Locust, on gevent.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
-from loadtests.generation.client import TIMEOUT_S, Answer, Client, Origin
+from loadtests.generation.client import TIMEOUT_S, Client, Origin
 from loadtests.generation.sql import SqlClient, SqlOrigin
 
-
-class Asker(Protocol):
-    """A client that sends one request at a time."""
-
-    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
-        """Ask, then call `then` with the outcome, even if this greenlet is killed."""
-
-    def close(self) -> None:
-        """Close the connection, if there is one."""
-
+Asker = Client | SqlClient
 
 _ORIGINS: dict[str, tuple[Any, Any]] = {
     "http": (Origin, Client),

@@ -19,13 +19,11 @@ import gevent.socket
 from geventhttpclient.response import HTTPResponse
 
 from loadtests.generation.rows import NO_ANSWER
-from loadtests.servers.timing import Told, told
+from loadtests.servers.timing import NOTHING_TOLD, Told, told
 
 READ_BYTES = 65536
 TIMEOUT_S = 600.0
 JSON, NDJSON = "application/json", "application/x-ndjson"
-
-_NOTHING_TOLD = Told(None, None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ def _answer(
     method: str, sent_s: float, done_s: float, response: HTTPResponse, problem: str
 ) -> Answer:
     if problem:
-        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem, method)
+        return Answer(sent_s, done_s, NO_ANSWER, NOTHING_TOLD, 0, problem, method)
     found = {name.lower(): value for name, value in response.items()}
     body = bytes(response._body_buffer)
     return Answer(sent_s, done_s, response.status_code, told(found), len(body), "", method, body)

@@ -137,8 +137,8 @@ class Node:
         self.is_stopping = False
         self._run: _Run | None = None
         self._runs_started = 0
-        self._file = self._opened_file()
-        self._facts = self._options.facts
+        keeps_rows = self._options.raw and not self._is_worker()
+        self._file = RowFile(Path(self._options.raw)) if keeps_rows else None
         events = environment.events
         self._runner.register_message(PART_MESSAGE, self._on_part)
         self._runner.register_message(ROWS_MESSAGE, self._on_rows)
@@ -150,12 +150,6 @@ class Node:
         if isinstance(self._runner, MasterRunner):
             gevent.spawn(self._every, FLUSH_EVERY_S, self._look_for_workers)
         gevent.spawn(self._every, PROGRESS_EVERY_S, self._say_progress)
-
-    def _opened_file(self) -> RowFile | None:
-        path = self._options.raw
-        if not path or self._is_worker():
-            return None
-        return RowFile(Path(path))
 
     def _is_worker(self) -> bool:
         return isinstance(self._runner, WorkerRunner)
@@ -196,10 +190,10 @@ class Node:
 
     def _write_facts(self, facts: dict[str, Any]) -> None:
         """Write facts for the program that started this one; the file is always complete."""
-        if self._facts:
-            unfinished = Path(f"{self._facts}.unfinished")
+        if file := self._options.facts:
+            unfinished = Path(f"{file}.unfinished")
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
-            unfinished.rename(self._facts)
+            unfinished.rename(file)
 
     def _on_rows(self, msg: Any, **_event: object) -> None:
         rows = [Row(*values) for values in msg.data["rows"]]

@@ -37,7 +37,7 @@ from loadtests.generation.rows import Row, RowFile, in_flight, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
-from loadtests.models.samples import mean_of_known
+from loadtests.models.samples import mean_of_known, quantile
 from loadtests.processes import (
     LOOK_EVERY_S,
     ProgramFailed,
@@ -84,13 +84,14 @@ class RunRecord:
 
     def facts(self, before: Calibration | None = None, after: Calibration | None = None) -> Facts:
         """The facts for the rules. before, after: the calibrations around the run, if any."""
+        lags_s = [row.lag_s for row in self.rows]
         end_s = max((row.done_s for row in self.rows), default=0.0)
         during = [sample for sample in self.samples if sample.at_s <= ceil(end_s)]
         return Facts(
             requests=len(self.rows),
             failed=sum(not row.succeeded for row in self.rows),
             scheduled=self.scheduled,
-            lag_p99_s=_p99([row.lag_s for row in self.rows]) if self.scheduled else None,
+            lag_p99_s=quantile(lags_s, 0.99) if self.scheduled and lags_s else None,
             service_time_s=before.mean_s if before else None,
             foreign_cpu=mean_of_known(sample.foreign_cpu for sample in during),
             client_cpu=mean_of_known(sample.client_cpu for sample in during),
@@ -99,11 +100,6 @@ class RunRecord:
             chance_s=chance_s(before, after) if before and after else 0.0,
             is_interrupted=self.is_interrupted,
         )
-
-
-def _p99(values: Sequence[float]) -> float | None:
-    """The 99th percentile by nearest rank: the smallest value that 99 % do not exceed."""
-    return sorted(values)[ceil(0.99 * len(values)) - 1] if values else None
 
 
 def to_stderr(text: str) -> None:

@@ -170,7 +170,7 @@ def _check(times_s: Sequence[float], what: str) -> None:
         raise ValueError(f"{what}: arrival times must be finite, not negative, and never fall")
 
 
-# --- keeping -----------------------------------------------------------------------------
+# --- keeping ---------------------------------------------------------------------------------
 
 
 def save(path: Path, schedule: Iterable[Arrival]) -> None:

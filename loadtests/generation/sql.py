@@ -24,7 +24,7 @@ from pymysql.connections import Connection
 
 from loadtests.generation.client import READ_BYTES, TIMEOUT_S, Answer
 from loadtests.generation.rows import NO_ANSWER
-from loadtests.servers.timing import Told
+from loadtests.servers.timing import NOTHING_TOLD
 
 ANSWERED, REFUSED = 200, 500
 
@@ -33,8 +33,6 @@ _QUERY = b"\x03"
 _OK, _EOF, _ERROR = 0x00, 0xFE, 0xFF
 _HEADER_BYTES = 4  # 3 bytes of length, 1 of sequence number
 _LONGEST_EOF = 8  # a row may begin with the same byte, but is then longer
-
-_NOTHING_TOLD = Told(None, None, "")
 
 
 class _Login(Connection):  # type: ignore[misc]  # PyMySQL has no types
@@ -115,7 +113,7 @@ class SqlClient:
             done_s = monotonic()
             if problem or not self._keep_alive:
                 self.close()
-            then(Answer(sent_s, done_s, status, _NOTHING_TOLD, answer.bytes, problem, "SQL"))
+            then(Answer(sent_s, done_s, status, NOTHING_TOLD, answer.bytes, problem, "SQL"))
 
     def close(self) -> None:
         """Log out and close the connection, if there is one."""

@@ -31,6 +31,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
+from math import inf
 from pathlib import Path
 from random import Random
 
@@ -38,7 +39,7 @@ from loadtests.processes import Service
 from loadtests.servers import answering
 from loadtests.servers.answering import Answer, Answering, Application, number, values
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
-from loadtests.servers.stations import Station, Step, Way, law_of, walk
+from loadtests.servers.stations import Station, Step, Way, walk
 
 CPU_S, DISK_S, DELAY_S = 0.0008, 0.046, 0.039
 FILLINGS, FILLED_BLOCKS, LAST_BLOCKS = 27, 19, 28
@@ -77,6 +78,8 @@ def application(
     """
     if not emulated_disk > 0:
         raise ValueError(f"emulated_disk {emulated_disk}: must be positive")
+    if not 0 <= cv < inf:
+        raise ValueError(f"cv {cv}: must be 0 or more")
     if group not in GROUPS:
         raise ValueError(f"group {group}: must be one of {', '.join(map(str, GROUPS))}")
     way = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
@@ -101,7 +104,7 @@ def _visits(station: Station, mean_s: float, times: int, group: int) -> list[Ste
 
 
 def _interaction(way: Sequence[Step], cv: float, seed: int, ended: deque[Answer]) -> Answering:
-    law, numbers = law_of(cv), count()
+    numbers = count()
 
     def interact(parameters: Mapping[str, str]) -> Answer:
         if parameters:
@@ -109,7 +112,7 @@ def _interaction(way: Sequence[Step], cv: float, seed: int, ended: deque[Answer]
             name = f"seed {number('seed', text)}"
         else:
             name = f"{seed}/{next(numbers)}"
-        went = walk(way, law, Random(name))  # noqa: S311  a load, no secrets
+        went = walk(way, cv, Random(name))  # noqa: S311  a load, no secrets
         answer = _told(went)
         ended.append(answer)
         return answer

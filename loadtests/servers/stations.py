@@ -11,7 +11,7 @@ sleeps until the end, in the queue and in service. The stations promise:
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from threading import Lock
@@ -21,18 +21,6 @@ from loadtests.models.distributions import gamma_time_s
 from loadtests.waits import sleep_until
 
 SHORTEST_SLEEP_S = 0.0001
-
-Law = Callable[[float, Random], float]  # mean in seconds -> a service time in seconds
-
-
-def law_of(cv: float) -> Law:
-    """A gamma law of service times with this coefficient of variation.
-
-    0 is deterministic, 1 exponential. Raises ValueError unless it is finite and at least 0.
-    """
-    if not 0 <= cv < float("inf"):
-        raise ValueError(f"cv {cv}: must be 0 or more")
-    return lambda mean_s, random: gamma_time_s(mean_s, cv, random)
 
 
 class Station:
@@ -85,12 +73,15 @@ class Way:
     late_s: float
 
 
-def walk(route: Sequence[Step], law: Law, random: Random) -> Way:
-    """Go along `route` as a customer, in this thread, until the last service has ended."""
+def walk(route: Sequence[Step], cv: float, random: Random) -> Way:
+    """Go along `route` as a customer, in this thread, until the last service has ended.
+
+    cv: coefficient of variation of the service times, which are gamma distributed.
+    """
     at_s = monotonic()
     shares = defaultdict[str, Share](Share)
     for step in route:
-        service_s = law(step.mean_s, random)
+        service_s = gamma_time_s(step.mean_s, cv, random)
         end_s = step.station.serve(at_s, service_s)
         share = shares[step.station.name]
         share.visits += 1

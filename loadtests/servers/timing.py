@@ -40,6 +40,9 @@ class Told:
     worker: str
 
 
+NOTHING_TOLD = Told(None, None, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An entry of Server-Timing. duration_s: None if it has none. description: "" if none."""

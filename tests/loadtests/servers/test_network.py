@@ -120,6 +120,8 @@ def test_one_thread_is_one_request_at_a_time(
     [
         ({"emulated_disk": 0}, "emulated_disk 0"),
         ({"cv": -1}, "cv -1"),
+        ({"cv": float("nan")}, "cv nan"),
+        ({"cv": float("inf")}, "cv inf"),
         ({"group": 2}, "group 2: must be one of 1, 19"),
     ],
 )

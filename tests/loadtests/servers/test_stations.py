@@ -1,10 +1,7 @@
-"""Stations: order, sums that add up, laws. Never how late a machine wakes a thread."""
+"""Stations: order, and sums that add up. Never how late a machine wakes a thread."""
 
 import threading
-from itertools import pairwise
-from math import isclose
 from random import Random
-from statistics import fmean, pstdev
 from time import monotonic, sleep
 
 import pytest
@@ -14,11 +11,8 @@ from loadtests.servers.stations import (
     Share,
     Station,
     Step,
-    law_of,
     walk,
 )
-
-FIXED = law_of(0)
 
 
 def test_customers_are_served_in_the_order_in_which_they_come() -> None:
@@ -49,7 +43,7 @@ def test_a_service_begins_when_the_one_before_it_has_ended() -> None:
 
 def test_short_services_add_up() -> None:
     station, start_s = Station("cpu"), monotonic()
-    way = walk([Step(station, 0.00001)] * 3000, FIXED, Random(1))
+    way = walk([Step(station, 0.00001)] * 3000, 0, Random(1))
     assert monotonic() - start_s >= 0.03
     share = way.by_station["cpu"]
     assert share.visits == 3000
@@ -65,7 +59,7 @@ def test_customers_share_a_station_one_after_the_other() -> None:
 
     def go() -> None:
         all_there.wait()
-        shares.append(walk([Step(station, 0.001)] * 20, FIXED, Random(1)).by_station["disk"])
+        shares.append(walk([Step(station, 0.001)] * 20, 0, Random(1)).by_station["disk"])
 
     threads = [threading.Thread(target=go) for _ in range(4)]
     start_s = monotonic()
@@ -75,19 +69,3 @@ def test_customers_share_a_station_one_after_the_other() -> None:
         thread.join()
     assert monotonic() - start_s >= 0.08
     assert [share.service_s for share in shares] == [pytest.approx(0.02)] * 4
-
-
-@pytest.mark.parametrize("cv", [0, 0.13, 0.5, 1, 2])
-def test_a_law_has_its_mean_and_its_variation(cv: float) -> None:
-    random, law = Random(3), law_of(cv)
-    drawn = [law(0.046, random) for _ in range(40_000)]
-    assert min(drawn) >= 0
-    assert isclose(fmean(drawn), 0.046, rel_tol=0.05)
-    assert isclose(pstdev(drawn) / fmean(drawn), cv, rel_tol=0.1, abs_tol=1e-9)
-    assert any(a != b for a, b in pairwise(drawn)) == (cv > 0)
-
-
-@pytest.mark.parametrize("cv", [-0.1, float("nan"), float("inf")])
-def test_a_variation_that_cannot_be_is_refused(cv: float) -> None:
-    with pytest.raises(ValueError, match="cv"):
-        law_of(cv)
