@@ -126,41 +126,34 @@ RULES: Sequence[Rule] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that a run breaks, and the value that breaks it."""
-
-    rule: Rule
-    value: float
-
-    def __str__(self) -> str:
-        rule = self.rule
-        return f"{rule.name} {self.value:.3g} {rule.unit}, limit {rule.limit:g}: {rule.reason}"
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of a run. values: of every rule by its name, None if the rule was skipped."""
+    """The judgement of a run. broken: the rules that it breaks.
 
-    violations: tuple[Violation, ...]
+    values: of every rule by its name, None if the rule was skipped.
+    """
+
+    broken: tuple[Rule, ...]
     values: dict[str, float | None]
 
     @property
     def accepted(self) -> bool:
         """Whether the run counts."""
-        return not self.violations
+        return not self.broken
 
     @property
     def reasons(self) -> str:
         """Why the run does not count, in one line; empty if it does."""
-        return "; ".join(map(str, self.violations))
+        return "; ".join(
+            f"{rule.name} {self.values[rule.name]:.3g} {rule.unit}, limit {rule.limit:g}: "
+            f"{rule.reason}"
+            for rule in self.broken
+        )
 
 
 def judge(facts: Facts, rules: Sequence[Rule] = RULES) -> Verdict:
     """Judge a run by the rules."""
     values = {rule.name: rule.value(facts) for rule in rules}
-    found = []
-    for rule in rules:
-        value = values[rule.name]
-        if value is not None and value > rule.limit:
-            found.append(Violation(rule, value))
-    return Verdict(tuple(found), values)
+    broken = (
+        rule for rule in rules if (value := values[rule.name]) is not None and value > rule.limit
+    )
+    return Verdict(tuple(broken), values)

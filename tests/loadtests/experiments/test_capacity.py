@@ -51,7 +51,7 @@ def told(made: Sequence[Round]) -> str:
 )
 def test_a_round_is_rejected_by_rule(changes: dict[str, float], expected: list[str]) -> None:
     verdict = judged(replace(ROUND, **changes))  # type: ignore[arg-type]
-    assert [violation.rule.name for violation in verdict.violations] == expected
+    assert [rule.name for rule in verdict.broken] == expected
 
 
 def test_a_row_gives_its_round_again(tmp_path: Path) -> None:
