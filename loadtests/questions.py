@@ -8,16 +8,23 @@ a short and to a long chain are alike.
 """
 
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from random import Random
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from loadtests.processes import ProgramFailed, Service, answer
 
-KINDS = ("filter_transactions", "average_delays", "flight_counter")
+PARAMETERS = {
+    "filter_transactions": ("OP_CARRIER_FL_NUM", "FL_DATE"),
+    "average_delays": ("OP_CARRIER_AIRLINE_ID", "INITIAL_DATE", "FINAL_DATE"),
+    "flight_counter": ("ORIGIN_CITY_NAME", "DEST_CITY_NAME", "INITIAL_DATE", "FINAL_DATE"),
+}
+"""Kind of question -> its parameters, in the order in which the study's ledger takes them."""
+KINDS = tuple(PARAMETERS)
 SAMPLED_BLOCKS = 100
 _GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 Flight = dict[str, Any]
@@ -25,7 +32,7 @@ Flight = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. parameters: in the order in which the study's ledger takes them, too."""
+    """A question. parameters: in the order of `PARAMETERS`."""
 
     kind: str
     parameters: Mapping[str, str]
@@ -87,33 +94,15 @@ def drawn(flights: Sequence[Flight], count: int, seed: int) -> Questions:
     random = Random(seed)  # noqa: S311 - a load, no secrets
     chosen = random.choices(flights, k=count)
     return {
-        kind: [_ASKED[kind](flight, first, last, random) for flight in chosen] for kind in KINDS
+        kind: [_about(flight, kind, first, last, random) for flight in chosen] for kind in KINDS
     }
 
 
-def _about_number(flight: Flight, _first: date, _last: date, _random: Random) -> Question:
-    number = str(flight["OP_CARRIER_FL_NUM"])
-    parameters = {"OP_CARRIER_FL_NUM": number, "FL_DATE": flight["FL_DATE"]}
-    return Question("filter_transactions", parameters)
-
-
-def _about_carrier(flight: Flight, first: date, last: date, random: Random) -> Question:
-    carrier = str(flight["OP_CARRIER_AIRLINE_ID"])
-    interval = _interval(flight["FL_DATE"], first, last, random)
-    return Question("average_delays", {"OP_CARRIER_AIRLINE_ID": carrier, **interval})
-
-
-def _about_cities(flight: Flight, first: date, last: date, random: Random) -> Question:
-    cities = {name: flight[name] for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
-    interval = _interval(flight["FL_DATE"], first, last, random)
-    return Question("flight_counter", {**cities, **interval})
-
-
-_ASKED: Mapping[str, Callable[[Flight, date, date, Random], Question]] = {
-    "filter_transactions": _about_number,
-    "average_delays": _about_carrier,
-    "flight_counter": _about_cities,
-}
+def _about(flight: Flight, kind: str, first: date, last: date, random: Random) -> Question:
+    known = flight
+    if "INITIAL_DATE" in PARAMETERS[kind]:
+        known = flight | _interval(flight["FL_DATE"], first, last, random)
+    return Question(kind, {name: str(known[name]) for name in PARAMETERS[kind]})
 
 
 def _interval(day_text: str, first: date, last: date, random: Random) -> dict[str, str]:
@@ -134,7 +123,7 @@ def in_turns(questions: Questions) -> list[str]:
 def require_answers(service: Service, questions: Questions) -> None:
     """Ask every question once. Raises ProgramFailed for a failure, or an answer without flights."""
     with service.connection() as connection:
-        for question in (question for asked in questions.values() for question in asked):
+        for question in chain.from_iterable(questions.values()):
             found = answer(connection, question.path)
             if not found.get("count", found.get("flights")):
                 raise ProgramFailed(f"GET {question.path} found no flights: {str(found)[:300]}")

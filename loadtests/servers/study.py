@@ -25,6 +25,7 @@ from pathlib import Path
 
 from loadtests.baseline import Costs, StudyLedger, write_chain
 from loadtests.processes import Service
+from loadtests.questions import KINDS, PARAMETERS
 from loadtests.servers import answering
 from loadtests.servers.answering import (
     Answer,
@@ -45,11 +46,6 @@ SMALL_CHAIN_FLIGHT = {
     "ORIGIN_CITY_NAME": "Chicago, IL",
     "DEST_CITY_NAME": "Springfield, IL",
     "ARR_DELAY": 7,
-}
-QUESTIONS = {
-    "flight_counter": ("ORIGIN_CITY_NAME", "DEST_CITY_NAME", "INITIAL_DATE", "FINAL_DATE"),
-    "average_delays": ("OP_CARRIER_AIRLINE_ID", "INITIAL_DATE", "FINAL_DATE"),
-    "filter_transactions": ("OP_CARRIER_FL_NUM", "FL_DATE"),
 }
 FLIGHT_COUNTER = (
     "/flight_counter?ORIGIN_CITY_NAME=Chicago,%20IL&DEST_CITY_NAME=Springfield,%20IL"
@@ -88,7 +84,7 @@ def application(folder: str, emulated_disk: float = 0) -> Application:
     block_s = (READ_MS + CHECK_MS) / 1000 / emulated_disk if emulated_disk else 0.0
     ledger = StudyLedger(Path(folder), block_s=block_s)
     asks: dict[str, Ask] = {
-        **{kind: partial(_question, ledger, kind) for kind in QUESTIONS},
+        **{kind: partial(_question, ledger, kind) for kind in KINDS},
         "get_block": partial(_found, "height", partial(_block, ledger)),
         "get_transaction": partial(_found, "id", ledger.transaction),
     }
@@ -105,7 +101,7 @@ def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) 
 
 
 def _question(ledger: StudyLedger, kind: str, given: Mapping[str, str]) -> object:
-    return getattr(ledger, kind)(*values(given, *QUESTIONS[kind]))
+    return getattr(ledger, kind)(*values(given, *PARAMETERS[kind]))
 
 
 def _found(name: str, find: Callable[[int], object], given: Mapping[str, str]) -> object:
