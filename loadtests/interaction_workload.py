@@ -18,6 +18,7 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -151,7 +152,8 @@ class _Doing:
         """Ask once, or until the state is reached. Every request is a row, and so is giving up."""
         give_up_s = monotonic() + self.timeout_s
         while True:
-            answer = self._asked(at, step, due_s)
+            noted = partial(self._record, at, step, due_s)
+            answer = self.asker.ask(step.path.replace(ADDED, self.added), noted, step.body)
             if not step.until or answer.status != OK or _state(answer) == step.until:
                 return answer
             if self.node.is_stopping or monotonic() > give_up_s:
@@ -162,16 +164,6 @@ class _Doing:
         gave_up = replace(answer, sent_s=answer.done_s, status=NO_ANSWER, problem=problem)
         self._record(at, step, answer.done_s, gave_up)
         return gave_up
-
-    def _asked(self, at: int, step: Step, due_s: float) -> Answer:
-        found: list[Answer] = []
-
-        def note(answer: Answer) -> None:  # at once, because this greenlet may be killed
-            found.append(answer)
-            self._record(at, step, due_s, answer)
-
-        self.asker.ask(step.path.replace(ADDED, self.added), note, step.body)
-        return found[0]
 
     def _record(self, at: int, step: Step, due_s: float, answer: Answer) -> None:
         index = step_index(self.customer, self.number, at)

@@ -108,8 +108,8 @@ class Client:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._socket: gevent.socket.socket | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
-        """GET `path`, or POST a `body` to it, then call `then` with the outcome.
+    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> Answer:
+        """GET `path`, or POST a `body` to it, then call `then` with the outcome, and return it.
 
         `then` is called even if this greenlet is killed.
         """
@@ -128,7 +128,9 @@ class Client:
             done_s = monotonic()
             if problem or not self._keep_alive or response.should_close():
                 self.close()
-            then(_answer(method_of(body), sent_s, done_s, response, problem))
+            answer = _answer(method_of(body), sent_s, done_s, response, problem)
+            then(answer)
+        return answer
 
     def close(self) -> None:
         """Close the connection, if there is one."""

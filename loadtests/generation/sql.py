@@ -96,15 +96,15 @@ class SqlClient:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._session: _Session | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
+    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> Answer:
         """Run the statement `body` in the database /`path`, then call `then`, as `Client` does."""
-        answer = _Answer()
+        reply = _Reply()
         status, problem = NO_ANSWER, "stopped before the answer came"
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):
-                self._exchange(path.removeprefix("/"), body, answer)
-            status, problem = (REFUSED, answer.error) if answer.error else (ANSWERED, "")
+                self._exchange(path.removeprefix("/"), body, reply)
+            status, problem = (REFUSED, reply.error) if reply.error else (ANSWERED, "")
         except gevent.Timeout:
             problem = f"no whole answer within {self._timeout_s:g} s"
         except (OSError, pymysql.MySQLError) as failure:
@@ -113,7 +113,9 @@ class SqlClient:
             done_s = monotonic()
             if problem or not self._keep_alive:
                 self.close()
-            then(Answer(sent_s, done_s, status, NOTHING_TOLD, answer.bytes, problem, "SQL"))
+            answer = Answer(sent_s, done_s, status, NOTHING_TOLD, reply.bytes, problem, "SQL")
+            then(answer)
+        return answer
 
     def close(self) -> None:
         """Log out and close the connection, if there is one."""
@@ -121,20 +123,20 @@ class SqlClient:
             self._session.login.close()
             self._session = None
 
-    def _exchange(self, database: str, statement: str, answer: "_Answer") -> None:
+    def _exchange(self, database: str, statement: str, reply: "_Reply") -> None:
         if self._session is None:
             self._session = self._origin.connect(database)
         wire = self._session.wire
         content = _QUERY + statement.encode("utf-8")
         wire.sendall(len(content).to_bytes(3, "little") + b"\0" + content)
-        while not answer.is_whole:
+        while not reply.is_whole:
             received = wire.recv(READ_BYTES)
             if not received:
                 raise ConnectionResetError("the connection was closed within the answer")
-            answer.feed(received)
+            reply.feed(received)
 
 
-class _Answer:
+class _Reply:
     """Follows an answer packet by packet to its end.
 
     An answer is an OK or an error; or a packet with the number of columns, their definitions, an

@@ -13,7 +13,7 @@ from loadtests.generation.calibrating import calibrate
 from loadtests.generation.client import Answer
 from loadtests.generation.run import open_run
 from loadtests.generation.schedule import Request, arrivals
-from loadtests.generation.sql import SqlClient, SqlOrigin, _Answer
+from loadtests.generation.sql import SqlClient, SqlOrigin, _Reply
 from loadtests.processes import free_port
 from loadtests.servers.mariadb import PATH, Database, mariadb
 from tests.loadtests.servers.conftest import FLIGHTS, written
@@ -32,9 +32,9 @@ LONG_ROW = b"\xfe" + b"x" * 20  # begins like an EOF
 RESULT = packets(b"\x01", b"column", EOF, b"\x01a", LONG_ROW, b"\xfb", EOF)
 
 
-def followed(answer: bytes, cuts: list[int]) -> _Answer:
+def followed(answer: bytes, cuts: list[int]) -> _Reply:
     places = sorted({min(cut, len(answer)) for cut in cuts} | {0, len(answer)})
-    found = _Answer()
+    found = _Reply()
     for start, end in pairwise(places):
         assert not found.is_whole
         found.feed(answer[start:end])
