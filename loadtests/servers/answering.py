@@ -71,7 +71,7 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
     speedup: K of `X-Emulated-Disk`; 0 if nothing is emulated.
     """
     emulated = [(EMULATED, f"{speedup:g}")] if speedup else []
-    known = {LIVE: _live, **routes}
+    known = {LIVE: lambda _parameters: Answer({}), **routes}
 
     def answered(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         start_s = monotonic()
@@ -87,10 +87,6 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
         return [body]
 
     return answered
-
-
-def _live(_parameters: Mapping[str, str]) -> Answer:
-    return Answer({})
 
 
 def _route(routes: Mapping[str, Answering], environ: Mapping[str, Any]) -> Answering:

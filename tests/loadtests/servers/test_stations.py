@@ -25,8 +25,8 @@ def test_customers_are_served_in_the_order_in_which_they_come() -> None:
     threads = [threading.Thread(target=come, args=[number]) for number in range(10)]
     for number, thread in enumerate(threads):
         thread.start()
-        while station._free_s < start_s + 0.01 * (number + 0.5):  # until it stands in the queue
-            sleep(0.0001)
+        while station._free_s < start_s + 0.01 * (number + 0.5) and thread.is_alive():
+            sleep(0.0001)  # until it stands in the queue
     for thread in threads:
         thread.join()
     assert ends_s == pytest.approx({number: start_s + 0.01 * (number + 1) for number in range(10)})
