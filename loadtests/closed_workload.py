@@ -67,7 +67,7 @@ class Customer(customers.Customer):
 
     def turns_of_each(self, chosen: Namespace) -> int:
         """The number of requests of each customer, with the warm-up."""
-        return int(chosen.requests and chosen.warm_up + chosen.requests)
+        return int(chosen.warm_up + chosen.requests) if chosen.requests else 0
 
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
         """Ask at each turn. The next one is due after a think time."""

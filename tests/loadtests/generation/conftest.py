@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -24,20 +24,15 @@ WITHIN_S = 60
 @pytest.fixture(scope="module")
 def fcfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One worker, one request at a time."""
-    with _server(FCFS, tmp_path_factory) as server:
+    with known_server(FCFS, tmp_path_factory.mktemp("server") / "log") as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Sixteen at a time."""
-    with _server(Gunicorn("gthread", threads=16), tmp_path_factory) as server:
-        yield server
-
-
-@contextmanager
-def _server(how: Gunicorn, folders: pytest.TempPathFactory) -> Iterator[Service]:
-    with known_server(how, folders.mktemp("server") / "server.log") as server:
+    how = Gunicorn("gthread", threads=16)
+    with known_server(how, tmp_path_factory.mktemp("server") / "log") as server:
         yield server
 
 
