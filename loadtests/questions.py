@@ -120,13 +120,18 @@ def in_turns(questions: Questions) -> list[str]:
     return [one.path for each in zip(*questions.values(), strict=True) for one in each]
 
 
-def require_answers(service: Service, questions: Questions) -> None:
-    """Ask every question once. Raises ProgramFailed for a failure, or an answer without flights."""
+def tried_out(service: Service, count: int, seed: int) -> Questions:
+    """`count` questions of each kind about the flights of a service, which has answered each once.
+
+    Raises ProgramFailed for a failure, or an answer without flights.
+    """
+    questions = drawn(sample(service), count, seed)
     with service.connection() as connection:
         for question in chain.from_iterable(questions.values()):
             found = answer(connection, question.path)
             if not found.get("count", found.get("flights")):
                 raise ProgramFailed(f"GET {question.path} found no flights: {str(found)[:300]}")
+    return questions
 
 
 # --- known answers ---------------------------------------------------------------------------

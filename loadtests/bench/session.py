@@ -15,7 +15,7 @@ from typing import Any
 from loadtests import wrk
 from loadtests.chains import Chain, Chains
 from loadtests.processes import Service, running
-from loadtests.questions import Questions, drawn, require_answers, sample
+from loadtests.questions import Questions, tried_out
 
 SEED = 2008
 LONGEST_FACTOR = 100
@@ -72,9 +72,7 @@ class Bench:
         """Questions about `chain`, which `service` holds; drawn and tried out once per run."""
         if chain.folder not in self._drawn:
             self.say(f"drawing questions about {chain.label}, and asking each once")
-            found = drawn(sample(service), self.plan.questions_per_kind, SEED)
-            require_answers(service, found)
-            self._drawn[chain.folder] = found
+            self._drawn[chain.folder] = tried_out(service, self.plan.questions_per_kind, SEED)
         return self._drawn[chain.folder]
 
     def script(self, name: str, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:

@@ -1,11 +1,12 @@
 """Makes the report: throughput over connections with its law, latency, shares, and tables."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from loadtests.experiments.capacity.cells import Cells, read
+from loadtests.experiments.capacity.cells import Cells, Curve, read
 from loadtests.experiments.capacity.findings import (
     findings,
-    limit_per_s,
+    shown_ends,
     shown_knee,
     with_default_workers,
 )
@@ -13,7 +14,6 @@ from loadtests.experiments.capacity.rounds import (
     ENDPOINTS,
     NOTHING,
     QUESTIONS,
-    Configuration,
     Round,
     judged,
 )
@@ -85,11 +85,11 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
     for kind, of_type in by_type.items():
         series: list[Series] = []
         for at, one in enumerate(of_type):
-            source = _SOURCES[at % len(_SOURCES)]
-            found = [cells.throughput(one, QUESTIONS, n) for n in ns]
+            source, curve = _SOURCES[at % len(_SOURCES)], cells.curve(one)
             name = f"{one.workers} worker{'s' if one.workers > 1 else ''}"
+            found = list(map(curve.throughput, ns))
             series.append(measured(name, source, ns, found, shape="points"))
-            series += _curve(cells, one, source)
+            series += _law_drawn(curve, ns, source)
         series += _rejected(cells, kind)
         yield figure(
             f"Questions per second, workers of type {kind}",
@@ -101,15 +101,9 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
             Table.of(
                 "Mean throughput of the questions",
                 ns,
-                [("N", lambda n: n), *(_throughput(cells, of, f"{of}, 1/s") for of in of_type)],
+                [_N, *((f"{one}, 1/s", _values(cells.curve(one).throughput)) for one in of_type)],
             ),
         )
-
-
-def _throughput(
-    cells: Cells, of: Configuration, title: str, endpoint: str = QUESTIONS
-) -> Column[int]:
-    return title, lambda n: _value(cells.throughput(of, endpoint, n))
 
 
 def _throughput_axis(cells: Cells, kind: str) -> Axis:
@@ -118,13 +112,12 @@ def _throughput_axis(cells: Cells, kind: str) -> Axis:
     return Axis("Throughput X, 1/s", limits=(0, HEADROOM * max(reached)))
 
 
-def _curve(cells: Cells, of: Configuration, source: Source) -> list[Series]:
-    law = cells.law(of, QUESTIONS)
+def _law_drawn(curve: Curve, ns: Sequence[int], source: Source) -> list[Series]:
+    law = curve.law()
     if law is None:
         return []
-    first, last = cells.populations()[0], cells.populations()[-1]
-    step = (last / first) ** (1 / _CURVE_POINTS)
-    xs = [first * step**at for at in range(_CURVE_POINTS + 1)]
+    step = (ns[-1] / ns[0]) ** (1 / _CURVE_POINTS)
+    xs = [ns[0] * step**at for at in range(_CURVE_POINTS + 1)]
     return [Series("", source, xs, [law.throughput_per_s(x) for x in xs], shape="curve")]
 
 
@@ -137,22 +130,18 @@ def _rejected(cells: Cells, kind: str) -> list[Series]:
     return rejected([one.connections for one in rounds], [one.throughput_per_s for one in rounds])
 
 
-def _value(found: Estimate | None) -> float | None:
-    return found.value if found else None
-
-
 def _latency_figure(cells: Cells) -> Figure:
     ns, types = cells.populations(), with_default_workers(cells)
     series: list[Series] = []
-    columns: list[Column[int]] = [("N", lambda n: n)]
+    columns: list[Column[int]] = [_N]
     for source, of in zip(_SOURCES, types, strict=False):
-        p50 = _middle(cells, of, f"{of.worker_type} p50, ms", lambda one: one.p50_s, 1000)
-        p99 = _middle(cells, of, f"{of.worker_type} p99, ms", lambda one: one.p99_s, 1000)
+        p50 = _middle(cells.curve(of), lambda one: one.p50_s, 1000)
+        p99 = _middle(cells.curve(of), lambda one: one.p99_s, 1000)
         series += [
-            Series(of.worker_type, source, ns, [p99[1](n) for n in ns]),
-            Series("", source, ns, [p50[1](n) for n in ns], shape="curve"),
+            Series(of.worker_type, source, ns, list(map(p99, ns))),
+            Series("", source, ns, list(map(p50, ns)), shape="curve"),
         ]
-        columns += [p50, p99]
+        columns += [(f"{of.worker_type} p50, ms", p50), (f"{of.worker_type} p99, ms", p99)]
     return figure(
         f"Latency of the questions, {types[0].workers} workers",
         "Points are 99th percentiles, dashed lines medians; all are medians over rounds.",
@@ -163,22 +152,12 @@ def _latency_figure(cells: Cells) -> Figure:
     )
 
 
-def _middle(
-    cells: Cells,
-    of: Configuration,
-    title: str,
-    value: Callable[[Round], float | None],
-    factor: float = 1.0,
-) -> tuple[str, Callable[[int], float | None]]:
-    """A column with the median of a value of the questions, at each N, times `factor`."""
-    return title, lambda n: times(factor, cells.middle(of, QUESTIONS, n, value))
-
-
 def _share_figure(cells: Cells) -> Figure:
     ns, types = cells.populations(), with_default_workers(cells)
+    shares = {of.worker_type: partial(cells.share_of_nothing, of) for of in types}
     series = [
-        measured(of.worker_type, source, ns, [cells.share_of_nothing(of, n) for n in ns])
-        for source, of in zip(_SOURCES, types, strict=False)
+        measured(kind, source, ns, list(map(share, ns)))
+        for source, (kind, share) in zip(_SOURCES, shares.items(), strict=False)
     ]
     return figure(
         f"Share of the empty endpoint, {types[0].workers} workers",
@@ -187,16 +166,30 @@ def _share_figure(cells: Cells) -> Figure:
         _connections_axis(cells),
         Axis("X of the questions / X of nothing", limits=(0, MOST_SHARE)),
         series,
-        Table.of(
-            "Shares",
-            ns,
-            [("N", lambda n: n), *(_share(cells, of, of.worker_type) for of in types)],
-        ),
+        Table.of("Shares", ns, [_N, *((kind, _values(share)) for kind, share in shares.items())]),
     )
 
 
-def _share(cells: Cells, of: Configuration, title: str) -> Column[int]:
-    return title, lambda n: _value(cells.share_of_nothing(of, n))
+# --- cells of tables with a row for each N ---------------------------------------------------
+
+
+OfN = Callable[[int], float | None]
+_N: Column[int] = "N", lambda n: n
+
+
+def _values(of: Callable[[int], Estimate | None]) -> OfN:
+    """The means of an estimate at each N."""
+    return lambda n: found.value if (found := of(n)) else None
+
+
+def _half_widths(of: Callable[[int], Estimate | None]) -> OfN:
+    """The half-widths of an estimate's interval at each N."""
+    return lambda n: found.half_width if (found := of(n)) else None
+
+
+def _middle(curve: Curve, value: Callable[[Round], float | None], factor: float = 1) -> OfN:
+    """The medians of a value of the rounds at each N, times `factor`."""
+    return lambda n: times(factor, curve.middle(n, value))
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -207,11 +200,11 @@ def _laws(cells: Cells) -> Table:
     rows = []
     for of in cells.configurations():
         for endpoint in ENDPOINTS:
-            law, peak = cells.law(of, endpoint), cells.peak(of, endpoint)
+            curve = cells.curve(of, endpoint)
+            law, peak = curve.law(), curve.peak()
             if law is None or peak is None:
                 continue
-            interval = cells.knee(of, endpoint) if endpoint == QUESTIONS else None
-            ends = (interval.low, interval.high) if interval else ()
+            interval = curve.knee() if endpoint == QUESTIONS else None
             rows.append(
                 (
                     str(of),
@@ -221,10 +214,10 @@ def _laws(cells: Cells) -> Table:
                     law.coherency,
                     1 / law.contention if law.contention else None,
                     shown_knee(law.knee, most),
-                    " to ".join(shown_knee(end, most) for end in ends) or None,
+                    shown_ends(interval, most) if interval else None,
                     peak[0],
                     peak[1].value,
-                    limit_per_s(cells, of, endpoint, peak[0]),
+                    curve.limit_per_s(peak[0]),
                 )
             )
     return Table(
@@ -248,36 +241,27 @@ def _laws(cells: Cells) -> Table:
 
 
 def _tables(cells: Cells) -> Iterator[Table]:
-    return (_table(cells, of) for of in cells.configurations())
-
-
-def _table(cells: Cells, of: Configuration) -> Table:
-    def half_width(endpoint: str) -> Column[int]:
-        return "±", lambda n: _half_width(cells.throughput(of, endpoint, n))
-
-    return Table.of(
-        str(of),
-        cells.populations(),
-        [
-            ("N", lambda n: n),
-            _throughput(cells, of, "Questions X, 1/s"),
-            half_width(QUESTIONS),
-            _throughput(cells, of, "Nothing X, 1/s", NOTHING),
-            half_width(NOTHING),
-            _share(cells, of, "Share"),
-            _middle(cells, of, "p50, ms", lambda one: one.p50_s, 1000),
-            _middle(cells, of, "p99, ms", lambda one: one.p99_s, 1000),
-            _middle(cells, of, "D, µs", lambda one: one.demand_s, 1e6),
-            _middle(cells, of, "Service, cores", lambda one: one.server_cores),
-            _middle(cells, of, "Generator, cores", lambda one: one.generator_cores),
-            _middle(cells, of, "X·R/N", lambda one: times(1 / one.connections, one.customers_seen)),
-            ("Rounds", lambda n: cells.counted(of, QUESTIONS, n)),
-        ],
-    )
-
-
-def _half_width(found: Estimate | None) -> float | None:
-    return found.half_width if found else None
+    for of in cells.configurations():
+        asked, nothing = cells.curve(of), cells.curve(of, NOTHING)
+        yield Table.of(
+            str(of),
+            cells.populations(),
+            [
+                _N,
+                ("Questions X, 1/s", _values(asked.throughput)),
+                ("±", _half_widths(asked.throughput)),
+                ("Nothing X, 1/s", _values(nothing.throughput)),
+                ("±", _half_widths(nothing.throughput)),
+                ("Share", _values(partial(cells.share_of_nothing, of))),
+                ("p50, ms", _middle(asked, lambda one: one.p50_s, 1000)),
+                ("p99, ms", _middle(asked, lambda one: one.p99_s, 1000)),
+                ("D, µs", _middle(asked, lambda one: one.demand_s, 1e6)),
+                ("Service, cores", _middle(asked, lambda one: one.server_cores)),
+                ("Generator, cores", _middle(asked, lambda one: one.generator_cores)),
+                ("X·R/N", _middle(asked, lambda one: one.share_under_way)),
+                ("Rounds", asked.counted),
+            ],
+        )
 
 
 # --- for comparisons -------------------------------------------------------------------------
@@ -287,12 +271,13 @@ def _metrics(cells: Cells) -> Iterator[Metric]:
     for of in cells.configurations():
         at = f"{of.worker_type},{of.workers}"
         for endpoint in ENDPOINTS:
-            if peak := cells.peak(of, endpoint):
+            curve = cells.curve(of, endpoint)
+            if peak := curve.peak():
                 n, found = peak
                 name = f"throughput_peak[{at},{endpoint}]"
                 yield found.metric(name, "1/s")
                 if endpoint == QUESTIONS and (share := cells.share_of_nothing(of, n)):
                     yield share.metric(f"share_of_nothing[{at}]", "")
-                demand_s = cells.middle(of, endpoint, n, lambda one: one.demand_s)
+                demand_s = curve.middle(n, lambda one: one.demand_s)
                 if demand_s is not None:
                     yield Metric(f"demand[{at},{endpoint}]", demand_s, "s")

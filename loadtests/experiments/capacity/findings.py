@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from loadtests.experiments.capacity.cells import Cells
-from loadtests.experiments.capacity.rounds import QUESTIONS, Configuration
+from loadtests.experiments.capacity.rounds import Configuration
 from loadtests.lab.repeated import Estimate
-from loadtests.models import laws
-from loadtests.models.scalability import ScalabilityLaw
+from loadtests.models.scalability import KneeInterval
 
 DEFAULT_WORKERS = 2
 COMPETING = 0.9  # service and generator compete if they use more than this share of all cores
@@ -88,7 +87,7 @@ def _slowest(cells: Cells) -> Iterator[str]:
     known = [
         f"{p99_s * 1000:,.3g} ms ({of.worker_type})"
         for of in with_default_workers(cells)
-        if (p99_s := cells.middle(of, QUESTIONS, n, lambda r: r.p99_s)) is not None
+        if (p99_s := cells.curve(of).middle(n, lambda r: r.p99_s)) is not None
     ]
     if known:
         told = ", ".join(known)
@@ -96,27 +95,19 @@ def _slowest(cells: Cells) -> Iterator[str]:
 
 
 def _knee(cells: Cells, of: Configuration) -> Iterator[str]:
-    law = cells.law(of, QUESTIONS)
+    curve, most = cells.curve(of), cells.populations()[-1]
+    law, interval = curve.law(), curve.knee()
     if law is None:
         yield f"Too few numbers of connections count to fit a law to {of}."
         return
+    peak = (
+        f"is highest at N* = {law.knee:.3g}" if law.knee <= most else f"has no peak within {most}"
+    )
+    within = f" (95 %: {shown_ends(interval, most)})" if interval else ""
     yield (
         f"{of}: the universal scalability law fits with λ = {law.rate_per_s:,.0f}/s, "
-        f"σ = {law.contention:.3g}, κ = {law.coherency:.2g}. {_about_the_knee(cells, of, law)}"
+        f"σ = {law.contention:.3g}, κ = {law.coherency:.2g}. Throughput {peak} connections{within}."
     )
-
-
-def _about_the_knee(cells: Cells, of: Configuration, law: ScalabilityLaw) -> str:
-    most = cells.populations()[-1]
-    interval = cells.knee(of, QUESTIONS)
-    within = (
-        f" (95 %: {shown_knee(interval.low, most)} to {shown_knee(interval.high, most)})"
-        if interval
-        else ""
-    )
-    if law.knee > most:
-        return f"Throughput has no peak within {most} connections{within}."
-    return f"Throughput is highest at N* = {law.knee:.3g} connections{within}."
 
 
 def shown_knee(knee: float, most: int) -> str:
@@ -124,8 +115,13 @@ def shown_knee(knee: float, most: int) -> str:
     return f"{knee:.3g}" if knee <= most else f"beyond {most}"
 
 
+def shown_ends(interval: KneeInterval, most: int) -> str:
+    """The ends of a knee's interval as text."""
+    return f"{shown_knee(interval.low, most)} to {shown_knee(interval.high, most)}"
+
+
 def _share(cells: Cells, of: Configuration) -> Iterator[str]:
-    peak = cells.peak(of, QUESTIONS)
+    peak = cells.curve(of).peak()
     share = cells.share_of_nothing(of, peak[0]) if peak else None
     if peak and share:
         yield (
@@ -136,14 +132,14 @@ def _share(cells: Cells, of: Configuration) -> Iterator[str]:
 
 def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
     """Tell whether service and generator compete for cores, and the service's limit alone."""
-    peak = cells.peak(of, QUESTIONS)
+    curve, cores = cells.curve(of), cells.made[0].cores
+    peak = curve.peak()
     if not peak:
         return
     n = peak[0]
-    cores = cells.made[0].cores
-    server = cells.middle(of, QUESTIONS, n, lambda one: one.server_cores) or 0.0
-    generator = cells.middle(of, QUESTIONS, n, lambda one: one.generator_cores) or 0.0
-    limit = limit_per_s(cells, of, QUESTIONS, n)
+    server = curve.middle(n, lambda one: one.server_cores) or 0.0
+    generator = curve.middle(n, lambda one: one.generator_cores) or 0.0
+    limit = curve.limit_per_s(n)
     used = f"With {n} connections {of} used {server:.2f} cores and the generator {generator:.2f}"
     bound = f"{limit:,.0f} per second at most (min(workers, cores)/D)" if limit else "more"
     if server + generator > COMPETING * cores:
@@ -158,14 +154,6 @@ def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
         )
 
 
-def limit_per_s(cells: Cells, of: Configuration, endpoint: str, connections: int) -> float | None:
-    """min(workers, cores)/D, which the throughput cannot exceed with any load generator."""
-    demand_s = cells.middle(of, endpoint, connections, lambda one: one.demand_s)
-    if not demand_s:
-        return None
-    return laws.throughput_per_s(min(of.workers, cells.made[0].cores), demand_s)
-
-
 def _under_way(cells: Cells) -> Iterator[str]:
     """Tell whether connections always had a request under way: X·R = N in the rounds that count.
 
@@ -173,9 +161,8 @@ def _under_way(cells: Cells) -> Iterator[str]:
     """
     by_type: dict[str, list[float]] = {}
     for one in cells.accepted:
-        if one.customers_seen is not None:
-            seen = one.customers_seen / one.connections
-            by_type.setdefault(one.worker_type, []).append(seen)
+        if one.share_under_way is not None:
+            by_type.setdefault(one.worker_type, []).append(one.share_under_way)
     for kind, shares in sorted(by_type.items()):
         off = [share for share in shares if abs(share - 1) > LITTLE_TOLERANCE]
         told = f"{kind}: X·R is {min(shares):.2f} to {max(shares):.2f} of N"

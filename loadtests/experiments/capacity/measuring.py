@@ -6,14 +6,14 @@ empty endpoint follow each other at each number of connections, so that their ra
 neighbours. Rejected rounds get more turns, as long as there is time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, starmap
 from os import sched_getaffinity
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple
 
 from loadtests import wrk
 from loadtests.chains import Chain, generated, imported
@@ -25,17 +25,25 @@ from loadtests.experiments.capacity.rounds import (
     Round,
     judged,
 )
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import TableWriter
 from loadtests.processes import Service, running
-from loadtests.questions import drawn, in_turns, require_answers, sample
+from loadtests.questions import in_turns, tried_out
 from loadtests.servers.service import EMPTY_ENDPOINT, WORKER_TYPES
 
 SETTLE_S = 1
 
 VERDICTS = ("run", "accepted", "reasons", *(rule.name for rule in RULES))
-Cell = tuple[str, int, str, int]  # type of workers, their number, endpoint, connections
-Member = TypeVar("Member")
+
+
+class Cell(NamedTuple):
+    """What is measured once in a turn, in the terms of `Round`."""
+
+    worker_type: str
+    workers: int
+    endpoint: str
+    connections: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +121,24 @@ class _Bench:
         self._plan, self._run, self._chain = plan, run, chain
         self._rounds, self._verdicts = rounds, verdicts
         self._scripts: dict[str, Path] = {}
-        self._accepted = dict.fromkeys(_cells(plan), 0)
+        cells = product(plan.worker_types, plan.worker_counts, ENDPOINTS, plan.connections)
+        self._accepted = dict.fromkeys(starmap(Cell, cells), 0)
 
-    def lacking(self, turns: int) -> set[Cell]:
+    def lacking(self, turns: int) -> list[Cell]:
         """The cells with fewer than `turns` accepted rounds."""
-        return {cell for cell, accepted in self._accepted.items() if accepted < turns}
+        return [cell for cell, accepted in self._accepted.items() if accepted < turns]
 
-    def turn(self, number: int, wanted: set[Cell], random: Random) -> None:
+    def turn(self, number: int, wanted: Sequence[Cell], random: Random) -> None:
         """Make a round of each cell in `wanted`."""
-        for kind, workers in _shuffled({(cell[0], cell[1]) for cell in wanted}, random):
-            mine = [cell for cell in wanted if cell[:2] == (kind, workers)]
+        for mine in _shuffled(wanted, lambda cell: (cell.worker_type, cell.workers), random):
+            kind, workers, *_ = mine[0]
             self._run.say(f"turn {number}: {workers} {kind} workers, {len(mine)} rounds")
             settings = {"worker_type": kind, "workers": workers}
             with running(self._chain.folder, self._run.log, settings=settings) as service:
                 self._settle(service)
-                for connections in _shuffled({cell[3] for cell in mine}, random):
-                    endpoints = {cell[2] for cell in mine if cell[3] == connections}
-                    for endpoint in _shuffled(endpoints, random):
-                        self._round(service, number, (kind, workers, endpoint, connections))
+                for neighbours in _shuffled(mine, lambda cell: cell.connections, random):
+                    for cell in random.sample(neighbours, len(neighbours)):
+                        self._round(service, number, cell)
 
     def _settle(self, service: Service) -> None:
         """Load every worker briefly, so that none answers its first question in a round."""
@@ -140,9 +148,8 @@ class _Bench:
             wrk.load(service.url, self._scripts[endpoint], SETTLE_S)
 
     def _written(self, service: Service) -> dict[str, Path]:
-        questions = drawn(sample(service), self._plan.questions_per_kind, self._run.options.seed)
-        require_answers(service, questions)
-        mixed = in_turns(questions)
+        count, seed = self._plan.questions_per_kind, self._run.options.seed
+        mixed = in_turns(tried_out(service, count, seed))
         paths = {QUESTIONS: mixed, NOTHING: [EMPTY_ENDPOINT] * len(mixed)}
         return {
             endpoint: wrk.write_script(self._run.scratch / f"{endpoint}.lua", of, told=True)
@@ -150,45 +157,36 @@ class _Bench:
         }
 
     def _round(self, service: Service, turn: int, cell: Cell) -> None:
-        one = _measured(service, self._scripts[cell[2]], self._plan.round_s, turn, cell)
+        script, duration_s = self._scripts[cell.endpoint], self._plan.round_s
+        load, usage = wrk.measured_load(service, script, duration_s, cell.connections)
+        seen = load.recorded
+        assert seen is not None  # the scripts are made with told=True
+        one = Round(
+            run=f"{'-'.join(map(str, cell))}-turn{turn}",
+            turn=turn,
+            **cell._asdict(),
+            duration_s=seen.duration_s,
+            requests=load.requests,
+            failed=load.failed,
+            mean_s=seen.mean_s,
+            p50_s=seen.percentile_s(50),
+            p99_s=seen.percentile_s(99),
+            server_cpu_s=usage.server_s,
+            generator_cpu_s=usage.own_s,
+            foreign_cpu=usage.foreign_cores,
+            cores=len(sched_getaffinity(0)),
+        )
         verdict = judged(one)
         self._accepted[cell] += verdict.accepted
         self._rounds.add(one)
-        values = {rule.name: verdict.values[rule.name] for rule in RULES}
         told = {"accepted": verdict.accepted, "reasons": verdict.reasons}
-        self._verdicts.write(run=one.run, **told, **values)
+        self._verdicts.write(run=one.run, **told, **verdict.values)
 
 
-def _measured(service: Service, script: Path, duration_s: int, turn: int, cell: Cell) -> Round:
-    kind, workers, endpoint, connections = cell
-    load, usage = wrk.measured_load(service, script, duration_s, connections)
-    seen = load.recorded
-    assert seen is not None  # the scripts are made with told=True
-    return Round(
-        run=f"{kind}-{workers}-{endpoint}-{connections}-turn{turn}",
-        turn=turn,
-        worker_type=kind,
-        workers=workers,
-        endpoint=endpoint,
-        connections=connections,
-        duration_s=seen.duration_s,
-        requests=load.requests,
-        failed=load.failed,
-        mean_s=seen.mean_s,
-        p50_s=seen.percentile_s(50),
-        p99_s=seen.percentile_s(99),
-        server_cpu_s=usage.server_s,
-        generator_cpu_s=usage.own_s,
-        foreign_cpu=usage.foreign_cores,
-        cores=len(sched_getaffinity(0)),
-    )
-
-
-def _cells(plan: Plan) -> Iterator[Cell]:
-    return product(plan.worker_types, plan.worker_counts, ENDPOINTS, plan.connections)
-
-
-def _shuffled(some: set[Member], random: Random) -> list[Member]:
-    ordered = sorted(some, key=str)
-    random.shuffle(ordered)
-    return ordered
+def _shuffled(
+    cells: Iterable[Cell], key: Callable[[Cell], Hashable], random: Random
+) -> list[list[Cell]]:
+    """The groups of cells that have the same key, in random order."""
+    groups = list(grouped(cells, key).values())
+    random.shuffle(groups)
+    return groups

@@ -19,7 +19,7 @@ RULES = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """A number of workers of one type."""
 
@@ -88,9 +88,11 @@ class Round(Line):
         return self.server_cpu_s / self.requests
 
     @property
-    def customers_seen(self) -> float | None:
-        """X·R, by Little's law the mean number of customers in the system."""
-        return None if self.mean_s is None else self.throughput_per_s * self.mean_s
+    def share_under_way(self) -> float | None:
+        """X·R/N, by Little's law the mean share of connections with a request under way."""
+        return (
+            None if self.mean_s is None else self.throughput_per_s * self.mean_s / self.connections
+        )
 
 
 def judged(one: Round) -> Verdict:

@@ -14,7 +14,6 @@ from loadtests.experiments.capacity.findings import findings
 from loadtests.experiments.capacity.measuring import QUICK, Plan, measure_by
 from loadtests.experiments.capacity.rounds import (
     NOTHING,
-    QUESTIONS,
     Configuration,
     Round,
     judged,
@@ -67,12 +66,12 @@ class TestCells:
         cells = Cells([*quiet, *spoiled])
         assert len(cells.made) == 2 * len(cells.accepted)
         for n in cells.populations():
-            alone = Cells(quiet).throughput(LOOP, QUESTIONS, n)
-            assert cells.throughput(LOOP, QUESTIONS, n) == alone
+            alone = Cells(quiet).curve(LOOP).throughput(n)
+            assert cells.curve(LOOP).throughput(n) == alone
 
     @pytest.mark.parametrize("of", [LOOP, GTHREAD, SYNC])
     def test_the_knee_is_found_and_lies_in_its_interval(self, of: Configuration) -> None:
-        interval = Cells(rounds(noise=0.003)).knee(of, NOTHING)
+        interval = Cells(rounds(noise=0.003)).curve(of, NOTHING).knee()
         assert interval is not None
         # twice as many workers: twice λ, the same knee
         assert interval.law.knee == pytest.approx(LAWS[of.worker_type].knee, rel=0.15)
@@ -80,14 +79,14 @@ class TestCells:
 
     def test_of_too_few_connections_no_law_is_made(self) -> None:
         cells = Cells([one for one in rounds() if one.connections <= 4])
-        assert cells.law(LOOP, QUESTIONS) is None
+        assert cells.curve(LOOP).law() is None
         assert "Too few numbers of connections" in "\n".join(findings(cells))
 
     def test_of_one_turn_there_is_a_law_without_an_interval(self) -> None:
         cells = Cells(rounds(turns=1))
-        assert cells.law(LOOP, QUESTIONS) is not None
-        assert cells.knee(LOOP, QUESTIONS) is None
-        found = cells.throughput(LOOP, QUESTIONS, 8)
+        assert cells.curve(LOOP).law() is not None
+        assert cells.curve(LOOP).knee() is None
+        found = cells.curve(LOOP).throughput(8)
         assert found is not None
         assert found.low is None
 
@@ -181,8 +180,8 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
         assert one.requests > 0
         assert one.failed == 0
         assert one.server_cpu_s > 0
-        assert one.customers_seen is not None
-        assert 0 < one.customers_seen <= 1.02 * one.connections  # Little's law
+        assert one.share_under_way is not None
+        assert 0 < one.share_under_way <= 1.02  # Little's law
         assert one.p50_s is not None
         assert one.p99_s is not None
         assert one.p50_s <= one.p99_s
