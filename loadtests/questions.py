@@ -115,9 +115,14 @@ def _interval(day_text: str, first: date, last: date, random: Random) -> dict[st
     return {"INITIAL_DATE": initial.isoformat(), "FINAL_DATE": final.isoformat()}
 
 
+def paths(questions: Questions) -> dict[str, list[str]]:
+    """Kind -> the addresses to GET for its questions."""
+    return {kind: [one.path for one in asked] for kind, asked in questions.items()}
+
+
 def in_turns(questions: Questions) -> list[str]:
-    """The paths of all questions, one of each kind in turn."""
-    return [one.path for each in zip(*questions.values(), strict=True) for one in each]
+    """The addresses of all questions, one of each kind in turn."""
+    return [path for each in zip(*paths(questions).values(), strict=True) for path in each]
 
 
 def tried_out(service: Service, count: int, seed: int) -> Questions:

@@ -16,7 +16,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadtests.processes import Service
@@ -94,6 +94,7 @@ class Load:
     """The results of one run of wrk. failed: answers other than 2xx and 3xx, and socket errors.
 
     p50_ms, p99_ms: as wrk prints them. recorded: the uncorrected latencies, if the script told.
+    usage: who used the processor meanwhile, of a `measured_load`.
     """
 
     requests: int
@@ -102,6 +103,7 @@ class Load:
     p99_ms: float
     failed: int
     recorded: "Recorded | None" = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +199,11 @@ def load(base_url: str, script: Path, duration_s: int, connections: int = CONNEC
 
 def measured_load(
     service: Service, script: Path, duration_s: int, connections: int = CONNECTIONS
-) -> tuple[Load, Usage]:
+) -> Load:
     """Load a service, and tell who used the processor meanwhile. Raises WrkFailed."""
     before = moment(service.pid)
     found = load(service.url, script, duration_s, connections)
-    return found, before.until(moment(service.pid))
+    return replace(found, usage=before.until(moment(service.pid)))
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:

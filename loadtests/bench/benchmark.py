@@ -14,7 +14,6 @@ free ports of the loopback address; they and all temporary files are removed in 
 import argparse
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
@@ -251,11 +250,9 @@ def _folders(keep: Path | None) -> Iterator[tuple[Path, Path]]:
     """The folder of the chains and that of temporary files, on one disk; removed at the end."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-    scratch = Path(mkdtemp(prefix="flightchain-bench-", dir=keep))
-    try:
-        yield keep or scratch, scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    prefix = "flightchain-bench-"
+    with TemporaryDirectory(prefix=prefix, dir=keep, ignore_cleanup_errors=True) as scratch:
+        yield keep or Path(scratch), Path(scratch)
 
 
 @dataclass(frozen=True, slots=True)

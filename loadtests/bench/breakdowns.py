@@ -4,24 +4,20 @@ All are about the days of one month, or most of them, and the times are the inde
 Server-Timing: each is the least of several, on a service that keeps no answers.
 """
 
-import re
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date
-from http.client import HTTPConnection
 from urllib.parse import urlencode
 
 from loadtests.bench.figures import Figure, short
-from loadtests.bench.session import Bench, load_now
-from loadtests.processes import ProgramFailed, Service, exchanged
+from loadtests.bench.session import Bench, load_now, timed_ms
+from loadtests.processes import Service
 from loadtests.questions import flights_of_block
 
 TIMES = 20
 SOME_DAYS = 25  # which are no whole month
 MOST_FACTOR = 2.0
 BEFORE = "a carrier by day, with its distribution"
-
-_INDEX = re.compile(r"index;dur=([\d.]+)")
 
 
 def breakdowns(bench: Bench) -> Iterator[Figure]:
@@ -32,7 +28,10 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
         service.connection() as connection,
     ):
         bench.say(f"asking by groups of {chain.label}")
-        times_ms = {what: _index_ms(connection, path) for what, path in _questions(service).items()}
+        times_ms = {
+            what: min(timed_ms(connection, path, "index")[0] for _ in range(TIMES))
+            for what, path in _questions(service).items()
+        }
     before_ms = times_ms.pop(BEFORE)
     raw = {"index_ms": {BEFORE: before_ms, **times_ms}, "load": load_now()}
     yield Figure(15, f"index: {BEFORE}, ms", short(before_ms), raw=raw)
@@ -88,15 +87,3 @@ def _questions(service: Service) -> dict[str, str]:
 
 
 _WORST = {"sort": "average_delay", "order": "descending", "least_flights": 100, "limit": 10}
-
-
-def _index_ms(connection: HTTPConnection, path: str) -> float:
-    """The least time that the index took. Raises ProgramFailed."""
-    found = []
-    for _ in range(TIMES):
-        response, _ = exchanged(connection, path)
-        timing = _INDEX.search(response.headers.get("Server-Timing", ""))
-        if response.status != 200 or timing is None:
-            raise ProgramFailed(f"{path} has status {response.status}")
-        found.append(float(timing[1]))
-    return min(found)

@@ -9,6 +9,7 @@ began, and fetches the month.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from time import perf_counter, sleep
@@ -113,12 +114,10 @@ def _in_batches(bench: Bench, cluster: Cluster, batches: Sequence[Path]) -> Iter
 
 
 def _send(url: str, batches: Sequence[Path]) -> None:
-    connection = HTTPConnection(HOST, urlsplit(url).port, timeout=CAUGHT_UP_WITHIN_S)
-    try:
+    made = HTTPConnection(HOST, urlsplit(url).port, timeout=CAUGHT_UP_WITHIN_S)
+    with closing(made) as connection:
         for path in batches:
             post_batch(connection, path.read_bytes(), CAUGHT_UP_WITHIN_S)
-    finally:
-        connection.close()
 
 
 def _rate(what: str, rates: Sequence[float], least: int | None) -> Figure:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from loadtests.wrk import Load
+
 NOISY_SHARE = 0.2  # a spread from lowest to highest above this share of the median is noisy
 
 _HEADINGS = ("row", "what", "measured", "target", "reached")
@@ -102,6 +104,30 @@ def ratio_figure(
     return Figure(
         row, what, measured, target, is_reached, spread.is_noisy, {"ratios": list(ratios), **raw}
     )
+
+
+def rate_ratio_figure(
+    row: int,
+    what: str,
+    loads: tuple[Sequence[Load], Sequence[Load]],
+    raw: Mapping[str, Any],
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> Figure:
+    """Requests per second of the first load relative to those of the second, round by round."""
+    ratios, failed = pairwise(*map(rates, loads)), sum(map(failures, loads))
+    return ratio_figure(row, what, ratios, raw, least=least, most=most, failed=failed)
+
+
+def rates(loads: Sequence[Load]) -> list[float]:
+    """Requests per second of each round of a load."""
+    return [load.requests_per_s for load in loads]
+
+
+def failures(loads: Sequence[Load]) -> int:
+    """How many requests failed in all rounds of a load."""
+    return sum(load.failed for load in loads)
 
 
 def short(value: float) -> str:

@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import mkdtemp
 
 from loadtests.bench.figures import Figure, short, spread_of
 from loadtests.bench.session import LONGEST_FACTOR, SEED, Bench, load_now
@@ -25,9 +23,8 @@ def imports(bench: Bench) -> Iterator[Figure]:
     done = []
     for number in range(1, bench.plan.repeats + 1):
         bench.say(f"importing {source.label}, {number} of {bench.plan.repeats}")
-        home = Path(mkdtemp(prefix="import-", dir=bench.scratch))
         with at_most_cores(IMPORT_CORES):
-            done.append(imported(source, home, bench.log))
+            done.append(imported(source, bench.empty_folder(), bench.log))
     walls_s = [chain.import_wall_s for chain in done]
     rates = spread_of(chain.flights / chain.import_wall_s for chain in done)
     yield Figure(

@@ -21,14 +21,24 @@ from random import Random
 from statistics import median
 
 from loadtests import wrk
-from loadtests.bench.figures import Figure, pairwise, ratio_figure, short, spread_of, with_failures
+from loadtests.bench.figures import (
+    Figure,
+    failures,
+    pairwise,
+    rate_ratio_figure,
+    rates,
+    ratio_figure,
+    short,
+    spread_of,
+    with_failures,
+)
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import SEED, Bench, load_now
-from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags
+from loadtests.bench.session import SEED, Bench, load_now, newest_blocks
+from loadtests.bench.throughput import PAGE, etags
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, in_turns
 from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
-from loadtests.wrk import Load, measured_load
+from loadtests.wrk import Load
 
 ROW = 13
 CONNECTIONS = 32
@@ -70,26 +80,6 @@ class Asked:
     connections: int = CONNECTIONS
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round of a load, and what it cost.
-
-    processor_s: processor time of the server's processes. foreign_cores: as in `Usage`.
-    """
-
-    load: Load
-    processor_s: float
-    foreign_cores: float
-
-    @property
-    def p99_ms(self) -> float:
-        """The 99th percentile without wrk's additions. Raises ProgramFailed without any answer."""
-        p99_s = self.load.recorded.percentile_s(99) if self.load.recorded else None
-        if p99_s is None:
-            raise ProgramFailed("wrk recorded no latencies")
-        return 1000 * p99_s
-
-
 def front(bench: Bench) -> Iterator[Figure]:
     """Requests per second and 99th percentile of each load, against the limit and bare Flask."""
     month = bench.chains.month()
@@ -106,9 +96,17 @@ def front(bench: Bench) -> Iterator[Figure]:
             *_of_blocks(bench, service),
             _posts(bench, new, bodies_of_block(service, POSTED_BLOCK)),
         ]
-        rounds = _in_turns(bench, asked)
+        bench.say("asking everything once, not counted, so that every worker has been asked")
+        for one in asked:
+            bench.load(one.service, one.script, one.connections)
+        rounds = bench.in_turns(
+            "everything in turns",
+            asked,
+            lambda one: bench.load(one.service, one.script, one.connections),
+        )
+    found = {one.what: rounds_of for one, rounds_of in zip(asked, rounds, strict=True)}
     for one in asked:
-        yield from figures_of(one, rounds)
+        yield from figures_of(one, found)
 
 
 def _nothing(bench: Bench) -> list[str]:
@@ -152,10 +150,9 @@ def _require_unchanged(service: Service, path: str, etag: str) -> None:
 
 def _of_blocks(bench: Bench, service: Service) -> list[Asked]:
     """Loads of transactions and first pages of the newest blocks, which are at hand; the tip."""
-    tip, random = service.get("/tip"), Random(SEED)  # noqa: S311 - a load, no secrets
-    heights = range(max(1, tip["height"] + 1 - RECENT_BLOCKS), tip["height"] + 1)
-    first: int = service.get(f"/blocks/{heights[0]}?limit=1")["block"]["first_transaction"]
-    ids = random.choices(range(first, tip["transactions"]), k=bench.plan.questions_per_kind)
+    random = Random(SEED)  # noqa: S311 - a load, no secrets
+    heights, newest = newest_blocks(service)
+    ids = random.choices(newest, k=bench.plan.questions_per_kind)
     transactions = [f"/transactions/{number}" for number in ids]
     pages = [f"/blocks/{height}?limit={PAGE}" for height in heights]
     target = Target(of_limit=0.4)
@@ -173,25 +170,7 @@ def _posts(bench: Bench, service: Service, flights: Sequence[bytes]) -> Asked:
     return Asked(what, service, script, Target(per_s=3000), CLIENTS)
 
 
-def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Round]]:
-    """All rounds of each load, by its name."""
-    bench.say("asking everything once, not counted, so that every worker has been asked")
-    for one in asked:
-        _round(bench, one)
-    rounds: dict[str, list[Round]] = {one.what: [] for one in asked}
-    for number in range(1, bench.plan.rounds + 1):
-        bench.say(f"everything in turns, round {number} of {bench.plan.rounds}")
-        for one in asked:
-            rounds[one.what].append(_round(bench, one))
-    return rounds
-
-
-def _round(bench: Bench, one: Asked) -> Round:
-    load, usage = measured_load(one.service, one.script, bench.plan.round_s, one.connections)
-    return Round(load, usage.server_s, usage.foreign_cores)
-
-
-def figures_of(one: Asked, rounds: Mapping[str, Sequence[Round]]) -> Iterator[Figure]:
+def figures_of(one: Asked, rounds: Mapping[str, Sequence[Load]]) -> Iterator[Figure]:
     """The figure of a load, and, unless it is a yardstick itself, each of its ratios."""
     yield _seen(one, rounds[one.what])
     if one.what in {LIMIT, FLASK}:
@@ -205,23 +184,23 @@ def figures_of(one: Asked, rounds: Mapping[str, Sequence[Round]]) -> Iterator[Fi
         yield _p99_ratio(one.what, asked, rounds[LIMIT], target.limit_p99)
 
 
-def _seen(one: Asked, rounds: Sequence[Round]) -> Figure:
-    rates, p99s_ms = spread_of(_rates(rounds)), _p99s_ms(rounds)
-    least, failed, cost_us = one.target.per_s, _failed(rounds), 1e6 * _cost_s(rounds)
-    measured = f"{rates.median:,.0f} requests/s, p99 {short(median(p99s_ms))} ms"
+def _seen(one: Asked, rounds: Sequence[Load]) -> Figure:
+    rate, p99s_ms = spread_of(rates(rounds)), _p99s_ms(rounds)
+    least, failed, cost_us = one.target.per_s, failures(rounds), 1e6 * _cost_s(rounds)
+    measured = f"{rate.median:,.0f} requests/s, p99 {short(median(p99s_ms))} ms"
     return Figure(
         ROW,
         one.what,
         with_failures(f"{measured}, {cost_us:,.0f} us of processor time", failed),
         "" if least is None else f"at least {least:,.0f} requests/s",
-        None if least is None else rates.median >= least and not failed,
-        rates.is_noisy,
+        None if least is None else rate.median >= least and not failed,
+        rate.is_noisy,
         {
-            "requests_per_s": _rates(rounds),
+            "requests_per_s": rates(rounds),
             "p99_ms": p99s_ms,
             "processor_us_per_request": cost_us,
-            "foreign_cores": [one.foreign_cores for one in rounds],
-            "requests": sum(one.load.requests for one in rounds),
+            "foreign_cores": [load.usage.foreign_cores for load in rounds if load.usage],
+            "requests": sum(load.requests for load in rounds),
             "failed": failed,
             "connections": one.connections,
             **load_now(),
@@ -230,41 +209,38 @@ def _seen(one: Asked, rounds: Sequence[Round]) -> Figure:
 
 
 def _rate_ratio(
-    what: str, other: str, asked: Sequence[Round], below: Sequence[Round], least: float | None
+    what: str, other: str, asked: Sequence[Load], below: Sequence[Load], least: float | None
 ) -> Figure:
     """Requests per second, relative to those of another load of the same round."""
     raw = {
-        "ratio_of_the_best": max(_rates(asked)) / max(_rates(below)),
+        "ratio_of_the_best": max(rates(asked)) / max(rates(below)),
         "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
     }
-    title, ratios = f"{what} / {other}, requests per second", pairwise(_rates(asked), _rates(below))
-    return ratio_figure(ROW, title, ratios, raw, least=least, failed=_failed([*asked, *below]))
+    title = f"{what} / {other}, requests per second"
+    return rate_ratio_figure(ROW, title, (asked, below), raw, least=least)
 
 
-def _p99_ratio(what: str, asked: Sequence[Round], below: Sequence[Round], most: float) -> Figure:
+def _p99_ratio(what: str, asked: Sequence[Load], below: Sequence[Load], most: float) -> Figure:
     """The 99th percentile of latency, relative to that of the limit in the same round."""
     ours_ms, theirs_ms = _p99s_ms(asked), _p99s_ms(below)
     title = f"{what} / the limit, 99th percentile of latency"
     ratios, raw = pairwise(ours_ms, theirs_ms), {"ratio_of_the_best": min(ours_ms) / min(theirs_ms)}
-    return ratio_figure(ROW, title, ratios, raw, most=most, failed=_failed([*asked, *below]))
+    return ratio_figure(ROW, title, ratios, raw, most=most, failed=failures([*asked, *below]))
 
 
-def _rates(rounds: Sequence[Round]) -> list[float]:
-    return [one.load.requests_per_s for one in rounds]
+def _p99s_ms(rounds: Sequence[Load]) -> list[float]:
+    """The 99th percentiles without wrk's additions. Raises ProgramFailed without any answer."""
+    found = [load.recorded.percentile_s(99) for load in rounds if load.recorded]
+    known = [1000 * p99_s for p99_s in found if p99_s is not None]
+    if len(known) < len(rounds):
+        raise ProgramFailed("wrk recorded no latencies")
+    return known
 
 
-def _p99s_ms(rounds: Sequence[Round]) -> list[float]:
-    return [one.p99_ms for one in rounds]
-
-
-def _cost_s(rounds: Sequence[Round]) -> float:
+def _cost_s(rounds: Sequence[Load]) -> float:
     """Processor time of the server per request, over all rounds. Raises ProgramFailed."""
-    used_s = sum(one.processor_s for one in rounds)
-    requests = sum(one.load.requests for one in rounds)
+    used_s = sum(load.usage.server_s for load in rounds if load.usage)
+    requests = sum(load.requests for load in rounds)
     if not requests or used_s <= 0:
         raise ProgramFailed(f"{requests} requests took {used_s} s of processor time")
     return used_s / requests
-
-
-def _failed(rounds: Sequence[Round]) -> int:
-    return sum(one.load.failed for one in rounds)

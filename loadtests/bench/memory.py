@@ -16,7 +16,7 @@ from loadtests.bench.figures import Figure
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.chains import Chain
 from loadtests.processes import Memory, ProgramFailed, Service, exchanged
-from loadtests.questions import KINDS, Questions, flights_of_block
+from loadtests.questions import KINDS, Questions, flights_of_block, paths
 from loadtests.scenarios import sent_form
 
 MOST_WORKER_BYTES = 80_000_000
@@ -37,8 +37,8 @@ def memory(bench: Bench) -> Iterator[Figure]:
     questions = bench.questions(bench.chains.month(), service)
     bench.say("memory: every question, and scans at the same time")
     if 1 not in bench.plan.rows:
-        for kind in KINDS:
-            bench.load(service, bench.script(kind, [q.path for q in questions[kind]]))
+        for kind, asked in paths(questions).items():
+            bench.load(service, bench.script(kind, asked))
     _scan_together(service, questions)
     yield from _figures("", service.memory())
     bench.close()
@@ -53,14 +53,20 @@ def _scan_together(service: Service, questions: Questions) -> None:
             pass
 
 
-def _total_bytes(found: Sequence[Memory]) -> int:
-    return sum(one.pss_bytes for one in found)
-
-
 def _figures(when: str, found: Sequence[Memory], **more: Any) -> Iterator[Figure]:
     raw = {"pss_mb": _megabytes(found), **more, **load_now()}
-    yield _memory_figure(f"largest worker{when}", _largest_worker(found), MOST_WORKER_BYTES, raw)
-    yield _memory_figure(f"all processes{when}", _total_bytes(found), MOST_SERVICE_BYTES, raw)
+    for what, pss_bytes, most_bytes in (
+        ("largest worker", _largest_worker(found), MOST_WORKER_BYTES),
+        ("all processes", sum(one.pss_bytes for one in found), MOST_SERVICE_BYTES),
+    ):
+        yield Figure(
+            7,
+            f"memory, {what}{when} (proportional set size)",
+            f"{pss_bytes / 1e6:.1f} MB",
+            f"at most {most_bytes // 10**6} MB",
+            pss_bytes <= most_bytes,
+            raw=raw,
+        )
 
 
 def _megabytes(found: Sequence[Memory]) -> list[str]:
@@ -72,17 +78,6 @@ def _largest_worker(found: Sequence[Memory]) -> int:
     if not largest:
         raise ProgramFailed(f"no worker found among the processes of the service: {found}")
     return largest
-
-
-def _memory_figure(what: str, pss_bytes: int, most_bytes: int, raw: dict[str, Any]) -> Figure:
-    return Figure(
-        7,
-        f"memory, {what} (proportional set size)",
-        f"{pss_bytes / 1e6:.1f} MB",
-        f"at most {most_bytes // 10**6} MB",
-        pss_bytes <= most_bytes,
-        raw=raw,
-    )
 
 
 # --- an hour -------------------------------------------------------------------------------------
@@ -134,7 +129,7 @@ def _times(share: float, count: int) -> int:
 def _mixed(service: Service, chain: Chain, questions: Questions) -> list[str]:
     """Paths in the proportions of `MIX`, from the whole chain, in random order."""
     random = Random(SEED)  # noqa: S311 - a load, no secrets
-    asked = [question.path for kind in KINDS for question in questions[kind]]
+    asked = [path for of_kind in paths(questions).values() for path in of_kind]
     height = service.get("/tip")["height"]
     draw = {
         "questions": lambda: random.choice(asked),

@@ -3,15 +3,13 @@
 Both times are in the Server-Timing of every page, as the frontend measures them.
 """
 
-import re
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
 from statistics import median
 from time import monotonic, sleep
 
 from loadtests.bench.figures import Figure, short
-from loadtests.bench.session import Bench, load_now
-from loadtests.chains import Chain
+from loadtests.bench.session import Bench, load_now, timed_ms
 from loadtests.processes import (
     HOST,
     LOOK_EVERY_S,
@@ -20,13 +18,11 @@ from loadtests.processes import (
     exchanged,
     free_port,
 )
-from loadtests.questions import KINDS, Questions
+from loadtests.questions import Questions, paths
 
 MOST_PAGE_MS = 30.0
 TIMES = 20  # requests of each address; for questions, of as many different ones
 ALWAYS = ("/", "/blocks", "/blocks/1", "/blocks/1?check=transactions", "/transactions/0", "/add")
-
-_TIMING = re.compile(r"total;dur=([\d.]+), backend;dur=([\d.]+)")
 
 
 def pages(bench: Bench) -> Iterator[Figure]:
@@ -37,8 +33,8 @@ def pages(bench: Bench) -> Iterator[Figure]:
         bench.say("making pages")
         connection = HTTPConnection(HOST, port, timeout=READY_WITHIN_S)
         _wait_for(connection)
-        _made_ms(connection, chain, addresses)  # not counted, so that everything is loaded
-        made_ms = _made_ms(connection, chain, addresses)
+        _made_ms(connection, addresses)  # not counted, so that everything is loaded
+        made_ms = _made_ms(connection, addresses)
         connection.close()
     medians_ms = {name: median(times) for name, times in made_ms.items()}
     slowest = max(medians_ms, key=lambda name: medians_ms[name])
@@ -53,22 +49,16 @@ def pages(bench: Bench) -> Iterator[Figure]:
 
 
 def _addresses(questions: Questions) -> dict[str, list[str]]:
-    asked = {kind: [question.path for question in questions[kind][:TIMES]] for kind in KINDS}
+    asked = {kind: of_kind[:TIMES] for kind, of_kind in paths(questions).items()}
     return {**{address: [address] * TIMES for address in ALWAYS}, **asked}
 
 
-def _made_ms(
-    connection: HTTPConnection, chain: Chain, addresses: dict[str, list[str]]
-) -> dict[str, list[float]]:
+def _made_ms(connection: HTTPConnection, addresses: dict[str, list[str]]) -> dict[str, list[float]]:
     """The times in which pages of each kind were made, in ms. Raises ProgramFailed."""
     found: dict[str, list[float]] = {}
-    for name, paths in addresses.items():
-        for path in paths:
-            response, _ = exchanged(connection, path)
-            timing = _TIMING.search(response.headers.get("Server-Timing", ""))
-            if response.status != 200 or timing is None:
-                raise ProgramFailed(f"page {path} of {chain.label} has status {response.status}")
-            total_ms, backend_ms = map(float, timing.groups())
+    for name, asked in addresses.items():
+        for path in asked:
+            total_ms, backend_ms = timed_ms(connection, path, "total", "backend")
             found.setdefault(name, []).append(total_ms - backend_ms)
     return found
 

@@ -6,20 +6,20 @@ latter is done on this disk and, where strace works, on one that takes as long t
 (see `slow_disk`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from http.client import HTTPConnection
-from pathlib import Path
+from itertools import product
 from time import perf_counter, sleep
 
 from loadtests import wrk
-from loadtests.bench.figures import Figure, pairwise, ratio_figure, spread_of
+from loadtests.bench.figures import Figure, rate_ratio_figure, rates, spread_of
 from loadtests.bench.session import Bench, load_now
 from loadtests.bench.slow_disk import SYNC_MS, obstacle, slowed
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import flights_of_block
 from loadtests.scenarios import sent_form
+from loadtests.wrk import Load
 
 BATCH_PATH = "/transactions/batch"
 BATCH_BLOCKS = 5
@@ -28,15 +28,6 @@ LEAST_BATCHED_PER_S = 20_000
 LEAST_TIMES_ONE_CLIENT = 3.0
 LEAST_TIMES_ONE_CLIENT_IF_SLOW = 6.0
 CLIENTS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Disk:
-    """A disk to post to. prefix: as in `running`. least_times: target of 8 clients over one."""
-
-    name: str
-    least_times: float
-    prefix: tuple[str, ...] = ()
 
 
 def posts(bench: Bench) -> Iterator[Figure]:
@@ -103,52 +94,36 @@ def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) ->
 
 def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
     script = wrk.write_posting_script(bench.scratch / "post.lua", "/transactions", flights)
-    disks = [_Disk("on this disk", LEAST_TIMES_ONE_CLIENT)]
+    disks: dict[str, tuple[float, Sequence[str]]] = {"on this disk": (LEAST_TIMES_ONE_CLIENT, ())}
     slow = slowed(SYNC_MS)
     if (reason := obstacle(slow)) is None:
         name = f"with {SYNC_MS} ms added to each sync by strace"
-        disks.append(_Disk(name, LEAST_TIMES_ONE_CLIENT_IF_SLOW, tuple(slow)))
+        disks[name] = LEAST_TIMES_ONE_CLIENT_IF_SLOW, slow
     else:
         bench.say(f"no slower disk is tried: {reason}")
     with ExitStack() as stack:
-        services = {
-            disk: stack.enter_context(running(bench.empty_folder(), bench.log, prefix=disk.prefix))
-            for disk in disks
-        }
-        loads = _in_turns(bench, services, script)
-    for disk, (alone, together) in loads.items():
-        yield _against_one(disk, alone, together)
+        services = [
+            stack.enter_context(running(bench.empty_folder(), bench.log, prefix=prefix))
+            for _, prefix in disks.values()
+        ]
+        for service in services:
+            bench.load(service, script, CLIENTS)  # not counted: it starts every thread
+        loads = bench.in_turns(
+            f"posting one by one, 1 client and {CLIENTS} in turns, {' and '.join(disks)}",
+            list(product(services, (1, CLIENTS))),
+            lambda asked: bench.load(asked[0], script, asked[1]),
+        )
+    for (name, (least, _)), *of_disk in zip(disks.items(), loads[::2], loads[1::2], strict=True):
+        yield _against_one(name, least, *of_disk)
 
 
-def _in_turns(
-    bench: Bench, services: Mapping[_Disk, Service], script: Path
-) -> Mapping[_Disk, tuple[list[wrk.Load], list[wrk.Load]]]:
-    """The rounds of one client and those of many together, by disk."""
-    loads: dict[_Disk, tuple[list[wrk.Load], list[wrk.Load]]] = {d: ([], []) for d in services}
-    for service in services.values():
-        bench.load(service, script, CLIENTS)  # not counted: it starts every thread
-    for _ in range(bench.plan.rounds):
-        for disk, service in services.items():
-            bench.say(f"posting one by one, 1 client and {CLIENTS} in turns, {disk.name}")
-            loads[disk][0].append(bench.load(service, script, 1))
-            loads[disk][1].append(bench.load(service, script, CLIENTS))
-    return loads
-
-
-def _against_one(disk: _Disk, alone: list[wrk.Load], together: list[wrk.Load]) -> Figure:
-    one_per_s, eight_per_s = ([load.requests_per_s for load in of] for of in (alone, together))
+def _against_one(disk: str, least: float, alone: list[Load], together: list[Load]) -> Figure:
     raw = {
-        "one_per_s": one_per_s,
-        "eight_per_s": eight_per_s,
+        "one_per_s": rates(alone),
+        "eight_per_s": rates(together),
         "one_p50_ms": [load.p50_ms for load in alone],
         "eight_p50_ms": [load.p50_ms for load in together],
         **load_now(),
     }
-    return ratio_figure(
-        9,
-        f"posts per second of {CLIENTS} clients / of one, {disk.name}",
-        pairwise(eight_per_s, one_per_s),
-        raw,
-        least=disk.least_times,
-        failed=sum(load.failed for load in alone + together),
-    )
+    what = f"posts per second of {CLIENTS} clients / of one, {disk}"
+    return rate_ratio_figure(9, what, (together, alone), raw, least=least)

@@ -7,8 +7,6 @@ Both find their files in the page cache, and both must give the same answers.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import mkdtemp
 from time import perf_counter
 from typing import Any
 
@@ -45,7 +43,9 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
         questions = bench.questions(chain, cold)
         bench.say("writing the same blocks the study's way, and opening them")
         start_s = perf_counter()
-        ledger = _study_ledger(bench, cold)
+        folder = bench.empty_folder()
+        write_studys_way(cold, folder)
+        ledger = StudyLedger(folder)
         opened_s = perf_counter() - start_s
         warm.get(questions[KINDS[0]][0].scan_path)
         question = questions[KINDS[0]][0]
@@ -58,12 +58,6 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
         for kind in KINDS:
             scans = _scanned(bench, ledger, cold, warm, questions[kind])
             yield from _scan_figures(kind, scans, facts)
-
-
-def _study_ledger(bench: Bench, service: Service) -> StudyLedger:
-    folder = Path(mkdtemp(prefix="study-", dir=bench.scratch))
-    write_studys_way(service, folder)
-    return StudyLedger(folder)
 
 
 def _bytes_of_a_scan(service: Service, question: Question) -> int:

@@ -8,18 +8,24 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeVar
 
 from loadtests import wrk
 from loadtests.chains import Chain, Chains
-from loadtests.processes import Service, running
+from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, tried_out
+from loadtests.servers.timing import SERVER_TIMING, entries
 
 SEED = 2008
 LONGEST_FACTOR = 100
 FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
+RECENT_BLOCKS = 20
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,40 @@ class Bench:
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
         """Send one round of load."""
-        return wrk.load(service.url, script, self.plan.round_s, connections)
+        return wrk.measured_load(service, script, self.plan.round_s, connections)
+
+    def in_turns(
+        self, what: str, asked: Sequence[Asked], load: Callable[[Asked], Found]
+    ) -> list[list[Found]]:
+        """All rounds of each load in `asked`, in its order; a round sends each of them once."""
+        rounds = []
+        for number in range(1, self.plan.rounds + 1):
+            self.say(f"{what}, round {number} of {self.plan.rounds}")
+            rounds.append([load(one) for one in asked])
+        return [list(of_one) for of_one in zip(*rounds, strict=True)]
 
     def empty_folder(self) -> Path:
         """A folder for a new chain, on the disk of the others."""
         return Path(mkdtemp(dir=self.scratch))
+
+
+def timed_ms(connection: HTTPConnection, path: str, *names: str) -> list[float]:
+    """GET `path`: the durations of these entries of its Server-Timing. Raises ProgramFailed."""
+    response, _ = exchanged(connection, path)
+    timing = response.headers.get(SERVER_TIMING, "")
+    said = {entry.name: entry.duration_s for entry in entries(timing)}
+    found = [1000 * s for name in names if (s := said.get(name)) is not None]
+    if response.status != 200 or len(found) < len(names):
+        raise ProgramFailed(f"{path} has status {response.status} and the timing {timing!r}")
+    return found
+
+
+def newest_blocks(service: Service) -> tuple[range, range]:
+    """The heights of the newest RECENT_BLOCKS blocks, and the numbers of their transactions."""
+    tip = service.get("/tip")
+    heights = range(max(1, tip["height"] + 1 - RECENT_BLOCKS), tip["height"] + 1)
+    block = service.get(f"/blocks/{heights.start}?limit=1")["block"]
+    return heights, range(block["first_transaction"], tip["transactions"])
 
 
 def load_now() -> dict[str, Any]:

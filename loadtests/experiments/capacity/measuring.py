@@ -158,9 +158,10 @@ class _Bench:
 
     def _round(self, service: Service, turn: int, cell: Cell) -> None:
         script, duration_s = self._scripts[cell.endpoint], self._plan.round_s
-        load, usage = wrk.measured_load(service, script, duration_s, cell.connections)
-        seen = load.recorded
+        load = wrk.measured_load(service, script, duration_s, cell.connections)
+        seen, usage = load.recorded, load.usage
         assert seen is not None  # the scripts are made with told=True
+        assert usage is not None
         one = Round(
             run=f"{'-'.join(map(str, cell))}-turn{turn}",
             turn=turn,

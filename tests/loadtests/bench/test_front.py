@@ -5,22 +5,23 @@ from pathlib import Path
 import pytest
 
 from loadtests.bench.figures import Figure
-from loadtests.bench.front import FLASK, KEPT, LIMIT, UNCHANGED, Asked, Round, Target, figures_of
+from loadtests.bench.front import FLASK, KEPT, LIMIT, UNCHANGED, Asked, Target, figures_of
 from loadtests.processes import ProgramFailed, Service
+from loadtests.processor_time import Usage
 from loadtests.wrk import Load, Recorded
 
 TARGET = Target(of_limit=0.6, of_flask=3.0, limit_p99=1.5)
 
 
-def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 100.0) -> Round:
+def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 100.0) -> Load:
     """printed percentiles are others: wrk adds requests that nobody sent."""
     recorded = Recorded(1.0, {round(1000 * p99_ms): 100})
-    load = Load(round(per_s), per_s, 10 * p99_ms, 20 * p99_ms, failed, recorded)
-    return Round(load, load.requests * cost_us / 1e6, foreign_cores=0.5)
+    usage = Usage(1.0, round(per_s) * cost_us / 1e6, own_s=0.0, foreign_s=0.5)
+    return Load(round(per_s), per_s, 10 * p99_ms, 20 * p99_ms, failed, recorded, usage)
 
 
 def figures(
-    what: str, target: Target, asked: Round, limit: Round, flask: Round, kept: Round | None = None
+    what: str, target: Target, asked: Load, limit: Load, flask: Load, kept: Load | None = None
 ) -> dict[str, Figure]:
     """What is said of `what` after one round, by the words that tell the figures apart."""
     loads = {LIMIT: [limit], FLASK: [flask], KEPT: [kept or asked], what: [asked]}
@@ -56,11 +57,11 @@ def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round()
     ],
 )
 def test_what_is_slower_than_its_target_or_failed_has_missed_it(
-    asked: Round, missed: set[str]
+    asked: Load, missed: set[str]
 ) -> None:
     found = figures(KEPT, TARGET, asked, limit=a_load(10_000), flask=a_load(2000))
     assert {what for what, is_reached in reached(found).items() if is_reached is False} == missed
-    assert all("FAILED" in found[what].measured for what in missed if asked.load.failed)
+    assert all("FAILED" in found[what].measured for what in missed if asked.failed)
 
 
 def test_the_ratio_of_the_best_rounds_is_among_the_details() -> None:
@@ -109,6 +110,6 @@ def test_the_yardsticks_are_not_held_against_themselves() -> None:
 
 
 def test_without_recorded_latencies_nothing_is_said() -> None:
-    nothing = Round(Load(0, 0.0, 0.0, 0.0, 0), 0.0, 0.0)
+    nothing = Load(0, 0.0, 0.0, 0.0, 0)
     with pytest.raises(ProgramFailed, match="no latencies"):
         figures("/tip", Target(), nothing, a_load(1), a_load(1))
