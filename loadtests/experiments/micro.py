@@ -52,14 +52,14 @@ class ProcessLine(Line):
 def measure(run: Run) -> None:
     """Make the flights, then time all programs in turns: the start alone, and the whole task."""
     make_inputs(run.results.folder, run.scratch / "chain", run.options.seed, run.log)
-    repeats = run.options.reps or int(run.choose(QUICK_REPEATS, REPEATS))
+    repeats = run.options.reps or run.choose(QUICK_REPEATS, REPEATS)
     with (
         run.results.table(PROCESSES, ProcessLine) as processes,
         run.results.table(RUNS, ("run", "accepted", "reasons", "foreign_cpu")) as runs,
     ):
         for repeat, program in product(range(1, repeats + 1), PROGRAMS):
             run.say(f"{program.task}, {program.told}: {repeat} of {repeats}")
-            for count in (0, int(run.choose(program.quick_times, TIMES))):
+            for count in (0, run.choose(program.quick_times, TIMES)):
                 took = timed(program.arguments(run.results.folder, count), run.log)
                 name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat}"
                 what, times_s = f"{program.task} {program.name}", astuple(took)[:3]

@@ -64,7 +64,7 @@ _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
 
 def measure(run: Run) -> None:
     """Load a service on a new chain for each case, and sample its busiest worker three times."""
-    cases = QUICK_CASES if run.options.quick else CASES
+    cases = run.choose(QUICK_CASES, CASES)
     with (
         run.results.table(RECORDINGS, RecordingLine) as recordings,
         run.results.table(ROLES, ("run", "role", "cpu_s", "wall_s")) as roles,

@@ -30,8 +30,8 @@ QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
 def measure(run: Run) -> None:
     """Measure every system and type at a utilisation of 0.03."""
-    rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
-    with measuring(run, QUICK if run.options.quick else FULL) as measured:
+    rig = Rig(run, run.choose(QUICK_FLIGHTS, FULL_FLIGHTS))
+    with measuring(run, run.choose(QUICK, FULL)) as measured:
         with rig.database(SERVERS) as database:
             for system in (POSITION, KEY, UNINDEXED):
                 _measure(measured, rig, database, system)
@@ -105,11 +105,9 @@ def _figure(kind: str, found: list[Point]) -> Figure | None:
             f"{telling.title_of(least.system)} is the fastest, with "
             f"{telling.told_ms(least.mean_s)}. m = {SERVERS}; requests hardly ever wait."
         )
-    y, shown = (
-        Axis("response time (ms)", is_logarithmic=True),
-        [one for one in series if any(one.ys)],
-    )
-    return figure(f"Figure 1, {kind}", told, Axis(""), y, shown, table)
+    y = Axis("response time (ms)", is_logarithmic=True)
+    drawn = [one for one in series if any(one.ys)]
+    return figure(f"Figure 1, {kind}", told, Axis(""), y, drawn, table)
 
 
 def _name(point: Point) -> str:

@@ -28,6 +28,7 @@ from loadtests.experiments.client_server.systems import (
 )
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import KNOWN_KIND
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
@@ -51,8 +52,8 @@ QUICK_KINDS = {INDEXED: (AVERAGE,), SERVICE: (AVERAGE,)}
 
 def measure(run: Run) -> None:
     """Measure each system and type alone, and at shares of the capacity of servers or cores."""
-    rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
-    with measuring(run, QUICK if run.options.quick else FULL) as measured:
+    rig = Rig(run, run.choose(QUICK_FLIGHTS, FULL_FLIGHTS))
+    with measuring(run, run.choose(QUICK, FULL)) as measured:
         with rig.known(SERVERS) as known:
             requests = exponential(run, KNOWN_SERVICE_TIME_S)
             for rep in measured.reps:
@@ -133,19 +134,13 @@ def analyse(results: Results) -> Report:
 
 def _by_system(found: Sequence[Point], kind: str) -> list[list[Point]]:
     """The points of a type, one list for each system, by the time between arrivals."""
-    of_kind = [point for point in found if point.kind == kind]
-    names = dict.fromkeys(point.system for point in of_kind)
-    return [
-        sorted((p for p in of_kind if p.system == name), key=lambda p: p.interarrival_s)
-        for name in names
-    ]
+    by_system = grouped((p for p in found if p.kind == kind), lambda p: p.system)
+    return [sorted(of, key=lambda p: p.interarrival_s) for of in by_system.values()]
 
 
 def _capped(kind: str, loads: Sequence[Point]) -> str:
-    idle = {p.system for p in loads if p.kind == kind}
-    for point in loads:
-        if point.kind == kind and point.utilisation > 0.5:
-            idle.discard(point.system)
+    of_kind = [point for point in loads if point.kind == kind]
+    idle = {p.system for p in of_kind} - {p.system for p in of_kind if p.utilisation > 0.5}
     if not idle:
         return ""
     names = " and ".join(telling.title_of(name) for name in sorted(idle))
@@ -167,10 +162,8 @@ def _figure(number: str, of: Sequence[Point]) -> Figure:
             f"{1e3 * last.interarrival_s:.3g} ms."
         )
     x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
-    y, title = (
-        Axis("response time (ms)", is_logarithmic=True),
-        f"{number}: {telling.name_of(of[0])}",
-    )
+    y = Axis("response time (ms)", is_logarithmic=True)
+    title = f"{number}: {telling.name_of(of[0])}"
     return figure(title, told, x, y, telling.curves(of, xs), telling.measured_table(of))
 
 

@@ -62,7 +62,7 @@ SHOWN = {"dispatch_lag_p99": "Dispatch lag p99", "foreign_cpu": "Foreign CPU"}
 
 def measure(run: Run) -> None:
     """Measure for half a minute, or a quarter if quick."""
-    measure_for(run, run.choose(quick=10, full=25), int(run.choose(quick=50, full=100)))
+    measure_for(run, run.choose(quick=10, full=25), run.choose(quick=50, full=100))
 
 
 def measure_for(run: Run, duration_s: float, requests: int) -> None:

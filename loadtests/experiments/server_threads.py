@@ -25,6 +25,7 @@ from loadtests.experiments.client_server.systems import (
 )
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import KNOWN_KIND
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
@@ -41,11 +42,11 @@ CORES_SHARE = 0.65  # share of the cores; the rest is for the generator
 
 def measure(run: Run) -> None:
     """Measure three systems at the same rate for every m."""
-    rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
-    counts = QUICK_SERVERS if run.options.quick else FULL_SERVERS
+    rig = Rig(run, run.choose(QUICK_FLIGHTS, FULL_FLIGHTS))
+    counts = run.choose(QUICK_SERVERS, FULL_SERVERS)
     offered = CORES_SHARE * len(os.sched_getaffinity(0))
     asked_s = KNOWN_SERVICE_TIME_S
-    with measuring(run, QUICK if run.options.quick else FULL) as measured:
+    with measuring(run, run.choose(QUICK, FULL)) as measured:
         requests = exponential(run, asked_s)
         for rep in measured.reps:
             with measured.group(KNOWN, KNOWN_KIND, requests, rep, asked_s) as group:
@@ -84,8 +85,7 @@ def analyse(results: Results) -> Report:
     found = points(results)
     alone = [point for point in found if point.role == ALONE]
     loads = [point for point in found if point.role == LOAD]
-    systems = list(dict.fromkeys(point.system for point in loads))
-    groups = [[point for point in loads if point.system == name] for name in systems]
+    groups = list(grouped(loads, lambda point: point.system).values())
     counted = [of for one in groups if (of := accepted(one))]
     return Report(
         findings=[

@@ -16,9 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from loadtests.lab.report.content import Report
 from loadtests.lab.results import Results
+
+Choice = TypeVar("Choice")
 
 
 class Mode(StrEnum):
@@ -71,7 +74,7 @@ class Run:
         """A random generator for one purpose. The same seed and purpose give the same numbers."""
         return random.Random(f"{self.options.seed} {purpose}")  # noqa: S311  no secrets
 
-    def choose(self, quick: float, full: float) -> float:
+    def choose(self, quick: Choice, full: Choice) -> Choice:
         """`quick` in a quick run, otherwise `full`."""
         return quick if self.options.quick else full
 

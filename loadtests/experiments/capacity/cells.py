@@ -10,7 +10,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
 from loadtests.models import laws
-from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
+from loadtests.models.scalability import ScalabilityLaw, fit, knee_interval
 
 RESAMPLES = 200
 LEAST_POPULATIONS = 4  # one more than the number of parameters of the law
@@ -65,13 +65,14 @@ class Curve:
         found = self._throughputs()
         return fit(found) if len(found) >= LEAST_POPULATIONS else None
 
-    def knee(self) -> KneeInterval | None:
-        """The interval of the law's knee; None unless enough N have two rounds each that count."""
+    def knee(self) -> tuple[float, float] | None:
+        """The 95 % interval of the law's knee; None unless enough N have two rounds that count."""
         found = self._throughputs()
         if len(found) < LEAST_POPULATIONS or any(len(values) < 2 for values in found.values()):
             return None
         random = Random(f"knee {self._of} {self._endpoint}")  # noqa: S311  the same for the same rows
-        return knee_interval(found, random, resamples=RESAMPLES)
+        interval = knee_interval(found, random, resamples=RESAMPLES)
+        return interval.low, interval.high
 
     def _throughputs(self) -> Mapping[int, list[float]]:
         """N -> throughputs of the rounds that count, to which a law is fitted."""

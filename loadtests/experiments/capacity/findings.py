@@ -5,16 +5,10 @@ from collections.abc import Iterator
 from loadtests.experiments.capacity.cells import Cells
 from loadtests.experiments.capacity.rounds import Configuration
 from loadtests.lab.repeated import Estimate
-from loadtests.models.scalability import KneeInterval
 
 DEFAULT_WORKERS = 2
 COMPETING = 0.9  # service and generator compete if they use more than this share of all cores
 LITTLE_TOLERANCE = 0.05
-
-
-def chosen(cells: Cells) -> Configuration:
-    """The service's own type with its own number of workers, or the first that was measured."""
-    return with_default_workers(cells)[0]
 
 
 def with_default_workers(cells: Cells) -> list[Configuration]:
@@ -27,7 +21,7 @@ def with_default_workers(cells: Cells) -> list[Configuration]:
 
 def findings(cells: Cells) -> list[str]:
     """All sentences, beginning with what to choose."""
-    of = chosen(cells)
+    of = with_default_workers(cells)[0]  # of the service's own type, if that was measured
     return [
         *_what_counts(cells),
         *_worker_type(cells),
@@ -53,29 +47,27 @@ def _what_counts(cells: Cells) -> Iterator[str]:
 def _worker_type(cells: Cells) -> Iterator[str]:
     """Tell which type answers most, as far as the intervals decide it."""
     types = with_default_workers(cells)
-    best, told = None, []
     for one in types:
-        compared = {
-            other: found
-            for other in types
-            if other != one and (found := cells.times_faster(one, other))
-        }
-        if len(compared) == len(types) - 1 > 0 and all(
-            found.value >= 1 for found in compared.values()
-        ):
-            best = one
-            told = [f"{found} times as many as {o.worker_type}" for o, found in compared.items()]
-            if all(_is_above_one(found) for found in compared.values()):
-                yield (
-                    f"Choose workers of type {one.worker_type}: {one} answer "
-                    f"{' and '.join(told)} (geometric mean over all numbers of connections)."
-                )
-                return
-    if best:
-        yield (
-            f"{best} answered most questions: {' and '.join(told)}. Not every interval is known "
-            "and above 1, so throughput does not decide."
+        others = [other for other in types if other != one]
+        compared = [found for other in others if (found := cells.times_faster(one, other))]
+        if not others or len(compared) < len(others):
+            continue
+        told = " and ".join(
+            f"{found} times as many as {other.worker_type}"
+            for found, other in zip(compared, others, strict=True)
         )
+        if all(map(_is_above_one, compared)):
+            yield (
+                f"Choose workers of type {one.worker_type}: {one} answer {told} (geometric mean "
+                "over all numbers of connections)."
+            )
+            return
+        if all(found.value >= 1 for found in compared):
+            yield (
+                f"{one} answered most questions: {told}. Not every interval is known and above 1, "
+                "so throughput does not decide."
+            )
+            return
 
 
 def _is_above_one(found: Estimate) -> bool:
@@ -115,9 +107,9 @@ def shown_knee(knee: float, most: int) -> str:
     return f"{knee:.3g}" if knee <= most else f"beyond {most}"
 
 
-def shown_ends(interval: KneeInterval, most: int) -> str:
+def shown_ends(interval: tuple[float, float], most: int) -> str:
     """The ends of a knee's interval as text."""
-    return f"{shown_knee(interval.low, most)} to {shown_knee(interval.high, most)}"
+    return " to ".join(shown_knee(end, most) for end in interval)
 
 
 def _share(cells: Cells, of: Configuration) -> Iterator[str]:

@@ -90,7 +90,7 @@ QUICK = Plan(
 
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan. The option --reps sets the number of turns."""
-    plan = QUICK if run.options.quick else FULL
+    plan = run.choose(QUICK, FULL)
     measure_by(plan, run, run.options.reps or plan.turns)
 
 

@@ -61,7 +61,7 @@ def analyse(results: Results) -> Report:
     return Report(
         findings,
         sections,
-        [*_metrics(posts, commits), *_reads_metrics(reads)],
+        list(_metrics(accepted(posts), accepted(commits), reads)),
         conclusion=_conclusion(phases, accepted(commits), accepted(posts)),
     )
 
@@ -300,16 +300,16 @@ def _reads_table(reads: Sequence[Asked]) -> Table:
 # --- metrics ---------------------------------------------------------------------------------
 
 
-def _metrics(posts: Sequence[Posted], commits: Sequence[Committed]) -> Iterator[Metric]:
-    for of in accepted(posts):
-        name = f"[{of.server},{of.mode},{of.threads}]"
-        yield of.acknowledged_per_s.metric(f"acknowledged{name}", "1/s")
-        yield of.mined_per_s.metric(f"mined{name}", "1/s")
-    for one in accepted(commits):
-        yield one.beyond_s.metric(f"commit_after_due[{one.server},{one.interval_s:g}]", "s")
-
-
-def _reads_metrics(reads: Sequence[Asked]) -> Iterator[Metric]:
-    for of in reads:
-        if of.requests_per_s is not None:
-            yield of.requests_per_s.metric(f"answers[{of.nodes}]", "1/s")
+def _metrics(
+    posts: Sequence[Posted], commits: Sequence[Committed], reads: Sequence[Asked]
+) -> Iterator[Metric]:
+    for post in posts:
+        name = f"[{post.server},{post.mode},{post.threads}]"
+        yield post.acknowledged_per_s.metric(f"acknowledged{name}", "1/s")
+        yield post.mined_per_s.metric(f"mined{name}", "1/s")
+    for commit in commits:
+        name = f"commit_after_due[{commit.server},{commit.interval_s:g}]"
+        yield commit.beyond_s.metric(name, "s")
+    for read in reads:
+        if read.requests_per_s is not None:
+            yield read.requests_per_s.metric(f"answers[{read.nodes}]", "1/s")

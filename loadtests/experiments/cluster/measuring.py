@@ -40,7 +40,7 @@ from loadtests.lab.posts import MINED
 from loadtests.lab.results import TableWriter
 from loadtests.processes import HOST, ProgramFailed, exchanged
 from loadtests.processor_time import moment
-from loadtests.questions import KINDS
+from loadtests.questions import paths
 from loadtests.scenarios import DURABLE, sent_form
 from loadtests.servers.cluster import Cluster, alone, missing, running_cluster
 from loadtests.wrk import CONNECTIONS, load, program, write_script
@@ -84,7 +84,7 @@ def measure(run: Run) -> None:
     program()
     if (reason := missing()) is not None:
         raise ProgramFailed(reason)
-    sizes = QUICK if run.options.quick else FULL
+    sizes = run.choose(QUICK, FULL)
     if run.options.reps:
         sizes = replace(sizes, repeats=run.options.reps)
     material, results = prepared(run, (BLOCKS,), NEW_FLIGHTS), run.results
@@ -176,9 +176,6 @@ class _Measuring:
             client_cpu=fmean([one.client_cpu for one in record.samples]),
         )
         self.posts.add(line)
-        # How busy the program is that posts is reported, and no reason to reject.
-        facts = replace(record.facts(), client_cpu=None)
-        judge_run(self.run.results.folder, record, facts)
 
     def _itineraries(self, cluster: Cluster, server: str, repeat: int) -> None:
         name, count = f"{DURABLE}-{server}-{repeat}", self.sizes.iterations
@@ -223,9 +220,9 @@ class _Measuring:
 
     def _questions(self, cluster: Cluster, repeat: int) -> None:
         """Ask one, two and four nodes at once, in turns, with as many connections in all."""
-        asked = self.material.questions
-        paths = [question.path for kind in KINDS for question in asked[kind][:QUESTIONS]]
-        script = write_script(self.run.scratch / "questions.lua", paths)
+        asked = paths(self.material.questions).values()
+        some = [path for of_kind in asked for path in of_kind[:QUESTIONS]]
+        script = write_script(self.run.scratch / "questions.lua", some)
         for url in cluster.urls:  # not counted: from now on all answers are kept
             load(url, script, self.sizes.round_s)
         for turn in range(self.sizes.rounds):
