@@ -47,9 +47,9 @@ def memory(bench: Bench) -> Iterator[Figure]:
 
 def _scan_together(service: Service, questions: Questions) -> None:
     """One scan of each kind over several connections at once."""
-    paths = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
+    scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
     with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
-        for _ in pool.map(service.get, paths):
+        for _ in pool.map(service.get, scans):
             pass
 
 

@@ -14,7 +14,7 @@ from statistics import fmean
 
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.rows import read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, judge_run, open_run
 from loadtests.generation.schedule import (
     KNOWN_KIND,
@@ -99,8 +99,7 @@ def measure_for(run: Run, duration_s: float, requests: int) -> None:
 class Observed:
     """The open run and its replay: seconds of the requests that were answered, in order.
 
-    served_s: service times that the server measured. overhead_s: time of a request beyond its
-    demand, from the calibration before.
+    served_s: service times that the server measured. model: by the calibration before.
     """
 
     arrivals_s: Sequence[float]
@@ -108,7 +107,6 @@ class Observed:
     responses_s: Sequence[float]
     replayed_s: Sequence[float]
     served_s: Sequence[float]
-    overhead_s: float
     model: SteadyState
     service_variance_s2: float
 
@@ -143,13 +141,14 @@ class Observed:
 def observed(results: Results) -> Observed:
     """Read the open run. Raises ResultsError, ValueError if there is no complete one."""
     before = _calibrations(results)["before"]
-    mean_s, overhead_s = before["mean_s"], before["mean_s"] - DEMAND_S
+    mean_s = before["mean_s"]
     schedule = load(results.folder / SCHEDULES / f"{OPEN}.csv")
     asked_s = [arrival.demand_s or 0.0 for arrival in schedule]
     intended_s = [arrival.intended_s for arrival in schedule]
-    services_s = [demand_s + overhead_s for demand_s in asked_s]
+    services_s = [demand_s + (mean_s - DEMAND_S) for demand_s in asked_s]
     replayed_s = replay.fcfs(intended_s, services_s)
-    rows = sorted(_answered(results), key=lambda row: row.index)
+    answered = (row for row in read_rows(results.folder / REQUESTS, OPEN) if row.succeeded)
+    rows = sorted(answered, key=lambda row: row.index)
     variance_s2 = (DEMAND_CV * DEMAND_S) ** 2 + before["variance_s2"]
     return Observed(
         arrivals_s=[row.intended_s for row in rows],
@@ -157,14 +156,9 @@ def observed(results: Results) -> Observed:
         responses_s=[row.open_response_s for row in rows],
         replayed_s=[replayed_s[row.index] for row in rows],
         served_s=[row.service_s or 0.0 for row in rows],
-        overhead_s=overhead_s,
         model=mg1(UTILISATION / mean_s, mean_s, variance_s2),
         service_variance_s2=variance_s2,
     )
-
-
-def _answered(results: Results) -> list[Row]:
-    return [row for row in read_rows(results.folder / REQUESTS, OPEN) if row.succeeded]
 
 
 def _calibrations(results: Results) -> dict[str, dict[str, float]]:
@@ -203,12 +197,11 @@ def analyse(results: Results) -> Report:
     reasons = _reasons(results, seen)
     causes = ", ".join(dict.fromkeys(cause for cause, _ in reasons))
     failure = f"This machine is too noisy now: {causes}." if reasons else ""
-    values = _values(results, seen)
     return Report(
         findings=[
             failure or GOOD,
             *(f"{cause.capitalize()}: {what}." for cause, what in reasons),
-            *(f"{name}: {value}." for name, value in values),
+            *_told(results, seen),
         ],
         sections=[Section("Measured and modelled", [_METHOD], [_figure(seen)])],
         metrics=_metrics(seen),
@@ -225,41 +218,32 @@ _METHOD = (
 )
 
 
-def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
-    calibrations, line = _calibrations(results), _judged(results)
+def _told(results: Results, seen: Observed) -> list[str]:
     expected, difference = seen.expected(), seen.difference_s
-    model_s = seen.model.response_time_s
-    shown = [
+    model_s, overhead_s = seen.model.response_time_s, seen.model.service_time_s - DEMAND_S
+    before_after = " and ".join(_ms(one["mean_s"]) for one in _calibrations(results).values())
+    off, low, high = (
         f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0
         for value_s in (difference.estimate, difference.low, difference.high)
-    ]
+    )
     return [
-        (
-            "E[S] before and after",
-            " and ".join(_ms(one["mean_s"]) for one in calibrations.values()),
-        ),
-        ("E[S] beyond the demand", f"{_ms(seen.overhead_s)} (HTTP, connecting, client)"),
-        *_looked_at(line),
-        ("Mean response time, measured", _ms(fmean(seen.responses_s))),
-        (
-            "Range of simulated runs (95 %)",
-            f"{_ms(expected.low_s)} to {_ms(expected.high_s)}",
-        ),
-        ("M/G/1, long run", _ms(model_s)),
-        (
-            "Measured − replayed",
-            f"{shown[0]} of E[R] (95 %: {shown[1]} to {shown[2]})",
-        ),
-        (f"Verdict on M/G/1, tolerance {TOLERANCE * 100:g} %", str(seen.verdict)),
+        f"E[S] before and after: {before_after}.",
+        f"E[S] beyond the demand: {_ms(overhead_s)} (HTTP, connecting, client).",
+        *_looked_at(_judged(results)),
+        f"Mean response time, measured: {_ms(fmean(seen.responses_s))}.",
+        f"Range of simulated runs (95 %): {_ms(expected.low_s)} to {_ms(expected.high_s)}.",
+        f"M/G/1, long run: {_ms(model_s)}.",
+        f"Measured − replayed: {off} of E[R] (95 %: {low} to {high}).",
+        f"Verdict on M/G/1, tolerance {TOLERANCE * 100:g} %: {seen.verdict}.",
     ]
 
 
-def _looked_at(line: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _looked_at(line: Mapping[str, str]) -> Iterator[str]:
     """The values of the rules for generator and machine, whose columns are `name (unit)`."""
     for column, value in line.items():
         name, _, unit = column.rstrip(")").partition(" (")
         if name in SHOWN and value:
-            yield SHOWN[name], f"{float(value):.3g} {unit}"
+            yield f"{SHOWN[name]}: {float(value):.3g} {unit}."
 
 
 def _ms(seconds: float) -> str:

@@ -179,13 +179,13 @@ def _ratio(one: Phases, four: Phases) -> float:
 
 def _transactions_told(phases: dict[str, list[Phases]]) -> Iterator[str]:
     for one, four in _both(phases):
+        query, leg = (
+            f"{1000 * four.phases[of].value:.3g} and {1000 * one.phases[of].value:.3g} ms"
+            for of in (QUERY, RESERVE)
+        )
         yield (
             f"A transaction of nine requests takes {_ms(four)} at a cluster and {_ms(one)} at one "
-            f"node, {_ratio(one, four):.2g} times as long; a query "
-            f"{1000 * four.phases[QUERY].value:.3g} and {1000 * one.phases[QUERY].value:.3g} ms, "
-            f"adding a leg "
-            f"{1000 * four.phases[RESERVE].value:.3g} and "
-            f"{1000 * one.phases[RESERVE].value:.3g} ms."
+            f"node, {_ratio(one, four):.2g} times as long; a query {query}, adding a leg {leg}."
         )
 
 
