@@ -9,7 +9,7 @@ Tables: `processes.csv` has a row for each process; `runs.csv`, whether the mach
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import product
 from statistics import median
@@ -113,27 +113,28 @@ class Measured:
 def analyse(results: Results) -> Report:
     """Make the report from `processes.csv` and `runs.csv`."""
     found = {task: _measured(results, task) for task in (ROUND_TRIPS, VALIDATIONS)}
-    serialisation, validation = published.SERIALISATION, published.SCHEMA_VALIDATION
-    go_s = validation.python_s / published.SCHEMA_GO_TIMES_FASTER
-    known = {
-        ROUND_TRIPS: [
-            ("the study's Python", serialisation.python_s),
-            ("the study's Go", serialisation.go_s),
-        ],
-        VALIDATIONS: [
-            ("the study's Python", validation.python_s),
-            ("the study's Go, as printed", validation.go_s),
-            ("the study's Go, as its text says", go_s),
-        ],
-    }
+    every = [one for some in found.values() for one in some]
     sections = [
-        _section("Serialising and parsing", known, found, ROUND_TRIPS),
-        _section("Validating", known, found, VALIDATIONS),
-        Section("Every process", parts=[_processes(found)]),
+        _section("Serialising and parsing", ROUND_TRIPS, found[ROUND_TRIPS]),
+        _section("Validating", VALIDATIONS, found[VALIDATIONS]),
+        Section("Every process", parts=[_processes(every)]),
     ]
-    return Report(_findings(found, known), sections, _metrics(found))
+    return Report(_findings(found), sections, _metrics(every))
 
 
+_SERIALISATION, _VALIDATION = published.SERIALISATION, published.SCHEMA_VALIDATION
+_GO_TOLD_S = _VALIDATION.python_s / published.SCHEMA_GO_TIMES_FASTER
+_PRINTED = {
+    ROUND_TRIPS: {
+        "the study's Python": _SERIALISATION.python_s,
+        "the study's Go": _SERIALISATION.go_s,
+    },
+    VALIDATIONS: {
+        "the study's Python": _VALIDATION.python_s,
+        "the study's Go, as printed": _VALIDATION.go_s,
+        "the study's Go, as its text says": _GO_TOLD_S,
+    },
+}
 _TOLD = {
     ROUND_TRIPS: """\
 Each of 1000 different transactions, made by the service, is parsed from its canonical bytes (21
@@ -192,9 +193,12 @@ class Compared:
     source: Source
 
 
-def _compared(printed: Sequence[tuple[str, float]], found: Sequence[Measured]) -> list[Compared]:
+def _compared(task: str, found: Sequence[Measured]) -> list[Compared]:
     """What the study printed and what was measured here, the slowest first."""
-    every = [Compared(*one, "one, on the study's machine", "study") for one in printed]
+    every = [
+        Compared(name, printed_s, "one, on the study's machine", "study")
+        for name, printed_s in _PRINTED[task].items()
+    ]
     for one in found:
         note = f"median of {len(one.counted)}" + f", {DISTURBED}" * one.is_disturbed
         source: Source = "bound" if one.is_disturbed else "ours"
@@ -202,18 +206,13 @@ def _compared(printed: Sequence[tuple[str, float]], found: Sequence[Measured]) -
     return sorted(every, key=lambda one: -one.seconds)
 
 
-def _section(
-    title: str,
-    known: dict[str, list[tuple[str, float]]],
-    found: dict[str, list[Measured]],
-    task: str,
-) -> Section:
-    go_s, ours_s = published.SERIALISATION.go_s, found[task][0].median_s
+def _section(title: str, task: str, found: Sequence[Measured]) -> Section:
+    go_s, ours_s = _SERIALISATION.go_s, found[0].median_s
     note = "Times are wall times of the whole process, including its start."
-    for one in found[task]:
+    for one in found:
         if one.times != published.REPEATED_TIMES:
             note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
-    compared = _compared(known[task], found[task])
+    compared = _compared(task, found)
     table = Table.of(
         f"100,000 {task}",
         compared,
@@ -252,10 +251,10 @@ def _figure(task: str, compared: Sequence[Compared], table: Table) -> Figure:
     return figure(f"100,000 {task}", told, x, Axis(""), series, table)
 
 
-def _processes(found: dict[str, list[Measured]]) -> Table:
+def _processes(every: Sequence[Measured]) -> Table:
     return Table.of(
         "Whole processes, timed as by `time`",
-        [one for some in found.values() for one in some],
+        every,
         [
             ("Program", lambda one: f"{one.program.task}, {one.program.told}"),
             ("Times", lambda one: f"{one.times:,}"),
@@ -274,9 +273,7 @@ def _processes(found: dict[str, list[Measured]]) -> Table:
     )
 
 
-def _findings(
-    found: dict[str, list[Measured]], known: dict[str, list[tuple[str, float]]]
-) -> list[str]:
+def _findings(found: Mapping[str, Sequence[Measured]]) -> list[str]:
     findings = [_against_go(found[task][0], task) for task in found]
     for task, some in found.items():
         ours, *others = some
@@ -288,7 +285,7 @@ def _findings(
             for other in others
             if not other.is_disturbed
         ]
-        name, seconds = known[task][0]
+        name, seconds = next(iter(_PRINTED[task].items()))
         findings.append(
             f"For {task}, {name} took {seconds:.3g} s on its machine, "
             f"{_times(seconds, ours.median_s)} our time on this one."
@@ -307,7 +304,7 @@ def _times(above: float, below: float) -> str:
 
 def _against_go(ours: Measured, task: str) -> str:
     """A sentence that compares our time with Go's, by the interval of the mean."""
-    go_s = published.SERIALISATION.go_s
+    go_s = _SERIALISATION.go_s
     interval = ours.interval
     said = f"100,000 {task} by the service's own code take {ours.median_s:.3g} s as a whole process"
     said += f" ({median(one.user_s + one.sys_s for one in ours.counted):.3g} s of processor time)"
@@ -322,13 +319,12 @@ def _against_go(ours: Measured, task: str) -> str:
     return f"{said}, which does not clearly differ from the {go_s} s that the study prints for Go."
 
 
-def _metrics(found: dict[str, list[Measured]]) -> list[Metric]:
+def _metrics(every: Sequence[Measured]) -> list[Metric]:
     return [
         (estimated(one.interval) if one.interval else Estimate(one.median_s)).metric(
             f"wall_per_100000[{one.program.task}, {one.program.name}]", "s"
         )
-        for some in found.values()
-        for one in some
+        for one in every
         if not one.is_disturbed
     ]
 
