@@ -96,17 +96,14 @@ def front(bench: Bench) -> Iterator[Figure]:
             *_of_blocks(bench, service),
             _posts(bench, new, bodies_of_block(service, POSTED_BLOCK)),
         ]
+        loads = [(one.service, one.script, one.connections) for one in asked]
         bench.say("asking everything once, not counted, so that every worker has been asked")
-        for one in asked:
-            bench.load(one.service, one.script, one.connections)
-        rounds = bench.in_turns(
-            "everything in turns",
-            asked,
-            lambda one: bench.load(one.service, one.script, one.connections),
-        )
-    found = {one.what: rounds_of for one, rounds_of in zip(asked, rounds, strict=True)}
+        for load in loads:
+            bench.load(*load)
+        found = bench.in_turns("everything in turns", *loads)
+    rounds = dict(zip((one.what for one in asked), found, strict=True))
     for one in asked:
-        yield from figures_of(one, found)
+        yield from figures_of(one, rounds)
 
 
 def _nothing(bench: Bench) -> list[str]:

@@ -4,6 +4,7 @@ Both times are in the Server-Timing of every page, as the frontend measures them
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from statistics import median
 from time import monotonic, sleep
@@ -28,14 +29,15 @@ ALWAYS = ("/", "/blocks", "/blocks/1", "/blocks/1?check=transactions", "/transac
 def pages(bench: Bench) -> Iterator[Figure]:
     """The median for each kind of page, and for the slowest kind."""
     chain, port = bench.chains.month(), free_port()
-    with bench.service(chain, ("serve", "--frontend"), frontend_port=port) as service:
+    with (
+        bench.service(chain, ("serve", "--frontend"), frontend_port=port) as service,
+        closing(HTTPConnection(HOST, port, timeout=READY_WITHIN_S)) as connection,
+    ):
         addresses = _addresses(bench.questions(chain, service))
         bench.say("making pages")
-        connection = HTTPConnection(HOST, port, timeout=READY_WITHIN_S)
         _wait_for(connection)
         _made_ms(connection, addresses)  # not counted, so that everything is loaded
         made_ms = _made_ms(connection, addresses)
-        connection.close()
     medians_ms = {name: median(times) for name, times in made_ms.items()}
     slowest = max(medians_ms, key=lambda name: medians_ms[name])
     yield Figure(

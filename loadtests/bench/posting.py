@@ -9,7 +9,6 @@ latter is done on this disk and, where strace works, on one that takes as long t
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from http.client import HTTPConnection
-from itertools import product
 from time import perf_counter, sleep
 
 from loadtests import wrk
@@ -110,8 +109,7 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
             bench.load(service, script, CLIENTS)  # not counted: it starts every thread
         loads = bench.in_turns(
             f"posting one by one, 1 client and {CLIENTS} in turns, {' and '.join(disks)}",
-            list(product(services, (1, CLIENTS))),
-            lambda asked: bench.load(asked[0], script, asked[1]),
+            *((service, script, clients) for service in services for clients in (1, CLIENTS)),
         )
     for (name, (least, _)), *of_disk in zip(disks.items(), loads[::2], loads[1::2], strict=True):
         yield _against_one(name, least, *of_disk)

@@ -6,7 +6,6 @@ Both find their files in the page cache, and both must give the same answers.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -18,15 +17,6 @@ from loadtests.processes import ProgramFailed, Service
 from loadtests.questions import KINDS, Question
 
 LEAST_TIMES_FASTER = 15.0
-
-
-@dataclass
-class _Scans:
-    """Seconds for one kind of question: the study's way, and ours without and with caches."""
-
-    study_s: list[float] = field(default_factory=list)
-    cold_s: list[float] = field(default_factory=list)
-    warm_s: list[float] = field(default_factory=list)
 
 
 def scan_against_study(bench: Bench) -> Iterator[Figure]:
@@ -47,8 +37,8 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
         write_studys_way(cold, folder)
         ledger = StudyLedger(folder)
         opened_s = perf_counter() - start_s
-        warm.get(questions[KINDS[0]][0].scan_path)
         question = questions[KINDS[0]][0]
+        warm.get(question.scan_path)
         facts = {
             "bytes_read_per_scan": _bytes_of_a_scan(cold, question),
             "bytes_read_per_cached_scan": _bytes_of_a_scan(warm, question),
@@ -56,8 +46,8 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
             "writing_and_opening_the_study_chain_s": opened_s,
         }
         for kind in KINDS:
-            scans = _scanned(bench, ledger, cold, warm, questions[kind])
-            yield from _scan_figures(kind, scans, facts)
+            times_s = _scanned(bench, ledger, cold, warm, questions[kind])
+            yield from _scan_figures(kind, *times_s, facts)
 
 
 def _bytes_of_a_scan(service: Service, question: Question) -> int:
@@ -68,20 +58,23 @@ def _bytes_of_a_scan(service: Service, question: Question) -> int:
 
 def _scanned(
     bench: Bench, ledger: StudyLedger, cold: Service, warm: Service, questions: Sequence[Question]
-) -> _Scans:
-    """Scan for each of some questions, in turns. Raises ProgramFailed if the answers differ."""
-    scans = _Scans()
+) -> tuple[list[float], list[float], list[float]]:
+    """Scan for each of some questions, in turns. Raises ProgramFailed if the answers differ.
+
+    Returns the seconds of each scan: the study's way, and ours without and with caches.
+    """
+    study_s, cold_s, warm_s = list[float](), list[float](), list[float]()
     for number, question in enumerate(questions[: bench.plan.scan_rounds], start=1):
         bench.say(f"scans: {question.kind}, round {number} of {bench.plan.scan_rounds}")
         start_s = perf_counter()
         studys = getattr(ledger, question.kind)(*question.parameters.values())
-        scans.study_s.append(perf_counter() - start_s)
-        for service, times_s in ((cold, scans.cold_s), (warm, scans.warm_s)):
+        study_s.append(perf_counter() - start_s)
+        for service, times_s in ((cold, cold_s), (warm, warm_s)):
             start_s = perf_counter()
             ours = service.get(question.scan_path)
             times_s.append(perf_counter() - start_s)
             _require_same(question, ours, studys)
-    return scans
+    return study_s, cold_s, warm_s
 
 
 def _require_same(question: Question, ours: dict[str, Any], studys: Any) -> None:
@@ -91,8 +84,14 @@ def _require_same(question: Question, ours: dict[str, Any], studys: Any) -> None
         raise ProgramFailed(f"{question.scan_path}: our scan says {found}, the study's {expected}")
 
 
-def _scan_figures(kind: str, scans: _Scans, facts: dict[str, Any]) -> Iterator[Figure]:
-    ratios = pairwise(scans.study_s, scans.cold_s)
+def _scan_figures(
+    kind: str,
+    study_s: Sequence[float],
+    cold_s: Sequence[float],
+    warm_s: Sequence[float],
+    facts: dict[str, Any],
+) -> Iterator[Figure]:
+    ratios = pairwise(study_s, cold_s)
     spread = spread_of(ratios)
     read_all = facts["bytes_read_per_scan"] >= 0.9 * facts["block_bytes"]
     yield Figure(
@@ -102,9 +101,7 @@ def _scan_figures(kind: str, scans: _Scans, facts: dict[str, Any]) -> Iterator[F
         f"at least {LEAST_TIMES_FASTER:g}",
         spread.median >= LEAST_TIMES_FASTER and read_all,
         spread.is_noisy,
-        {"ratios": ratios, "study_s": scans.study_s, "ours_s": scans.cold_s, **facts, **load_now()},
+        {"ratios": ratios, "study_s": study_s, "ours_s": cold_s, **facts, **load_now()},
     )
-    warm = spread_of(scans.warm_s)
-    yield Figure(
-        3, f"{kind} by scan, caches warm", f"{warm} s", raw={"ours_cached_s": scans.warm_s}
-    )
+    what, warm = f"{kind} by scan, caches warm", spread_of(warm_s)
+    yield Figure(3, what, f"{warm} s", raw={"ours_cached_s": warm_s})

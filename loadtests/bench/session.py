@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, TypeVar
+from typing import Any
 
 from loadtests import wrk
 from loadtests.chains import Chain, Chains
@@ -24,8 +24,7 @@ LONGEST_FACTOR = 100
 FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 RECENT_BLOCKS = 20
 
-Asked = TypeVar("Asked")
-Found = TypeVar("Found")
+Asked = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +88,12 @@ class Bench:
         """Send one round of load."""
         return wrk.measured_load(service, script, self.plan.round_s, connections)
 
-    def in_turns(
-        self, what: str, asked: Sequence[Asked], load: Callable[[Asked], Found]
-    ) -> list[list[Found]]:
+    def in_turns(self, what: str, *asked: Asked) -> list[list[wrk.Load]]:
         """All rounds of each load in `asked`, in its order; a round sends each of them once."""
         rounds = []
         for number in range(1, self.plan.rounds + 1):
             self.say(f"{what}, round {number} of {self.plan.rounds}")
-            rounds.append([load(one) for one in asked])
+            rounds.append([self.load(*one) for one in asked])
         return [list(of_one) for of_one in zip(*rounds, strict=True)]
 
     def empty_folder(self) -> Path:

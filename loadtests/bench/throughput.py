@@ -4,7 +4,6 @@ sent in turns.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -117,7 +116,7 @@ def _against_nothing(
     nothing = bench.script("nothing", [EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
     bench.load(service, script)  # not counted: after it every worker has been asked
     turns = f"{what}, in turns with {EMPTY_ENDPOINT}"
-    empty, asked = bench.in_turns(turns, [nothing, script], partial(bench.load, service))
+    empty, asked = bench.in_turns(turns, (service, nothing), (service, script))
     raw = {**_summary("empty", empty), **_summary("question", asked), **load_now()}
     title = f"{what} / empty endpoint, requests per second"
     yield rate_ratio_figure(row, title, (asked, empty), raw, least=least)
@@ -187,12 +186,11 @@ def short_against_long(bench: Bench) -> Iterator[Figure]:
             asked_few = paths(bench.questions(chain, few))
             asked_many = paths(bench.questions(longer, many))
             for kind in KINDS:
-                loads = [
+                on_few, on_many = bench.in_turns(
+                    f"{kind} in turns on {chain.flights:,} and {longer.flights:,} flights",
                     (few, bench.script(f"{kind}-few", asked_few[kind])),
                     (many, bench.script(f"{kind}-many", asked_many[kind])),
-                ]
-                turns = f"{kind} in turns on {chain.flights:,} and {longer.flights:,} flights"
-                on_few, on_many = bench.in_turns(turns, loads, lambda one: bench.load(*one))
+                )
                 raw = {**_summary("short", on_few), **_summary("long", on_many), **load_now()}
                 what = f"{kind}, times slower with {factor} times the blocks"
                 yield rate_ratio_figure(2, what, (on_few, on_many), raw, most=MOST_TIMES_SLOWER)
