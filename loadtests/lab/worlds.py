@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import exp, log, sqrt
 from random import Random
-from statistics import fmean
+from statistics import fmean, linear_regression
 
 from loadtests.lab.published import (
     ITINERARY,
@@ -23,7 +23,6 @@ from loadtests.lab.published import (
 from loadtests.models import multi_server, replay, single_server
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.distributions import gamma_time_s, with_mean_and_cv
-from loadtests.models.linear import least_squares
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.replay import Discipline
 
@@ -227,16 +226,12 @@ def _throughput(clients: int, rng: Random) -> float:
 
 
 def _is_exponential(throughputs: Means) -> bool:
-    beyond = [
-        (float(clients), clients / x)
-        for clients, x in zip(CLIENTS_003, throughputs, strict=True)
-        if clients > MIXED.cores
-    ]
-    rows, latencies = [(1.0, clients) for clients, _ in beyond], [latency for _, latency in beyond]
-    line = least_squares(rows, latencies)
-    curve = least_squares(rows, [log(latency) for latency in latencies])
-    by_line = [line[0] + line[1] * clients for clients, _ in beyond]
-    by_curve = [exp(curve[0] + curve[1] * clients) for clients, _ in beyond]
+    beyond = [clients for clients in CLIENTS_003 if clients > MIXED.cores]
+    latencies = [n / x for n, x in zip(beyond, throughputs[-len(beyond) :], strict=True)]
+    line = linear_regression(beyond, latencies)
+    curve = linear_regression(beyond, [log(latency) for latency in latencies])
+    by_line = [line.intercept + line.slope * clients for clients in beyond]
+    by_curve = [exp(curve.intercept + curve.slope * clients) for clients in beyond]
     return _misses(by_curve, latencies) < _misses(by_line, latencies)
 
 

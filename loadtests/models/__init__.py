@@ -23,8 +23,7 @@ models.
     student_t       quantiles of Student's t
     estimates       confidence intervals, paired differences, the verdict on a model
     scalability     the universal scalability law
-    recorded        customers in the system over the time of a recorded run
-    curves          the load average, as in the study's figure 5
+    recorded        customers in the system over the time of a recorded run, and the load average
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its
 coefficient of variation cv = σ/E[S], utilisation ρ, waiting time W (s, without service), response

@@ -167,8 +167,8 @@ _Levels = list[tuple[Cause, float]]  # what is replaced next, and the mean respo
 class Ledger:
     """The entries over runs (s), and the gap that they sum to.
 
-    runs, calibrations: how many. intervals: all hold together with the confidence of `ledger`, the
-    gap's with that confidence alone; None if there are too few calibrations.
+    runs, calibrations: how many. intervals: all hold together with CONFIDENCE, the gap's
+    with CONFIDENCE alone; None if there are too few calibrations.
     """
 
     runs: int
@@ -179,17 +179,15 @@ class Ledger:
     intervals: Mapping[Cause, Interval] | None
 
 
-def ledger(
-    accounts: Sequence[Account], calibrations: Sequence[Hashable], confidence: float = CONFIDENCE
-) -> Ledger:
+def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Ledger:
     """The means of the entries of runs at one load, each with the same weight.
 
     calibrations: of each run, what names the calibration before it. Runs that share one are not
     independent, so the unit of replication is the calibration, and of fewer than LEAST_VALUES there
     are no intervals: they would be wider than any gap. The intervals are Student's t, each with the
-    confidence 1 − (1 − confidence)/entries, so that all of them hold together with at least
-    `confidence` (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError
-    for no runs.
+    confidence 1 − (1 − CONFIDENCE)/entries, so that all of them hold together with at least
+    CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError for
+    no runs.
     """
     causes = [cause for cause in Cause if any(cause in found for found in accounts)]
     values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
@@ -198,11 +196,11 @@ def ledger(
     counts, gap_s = (len(accounts), len(set(calibrations))), mean_of(gaps_s)
     if counts[1] < LEAST_VALUES:
         return Ledger(*counts, gap_s, None, entries_s, None)
-    each = 1 - (1 - confidence) / len(causes)
+    each = 1 - (1 - CONFIDENCE) / len(causes)
     return Ledger(
         *counts,
         gap_s,
-        clustered_interval(gaps_s, calibrations, confidence),
+        clustered_interval(gaps_s, calibrations),
         entries_s,
         {cause: clustered_interval(values[cause], calibrations, each) for cause in causes},
     )

@@ -21,7 +21,7 @@ normal; what skewness costs was simulated, see the README.
 import math
 from collections.abc import Sequence
 
-from loadtests.models.domain import count, positive, share
+from loadtests.models.domain import count, positive
 from loadtests.models.estimates import CONFIDENCE, TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.samples import summary
 
@@ -33,24 +33,22 @@ LEAST_VALUES = 5  # fewer decide nothing: nobody knows then whether values are a
 MOST_VALUES = 1000
 
 
-def confidence_sequence(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def confidence_sequence(values: Sequence[float]) -> Interval:
     """The element of the sequence after these values; infinitely wide after few.
 
     Raises ValueError for no values.
     """
     found = summary(values)
     if found.count < 2:
-        return Interval(found.mean, math.inf, confidence, found.count)
-    widths = found.standard_deviation / math.sqrt(found.count)
-    return Interval(
-        found.mean, _half_width(found.count, confidence, widths), confidence, found.count
-    )
+        return Interval(found.mean, math.inf, found.count)
+    error = found.standard_deviation / math.sqrt(found.count)
+    return Interval(found.mean, _half_width(found.count, error), found.count)
 
 
-def _half_width(values: int, confidence: float, standard_error: float) -> float:
+def _half_width(values: int, standard_error: float) -> float:
     """Where Mₙ reaches 1/α, solved for the distance from the mean."""
     spread = 1 + values * EFFECTS
-    power = (math.sqrt(spread) / (1 - share("confidence", confidence))) ** (2 / values)
+    power = (math.sqrt(spread) / (1 - CONFIDENCE)) ** (2 / values)
     if power >= spread:
         return math.inf
     return standard_error * math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
@@ -83,8 +81,8 @@ def values_needed(
     found = summary(values)
     for number in range(max(len(values), LEAST_VALUES), MOST_VALUES + 1):
         error = found.standard_deviation / math.sqrt(number)
-        half_width = _half_width(number, CONFIDENCE, error)
-        expected = Interval(found.mean, half_width, CONFIDENCE, number)
+        half_width = _half_width(number, error)
+        expected = Interval(found.mean, half_width, number)
         if verdict(expected, predicted, tolerance) is not Verdict.NOT_DECIDED:
             return number - len(values)
         if half_width < 1e-9 * room:

@@ -210,8 +210,7 @@ def _laws(cells: Cells) -> Table:
             law, peak = cells.law(of, endpoint), cells.peak(of, endpoint)
             if law is None or peak is None:
                 continue
-            interval = cells.knee(of, endpoint) if endpoint == QUESTIONS else None
-            ends = (interval.low, interval.high) if interval else ()
+            ends = (cells.knee(of, endpoint) if endpoint == QUESTIONS else None) or ()
             rows.append(
                 (
                     str(of),

@@ -72,11 +72,13 @@ class TestCells:
 
     @pytest.mark.parametrize("of", [LOOP, GTHREAD, SYNC])
     def test_the_knee_is_found_and_lies_in_its_interval(self, of: Configuration) -> None:
-        interval = Cells(rounds(noise=0.003)).knee(of, NOTHING)
+        cells = Cells(rounds(noise=0.003))
+        law, interval = cells.law(of, NOTHING), cells.knee(of, NOTHING)
+        assert law is not None
         assert interval is not None
         # twice as many workers: twice λ, the same knee
-        assert interval.law.knee == pytest.approx(LAWS[of.worker_type].knee, rel=0.15)
-        assert interval.low <= interval.law.knee <= interval.high
+        assert law.knee == pytest.approx(LAWS[of.worker_type].knee, rel=0.15)
+        assert interval[0] <= law.knee <= interval[1]
 
     def test_of_too_few_connections_no_law_is_made(self) -> None:
         cells = Cells([one for one in rounds() if one.connections <= 4])
