@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE
@@ -59,6 +60,13 @@ class ScalabilityLaw:
         return max(1.0, math.sqrt(max(0.0, 1 - self.contention) / self.coherency))
 
 
+class KneeInterval(NamedTuple):
+    """The 95 % interval of a law's knee."""
+
+    low: float
+    high: float
+
+
 def fit(measurements: Measurements) -> ScalabilityLaw:
     """The law with the least Σ (measured − X(N))² over all measurements.
 
@@ -70,8 +78,8 @@ def fit(measurements: Measurements) -> ScalabilityLaw:
 
 def knee_interval(
     measurements: Measurements, rng: Random, *, resamples: int = 1000
-) -> tuple[float, float]:
-    """The 95 % interval of the knee by a parametric bootstrap: a sample moves the mean at every N.
+) -> KneeInterval:
+    """The interval of the knee by a parametric bootstrap: a sample moves the mean at every N.
 
     Relative errors are taken as normal and equally large at every N, so their variance is known
     from all repetitions together; it is drawn anew for each sample, as few repetitions know it
@@ -95,7 +103,7 @@ def knee_interval(
 
     knees = sorted(_fit(moved()).knee for _ in range(resamples))
     outside = int((1 - CONFIDENCE) / 2 * resamples)
-    return knees[outside], knees[-1 - outside]
+    return KneeInterval(knees[outside], knees[-1 - outside])
 
 
 def _relative_deviation(measurements: Measurements) -> tuple[float, int]:

@@ -210,7 +210,8 @@ def _laws(cells: Cells) -> Table:
             law, peak = cells.law(of, endpoint), cells.peak(of, endpoint)
             if law is None or peak is None:
                 continue
-            ends = (cells.knee(of, endpoint) if endpoint == QUESTIONS else None) or ()
+            interval = cells.knee(of, endpoint) if endpoint == QUESTIONS else None
+            ends = (interval.low, interval.high) if interval else ()
             rows.append(
                 (
                     str(of),

@@ -9,7 +9,7 @@ from loadtests.experiments.capacity.rounds import NOTHING, QUESTIONS, Configurat
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
-from loadtests.models.scalability import ScalabilityLaw, fit, knee_interval
+from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
 
 RESAMPLES = 200
 LEAST_POPULATIONS = 4  # one more than the number of parameters of the law
@@ -118,7 +118,7 @@ class Cells:
         found = self.throughputs(of, endpoint)
         return fit(found) if len(found) >= LEAST_POPULATIONS else None
 
-    def knee(self, of: Configuration, endpoint: str) -> tuple[float, float] | None:
+    def knee(self, of: Configuration, endpoint: str) -> KneeInterval | None:
         """The interval of the law's knee; None unless enough N have two rounds each that count."""
         found = self.throughputs(of, endpoint)
         if len(found) < LEAST_POPULATIONS or any(len(values) < 2 for values in found.values()):

@@ -110,7 +110,9 @@ def _about_the_knee(cells: Cells, of: Configuration, law: ScalabilityLaw) -> str
     most = cells.populations()[-1]
     interval = cells.knee(of, QUESTIONS)
     within = (
-        f" (95 %: {' to '.join(shown_knee(end, most) for end in interval)})" if interval else ""
+        f" (95 %: {shown_knee(interval.low, most)} to {shown_knee(interval.high, most)})"
+        if interval
+        else ""
     )
     if law.knee > most:
         return f"Throughput has no peak within {most} connections{within}."

@@ -88,7 +88,7 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
 
 def _knee(curve: Curve) -> str:
     assert curve.knee is not None
-    ends = ("∞" if isinf(end) else f"{end:.0f}" for end in curve.knee)
+    ends = ("∞" if isinf(end) else f"{end:.0f}" for end in (curve.knee.low, curve.knee.high))
     return " and ".join(ends)
 
 

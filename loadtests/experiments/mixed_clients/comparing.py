@@ -21,7 +21,7 @@ from loadtests.experiments.mixed_clients.reading import MixedRun
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted, that_count
 from loadtests.models import scalability
-from loadtests.models.scalability import ScalabilityLaw
+from loadtests.models.scalability import KneeInterval, ScalabilityLaw
 
 SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
 LEAST_POINTS, LEAST_SATURATED = 3, 4
@@ -96,8 +96,7 @@ class Curve:
     """All accepted points at one place and ledger, at least one.
 
     demand_s: D, the response time of one customer; None if its runs were rejected. gap_s: D_b. law:
-    None if there are fewer than three points. knee: the interval of its knee; None then, and if
-    runs were not repeated.
+    None if there are fewer than three points. knee: None then, and if runs were not repeated.
     """
 
     place: str
@@ -107,7 +106,7 @@ class Curve:
     gap_s: float
     growth: Growth | None
     law: ScalabilityLaw | None
-    knee: tuple[float, float] | None
+    knee: KneeInterval | None
 
     @property
     def best(self) -> Point:
