@@ -78,9 +78,9 @@ def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE)
     Raises ValueError for fewer than two values or a confidence that is not between 0 and 1.
     """
     of = summary(values)
-    error = of.standard_deviation / math.sqrt(of.count)
+    deviation = of.standard_deviation
     t = student_t.two_sided(share("confidence", confidence), of.count - 1)
-    return Interval(of.mean, t * error, of.count)
+    return Interval(of.mean, t * deviation / math.sqrt(of.count), of.count)
 
 
 def clustered_interval(
