@@ -84,7 +84,6 @@ class Recorded:
     starts_s, services_s: when the server began and how long it took, by its own account. If it did
     not tell the starts, services_s have in them all that comes on top; is_told: these are its own
     times, not those it was asked for. skipped: requests at the beginning that do not count.
-    is_timed: the run had a duration, and its number of arrivals was left to chance.
     """
 
     intended_s: Sequence[float]
@@ -93,7 +92,6 @@ class Recorded:
     services_s: Sequence[float]
     starts_s: Sequence[float] | None = None
     skipped: int = 0
-    is_timed: bool = False
     is_told: bool = False
 
     def __post_init__(self) -> None:
@@ -309,10 +307,10 @@ class _Replays:
     def _past(self, services_s: Sequence[float]) -> list[tuple[float, float]]:
         """The customers of a queue that has run forever when the run begins.
 
-        A run of so many arrivals begins with its first, and arrivals see what an observer at any
-        time sees (R. W. Wolff, 1982); one of a duration begins at 0.
+        It begins with its first arrival, and arrivals see what an observer at any time sees
+        (R. W. Wolff, 1982).
         """
-        begun_s = 0.0 if self._run.is_timed else self._run.intended_s[0]
+        begun_s = self._run.intended_s[0]
         if self._model.servers > 1:
             return _history(begun_s, self._model.rate_per_s, services_s, self._rng)
         present = 0

@@ -112,7 +112,7 @@ def simulate_run(
     arrival_rate_per_s: float,
     service: ServiceTimes,
     rng: Random,
-    discipline: Discipline = replay.fcfs,
+    discipline: Discipline,
 ) -> Run | None:
     """Simulate a run; None if no customer came. Raises ValueError if the rate is not positive."""
     arrivals_s = poisson_during(arrival_rate_per_s, duration_s, rng)

@@ -21,8 +21,7 @@ normal; what skewness costs was simulated, see the README.
 import math
 from collections.abc import Sequence
 
-from loadtests.models.domain import count, positive
-from loadtests.models.estimates import CONFIDENCE, TOLERANCE, Interval, Verdict, verdict
+from loadtests.models.estimates import CONFIDENCE, Interval, Verdict, verdict
 from loadtests.models.samples import summary
 
 EFFECTS = 3.0
@@ -54,9 +53,7 @@ def _half_width(values: int, standard_error: float) -> float:
     return standard_error * math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
 
 
-def sequential_verdict(
-    values: Sequence[float], predicted: float, tolerance: float = TOLERANCE
-) -> Verdict:
+def sequential_verdict(values: Sequence[float], predicted: float) -> Verdict:
     """The verdict on a model after these differences, measured − predicted.
 
     It may be asked after every value, and the experiment stopped as soon as it decides: the
@@ -64,18 +61,14 @@ def sequential_verdict(
     """
     if len(values) < LEAST_VALUES:
         return Verdict.NOT_DECIDED
-    return verdict(confidence_sequence(values), predicted, tolerance)
+    return verdict(confidence_sequence(values), predicted)
 
 
-def values_needed(
-    values: Sequence[float], predicted: float, tolerance: float = TOLERANCE
-) -> int | None:
+def values_needed(values: Sequence[float], predicted: float) -> int | None:
     """How many more values decide, if mean and deviation stay as they are.
 
     None if there are fewer than two values, or more than `MOST_VALUES` would be needed.
     """
-    count("the number of values", len(values), least=0)
-    room = positive("tolerance", tolerance) * positive("predicted", predicted)
     if len(values) < 2:
         return None
     found = summary(values)
@@ -83,8 +76,8 @@ def values_needed(
         error = found.standard_deviation / math.sqrt(number)
         half_width = _half_width(number, error)
         expected = Interval(found.mean, half_width, number)
-        if verdict(expected, predicted, tolerance) is not Verdict.NOT_DECIDED:
+        if verdict(expected, predicted) is not Verdict.NOT_DECIDED:
             return number - len(values)
-        if half_width < 1e-9 * room:
+        if half_width < 1e-9 * predicted:  # the mean is at the edge, for ever
             return None
     return None

@@ -62,7 +62,7 @@ def test_short_runs_stay_below_the_steady_state() -> None:
 
 def test_everybody_who_arrives_counts_and_is_served_to_the_end() -> None:
     """All arrive within 1 s at a server that takes 10 s for each."""
-    found = simulate_run(1.0, 5.0, with_mean_and_cv(10.0, 0.0), Random(4))
+    found = simulate_run(1.0, 5.0, with_mean_and_cv(10.0, 0.0), Random(4), replay.fcfs)
     assert found is not None
     assert found.arrivals > 1
     middle = 10 * (found.arrivals + 1) / 2
