@@ -40,7 +40,7 @@ in its services is in that entry, too: SERVER.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from heapq import heapreplace
 from itertools import accumulate
@@ -163,18 +163,17 @@ _Levels = list[tuple[Cause, float]]  # what is replaced next, and the mean respo
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The entries over runs (s), and the gap that they sum to.
+    """The entries over runs (s), and the interval of the gap that they sum to.
 
-    runs, calibrations: how many. intervals: all hold together with CONFIDENCE, the gap's
-    with CONFIDENCE alone; None if there are too few calibrations.
+    runs, calibrations: how many. intervals: all hold together with CONFIDENCE, the gap's with
+    CONFIDENCE alone; there are none if there are too few calibrations.
     """
 
     runs: int
     calibrations: int
-    gap_s: float
-    gap: Interval | None
     entries_s: Account
-    intervals: Mapping[Cause, Interval] | None
+    gap: Interval | None = None
+    intervals: Mapping[Cause, Interval] = field(default_factory=dict)
 
 
 def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Ledger:
@@ -189,18 +188,17 @@ def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Led
     """
     causes = [cause for cause in Cause if any(cause in found for found in accounts)]
     values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
-    gaps_s = [sum(found.values()) for found in accounts]
     entries_s = {cause: mean_of(values[cause]) for cause in causes}
-    counts, gap_s = (len(accounts), len(set(calibrations))), mean_of(gaps_s)
-    if counts[1] < LEAST_VALUES:
-        return Ledger(*counts, gap_s, None, entries_s, None)
+    found = Ledger(count("the number of runs", len(accounts)), len(set(calibrations)), entries_s)
+    if found.calibrations < LEAST_VALUES:
+        return found
     each = 1 - (1 - CONFIDENCE) / len(causes)
-    return Ledger(
-        *counts,
-        gap_s,
-        clustered_interval(gaps_s, calibrations),
-        entries_s,
-        {cause: clustered_interval(values[cause], calibrations, each) for cause in causes},
+    return replace(
+        found,
+        gap=clustered_interval([sum(of.values()) for of in accounts], calibrations),
+        intervals={
+            cause: clustered_interval(values[cause], calibrations, each) for cause in causes
+        },
     )
 
 
