@@ -18,7 +18,7 @@ from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.models import replay, single_server
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.protocol import Expectation, Protocol, expectation
 
@@ -162,7 +162,7 @@ def _filling(formula_s: float, seed: int) -> Figure:
     rng = Random(f"{seed} filling")  # noqa: S311  no secrets
     sums = [0.0] * CUSTOMERS
     for _ in range(SIMULATED_QUEUES):
-        arrivals_s = poisson_count(rate_per_s, CUSTOMERS, rng)
+        arrivals_s = poisson_times(rate_per_s, rng, count=CUSTOMERS)
         responses_s = replay.fcfs(arrivals_s, [LAW.draw(rng) for _ in arrivals_s])
         sums = [total + response_s for total, response_s in zip(sums, responses_s, strict=True)]
     means_s = [total / SIMULATED_QUEUES for total in sums]

@@ -21,7 +21,7 @@ from loadtests.lab.published import (
     UNROUNDED,
 )
 from loadtests.models import multi_server, replay, single_server
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import gamma_time_s, with_mean_and_cv
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.replay import Discipline
@@ -177,7 +177,7 @@ def _queries(count: int, rng: Random) -> Means:
 def _relative(chi: float, count: int, rng: Random) -> float:
     rate = chi * SERVERS_001
     services_s = [rng.expovariate(1.0) for _ in range(count)]
-    found = replay.multi_server(poisson_count(rate, count, rng), services_s, SERVERS_001)
+    found = replay.multi_server(poisson_times(rate, rng, count=count), services_s, SERVERS_001)
     return fmean(found) / multi_server.mmm(rate, 1.0, SERVERS_001).response_time_s
 
 

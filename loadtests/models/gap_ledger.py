@@ -48,7 +48,7 @@ from math import inf, sqrt
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
 from loadtests.models.replay import Discipline
@@ -336,5 +336,5 @@ def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
 def _history(
     until_s: float, rate_per_s: float, services_s: Sequence[float], rng: Random
 ) -> list[tuple[float, float]]:
-    times_s = poisson_count(rate_per_s, HISTORY, rng)
+    times_s = poisson_times(rate_per_s, rng, count=HISTORY)
     return [(until_s - ago_s, rng.choice(services_s)) for ago_s in reversed(times_s)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_during
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import ServiceTimes
 from loadtests.models.domain import count, positive, share
 from loadtests.models.replay import Discipline
@@ -115,7 +115,7 @@ def simulate_run(
     discipline: Discipline,
 ) -> Run | None:
     """Simulate a run; None if no customer came. Raises ValueError if the rate is not positive."""
-    arrivals_s = poisson_during(arrival_rate_per_s, duration_s, rng)
+    arrivals_s = poisson_times(arrival_rate_per_s, rng, until_s=duration_s)
     if not arrivals_s:
         return None
     responses_s = discipline(arrivals_s, [service.draw(rng) for _ in arrivals_s])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import (
     Interval,
@@ -140,7 +140,7 @@ def load(rho: float, arrivals: int, seed: int) -> tuple[list[float], list[float]
     """Poisson arrivals at rho a second, service times of mean 1 s and cv 0.3."""
     rng = Random(seed)
     service = with_mean_and_cv(1.0, 0.3)
-    return poisson_count(rho, arrivals, rng), [service.draw(rng) for _ in range(arrivals)]
+    return poisson_times(rho, rng, count=arrivals), [service.draw(rng) for _ in range(arrivals)]
 
 
 def responses(rho: float, arrivals: int, seed: int) -> list[float]:

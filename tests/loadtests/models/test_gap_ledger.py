@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from loadtests.models import gap_ledger
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import confidence_interval
 from loadtests.models.gap_ledger import (
@@ -60,7 +60,7 @@ class Server:
     skipped: int = SKIPPED
 
     def run(self, rng: Random) -> Recorded:
-        intended_s = poisson_count(LOAD, self.arrivals, rng)
+        intended_s = poisson_times(LOAD, rng, count=self.arrivals)
         if self.evenly:
             intended_s = [number / LOAD for number in range(self.arrivals)]
         sent_s = [at_s + self.lag_s for at_s in intended_s]
@@ -128,7 +128,7 @@ def two_sizes(rng: Random, count: int) -> Times:
 def of_phases_s() -> float:
     """What the phases add to the mean response time, by a simulation of its own."""
     rng = Random(99)
-    arrivals_s = poisson_count(LOAD, 200_000, rng)
+    arrivals_s = poisson_times(LOAD, rng, count=200_000)
     services_s = [for_s + CONNECTING_S for for_s in in_phases(rng, 200_000)]
     return sum(fcfs(arrivals_s, services_s)) / 200_000 + RECEIVING_S - formula_s(cv=PHASES_S)
 
@@ -140,7 +140,7 @@ def of_an_empty_start_s() -> float:
     means = []
     for _ in range(8000):
         services_s = [law.draw(rng) for _ in range(40)]
-        means.append(sum(fcfs(poisson_count(LOAD, 40, rng), services_s)) / 40)
+        means.append(sum(fcfs(poisson_times(LOAD, rng, count=40), services_s)) / 40)
     return sum(means) / len(means) + RECEIVING_S - formula_s()
 
 
@@ -285,13 +285,13 @@ def test_other_queues_have_nothing_left_to_explain(
     known = Calibrated(1.0, CV**2)
     rate_per_s = LOAD * servers
     if predicted_s is None:  # no formula is exact: a simulation of its own
-        times_s = poisson_count(rate_per_s, 100_000, rng)
+        times_s = poisson_times(rate_per_s, rng, count=100_000)
         services_s = [with_mean_and_cv(1.0, CV).draw(rng) for _ in times_s]
         predicted_s = sum(discipline(times_s, services_s)) / len(times_s)
     model = Model(rate_per_s, predicted_s, discipline, servers)
     accounts = []
     for _ in range(RUNS):
-        times_s = poisson_count(rate_per_s, 400, rng)
+        times_s = poisson_times(rate_per_s, rng, count=400)
         services_s = [with_mean_and_cv(1.0, CV).draw(rng) for _ in times_s]
         responses_s = discipline(times_s, services_s)
         done_s = [at_s + for_s for at_s, for_s in zip(times_s, responses_s, strict=True)]

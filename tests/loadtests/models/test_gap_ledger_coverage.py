@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from loadtests.models import gap_ledger
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.gap_ledger import Account, Calibrated, Cause, Model, Recorded, account, ledger
 from loadtests.models.replay import fcfs
@@ -34,7 +34,7 @@ def accounts_after_a_calibration(load: float, rng: Random) -> list[Account]:
 
 
 def served(rate: float, rng: Random) -> Recorded:
-    arrivals_s = poisson_count(rate, ARRIVALS, rng)
+    arrivals_s = poisson_times(rate, rng, count=ARRIVALS)
     services_s = [LAW.draw(rng) for _ in arrivals_s]
     responses_s = fcfs(arrivals_s, services_s)
     done_s = [at_s + for_s for at_s, for_s in zip(arrivals_s, responses_s, strict=True)]
