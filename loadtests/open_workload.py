@@ -26,15 +26,8 @@ from loadtests.generation import options
 from loadtests.generation.asking import Place
 from loadtests.generation.node import Node, Plan, register
 from loadtests.generation.pacing import walk
-from loadtests.generation.schedule import (
-    Arrival,
-    arrivals,
-    deterministic_times,
-    load,
-    mixed,
-    poisson_times,
-    recorded_times,
-)
+from loadtests.generation.schedule import Arrival, arrivals, load, mixed, recorded_times
+from loadtests.models.arrivals import deterministic_times, poisson_times
 
 RUN_ID = "open"
 LAWS = ("poisson", "deterministic")

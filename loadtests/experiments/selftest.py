@@ -16,19 +16,13 @@ from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, judge_run, open_run
-from loadtests.generation.schedule import (
-    KNOWN_KIND,
-    arrivals,
-    demanded,
-    gamma_demands,
-    load,
-    poisson_times,
-)
+from loadtests.generation.schedule import KNOWN_KIND, arrivals, demanded, gamma_demands, load
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 from loadtests.models import protocol, replay
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
 from loadtests.models.single_server import mg1

@@ -5,8 +5,8 @@ An experiment needs `run` (one run against a server), `calibrating`, `schedule` 
     from random import Random
     from loadtests.generation.calibrating import calibrate
     from loadtests.generation.run import judge_run, open_run
-    from loadtests.generation.schedule import (
-        Request, arrivals, demanded, gamma_demands, poisson_times)
+    from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
+    from loadtests.models.arrivals import poisson_times
     from loadtests.servers.gunicorn import FCFS
     from loadtests.servers.known import known_server
 

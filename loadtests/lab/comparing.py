@@ -1,12 +1,13 @@
 """Compares two results of one experiment: before and after a change, for example."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from math import hypot
 from typing import Any
 
 from loadtests.lab.analysing import experiment_of
-from loadtests.lab.report.content import Section, Table
-from loadtests.lab.report.page import plain_page, shown
+from loadtests.lab.repeated import Estimate
+from loadtests.lab.report.content import Cell, Section, Table
+from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import Results, ResultsError
 
 MOST_NAMED = 12  # results that only one side has, by name
@@ -59,10 +60,7 @@ def _named(names: Set[str]) -> str:
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 
-_Row = tuple[str, str, str, str, float | None, str]
-
-
-def _table(rows: list[_Row]) -> Table:
+def _table(rows: Sequence[Sequence[Cell]]) -> Table:
     return Table(
         "Before and after",
         ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
@@ -84,17 +82,10 @@ def _metrics(results: Results) -> Metrics:
     return {metric["name"]: metric for metric in results.summary()["metrics"]}
 
 
-def _compared(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> _Row:
+def _compared(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Sequence[Cell]:
     ratio = after["value"] / before["value"] if before["value"] else None
-    told = _with_interval(before), _with_interval(after)
+    told = [str(Estimate(of["value"], of["low"], of["high"])) for of in (before, after)]
     return name, after["unit"], *told, ratio, _verdict(before, after)
-
-
-def _with_interval(metric: Mapping[str, Any]) -> str:
-    value = shown(metric["value"])
-    if metric["low"] is None or metric["high"] is None:
-        return value
-    return f"{value} ({shown(metric['low'])} to {shown(metric['high'])})"
 
 
 def _verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -18,10 +18,9 @@ from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.models import replay, single_server
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
-from loadtests.models.estimates import CONFIDENCE
-from loadtests.models.protocol import Expectation, Protocol, Run, expected_of, simulate_run
+from loadtests.models.protocol import Expectation, Protocol, expectation
 
 SIMULATED_RUNS = 20_000
 CUSTOMERS, SIMULATED_QUEUES = 300, 2000  # of the figure of how a queue fills
@@ -40,33 +39,29 @@ LEAD = [
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The gap at one load. pooled_s: expected mean over all requests of runs from empty.
-
-    expected: of the study's protocol; each run with the same weight.
-    """
+    """The gap at one load. expected: of the study's protocol."""
 
     printed: OpenWorkload
     formula_s: float
-    pooled_s: float
     expected: Expectation
 
     @property
     def gap(self) -> Gap:
         """The entries in seconds."""
-        expected_s, formula_s = self.expected.mean_s, self.formula_s
+        expected_s, pooled_s = self.expected.mean_s, self.expected.pooled_s
         chance_s = self.printed.tested_s - expected_s
         low_s, high_s = (end - expected_s for end in (self.expected.low_s, self.expected.high_s))
         inside = "inside" if low_s <= chance_s <= high_s else "outside"
         return Gap(
-            formula_s,
+            self.formula_s,
             [
                 Entry(
-                    "start from empty", "Beginning with an empty queue", self.pooled_s - formula_s
+                    "start from empty", "Beginning with an empty queue", pooled_s - self.formula_s
                 ),
                 Entry(
                     "runs weigh the same",
                     "Giving a run of few requests the weight of one of many",
-                    expected_s - self.pooled_s,
+                    expected_s - pooled_s,
                 ),
                 Entry(
                     "chance",
@@ -88,22 +83,10 @@ def explained(printed: OpenWorkload, seed: int = 1) -> Explained:
     """The gap at a load of the study, from `SIMULATED_RUNS` runs."""
     rate_per_s = printed.fraction / UNROUNDED.mean_s
     rng = Random(f"{seed} explained {printed.fraction}")  # noqa: S311  no secrets
-    simulated = [
-        simulate_run(OPEN_RUN_S, rate_per_s, LAW, rng, replay.fcfs) for _ in range(SIMULATED_RUNS)
-    ]
-    made = [run for run in simulated if run is not None]
-    formula = single_server.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
     protocol = Protocol(OPEN_RUN_S, OPEN_RUNS)
-    return Explained(
-        printed,
-        formula.response_time_s,
-        _pooled_s(made),
-        expected_of(protocol, simulated, rng, CONFIDENCE),
-    )
-
-
-def _pooled_s(runs: list[Run]) -> float:
-    return sum(run.arrivals * run.mean_s for run in runs) / sum(run.arrivals for run in runs)
+    expected = expectation(protocol, rate_per_s, LAW, rng, simulated_runs=SIMULATED_RUNS)
+    formula = single_server.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
+    return Explained(printed, formula.response_time_s, expected)
 
 
 def page(seed: int = 1) -> str:
@@ -179,7 +162,7 @@ def _filling(formula_s: float, seed: int) -> Figure:
     rng = Random(f"{seed} filling")  # noqa: S311  no secrets
     sums = [0.0] * CUSTOMERS
     for _ in range(SIMULATED_QUEUES):
-        arrivals_s = poisson_count(rate_per_s, CUSTOMERS, rng)
+        arrivals_s = poisson_times(rate_per_s, rng, count=CUSTOMERS)
         responses_s = replay.fcfs(arrivals_s, [LAW.draw(rng) for _ in arrivals_s])
         sums = [total + response_s for total, response_s in zip(sums, responses_s, strict=True)]
     means_s = [total / SIMULATED_QUEUES for total in sums]

@@ -16,6 +16,7 @@ from loadtests.models.gap_ledger import Cause, Ledger
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
 _LARGE = 0.01  # share of the prediction from which an entry without an interval is told
 _ROOM = 0.06  # of the drawing, at both sides of what it shows
+_BARS: Mapping[Source, str] = {"model": "", "study": "adds", "second": "takes away", "ours": ""}
 
 WORDS: Mapping[Cause, str] = {
     Cause.SERVER: "The server as a whole, because it told no times to tell causes apart by,",
@@ -90,11 +91,10 @@ class Gap:
 
 def of_ledger(found: Ledger, predicted_s: float) -> Gap:
     """The gap of a ledger in milliseconds, from the prediction to the measurement."""
-    intervals = found.intervals or {}
     entries = []
     for cause in reversed(list(found.entries_s)):
         amount_s = found.entries_s[cause]
-        interval = intervals.get(cause)
+        interval = found.intervals.get(cause)
         if abs(amount_s) < _ALIKE * predicted_s:
             entries.append(Entry(str(cause), WORDS[cause], 0.0))
             continue
@@ -134,27 +134,21 @@ def gap_told(gap: Gap) -> str:
 
 
 def _drawn(gap: Gap) -> str:
-    names = ["predicted", *(entry.name for entry in gap.entries), "measured"]
-    levels = list(accumulate((entry.amount for entry in gap.entries), initial=gap.predicted))
-    limits = _limits(gap, levels)
-    begins = [limits[0], *levels[:-1], limits[0]]
     amounts = [entry.amount for entry in gap.entries]
-    more = [amount if amount >= 0 else None for amount in amounts]
-    less = [amount if amount < 0 else None for amount in amounts]
+    levels = list(accumulate(amounts, initial=gap.predicted))
+    limits = _limits(gap, levels)
+    floor = limits[0]
+    names = ["predicted", *(entry.name for entry in gap.entries), "measured"]
+    begins = [floor, *levels[:-1], floor]
+    widths = [gap.predicted - floor, *amounts, gap.measured - floor]
+    sources = ["model", *("study" if amount >= 0 else "second" for amount in amounts), "ours"]
     low, high = ([None, *ends, None] for ends in _ends(gap, levels))
-    whole, nothing = (gap.predicted - limits[0], gap.measured - limits[0]), [None] * len(amounts)
-    bars: list[tuple[str, Source, list[float | None]]] = [
-        ("", "model", [whole[0], *nothing, None]),
-        ("adds", "study", [None, *more, None]),
-        ("takes away", "second", [None, *less, None]),
-        ("", "ours", [None, *nothing, whole[1]]),
-    ]
-    series = [
-        Series(name, source, names, ys, low, high, "rows", begins)
-        for name, source, ys in bars
-        if any(y is not None for y in ys)
-    ]
-    from_0 = "" if limits[0] == 0 else ", not from 0 on"
+    series = []
+    for source, name in _BARS.items():
+        ys = [width if of == source else None for width, of in zip(widths, sources, strict=True)]
+        if source in sources:
+            series.append(Series(name, source, names, ys, low, high, "rows", begins))
+    from_0 = "" if floor == 0 else ", not from 0 on"
     return drawn(Axis(f"mean response time / {gap.unit}{from_0}", limits=limits), Axis(""), series)
 
 

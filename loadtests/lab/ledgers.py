@@ -7,7 +7,6 @@ chain that was imported once, and on that copy its own service, which has not mi
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from loadtests.chains import Chain, Source, copied, generated, imported
 from loadtests.lab.experiment import Run
@@ -59,19 +58,12 @@ def _others(run: Run, count: int) -> list[Flight]:
 
 
 @contextmanager
-def fresh_folder(run: Run, chain: Chain | None, name: str) -> Iterator[Path]:
-    """A folder with a copy of a chain for one run, removed afterwards."""
-    with copied(chain, run.scratch / "fresh" / name) as folder:
-        yield folder
-
-
-@contextmanager
 def fresh_service(
     run: Run, chain: Chain | None, name: str, settings: Mapping[str, object] | None = None
 ) -> Iterator[Service]:
     """A service on a fresh copy of a chain, ready to answer and to mine."""
     with (
-        fresh_folder(run, chain, name) as folder,
+        copied(chain, run.scratch / "fresh" / name) as folder,
         running(folder, run.log, asking="/health/ready", settings=settings) as service,
     ):
         yield service

@@ -14,9 +14,6 @@ from pathlib import Path
 
 from loadtests.processes import PROJECT, ProgramFailed, plain_environment
 
-FOREIGN = re.compile(
-    r"""(?:href|src)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import"""
-)
 _SAMPLES = re.compile(r"Samples: (\d+) Errors: (\d+)")
 _REFUSED = ("permission denied", "operation not permitted", "eperm", "ptrace")
 _PATIENCE = 20  # times the duration, because a busy machine delays py-spy

@@ -116,8 +116,12 @@ class Estimate:
         return mean if self.half_width is None else f"{mean} {self.give_or_take(factor)}"
 
     def metric(self, name: str, unit: str) -> Metric:
-        """The estimate of an amount, for comparisons."""
-        return Metric.of_amount(name, self.value, unit, self.low, self.high)
+        """The estimate of an amount, for comparisons, with an interval that begins at 0 or above.
+
+        The interval of a mean is symmetric, and with few runs it may reach below 0.
+        """
+        low = None if self.low is None else max(0.0, self.low)
+        return Metric(name, self.value, unit, low, self.high)
 
 
 def estimate(values: Sequence[float]) -> Estimate:

@@ -150,18 +150,15 @@ class Results:
 
     def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
         """The lines of a table. Raises ResultsError without it; ValueError, KeyError for others."""
-        return self._lines(self.rows(name), kind)
+        types = {field.name: field.type for field in fields(cast("Any", kind))}
+        return [
+            kind(**{column: _parsed(row[column], of) for column, of in types.items()})
+            for row in self.rows(name)
+        ]
 
     def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
         """The lines of a table; none if there is no such table."""
-        return self._lines(self.rows_if_any(name), kind)
-
-    @staticmethod
-    def _lines(rows: Sequence[Mapping[str, str]], kind: type[OneLine]) -> list[OneLine]:
-        types = {field.name: field.type for field in fields(cast("Any", kind))}
-        return [
-            kind(**{name: _parsed(row[name], of) for name, of in types.items()}) for row in rows
-        ]
+        return self.lines(name, kind) if self.has(name) else []
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest anew."""

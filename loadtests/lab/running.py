@@ -7,7 +7,7 @@ far as possible.
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -98,15 +98,13 @@ def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
     manifest, experiment = results.manifest(), experiment_of(results)
     if not experiment.can_resume:
         raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
-    told = {name: manifest[name] for name in ("scale", "seed", "reps", "quick")}
-    told["until_decided"] = manifest.get("until_decided", False)
-    told["host"] = manifest.get("host", "")
-    told["loads"] = tuple(manifest.get("loads", ()))
+    told = {one.name: manifest[one.name] for one in fields(Options) if one.name in manifest}
+    told |= {"mode": Mode(manifest["mode"]), "loads": tuple(manifest.get("loads", ()))}
     manifest["state"] = INTERRUPTED
     now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
-    return _measured(experiment, Options(Mode(manifest["mode"]), **told), results, manifest, say)
+    return _measured(experiment, Options(**told), results, manifest, say)
 
 
 def _measured(
@@ -150,14 +148,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
     return {
         "experiment": experiment.name,
         "title": experiment.title,
-        "mode": str(options.mode),
-        "scale": options.scale,
-        "seed": options.seed,
-        "reps": options.reps,
-        "quick": options.quick,
-        "until_decided": options.until_decided,
-        "host": options.host,
-        "loads": list(options.loads),
+        **asdict(options),
         "state": INTERRUPTED,  # until the run is complete
         "started": _now(),
         "ended": None,

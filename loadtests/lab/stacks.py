@@ -73,8 +73,6 @@ WORK = (
     Pattern(
         _ROUTING, r".* \((flask|werkzeug|blinker)/|.* \(backend/(api/routes|service/front)\.py"
     ),
-    Pattern(_ROUTING, r".* \((flask|werkzeug|blinker)/"),
-    Pattern(_ROUTING, r".* \(backend/(api/routes|service/front)\.py"),
     Pattern(_ROUTING, r".* \(gunicorn/workers/", innermost=True),
     Pattern("counting for /metrics", r".* \(backend/(api/metrics|metrics)\.py\)"),
     Pattern("counting for /metrics", r".* \(backend/api/(observing|reception)\.py\)"),

@@ -1,16 +1,14 @@
 """Times programs as whole processes, as the shell's `time` does. Linux only."""
 
-import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
 
-from loadtests.generation.samples import core_ticks
 from loadtests.processes import PROJECT, ProgramFailed, failure, plain_environment
-
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+from loadtests.processor_time import moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +25,26 @@ class Timed:
 
 
 def timed(command: Sequence[str], log: Path) -> Timed:
-    """Run a program of ours to its end. log: file for its output. Raises ProgramFailed."""
+    """Run a program of ours to its end. log: file for its output. Raises ProgramFailed.
+
+    No other child of this process may end meanwhile, whose time would count as the program's.
+    """
     with log.open("ab") as stream:
-        busy_s, start_s = _busy_s(), perf_counter()
-        process = subprocess.Popen(  # noqa: S603  our own command
-            list(command),
+        before, used = moment(None), getrusage(RUSAGE_CHILDREN)
+        start_s = perf_counter()
+        ended = subprocess.run(  # noqa: S603  our own command
+            command,
             cwd=PROJECT,
             env=plain_environment(),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
+            check=False,
         )
-        try:
-            _, status, used = os.wait4(process.pid, 0)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
         wall_s = perf_counter() - start_s
-        busy_s = _busy_s() - busy_s
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise ProgramFailed(failure(command, process.returncode, log))
-    foreign_s = busy_s - used.ru_utime - used.ru_stime
-    foreign_cpu = max(0.0, foreign_s / wall_s)
-    return Timed(wall_s, used.ru_utime, used.ru_stime, foreign_cpu)
-
-
-def _busy_s() -> float:
-    """Processor time that all cores have spent so far."""
-    cores = core_ticks(Path("/proc/stat").read_text("ascii"))
-    return sum(busy for busy, _ in cores) / _TICKS_PER_S
+        after = getrusage(RUSAGE_CHILDREN)
+        foreign_cpu = before.until(moment(None)).foreign_cores
+    if ended.returncode != 0:
+        raise ProgramFailed(failure(command, ended.returncode, log))
+    user_s, sys_s = after.ru_utime - used.ru_utime, after.ru_stime - used.ru_stime
+    return Timed(wall_s, user_s, sys_s, foreign_cpu)

@@ -6,10 +6,10 @@ true or false in a world, and a repetition of the protocol may lead to it or not
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import exp, log, sqrt
 from random import Random
-from statistics import fmean
+from statistics import fmean, linear_regression
 
 from loadtests.lab.published import (
     ITINERARY,
@@ -21,9 +21,8 @@ from loadtests.lab.published import (
     UNROUNDED,
 )
 from loadtests.models import multi_server, replay, single_server
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import gamma_time_s, with_mean_and_cv
-from loadtests.models.linear import least_squares
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.replay import Discipline
 
@@ -60,11 +59,8 @@ _LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)
 _RATES = [one.fraction / UNROUNDED.mean_s for one in OPEN_WORKLOADS]
 
 
-def _short_runs(discipline: Discipline) -> Callable[[Random], Means]:
-    def repeat(rng: Random) -> Means:
-        return [_mean_of_runs(rate_per_s, discipline, rng) for rate_per_s in _RATES]
-
-    return repeat
+def _short_runs(discipline: Discipline, rng: Random) -> Means:
+    return [_mean_of_runs(rate_per_s, discipline, rng) for rate_per_s in _RATES]
 
 
 def _mean_of_runs(rate_per_s: float, discipline: Discipline, rng: Random) -> float:
@@ -112,8 +108,10 @@ def of_study_000() -> list[World]:
         Claim("each mean is nearer to M/G/1 than to M/G/1-PS", like_mg1, true=False),
     ]
     return [
-        World("serves one at a time (M/G/1)", _short_runs(replay.fcfs), in_order),
-        World("serves all at once (M/G/1-PS)", _short_runs(replay.processor_sharing), sharing),
+        World("serves one at a time (M/G/1)", partial(_short_runs, replay.fcfs), in_order),
+        World(
+            "serves all at once (M/G/1-PS)", partial(_short_runs, replay.processor_sharing), sharing
+        ),
     ]
 
 
@@ -145,7 +143,7 @@ def of_study_001() -> list[World]:
     return [
         World(
             f"is an M/M/{SERVERS_001} queue, asked {queries} queries a point",
-            _queries(queries),
+            partial(_queries, queries),
             [
                 *(
                     Claim(
@@ -171,19 +169,15 @@ def _is_near(number: int) -> Callable[[Means], bool]:
     return lambda means: abs(means[number] - 1) <= NEAR
 
 
-def _queries(count: int) -> Callable[[Random], Means]:
+def _queries(count: int, rng: Random) -> Means:
     """Mean response times from an empty server over those of the formula."""
-
-    def repeat(rng: Random) -> Means:
-        return [_relative(chi, count, rng) for chi in _UTILISATIONS]
-
-    return repeat
+    return [_relative(chi, count, rng) for chi in _UTILISATIONS]
 
 
 def _relative(chi: float, count: int, rng: Random) -> float:
     rate = chi * SERVERS_001
     services_s = [rng.expovariate(1.0) for _ in range(count)]
-    found = replay.multi_server(poisson_count(rate, count, rng), services_s, SERVERS_001)
+    found = replay.multi_server(poisson_times(rate, rng, count=count), services_s, SERVERS_001)
     return fmean(found) / multi_server.mmm(rate, 1.0, SERVERS_001).response_time_s
 
 
@@ -227,16 +221,12 @@ def _throughput(clients: int, rng: Random) -> float:
 
 
 def _is_exponential(throughputs: Means) -> bool:
-    beyond = [
-        (float(clients), clients / x)
-        for clients, x in zip(CLIENTS_003, throughputs, strict=True)
-        if clients > MIXED.cores
-    ]
-    rows, latencies = [(1.0, clients) for clients, _ in beyond], [latency for _, latency in beyond]
-    line = least_squares(rows, latencies)
-    curve = least_squares(rows, [log(latency) for latency in latencies])
-    by_line = [line[0] + line[1] * clients for clients, _ in beyond]
-    by_curve = [exp(curve[0] + curve[1] * clients) for clients, _ in beyond]
+    beyond = [clients for clients in CLIENTS_003 if clients > MIXED.cores]
+    latencies = [n / x for n, x in zip(beyond, throughputs[-len(beyond) :], strict=True)]
+    line = linear_regression(beyond, latencies)
+    curve = linear_regression(beyond, [log(latency) for latency in latencies])
+    by_line = [line.intercept + line.slope * clients for clients in beyond]
+    by_curve = [exp(curve.intercept + curve.slope * clients) for clients in beyond]
     return _misses(by_curve, latencies) < _misses(by_line, latencies)
 
 
@@ -267,7 +257,7 @@ def of_study_004() -> list[World]:
         for world in (
             World(
                 f"takes as long as printed, times vary (cv {cv:g})",
-                _transactions(printed, cv),
+                partial(_transactions, printed, cv),
                 [
                     Claim("a reservation takes longer than a query", _is_longer(1.0), true=True),
                     Claim("stores slow commits more than queries", _is_dearer(1.0), true=True),
@@ -275,7 +265,7 @@ def of_study_004() -> list[World]:
             ),
             World(
                 f"reserves as fast as it queries, stores slow all alike, times vary (cv {cv:g})",
-                _transactions(alike, cv),
+                partial(_transactions, alike, cv),
                 [
                     Claim("a reservation takes longer than a query", _is_longer(1.0), true=False),
                     Claim(
@@ -294,20 +284,16 @@ def of_study_004() -> list[World]:
     ]
 
 
-def _transactions(means_ms: Sequence[Means], cv: float) -> Callable[[Random], Means]:
+def _transactions(means_ms: Sequence[Means], cv: float, rng: Random) -> Means:
     """Means of queries, reservations and commits: first with one store, then with several.
 
     The mean of n gamma distributed times is gamma distributed, with cv/√n.
     """
-
-    def repeat(rng: Random) -> Means:
-        return [
-            gamma_time_s(mean, cv / sqrt(count), rng)
-            for of_stores in means_ms
-            for mean, count in zip(of_stores, _COUNTED, strict=True)
-        ]
-
-    return repeat
+    return [
+        gamma_time_s(mean, cv / sqrt(count), rng)
+        for of_stores in means_ms
+        for mean, count in zip(of_stores, _COUNTED, strict=True)
+    ]
 
 
 def _is_longer(least: float) -> Callable[[Means], bool]:

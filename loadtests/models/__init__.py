@@ -16,15 +16,18 @@ models.
     mva             exact mean value analysis
     closed_network  simulation of a closed network whose times are not exponential
     distributions   distributions of service times
-    arrivals        Poisson arrivals
+    arrivals        Poisson arrivals, and arrivals at equal gaps
     replay          recorded arrivals and service times, sent through a queue
+    shortest_queue  servers with a queue each, of which a customer joins the shortest
     protocol        the results to expect of a short, repeated experiment
     samples         mean, variance, coefficient of variation
     student_t       quantiles of Student's t
     estimates       confidence intervals, paired differences, the verdict on a model
+    sequential      intervals and verdicts that may be asked after every value
+    gap_ledger      measured less predicted, cause by cause
     scalability     the universal scalability law
-    recorded        customers in the system over the time of a recorded run
-    curves          the load average, as in the study's figure 5
+    linear          linear equations, least squares
+    recorded        customers in the system over the time of a recorded run, and the load average
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its
 coefficient of variation cv = σ/E[S], utilisation ρ, waiting time W (s, without service), response

@@ -60,7 +60,6 @@ def with_mean_and_cv(mean_s: float, cv: float) -> ServiceTimes:
     return Gamma(mean_s, cv)
 
 
-@dataclass(frozen=True, slots=True)
 class Empirical:
     """Recorded times (s), each as likely as any other, drawn with replacement.
 
@@ -68,18 +67,13 @@ class Empirical:
     for no times, a time below 0, or nothing but zeros.
     """
 
-    times_s: tuple[float, ...]
-    mean_s: float
-    cv: float
-
     def __init__(self, times_s: Sequence[float]) -> None:
         for time_s in times_s:
             not_negative("times_s", time_s)
         found = summary(times_s)
         positive("the mean of times_s", found.mean)
-        object.__setattr__(self, "times_s", tuple(times_s))
-        object.__setattr__(self, "mean_s", found.mean)
-        object.__setattr__(self, "cv", math.sqrt(found.squares / found.count) / found.mean)
+        self.times_s, self.mean_s = tuple(times_s), found.mean
+        self.cv = math.sqrt(found.squares / found.count) / found.mean
 
     def draw(self, rng: Random) -> float:
         """One of the recorded times, in seconds."""

@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 from loadtests.models import student_t
 from loadtests.models.domain import count, positive, share
-from loadtests.models.samples import Summary, summary
+from loadtests.models.samples import summary
 
 CONFIDENCE = 0.95
 BATCHES = 20
@@ -35,7 +35,6 @@ class Interval:
 
     estimate: float
     half_width: float
-    confidence: float
     values: int
 
     @property
@@ -78,13 +77,10 @@ def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE)
 
     Raises ValueError for fewer than two values or a confidence that is not between 0 and 1.
     """
-    return _interval(summary(values), share("confidence", confidence))
-
-
-def _interval(of: Summary, confidence: float) -> Interval:
-    t = student_t.two_sided(confidence, max(of.count - 1, 1))
-    half_width = t * of.standard_deviation / math.sqrt(of.count)
-    return Interval(of.mean, half_width, confidence, of.count)
+    of = summary(values)
+    deviation = of.standard_deviation
+    t = student_t.two_sided(share("confidence", confidence), of.count - 1)
+    return Interval(of.mean, t * deviation / math.sqrt(of.count), of.count)
 
 
 def clustered_interval(
@@ -104,27 +100,22 @@ def clustered_interval(
     squares = math.fsum(math.fsum(deviations) ** 2 for deviations in sums.values())
     error = math.sqrt(squares * units / (units - 1)) / len(values)
     t = student_t.two_sided(share("confidence", confidence), units - 1)
-    return Interval(mean, t * error, confidence, units)
+    return Interval(mean, t * error, units)
 
 
-def batch_means(
-    values: Sequence[float], batches: int = BATCHES, confidence: float = CONFIDENCE
-) -> Interval:
+def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
     """The interval of the mean of one run, from the means of `batches` equal parts of it.
 
     The remainder of the division is left out at the beginning, where a run is least settled.
     Raises ValueError for fewer than two batches or fewer values than batches.
     """
-    return confidence_interval(_batched(values, batches), confidence)
-
-
-def _batched(values: Sequence[float], batches: int) -> list[float]:
     count("batches", batches, least=2)
     if len(values) < batches:
         raise ValueError(f"{len(values)} values do not fill {batches} batches")
     size, left_over = divmod(len(values), batches)
     ends = range(left_over, len(values) + 1, size)
-    return [summary(values[start:end]).mean for start, end in pairwise(ends)]
+    means = [summary(values[start:end]).mean for start, end in pairwise(ends)]
+    return confidence_interval(means)
 
 
 def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> Sequence[float]:
@@ -145,23 +136,15 @@ def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
     return max(least, math.ceil(arrivals / WARM_UP_SHARE))
 
 
-def paired_difference(
-    measured: Sequence[float],
-    replayed: Sequence[float],
-    batches: int = BATCHES,
-    confidence: float = CONFIDENCE,
-) -> Interval:
+def paired_difference(measured: Sequence[float], replayed: Sequence[float]) -> Interval:
     """The interval of the mean of measured − replayed, customer by customer, of one run.
 
     Chance is the same on both sides of a pair, so this interval is far narrower than that of either
     mean. It uses batch means, because neighbours are correlated. Raises ValueError for unequal
     lengths.
     """
-    return batch_means(_differences(measured, replayed), batches, confidence)
-
-
-def _differences(measured: Sequence[float], replayed: Sequence[float]) -> list[float]:
-    return [ours - theirs for ours, theirs in zip(measured, replayed, strict=True)]
+    pairs = zip(measured, replayed, strict=True)
+    return batch_means([ours - theirs for ours, theirs in pairs])
 
 
 def wilson(held: float, of: int) -> tuple[float, float]:

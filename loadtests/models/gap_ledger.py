@@ -40,7 +40,7 @@ in its services is in that entry, too: SERVER.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from heapq import heapreplace
 from itertools import accumulate
@@ -48,7 +48,7 @@ from math import inf, sqrt
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
 from loadtests.models.replay import Discipline
@@ -84,7 +84,6 @@ class Recorded:
     starts_s, services_s: when the server began and how long it took, by its own account. If it did
     not tell the starts, services_s have in them all that comes on top; is_told: these are its own
     times, not those it was asked for. skipped: requests at the beginning that do not count.
-    is_timed: the run had a duration, and its number of arrivals was left to chance.
     """
 
     intended_s: Sequence[float]
@@ -93,7 +92,6 @@ class Recorded:
     services_s: Sequence[float]
     starts_s: Sequence[float] | None = None
     skipped: int = 0
-    is_timed: bool = False
     is_told: bool = False
 
     def __post_init__(self) -> None:
@@ -165,46 +163,42 @@ _Levels = list[tuple[Cause, float]]  # what is replaced next, and the mean respo
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The entries over runs (s), and the gap that they sum to.
+    """The entries over runs (s), and the interval of the gap that they sum to.
 
-    runs, calibrations: how many. intervals: all hold together with the confidence of `ledger`, the
-    gap's with that confidence alone; None if there are too few calibrations.
+    runs, calibrations: how many. intervals: all hold together with CONFIDENCE, the gap's with
+    CONFIDENCE alone; there are none if there are too few calibrations.
     """
 
     runs: int
     calibrations: int
-    gap_s: float
-    gap: Interval | None
     entries_s: Account
-    intervals: Mapping[Cause, Interval] | None
+    gap: Interval | None = None
+    intervals: Mapping[Cause, Interval] = field(default_factory=dict)
 
 
-def ledger(
-    accounts: Sequence[Account], calibrations: Sequence[Hashable], confidence: float = CONFIDENCE
-) -> Ledger:
+def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Ledger:
     """The means of the entries of runs at one load, each with the same weight.
 
     calibrations: of each run, what names the calibration before it. Runs that share one are not
     independent, so the unit of replication is the calibration, and of fewer than LEAST_VALUES there
     are no intervals: they would be wider than any gap. The intervals are Student's t, each with the
-    confidence 1 − (1 − confidence)/entries, so that all of them hold together with at least
-    `confidence` (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError
-    for no runs.
+    confidence 1 − (1 − CONFIDENCE)/entries, so that all of them hold together with at least
+    CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError for
+    no runs.
     """
     causes = [cause for cause in Cause if any(cause in found for found in accounts)]
     values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
-    gaps_s = [sum(found.values()) for found in accounts]
     entries_s = {cause: mean_of(values[cause]) for cause in causes}
-    counts, gap_s = (len(accounts), len(set(calibrations))), mean_of(gaps_s)
-    if counts[1] < LEAST_VALUES:
-        return Ledger(*counts, gap_s, None, entries_s, None)
-    each = 1 - (1 - confidence) / len(causes)
-    return Ledger(
-        *counts,
-        gap_s,
-        clustered_interval(gaps_s, calibrations, confidence),
-        entries_s,
-        {cause: clustered_interval(values[cause], calibrations, each) for cause in causes},
+    found = Ledger(count("the number of runs", len(accounts)), len(set(calibrations)), entries_s)
+    if found.calibrations < LEAST_VALUES:
+        return found
+    each = 1 - (1 - CONFIDENCE) / len(causes)
+    return replace(
+        found,
+        gap=clustered_interval([sum(of.values()) for of in accounts], calibrations),
+        intervals={
+            cause: clustered_interval(values[cause], calibrations, each) for cause in causes
+        },
     )
 
 
@@ -311,10 +305,10 @@ class _Replays:
     def _past(self, services_s: Sequence[float]) -> list[tuple[float, float]]:
         """The customers of a queue that has run forever when the run begins.
 
-        A run of so many arrivals begins with its first, and arrivals see what an observer at any
-        time sees (R. W. Wolff, 1982); one of a duration begins at 0.
+        It begins with its first arrival, and arrivals see what an observer at any time sees
+        (R. W. Wolff, 1982).
         """
-        begun_s = 0.0 if self._run.is_timed else self._run.intended_s[0]
+        begun_s = self._run.intended_s[0]
         if self._model.servers > 1:
             return _history(begun_s, self._model.rate_per_s, services_s, self._rng)
         present = 0
@@ -342,5 +336,5 @@ def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
 def _history(
     until_s: float, rate_per_s: float, services_s: Sequence[float], rng: Random
 ) -> list[tuple[float, float]]:
-    times_s = poisson_count(rate_per_s, HISTORY, rng)
+    times_s = poisson_times(rate_per_s, rng, count=HISTORY)
     return [(until_s - ago_s, rng.choice(services_s)) for ago_s in reversed(times_s)]

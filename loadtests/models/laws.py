@@ -28,11 +28,6 @@ def throughput_per_s(customers: float, response_time_s: float) -> float:
     return not_negative("customers", customers) / positive("response_time_s", response_time_s)
 
 
-def response_time_s(customers: float, throughput_per_s: float) -> float:
-    """Little's law, turned: R = N/X, in s."""
-    return not_negative("customers", customers) / positive("throughput_per_s", throughput_per_s)
-
-
 def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> float:
     """Forced flow law: a station that each customer visits V times has X·V visits per second."""
     return not_negative("throughput_per_s", throughput_per_s) * not_negative(

@@ -1,5 +1,6 @@
 """Solves linear equations by elimination, exactly for fractions, and least squares."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -32,18 +33,26 @@ def _clear(rows: list[list[Any]], column: int) -> None:
             rows[at] = [value - factor * mine for value, mine in zip(row, own, strict=True)]
 
 
-def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
+def least_squares(
+    rows: Sequence[Sequence[float]], values: Sequence[float], damping: float = 0.0
+) -> list[float]:
     """The coefficients b with the least Σ (value − row·b)², by the normal equations.
 
-    A constant is a column of ones. Raises ValueError for rows and values of unequal number, and if
-    no single solution exists: fewer rows than columns, or columns that depend on each other.
+    A constant is a column of ones. Columns are scaled to length 1; damping: added to the diagonal
+    then (J. Marquardt, 1963). Raises ValueError for rows and values of unequal number, and if no
+    single solution exists: fewer rows than columns, or columns that depend on each other.
     """
     if len(rows) != len(values) or not rows:
         raise ValueError(f"there are {len(rows)} rows and {len(values)} values")
     columns = list(zip(*rows, strict=True))
-    matrix = [[_product(one, other) for other in columns] for one in columns]
-    return solve(matrix, [_product(one, values) for one in columns])
+    lengths = [math.hypot(*column) or 1.0 for column in columns]
+    scaled = [[v / length for v in column] for column, length in zip(columns, lengths, strict=True)]
+    normal = [[_product(one, other) for other in scaled] for one in scaled]
+    for at in range(len(normal)):
+        normal[at][at] += damping
+    found = solve(normal, [_product(column, values) for column in scaled])
+    return [value / length for value, length in zip(found, lengths, strict=True)]
 
 
 def _product(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))

@@ -16,22 +16,19 @@ from dataclasses import dataclass
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_during
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import ServiceTimes
 from loadtests.models.domain import count, positive, share
 from loadtests.models.replay import Discipline
 from loadtests.models.samples import summary
-
-STUDY_DURATION_S = 1800.0
-STUDY_RUNS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """`runs` runs of `duration_s` seconds, each from an empty system."""
 
-    duration_s: float = STUDY_DURATION_S
-    runs: int = STUDY_RUNS
+    duration_s: float
+    runs: int
 
     def __post_init__(self) -> None:
         positive("duration_s", self.duration_s)
@@ -48,21 +45,20 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The results to expect of experiments by a protocol, from `simulated_runs` runs.
+    """The results to expect of experiments by a protocol.
 
-    arrivals: mean number per run. mean_s: mean of the run means; standard_error_s: its standard
-    error. low_s, high_s: the result of an experiment lies between these with probability
-    `confidence`.
+    arrivals: mean number per run. pooled_s: mean over all requests of all runs. mean_s: mean of the
+    run means; standard_error_s: its standard error. low_s, high_s: the result of an experiment lies
+    between these with the probability that was asked for.
     """
 
-    simulated_runs: int
     empty_runs: int
     arrivals: float
+    pooled_s: float
     mean_s: float
     standard_error_s: float
     low_s: float
     high_s: float
-    confidence: float
 
     def covers(self, measured_s: float) -> bool:
         """Whether an experiment's result lies in the expected range."""
@@ -91,34 +87,23 @@ def expectation(
         simulate_run(protocol.duration_s, arrival_rate_per_s, service, rng, discipline)
         for _ in range(simulated_runs)
     ]
-    return expected_of(protocol, simulated, rng, confidence)
-
-
-def expected_of(
-    protocol: Protocol, simulated: Sequence[Run | None], rng: Random, confidence: float
-) -> Expectation:
-    """What to expect of experiments by a protocol of which these runs were simulated.
-
-    Raises ValueError if fewer than two of them had customers.
-    """
     runs = [run for run in simulated if run is not None]
     if len(runs) < 2:
         raise ValueError(
             f"runs of {protocol.duration_s} s have too few arrivals: "
-            f"only {len(runs)} of {len(simulated)} runs had a customer"
+            f"only {len(runs)} of {simulated_runs} runs had a customer"
         )
-    means_s = [run.mean_s for run in runs]
+    arrivals, means_s = sum(run.arrivals for run in runs), [run.mean_s for run in runs]
     of_means = summary(means_s)
-    low_s, high_s = _range(means_s, protocol.runs, len(simulated), confidence, rng)
+    low_s, high_s = _range(means_s, protocol.runs, simulated_runs, confidence, rng)
     return Expectation(
-        len(simulated),
-        empty_runs=len(simulated) - len(runs),
-        arrivals=sum(run.arrivals for run in runs) / len(simulated),
+        empty_runs=simulated_runs - len(runs),
+        arrivals=arrivals / simulated_runs,
+        pooled_s=sum(run.arrivals * run.mean_s for run in runs) / arrivals,
         mean_s=of_means.mean,
         standard_error_s=of_means.standard_deviation / len(runs) ** 0.5,
         low_s=low_s,
         high_s=high_s,
-        confidence=confidence,
     )
 
 
@@ -127,10 +112,10 @@ def simulate_run(
     arrival_rate_per_s: float,
     service: ServiceTimes,
     rng: Random,
-    discipline: Discipline = replay.fcfs,
+    discipline: Discipline,
 ) -> Run | None:
     """Simulate a run; None if no customer came. Raises ValueError if the rate is not positive."""
-    arrivals_s = poisson_during(arrival_rate_per_s, duration_s, rng)
+    arrivals_s = poisson_times(arrival_rate_per_s, rng, until_s=duration_s)
     if not arrivals_s:
         return None
     responses_s = discipline(arrivals_s, [service.draw(rng) for _ in arrivals_s])

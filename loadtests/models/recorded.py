@@ -1,4 +1,4 @@
-"""Computes the customers in the system from a recorded run.
+"""Computes the customers in the system, and the load average, from a recorded run.
 
 A run is the arrival and departure times (s) of its customers, in order of arrival; departures may
 be in any order. Functions raise ValueError for lists of unequal length, arrivals out of order, and
@@ -6,13 +6,17 @@ a customer who leaves before arriving. At the time of a departure the customer n
 N; at the time of an arrival the customer does.
 """
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from loadtests.models.domain import recorded_times
+from loadtests.models.domain import count, not_negative, recorded_times
+
+LOAD_SAMPLE_S = 5.0  # the time after which Linux counts again what runs or waits to run
+LOAD_TIME_CONSTANT_S = 60.0  # that of the first of Linux's three load averages
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,26 @@ def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> floa
         raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
     areas = (length_s * customers for length_s, customers in _pieces(steps, from_s, until_s))
     return sum(areas) / (until_s - from_s)
+
+
+def load_average(
+    steps: Sequence[Step], duration_s: float, servers: int = 1
+) -> list[tuple[float, float]]:
+    """The load average of a machine on which only the customers in service run: times and values.
+
+    Every LOAD_SAMPLE_S the average moves towards the number in service by the share
+    1 − exp(−sample/time constant), as in Linux; it starts at 0. The time constant is fixed, so
+    times that were divided are to be multiplied again before.
+    """
+    count("servers", servers)
+    not_negative("duration_s", duration_s)
+    keep, average = math.exp(-LOAD_SAMPLE_S / LOAD_TIME_CONSTANT_S), 0.0
+    samples = []
+    for number in range(math.floor(duration_s / LOAD_SAMPLE_S) + 1):
+        at_s = number * LOAD_SAMPLE_S
+        average = average * keep + min(customers_at(steps, at_s), servers) * (1 - keep)
+        samples.append((at_s, average))
+    return samples
 
 
 def _check(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> None:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of `count` values: their mean, extremes and squares = Σ (value − mean)²."""
+    """A summary of `count` values: their mean and squares = Σ (value − mean)²."""
 
     count: int
     mean: float
     squares: float
-    lowest: float
-    highest: float
 
     @property
     def variance(self) -> float:
@@ -39,7 +37,7 @@ def summary(values: Sequence[float]) -> Summary:
     """The summary of `values`. Raises ValueError if there are none or one is not finite."""
     mean = mean_of(values)
     squares = math.fsum([(value - mean) ** 2 for value in values])
-    return Summary(len(values), mean, squares, min(values), max(values))
+    return Summary(len(values), mean, squares)
 
 
 def mean_of(values: Sequence[float]) -> float:

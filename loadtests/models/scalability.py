@@ -15,9 +15,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
-from loadtests.models import linear
-from loadtests.models.domain import count, not_negative, positive, share
+from loadtests.models.domain import count, not_negative, positive
+from loadtests.models.estimates import CONFIDENCE
+from loadtests.models.linear import least_squares
 from loadtests.models.samples import summary
 
 Measurements = Mapping[int, Sequence[float]]
@@ -58,15 +60,11 @@ class ScalabilityLaw:
         return max(1.0, math.sqrt(max(0.0, 1 - self.contention) / self.coherency))
 
 
-@dataclass(frozen=True, slots=True)
-class KneeInterval:
-    """The fitted law, and the interval of its knee from `resamples` samples of a bootstrap."""
+class KneeInterval(NamedTuple):
+    """The 95 % interval of a law's knee."""
 
-    law: ScalabilityLaw
     low: float
     high: float
-    confidence: float
-    resamples: int
 
 
 def fit(measurements: Measurements) -> ScalabilityLaw:
@@ -75,16 +73,13 @@ def fit(measurements: Measurements) -> ScalabilityLaw:
     Raises ValueError for fewer than three different N, an N below 1, or a throughput that is not
     positive.
     """
-    points = _points(measurements)
-    if len(measurements) < 3:
-        raise ValueError(f"three unknowns need three different N, there are {len(measurements)}")
-    return _fit(points)
+    return _fit(_points(measurements))
 
 
 def knee_interval(
-    measurements: Measurements, rng: Random, *, resamples: int = 1000, confidence: float = 0.95
+    measurements: Measurements, rng: Random, *, resamples: int = 1000
 ) -> KneeInterval:
-    """The interval of the knee by a parametric bootstrap: each sample moves the mean at every N.
+    """The interval of the knee by a parametric bootstrap: a sample moves the mean at every N.
 
     Relative errors are taken as normal and equally large at every N, so their variance is known
     from all repetitions together; it is drawn anew for each sample, as few repetitions know it
@@ -95,9 +90,7 @@ def knee_interval(
     Raises ValueError as `fit` does, and if every N was measured only once, because then the
     variance is unknown. An end is infinite if enough samples have no peak.
     """
-    law = fit(measurements)
     count("resamples", resamples)
-    share("confidence", confidence)
     points = _points(measurements)
     deviation, freedom = _relative_deviation(measurements)
 
@@ -109,8 +102,8 @@ def knee_interval(
         ]
 
     knees = sorted(_fit(moved()).knee for _ in range(resamples))
-    outside = int((1 - confidence) / 2 * resamples)
-    return KneeInterval(law, knees[outside], knees[-1 - outside], confidence, resamples)
+    outside = int((1 - CONFIDENCE) / 2 * resamples)
+    return KneeInterval(knees[outside], knees[-1 - outside])
 
 
 def _relative_deviation(measurements: Measurements) -> tuple[float, int]:
@@ -127,6 +120,8 @@ def _points(measurements: Measurements) -> _Points:
     for n, throughputs in measurements.items():
         for x in throughputs:
             positive(f"the throughput at N = {n}", x)
+    if len(measurements) < 3:
+        raise ValueError(f"three unknowns need three different N, there are {len(measurements)}")
     return [(count("N", n), summary(found).mean, len(found)) for n, found in measurements.items()]
 
 
@@ -172,7 +167,7 @@ def _start(points: _Points, free: Sequence[int]) -> list[float]:
         [root * x / n * _terms(n)[at] for at in free]
         for root, (n, x, _) in zip(roots, points, strict=True)
     ]
-    abc = _spread(_least_squares(rows, roots, damping=0.0), free)
+    abc = _spread(least_squares(rows, roots), free)
     if _error(points, abc) < math.inf:
         return abc
     n, x, _ = points[0]
@@ -205,7 +200,7 @@ def _step(
         root, divisor = math.sqrt(weight), _divisor(n, abc)
         rows.append([-root * n / divisor**2 * _terms(n)[at] for at in free])
         missed.append(root * (x - n / divisor))
-    return _spread(_least_squares(rows, missed, damping), free)
+    return _spread(least_squares(rows, missed, damping), free)
 
 
 def _spread(values: Sequence[float], free: Sequence[int]) -> list[float]:
@@ -214,21 +209,3 @@ def _spread(values: Sequence[float], free: Sequence[int]) -> list[float]:
     for at, value in zip(free, values, strict=True):
         abc[at] = value
     return abc
-
-
-def _least_squares(
-    rows: Sequence[Sequence[float]], right: Sequence[float], damping: float
-) -> list[float]:
-    """The v with the least |rows·v − right|², damped, with columns scaled to length 1."""
-    columns = list(zip(*rows, strict=True))
-    lengths = [math.sqrt(math.fsum(value * value for value in column)) for column in columns]
-    scaled = [[v / length for v in column] for column, length in zip(columns, lengths, strict=True)]
-    normal = [[_dot(one, other) for other in scaled] for one in scaled]
-    for at in range(len(normal)):
-        normal[at][at] += damping
-    found = linear.solve(normal, [_dot(column, right) for column in scaled])
-    return [value / length for value, length in zip(found, lengths, strict=True)]
-
-
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))

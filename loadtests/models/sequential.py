@@ -21,8 +21,7 @@ normal; what skewness costs was simulated, see the README.
 import math
 from collections.abc import Sequence
 
-from loadtests.models.domain import count, positive, share
-from loadtests.models.estimates import CONFIDENCE, TOLERANCE, Interval, Verdict, verdict
+from loadtests.models.estimates import CONFIDENCE, Interval, Verdict, verdict
 from loadtests.models.samples import summary
 
 EFFECTS = 3.0
@@ -33,32 +32,28 @@ LEAST_VALUES = 5  # fewer decide nothing: nobody knows then whether values are a
 MOST_VALUES = 1000
 
 
-def confidence_sequence(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def confidence_sequence(values: Sequence[float]) -> Interval:
     """The element of the sequence after these values; infinitely wide after few.
 
     Raises ValueError for no values.
     """
     found = summary(values)
     if found.count < 2:
-        return Interval(found.mean, math.inf, confidence, found.count)
-    widths = found.standard_deviation / math.sqrt(found.count)
-    return Interval(
-        found.mean, _half_width(found.count, confidence, widths), confidence, found.count
-    )
+        return Interval(found.mean, math.inf, found.count)
+    error = found.standard_deviation / math.sqrt(found.count)
+    return Interval(found.mean, _half_width(found.count, error), found.count)
 
 
-def _half_width(values: int, confidence: float, standard_error: float) -> float:
+def _half_width(values: int, standard_error: float) -> float:
     """Where Mₙ reaches 1/α, solved for the distance from the mean."""
     spread = 1 + values * EFFECTS
-    power = (math.sqrt(spread) / (1 - share("confidence", confidence))) ** (2 / values)
+    power = (math.sqrt(spread) / (1 - CONFIDENCE)) ** (2 / values)
     if power >= spread:
         return math.inf
     return standard_error * math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
 
 
-def sequential_verdict(
-    values: Sequence[float], predicted: float, tolerance: float = TOLERANCE
-) -> Verdict:
+def sequential_verdict(values: Sequence[float], predicted: float) -> Verdict:
     """The verdict on a model after these differences, measured − predicted.
 
     It may be asked after every value, and the experiment stopped as soon as it decides: the
@@ -66,27 +61,23 @@ def sequential_verdict(
     """
     if len(values) < LEAST_VALUES:
         return Verdict.NOT_DECIDED
-    return verdict(confidence_sequence(values), predicted, tolerance)
+    return verdict(confidence_sequence(values), predicted)
 
 
-def values_needed(
-    values: Sequence[float], predicted: float, tolerance: float = TOLERANCE
-) -> int | None:
+def values_needed(values: Sequence[float], predicted: float) -> int | None:
     """How many more values decide, if mean and deviation stay as they are.
 
     None if there are fewer than two values, or more than `MOST_VALUES` would be needed.
     """
-    count("the number of values", len(values), least=0)
-    room = positive("tolerance", tolerance) * positive("predicted", predicted)
     if len(values) < 2:
         return None
     found = summary(values)
     for number in range(max(len(values), LEAST_VALUES), MOST_VALUES + 1):
         error = found.standard_deviation / math.sqrt(number)
-        half_width = _half_width(number, CONFIDENCE, error)
-        expected = Interval(found.mean, half_width, CONFIDENCE, number)
-        if verdict(expected, predicted, tolerance) is not Verdict.NOT_DECIDED:
+        half_width = _half_width(number, error)
+        expected = Interval(found.mean, half_width, number)
+        if verdict(expected, predicted) is not Verdict.NOT_DECIDED:
             return number - len(values)
-        if half_width < 1e-9 * room:
+        if half_width < 1e-9 * predicted:  # the mean is at the edge, for ever
             return None
     return None

@@ -9,27 +9,16 @@ _ROUNDING = 1e-12
 
 
 class Unstable(ValueError):
-    """More work arrives than the servers can do, so the queue grows without end.
+    """More work arrives than the servers can do, so the queue grows without end."""
 
-    Attributes: arrival_rate_per_s (λ), service_time_s (E[S]), servers (m) and utilisation
-    (ρ = λ·E[S]/m, at least 1).
-    """
-
-    def __init__(self, arrival_rate_per_s: float, service_time_s: float, servers: int = 1) -> None:
-        self.arrival_rate_per_s = arrival_rate_per_s
-        self.service_time_s = service_time_s
-        self.servers = servers
-        self.utilisation = arrival_rate_per_s * service_time_s / servers
+    def __init__(self, arrival_rate_per_s: float, service_time_s: float, servers: int) -> None:
+        several = "one server" if servers == 1 else f"{servers} servers"
         super().__init__(
             f"no steady state: the arrival rate λ = {arrival_rate_per_s:.6g}/s and the mean "
-            f"service time E[S] = {service_time_s:.6g} s give {_servers(servers)} a "
-            f"utilisation ρ of {self.utilisation:.6g}; it must be below 1, "
+            f"service time E[S] = {service_time_s:.6g} s give {several} a utilisation ρ of "
+            f"{arrival_rate_per_s * service_time_s / servers:.6g}; it must be below 1, "
             f"that is λ below {servers / service_time_s:.6g}/s"
         )
-
-
-def _servers(servers: int) -> str:
-    return "one server" if servers == 1 else f"{servers} servers"
 
 
 @dataclass(frozen=True, slots=True)

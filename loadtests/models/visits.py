@@ -2,25 +2,21 @@
 
 A routing gives the probabilities with which customers go from each station to others. The traffic
 equations V_k = Σ_j V_j·p_jk, with V = 1 for the reference station, give the visits to each station
-per visit to the reference. If every probability is an int or a Fraction, the visit ratios are exact
-Fractions, otherwise floats. Source: E. D. Lazowska and others, Quantitative System Performance
-(1984), chapter 3; the study's report, section "Bottleneck".
+per visit to the reference. Probabilities and visit ratios are exact. Source: E. D. Lazowska and
+others, Quantitative System Performance (1984), chapter 3; the study's report, section "Bottleneck".
 """
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 
 from loadtests.models import linear
 from loadtests.models.laws import service_demand_s
 
-Probability = Fraction | float
+Probability = Fraction | int
 Routing = Mapping[str, Mapping[str, Probability]]
 
-_ROUNDING = 1e-9  # the sum of probabilities given as floats may differ from 1 by this
 
-
-def visit_ratios(routing: Routing, reference: str) -> dict[str, Probability]:
+def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
     """Visits to each station per visit to `reference`, in the order of `routing`.
 
     Raises ValueError for a station that is not in the routing, a probability outside 0 to 1,
@@ -28,30 +24,11 @@ def visit_ratios(routing: Routing, reference: str) -> dict[str, Probability]:
     back to the reference (customers would collect there for ever).
     """
     _check(routing, reference)
-    probabilities = [p for row in routing.values() for p in row.values()]
-    if any(isinstance(p, float) for p in probabilities):
-        return dict(_solve_floats(routing, reference))
-    return dict(_solve_exactly(routing, reference))
-
-
-def _solve_exactly(routing: Routing, reference: str) -> dict[str, Fraction]:
     others = [name for name in routing if name != reference]
-    table = {a: {b: Fraction(p) for b, p in row.items()} for a, row in routing.items()}
-    zero, one = Fraction(0), Fraction(1)
-    matrix = [[one * (a == b) - table[b].get(a, zero) for b in others] for a in others]
-    found = linear.solve(matrix, [table[reference].get(a, zero) for a in others])
-    ratios = dict(zip(others, found, strict=True)) | {reference: one}
+    matrix = [[Fraction(a == b) - routing[b].get(a, 0) for b in others] for a in others]
+    found = linear.solve(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
+    ratios = dict(zip(others, found, strict=True)) | {reference: Fraction(1)}
     return {name: ratios[name] for name in routing}
-
-
-def _solve_floats(routing: Routing, reference: str) -> dict[str, float]:
-    """The solution for the exact values of the floats, rounded once at the end."""
-    total = {name: sum(Fraction(p) for p in row.values()) for name, row in routing.items()}
-    scaled = {
-        name: {to: Fraction(p) / total[name] for to, p in row.items()}
-        for name, row in routing.items()
-    }
-    return {name: float(v) for name, v in _solve_exactly(scaled, reference).items()}
 
 
 def _check(routing: Routing, reference: str) -> None:
@@ -71,8 +48,7 @@ def _check_row(routing: Routing, station: str, row: Mapping[str, Probability]) -
         if not 0 <= p <= 1:
             raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
     total = sum(row.values())
-    exact = not any(isinstance(p, float) for p in row.values())
-    if total != 1 and (exact or not math.isclose(total, 1, rel_tol=_ROUNDING)):
+    if total != 1:
         raise ValueError(f"the probabilities from station {station!r} add up to {total}, not to 1")
 
 

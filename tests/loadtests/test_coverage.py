@@ -35,7 +35,7 @@ from loadtests.experiments.queueing_network.simulating import (
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.schedule import Arrival
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import ServiceTimes, with_mean_and_cv
 from loadtests.models.estimates import (
     Interval,
@@ -80,13 +80,13 @@ class TestKnee:
                 n: [law.throughput_per_s(n) * rng.gauss(1, 0.02) for _ in range(repetitions)]
                 for n in (1, 2, 4, 8, 16, 32, 64)
             }
-            found = knee_interval(measured, rng, resamples=40)
-            covered.append(found.low <= law.knee <= found.high)
+            low, high = knee_interval(measured, rng, resamples=40)
+            covered.append(low <= law.knee <= high)
         assert share(covered) >= 0.83
 
 
 def queued(rho: float, of: ServiceTimes, arrivals: int, random: Random) -> list[float]:
-    times_s = poisson_count(rho / SERVICE_S, arrivals, random)
+    times_s = poisson_times(rho / SERVICE_S, random, count=arrivals)
     return replay.fcfs(times_s, [of.draw(random) for _ in times_s])
 
 
@@ -200,7 +200,7 @@ class Calibrated:
         asked = [sum(parts) for parts in zip(told_s, untold_s, strict=True)]
         mean_s, name = fmean(asked), str(self.random.random())
         rate_per_s = self.fraction / mean_s
-        times_s = poisson_count(rate_per_s, self.arrivals, self.random)
+        times_s = poisson_times(rate_per_s, self.random, count=self.arrivals)
         services_s = [speed * self.law.draw(self.random) for _ in times_s]
         both = zip(services_s, self.untold_s(len(times_s)), strict=True)
         responses_s = ONE.replayed_s(times_s, [sum(parts) for parts in both])
@@ -271,7 +271,7 @@ class PerfectServers:
 
     def run(self) -> OneRun:
         random, rate_per_s, alone = self.random, self.chi * self.SERVERS / SERVICE_S, self.alone()
-        arrivals_s = poisson_count(rate_per_s, self.ARRIVALS, random)
+        arrivals_s = poisson_times(rate_per_s, random, count=self.ARRIVALS)
         services_s = [random.expovariate(1 / SERVICE_S) for _ in arrivals_s]
         responses_s = replay.multi_server(arrivals_s, services_s, self.SERVERS)
         rows = tuple(

@@ -14,9 +14,10 @@ from loadtests.experiments.client_server.asked import Drawn, Flights, endless
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.run import RunRecord, Target, judge_run, open_run
-from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands, poisson_times
+from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line, TableWriter
+from loadtests.models.arrivals import poisson_times
 
 POINTS = "points"
 

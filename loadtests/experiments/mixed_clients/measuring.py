@@ -5,13 +5,14 @@ Beside the raw rows this writes `plan.csv`, with a line for each run once it is 
 
 from dataclasses import dataclass, replace
 
+from loadtests.chains import copied
 from loadtests.experiments.mixed_clients.inside import inside_run
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Count, plan
 from loadtests.generation.interactions import Sequences, whole
 from loadtests.generation.run import RunRecord, interaction_run, judge_run
 from loadtests.generation.samples import cpu_s
 from loadtests.lab.experiment import Run
-from loadtests.lab.ledgers import Material, fresh_folder, fresh_service, prepared
+from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.results import Line
 from loadtests.processes import family
 from loadtests.scenarios import STEPS, mixed_interactions
@@ -80,7 +81,7 @@ def _one(
 def _inside(
     run: Run, material: Material, blocks: int, own: Sequences, name: str
 ) -> tuple[RunRecord, float]:
-    with fresh_folder(run, material.chains[blocks], name) as folder:
+    with copied(material.chains[blocks], run.scratch / "fresh" / name) as folder:
         made = inside_run(folder, own, run=name, results=run.results.folder, log=run.log)
     return made.record, made.cpu_s
 

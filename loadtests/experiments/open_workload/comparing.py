@@ -33,7 +33,6 @@ from loadtests.experiments.open_workload.reading import OpenRun, Services, servi
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import (
-    CONFIDENCE,
     REPLICATIONS,
     Interval,
     Verdict,
@@ -246,7 +245,7 @@ def _interval(runs: Sequence[OpenRun], values_s: Sequence[Sequence[float]]) -> I
     if len(set(units)) > 1:
         return clustered_interval(means, units)
     if runs[0].calibration:
-        return Interval(fmean(means), inf, CONFIDENCE, 1)
+        return Interval(fmean(means), inf, 1)
     (run,), (of_run,) = runs, values_s
     return batch_means([value_s / run.service_time_s for value_s in run.settled(of_run)])
 

@@ -44,12 +44,13 @@ from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, judge_run, open_run
-from loadtests.generation.schedule import Choices, arrivals, poisson_times
+from loadtests.generation.schedule import Choices, arrivals
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.raw import accepted_by_run
 from loadtests.lab.results import TableWriter
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.queue import ONE
 from loadtests.models.sequential import LEAST_VALUES

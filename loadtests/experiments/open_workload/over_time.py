@@ -12,8 +12,12 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import OPEN_WORKLOADS
 from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
-from loadtests.models.curves import load_average
-from loadtests.models.recorded import customers_over_time, mean_customers, peak_customers
+from loadtests.models.recorded import (
+    customers_over_time,
+    load_average,
+    mean_customers,
+    peak_customers,
+)
 from loadtests.models.samples import mean_of_known
 
 FOUR: tuple[Source, ...] = ("ours", "third", "second", "fourth")
@@ -209,9 +213,7 @@ def _modelled(
     ends_s = [factor * (begin_s + row.done_s) for run, begin_s in both for row in run.rows]
     steps = customers_over_time(arrivals_s, ends_s)
     found = load_average(steps, factor * until_s, runs[0].servers)
-    return Series(
-        name, source, [one.time_s for one in found], [one.value for one in found], shape=shape
-    )
+    return Series(name, source, [x for x, _ in found], [y for _, y in found], shape=shape)
 
 
 def _load_row(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Sequence[Cell]:

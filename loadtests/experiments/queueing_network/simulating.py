@@ -84,7 +84,7 @@ class Spread:
         if len(measured) >= LEAST_REPEATED:
             return confidence_interval(measured)
         half_width = _z() * self.deviation / sqrt(len(measured))
-        return Interval(summary(measured).mean, half_width, CONFIDENCE, len(measured))
+        return Interval(summary(measured).mean, half_width, len(measured))
 
 
 def _z() -> float:

@@ -17,8 +17,8 @@ from statistics import fmean, median
 
 from loadtests.experiments.what_if.changes import Change
 from loadtests.experiments.what_if.learning import Known
-from loadtests.generation.schedule import poisson_times
 from loadtests.lab.results import Line
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.estimates import without_warm_up
 from loadtests.models.samples import quantile
 from loadtests.models.shortest_queue import ShortestQueue, shortest_queue

@@ -4,8 +4,9 @@ from itertools import islice
 
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.run import RunRecord, closed_run, open_run
-from loadtests.generation.schedule import arrivals, poisson_times
+from loadtests.generation.schedule import arrivals
 from loadtests.lab.experiment import Run
+from loadtests.models.arrivals import poisson_times
 
 WARM_UP = 5  # requests of each customer of a closed run that do not count
 QUESTIONS_A_ROUND = 40  # so many different ones that hardly any is asked twice

@@ -5,7 +5,7 @@ digits unless its column says otherwise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 Cell = str | int | float | None
@@ -84,16 +84,6 @@ class Metric:
     low: float | None = None
     high: float | None = None
 
-    @classmethod
-    def of_amount(
-        cls, name: str, value: float, unit: str, low: float | None, high: float | None
-    ) -> "Metric":
-        """A time, a rate or another amount, which no interval lets be less than nothing.
-
-        The interval of a mean is symmetric, and with few runs it may reach below 0.
-        """
-        return cls(name, value, unit, low if low is None else max(0.0, low), high)
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -116,8 +106,5 @@ def summary(report: Report) -> dict[str, Any]:
         "conclusion": report.conclusion,
         "findings": list(report.findings),
         "failure": report.failure,
-        "metrics": [
-            {"name": m.name, "value": m.value, "unit": m.unit, "low": m.low, "high": m.high}
-            for m in report.metrics
-        ],
+        "metrics": [asdict(metric) for metric in report.metrics],
     }

@@ -9,10 +9,10 @@ Source: matplotlib's svg backend, rcParams `svg.hashsalt` and `svg.fonttype`.
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -28,36 +28,28 @@ ROW_IN, FRAME_IN = 0.2, 1.2  # heights of a horizontal bar and of everything aro
 Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
 Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
 
-# Colours that are replaced by variables of the page, which page.css defines.
-_COLOURS = {
-    "ours": ("#a10001", "--data-1"),
-    "study": ("#a10002", "--data-2"),
-    "model": ("#a10003", "--data-3"),
-    "second": ("#a10004", "--data-4"),
-    "third": ("#a10005", "--data-6"),
-    "bound": ("#a10006", "--data-5"),
-    "ink": ("#a10007", "--ink"),
-    "line": ("#a10008", "--line"),
-    "fourth": ("#a10009", "--data-7"),
+
+class _Look(NamedTuple):
+    """How a source looks: its colour, the page's variable for that, its stroke and its mark."""
+
+    colour: str
+    variable: str
+    stroke: str
+    mark: str
+
+
+# Colours are replaced by variables of the page, which page.css defines.
+_LOOKS: Mapping[Source, _Look] = {
+    "ours": _Look("#a10001", "--data-1", "-", "o"),
+    "study": _Look("#a10002", "--data-2", ":", "s"),
+    "model": _Look("#a10003", "--data-3", "--", ""),
+    "second": _Look("#a10004", "--data-4", "-.", "^"),
+    "third": _Look("#a10005", "--data-6", "-", "D"),
+    "bound": _Look("#a10006", "--data-5", ":", ""),
+    "fourth": _Look("#a10009", "--data-7", "-", "v"),
 }
-_STROKES = {
-    "ours": "-",
-    "study": ":",
-    "model": "--",
-    "second": "-.",
-    "third": "-",
-    "fourth": "-",
-    "bound": ":",
-}
-_MARKS = {
-    "ours": "o",
-    "study": "s",
-    "model": "",
-    "second": "^",
-    "third": "D",
-    "fourth": "v",
-    "bound": "",
-}
+_INK, _LINE = "#a10007", "#a10008"
+_VARIABLES = {_INK: "--ink", _LINE: "--line"} | {of.colour: of.variable for of in _LOOKS.values()}
 
 _IDS = re.compile(r'(?<=\bid=")|(?<=href="#)|(?<=url\(#)')
 _STYLE: dict[str, Any] = {
@@ -67,12 +59,12 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.color": _COLOURS["line"][0],
-    "axes.edgecolor": _COLOURS["ink"][0],
-    "axes.labelcolor": _COLOURS["ink"][0],
-    "text.color": _COLOURS["ink"][0],
-    "xtick.color": _COLOURS["ink"][0],
-    "ytick.color": _COLOURS["ink"][0],
+    "grid.color": _LINE,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
     "legend.frameon": False,
 }
 
@@ -138,16 +130,16 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
 
 
 def _curve(axes: Axes, one: Series) -> None:
-    colour = _COLOURS[one.source][0]
+    look = _LOOKS[one.source]
     ys = [float("nan") if value is None else value for value in one.ys]
-    stroke = {"points": "", "curve": "--"}.get(one.shape, _STROKES[one.source])
-    mark = "" if one.shape in {"steps", "curve"} else _MARKS[one.source]
+    stroke = {"points": "", "curve": "--"}.get(one.shape, look.stroke)
+    mark = "" if one.shape in {"steps", "curve"} else look.mark
     if one.shape == "points" and not mark:
         mark = "x"
     axes.plot(
         cast("Any", one.xs),
         ys,
-        color=colour,
+        color=look.colour,
         linestyle=stroke,
         marker=mark,
         markersize=4,
@@ -162,7 +154,7 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     width = 0.8 / count
     centres = [at + (place - (count - 1) / 2) * width for at in range(len(one.xs))]
     heights = [0.0 if value is None else value for value in one.ys]
-    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source][0], label=_label(one))
+    axes.bar(centres, heights, width * 0.92, color=_LOOKS[one.source].colour, label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
     _interval(axes, one, centres)
 
@@ -176,19 +168,18 @@ def _height_in(rows: Sequence[Series]) -> float:
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:
     """Draw horizontal bars; those of one word are next to each other."""
     at, marks = 0.0, []
-    places: dict[int, list[tuple[float, int]]] = {}
+    places: list[list[tuple[float, int]]] = [[] for _ in rows]  # of each series: y and position
     for position in range(len(rows[0].xs)):
         first = at
-        for number, one in enumerate(rows):
+        for of, one in zip(places, rows, strict=True):
             if one.ys[position] is not None:
-                places.setdefault(number, []).append((at, position))
+                of.append((at, position))
                 at += 1
         marks.append((first + at - 1) / 2)
         at += 1
-    for number, one in enumerate(rows):
-        of = places.get(number, [])
+    for of, one in zip(places, rows, strict=True):
         widths = [one.ys[position] for _, position in of]
-        colour = _COLOURS[one.source][0]
+        colour = _LOOKS[one.source].colour
         left = [one.begins[position] if one.begins else 0.0 for _, position in of]
         at_y = [y for y, _ in of]
         axes.barh(at_y, cast("Any", widths), 0.86, left, color=colour, label=_label(one))
@@ -197,7 +188,7 @@ def _rows(axes: Axes, rows: Sequence[Series]) -> None:
                 ends[position] if position < len(ends) else None for ends in (one.low, one.high)
             )
             if low is not None and high is not None:
-                axes.hlines(y, low, high, color=_COLOURS["ink"][0], linewidth=1.0, alpha=0.6)
+                axes.hlines(y, low, high, color=_INK, linewidth=1.0, alpha=0.6)
     axes.set_yticks(marks, [str(word) for word in rows[0].xs])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -211,7 +202,7 @@ def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
     """Draw a vertical line from low to high at every x that has both."""
     for x, low, high in zip(xs, one.low, one.high, strict=False):
         if low is not None and high is not None:
-            axes.vlines(x, low, high, color=_COLOURS[one.source][0], linewidth=1.2, alpha=0.7)
+            axes.vlines(x, low, high, color=_LOOKS[one.source].colour, linewidth=1.2, alpha=0.7)
 
 
 def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
@@ -259,6 +250,6 @@ def _inline(document: str, name: str) -> str:
     element = document[document.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     element = _IDS.sub(f"f{name}-", element)
-    for colour, variable in _COLOURS.values():
+    for colour, variable in _VARIABLES.items():
         element = element.replace(colour, f"var({variable})")
     return element.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

@@ -57,7 +57,7 @@ from loadtests.lab.report.content import Figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
 from loadtests.models import gap_ledger, mva
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import Verdict
 from loadtests.models.queue import ONE, Queue
@@ -111,7 +111,7 @@ def a_run(
     untold_s: time by which each answer comes later than the server's own times say.
     """
     random, law = Random(seed), with_mean_and_cv(SERVICE_S, cv)
-    times_s = poisson_count(fraction * queue.servers / SERVICE_S, arrivals, random)
+    times_s = poisson_times(fraction * queue.servers / SERVICE_S, random, count=arrivals)
     services_s = [slower * law.draw(random) for _ in times_s]
     responses_s = queue.replayed_s(times_s, services_s)
     rows = [

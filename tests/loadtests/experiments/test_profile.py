@@ -13,10 +13,14 @@ from loadtests.generation.bulk import Bulk
 from loadtests.lab import py_spy
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.py_spy import FOREIGN, record
+from loadtests.lab.py_spy import record
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import run
 from loadtests.processes import ProgramFailed
+
+FOREIGN = re.compile(
+    r"""(?:href|src)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import"""
+)
 
 
 def may_trace() -> bool:

@@ -22,18 +22,12 @@ from loadtests.experiments.selftest import (
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS, SCHEDULES, RunRecord, append_verdict
-from loadtests.generation.schedule import (
-    Arrival,
-    arrivals,
-    demanded,
-    gamma_demands,
-    poisson_times,
-    save,
-)
+from loadtests.generation.schedule import Arrival, arrivals, demanded, gamma_demands, save
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.content import Report
 from loadtests.lab.results import Results
 from loadtests.models import replay
+from loadtests.models.arrivals import poisson_times
 from loadtests.processes import PROJECT
 from tests.api.processes import until
 

@@ -27,10 +27,10 @@ from loadtests.experiments.what_if.scoring import scored
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts, Verdict
-from loadtests.generation.schedule import poisson_times
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import forecast, resume
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 
 BY_NAME = {change.name: change for change in CHANGES}

@@ -21,13 +21,12 @@ from loadtests.generation.schedule import (
     Request,
     arrivals,
     demanded,
-    deterministic_times,
     gamma_demands,
     load,
     mixed,
-    poisson_times,
 )
 from loadtests.generation.window import closed_window
+from loadtests.models.arrivals import deterministic_times, poisson_times
 from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
 from tests.loadtests.generation.conftest import QUICK, QUICK_S, until
 
@@ -169,7 +168,8 @@ INTERRUPTED = """
 import sys
 from pathlib import Path
 from loadtests.generation.run import open_run
-from loadtests.generation.schedule import Request, arrivals, deterministic_times
+from loadtests.generation.schedule import Request, arrivals
+from loadtests.models.arrivals import deterministic_times
 from loadtests.processes import Site
 
 schedule = arrivals(deterministic_times(20, count=9999), [Request("k", "/?service_s=0.01")] * 9999)

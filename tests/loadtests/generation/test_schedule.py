@@ -15,16 +15,15 @@ from loadtests.generation.schedule import (
     Request,
     arrivals,
     demanded,
-    deterministic_times,
     gamma_demands,
     load,
     load_requests,
     mixed,
-    poisson_times,
     recorded_times,
     save,
     save_requests,
 )
+from loadtests.models.arrivals import deterministic_times, poisson_times
 
 RATES = st.floats(0.01, 1000)
 TIMES = st.lists(st.floats(0, 1e6), min_size=1, max_size=50).map(sorted)

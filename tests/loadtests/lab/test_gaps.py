@@ -74,8 +74,8 @@ def test_a_gap_tells_the_causes_that_are_seen() -> None:
 
 def test_a_ledger_is_told_in_milliseconds_from_the_prediction_on() -> None:
     entries = {Cause.DISPATCH: 0.002, Cause.SAMPLING: 1e-12}
-    intervals = {cause: Interval(of, 0.001, 0.95, 5) for cause, of in entries.items()}
-    gap = of_ledger(Ledger(5, 5, 0.002, Interval(0.002, 0.001, 0.95, 5), entries, intervals), 0.1)
+    intervals = {cause: Interval(of, 0.001, 5) for cause, of in entries.items()}
+    gap = of_ledger(Ledger(5, 5, entries, Interval(0.002, 0.001, 5), intervals), 0.1)
     assert [(entry.name, entry.amount) for entry in gap.entries] == [
         *(("sampling", 0.0), ("dispatch lag", pytest.approx(2.0)))
     ]

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from loadtests.models.arrivals import poisson_count, poisson_during
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import Empirical, Gamma, ServiceTimes, with_mean_and_cv
 from loadtests.models.samples import summary
 
@@ -57,7 +57,7 @@ def test_recorded_times_are_a_whole_population() -> None:
 
 
 def test_poisson_arrivals_have_gaps_without_memory() -> None:
-    times_s = poisson_count(4.0, DRAWS, Random(5))
+    times_s = poisson_times(4.0, Random(5), count=DRAWS)
     gaps = summary([b - a for a, b in zip([0.0, *times_s], times_s, strict=False)])
     assert isclose(gaps.mean, 0.25, rel_tol=4 / sqrt(DRAWS))
     assert isclose(gaps.cv, 1, rel_tol=0.05)
@@ -65,7 +65,7 @@ def test_poisson_arrivals_have_gaps_without_memory() -> None:
 
 def test_the_number_of_poisson_arrivals_has_its_mean_for_variance() -> None:
     rng = Random(6)
-    runs = [poisson_during(0.5, 20.0, rng) for _ in range(4000)]
+    runs = [poisson_times(0.5, rng, until_s=20.0) for _ in range(4000)]
     found = summary([len(times_s) for times_s in runs])
     assert isclose(found.mean, 10, abs_tol=4 * sqrt(10 / 4000))
     assert isclose(found.variance, 10, rel_tol=0.1)
@@ -82,11 +82,11 @@ def test_the_number_of_poisson_arrivals_has_its_mean_for_variance() -> None:
         lambda: Empirical([1.0, -1.0]),
         lambda: Empirical([0.0, 0.0]),
         lambda: with_mean_and_cv(1.0, -0.1),
-        lambda: poisson_during(0.0, 1.0, Random(1)),
-        lambda: poisson_count(1.0, 0, Random(1)),
+        lambda: poisson_times(0.0, Random(1), until_s=1.0),
+        lambda: poisson_times(1.0, Random(1), count=0),
     ],
 )
 def test_what_is_no_distribution_is_refused(make: object) -> None:
     assert callable(make)
-    with pytest.raises(ValueError, match=r"must be|needs"):
+    with pytest.raises(ValueError, match=r"must be|needs|at least 1"):
         make()

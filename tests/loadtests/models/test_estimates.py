@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import (
     Interval,
@@ -34,7 +34,7 @@ def test_the_interval_of_five_values_by_hand() -> None:
     assert not found.covers(3 + 1.97)
     assert found.plus(10).low == 10 + found.low
     assert found.ends == (found.low, found.high)
-    assert Interval(3.0, inf, 0.95, 1).ends == (None, None)
+    assert Interval(3.0, inf, 1).ends == (None, None)
 
 
 def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
@@ -110,7 +110,7 @@ def test_a_pair_differs_by_the_server_alone() -> None:
 def test_the_verdict_is_by_the_whole_interval(
     estimate: float, half_width: float, expected: Verdict
 ) -> None:
-    assert verdict(Interval(estimate, half_width, 0.95, 20), 100.0) is expected
+    assert verdict(Interval(estimate, half_width, 20), 100.0) is expected
 
 
 def test_a_verdict_reads_as_words() -> None:
@@ -126,9 +126,9 @@ def test_a_verdict_reads_as_words() -> None:
         (lambda: batch_means([1.0] * 19, 1), "batches must be a whole number of at least 2"),
         (lambda: without_warm_up([1.0] * 200), "200 arrivals is all warm-up; more than 200"),
         (lambda: paired_difference([1.0], []), "shorter"),
-        (lambda: verdict(Interval(0, 1, 0.95, 2), 0.0), "predicted must be a positive number"),
-        (lambda: verdict(Interval(0, 1, 0.95, 2), 1.0, 0.0), "tolerance must be a positive"),
-        (lambda: Interval(0.0, 1.0, 0.95, 2).relative_half_width, "estimate of 0"),
+        (lambda: verdict(Interval(0, 1, 2), 0.0), "predicted must be a positive number"),
+        (lambda: verdict(Interval(0, 1, 2), 1.0, 0.0), "tolerance must be a positive"),
+        (lambda: Interval(0.0, 1.0, 2).relative_half_width, "estimate of 0"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(call: Any, message: str) -> None:
@@ -140,7 +140,7 @@ def load(rho: float, arrivals: int, seed: int) -> tuple[list[float], list[float]
     """Poisson arrivals at rho a second, service times of mean 1 s and cv 0.3."""
     rng = Random(seed)
     service = with_mean_and_cv(1.0, 0.3)
-    return poisson_count(rho, arrivals, rng), [service.draw(rng) for _ in range(arrivals)]
+    return poisson_times(rho, rng, count=arrivals), [service.draw(rng) for _ in range(arrivals)]
 
 
 def responses(rho: float, arrivals: int, seed: int) -> list[float]:

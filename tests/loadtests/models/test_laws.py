@@ -10,7 +10,6 @@ from loadtests.models import laws
 def test_a_disk_of_40_requests_a_second_and_22_5_ms_each_is_busy_for_90_percent() -> None:
     assert laws.utilisation(40, 0.0225) == pytest.approx(0.9)
     assert laws.customers(40, 0.1) == pytest.approx(4)
-    assert laws.response_time_s(4, 40) == pytest.approx(0.1)
     assert laws.throughput_per_s(4, 0.1) == pytest.approx(40)
 
 
@@ -20,7 +19,6 @@ def test_a_disk_of_40_requests_a_second_and_22_5_ms_each_is_busy_for_90_percent(
         (lambda: laws.utilisation(-1, 1), "throughput_per_s"),
         (lambda: laws.customers(1, -1), "response_time_s"),
         (lambda: laws.throughput_per_s(1, 0), "response_time_s"),
-        (lambda: laws.response_time_s(1, 0), "throughput_per_s"),
         (lambda: laws.service_demand_s(-1, 1), "visit_ratio"),
     ],
 )

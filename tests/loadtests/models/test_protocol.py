@@ -15,12 +15,13 @@ from loadtests.models.single_server import mg1, mg1_ps
 from .study import SERVICE_CV, SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY
 
 SERVICE = with_mean_and_cv(SERVICE_TIME_S, SERVICE_CV)
+STUDYS = Protocol(duration_s=1800.0, runs=15)
 
 
 @pytest.mark.parametrize("row", STUDY["protocol"], ids=lambda row: row["fraction"])
 def test_the_studys_runs_as_an_independent_simulation_has_them(row: dict[str, Any]) -> None:
     rate = row["fraction"] / SERVICE_TIME_S
-    found = expectation(Protocol(), rate, SERVICE, Random(1), simulated_runs=4000)
+    found = expectation(STUDYS, rate, SERVICE, Random(1), simulated_runs=4000)
     room_s = 4 * found.standard_error_s
     assert isclose(found.mean_s, row["mean_s"], abs_tol=room_s + 0.05)
     assert isclose(found.arrivals, row["arrivals"], abs_tol=0.05 + 4 * (rate * 1800 / 4000) ** 0.5)
@@ -54,14 +55,14 @@ def test_long_runs_come_to_the_steady_state(
 
 def test_short_runs_stay_below_the_steady_state() -> None:
     rate = 0.85 / SERVICE_TIME_S
-    found = expectation(Protocol(), rate, SERVICE, Random(2), simulated_runs=500)
+    found = expectation(STUDYS, rate, SERVICE, Random(2), simulated_runs=500)
     steady_s = mg1(rate, SERVICE_TIME_S, SERVICE_VARIANCE_S2).response_time_s
     assert found.mean_s + 4 * found.standard_error_s < steady_s
 
 
 def test_everybody_who_arrives_counts_and_is_served_to_the_end() -> None:
     """All arrive within 1 s at a server that takes 10 s for each."""
-    found = simulate_run(1.0, 5.0, with_mean_and_cv(10.0, 0.0), Random(4))
+    found = simulate_run(1.0, 5.0, with_mean_and_cv(10.0, 0.0), Random(4), replay.fcfs)
     assert found is not None
     assert found.arrivals > 1
     middle = 10 * (found.arrivals + 1) / 2
@@ -86,6 +87,11 @@ def test_runs_without_a_customer_are_left_out_and_counted() -> None:
     assert found.mean_s < 0.02
 
 
+def test_requests_of_runs_with_many_wait_longer_than_the_mean_of_runs_says() -> None:
+    found = expectation(STUDYS, 0.85 / SERVICE_TIME_S, SERVICE, Random(6), simulated_runs=500)
+    assert found.pooled_s > found.mean_s
+
+
 @pytest.mark.parametrize(
     ("rate", "runs", "message"),
     [
@@ -96,8 +102,8 @@ def test_runs_without_a_customer_are_left_out_and_counted() -> None:
 )
 def test_an_experiment_that_says_nothing_is_refused(rate: float, runs: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        expectation(Protocol(), rate, SERVICE, Random(1), simulated_runs=runs)
+        expectation(STUDYS, rate, SERVICE, Random(1), simulated_runs=runs)
     with pytest.raises(ValueError, match="duration_s must be a positive number"):
-        Protocol(0.0)
+        Protocol(0.0, 1)
     with pytest.raises(ValueError, match="runs must be a whole number of at least 1, is 0"):
         Protocol(1.0, 0)

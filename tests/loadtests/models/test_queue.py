@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.multi_server import mgm_allen_cunneen, mmm
 from loadtests.models.queue import ONE, Queue
@@ -30,7 +30,7 @@ def test_formulas_are_those_of_the_textbook() -> None:
 def test_the_mean_of_a_long_replay_is_the_formulas(queue: Queue) -> None:
     random, law = Random(5), with_mean_and_cv(1.0, 1.0)
     rate_per_s = 0.6 * queue.servers
-    times_s = poisson_count(rate_per_s, 60_000, random)
+    times_s = poisson_times(rate_per_s, random, count=60_000)
     replayed_s = queue.replayed_s(times_s, [law.draw(random) for _ in times_s])
     expected_s = queue.steady(rate_per_s, law.mean_s, law.cv).response_time_s
     assert fmean(replayed_s) == pytest.approx(expected_s, rel=0.05)

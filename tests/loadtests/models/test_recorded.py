@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models import curves, recorded
+from loadtests.models import recorded
 from loadtests.models.recorded import Step, customers_over_time
 
 ARRIVALS = [0.0, 1.0, 1.0, 6.0]
@@ -72,14 +72,9 @@ def test_an_empty_window_is_refused() -> None:
 
 def test_figure_5_rises_and_falls_with_a_minutes_time_constant() -> None:
     busy = customers_over_time([0.0, 0.0], [300.0, 300.0])
-    found = {s.time_s: s.value for s in curves.load_average(busy, 600.0)}
+    found = dict(recorded.load_average(busy, 600.0))
     assert isclose(found[55.0], 1 - exp(-1))
     assert isclose(found[295.0], 1 - exp(-5))
     assert isclose(found[355.0], found[295.0] * exp(-1))
-    both = curves.load_average(busy, 600.0, servers=2)
-    assert all(isclose(s.value, 2 * found[s.time_s]) for s in both)
-
-
-def test_a_curve_needs_a_positive_sample() -> None:
-    with pytest.raises(ValueError, match="sample_s must be a positive number, is 0"):
-        curves.load_average(STEPS, 8.0, sample_s=0.0)
+    both = recorded.load_average(busy, 600.0, servers=2)
+    assert all(isclose(value, 2 * found[at_s]) for at_s, value in both)

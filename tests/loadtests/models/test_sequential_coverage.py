@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from loadtests.models.arrivals import poisson_count
+from loadtests.models.arrivals import poisson_times
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.replay import fcfs
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, sequential_verdict
@@ -22,7 +22,7 @@ LOAD, ARRIVALS, SKIPPED = 0.85, 260, 200
 
 def paired_difference(rng: Random, slower: float = 1.0) -> float:
     """Of a run at 0.85 whose E[S] was calibrated with an error of 0.3 %: measured − replayed."""
-    arrivals_s = poisson_count(LOAD, ARRIVALS, rng)
+    arrivals_s = poisson_times(LOAD, rng, count=ARRIVALS)
     told_s = [rng.gammavariate(100, 0.01) for _ in arrivals_s]
     by = slower * (1 + 0.003 * rng.gauss(0, 1))
     measured_s = fcfs(arrivals_s, [by * time_s for time_s in told_s])[SKIPPED:]
