@@ -19,9 +19,9 @@ from random import Random
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
-from loadtests.experiments.queueing_network.plan import SERVERS, Plan, Server, plan_of
+from loadtests.experiments.queueing_network.plan import SERVERS, WARM_UP, Plan, Server, plan_of
 from loadtests.experiments.queueing_network.predicting import STATIONS, solved
-from loadtests.experiments.queueing_network.simulating import Protocol, simulated_results
+from loadtests.experiments.queueing_network.simulating import simulated_results
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
@@ -44,7 +44,10 @@ SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A closed run. group, warm_up, report_s: as in `plan.Plan`."""
+    """A closed run. group, report_s: as in `plan.Plan`.
+
+    warm_up: first requests of each customer, which do not count.
+    """
 
     run: str
     server: str
@@ -81,11 +84,7 @@ STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan."""
-    measure_by(run, plan_of(run.options))
-
-
-def measure_by(run: Run, plan: Plan) -> None:
-    """Measure by `plan`."""
+    plan = plan_of(run.options)
     with (
         run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
@@ -105,15 +104,14 @@ def _predict(run: Run, plan: Plan) -> None:
 
     They are so many that their mean is known ten times as well as that of the measured runs.
     """
-    runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or plan.repeats))
+    runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or 1))
     run.say(f"simulating {runs} runs of each server and N")
-    protocol = Protocol(plan.report_s, plan.group, plan.warm_up)
     seed = f"{run.options.seed} simulated"
-    found = simulated_results(plan.populations, protocol, seed, runs)
+    found = simulated_results(plan.populations, plan.report_s, plan.group, seed, runs)
     with run.results.table(SIMULATED, SIMULATED_COLUMNS) as table:
         for (server, customers), results in found.items():
             for one in results:
-                table.write(server=server, customers=customers, **asdict(one))
+                table.write(server=server.name, customers=customers, **asdict(one))
 
 
 # --- the network ---------------------------------------------------------------------------------
@@ -136,7 +134,7 @@ class _Network:
             for customers in plan.populations:
                 for server, service in services.items():
                     run.say(f"N = {customers}: {server.label}")
-                    wanted, made = run.options.reps or plan.repeats, 0
+                    wanted, made = run.options.reps or 1, 0
                     for attempt in range(wanted * plan.most_attempts):
                         made += self._counts(server, service, customers, attempt)
                         if made == wanted:
@@ -174,7 +172,7 @@ class _Network:
         """Write a run's line of the plan."""
         plan = self.plan
         name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
-        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, plan.warm_up, plan.report_s
+        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
         line = PlanLine(name, server.name, customers, *how)
         self.table.add(line)
         return line
@@ -194,7 +192,7 @@ class _Network:
                 for server in SERVERS:
                     self.run.say(f"N = {customers}: {server.label}, simulated")
                     name = self._noted(server, customers, 1.0).run
-                    count, random = rounds + plan.warm_up, self.run.random(name)
+                    count, random = rounds + WARM_UP, self.run.random(name)
                     found = simulated_rounds(server, customers, count, plan.group, random)
                     rows.write(as_rows(name, found))
                     self._write_told(name, [_as_told(one) for one in found])
@@ -247,11 +245,15 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
 
         def scan(storage: str, service: Service, path: str, blocks: int) -> None:
             run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
-            line = ScansLine(f"scan-{storage}", storage, blocks, plan.warm_up)
+            line = ScansLine(f"scan-{storage}", storage, blocks, WARM_UP)
             table.add(line)
-            asked, least_s = repeat(Request("flight_counter", path)), run.choose(0.5, 1)
             customer.asks(
-                service, line.run, asked, warm_up=plan.warm_up, least=plan.scans, least_s=least_s
+                service,
+                line.run,
+                repeat(Request("flight_counter", path)),
+                warm_up=WARM_UP,
+                least=plan.scans,
+                least_s=run.choose(0.5, 1),
             )
 
         asked = chains.questions["flight_counter"]

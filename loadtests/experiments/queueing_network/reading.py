@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadtests.experiments.queueing_network.measuring import PLAN, SIMULATED, TOLD, PlanLine
+from loadtests.experiments.queueing_network.plan import SERVERS, Server
 from loadtests.experiments.queueing_network.predicting import STATIONS, Prediction, counted
 from loadtests.experiments.queueing_network.simulating import (
     Cell,
     Expectations,
-    Protocol,
     expectations,
     simulated_results,
 )
@@ -20,6 +20,8 @@ from loadtests.lab.results import Results
 LATE = "late"
 Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
 
+_NAMED = {server.name: server for server in SERVERS}
+
 
 @dataclass(frozen=True, slots=True)
 class ClosedRun:
@@ -29,7 +31,7 @@ class ClosedRun:
     the server reported; empty unless it reported all interactions.
     """
 
-    server: str
+    server: Server
     customers: int
     scale: float
     group: int
@@ -66,13 +68,13 @@ def expected(results: Results) -> Expectations:
     if results.has(SIMULATED):
         for row in results.rows(SIMULATED):
             one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
-            found[row["server"], int(row["customers"])].append(one)
+            found[_NAMED[row["server"]], int(row["customers"])].append(one)
         return expectations(found)
     lines = results.lines(PLAN, PlanLine)
-    protocol = Protocol(lines[0].report_s, lines[0].group, lines[0].warm_up)
     populations = sorted({line.customers for line in lines})
+    made_so = lines[0].report_s, lines[0].group
     seed = f"{results.manifest()['seed']} simulated"
-    return expectations(simulated_results(populations, protocol, seed, LEAST_SIMULATED))
+    return expectations(simulated_results(populations, *made_so, seed, LEAST_SIMULATED))
 
 
 def _told(results: Results) -> Mapping[str, list[Told]]:
@@ -91,7 +93,7 @@ def _closed_run(
     found = counted([(customer_of(row), row.done_s) for row in rows], line.warm_up)
     is_whole = len(told) == len(rows)
     return ClosedRun(
-        server=line.server,
+        server=_NAMED[line.server],
         customers=line.customers,
         scale=scale,
         group=line.group,
