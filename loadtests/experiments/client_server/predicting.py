@@ -34,16 +34,15 @@ from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
 from loadtests.lab.raw import rows_by_run
-from loadtests.lab.repeated import Estimate, Repeated, estimate, that_count
+from loadtests.lab.repeated import Estimate, Repeated, that_count
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.results import Results
 from loadtests.models import replay
 from loadtests.models.estimates import (
-    BATCHES,
     Interval,
     Verdict,
-    batch_means,
     confidence_interval,
+    mean_over_runs,
     verdict,
 )
 from loadtests.models.multi_server import mgm_allen_cunneen, mmm
@@ -108,12 +107,8 @@ class Replay:
     @property
     def difference(self) -> Interval:
         """The mean difference. Its interval is from batches, and has the error of E[S] in it."""
-        of = _batched(self.differences_s)
+        of = mean_over_runs([self.differences_s])
         return replace(of, half_width=math.hypot(of.half_width, self.moved_s))
-
-
-def _batched(values: Sequence[float]) -> Interval:
-    return batch_means(values, min(BATCHES, len(values)))
 
 
 @dataclass(frozen=True)
@@ -186,9 +181,9 @@ class Point(Repeated[OneRun]):
     @property
     def response(self) -> Estimate:
         """The mean response time, without an interval for a single run near saturation."""
-        if len(self.runs) > 1 or self.is_near_saturation:
-            return estimate([summary(self._responses_s(one)).mean for one in self.runs])
-        return estimated(_batched(self.responses_s))
+        if len(self.runs) == 1 and self.is_near_saturation:
+            return Estimate(summary(self.responses_s).mean)
+        return estimated(mean_over_runs([self._responses_s(one) for one in self.runs]))
 
     @property
     def is_near_saturation(self) -> bool:

@@ -29,12 +29,11 @@ from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.one_customer import one_customer
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.results import Line, TableWriter
-from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
+from loadtests.lab.two_chains import TwoChains, two_chains
 from loadtests.models.closed_network import Round, Visit, simulated
 from loadtests.models.distributions import with_mean_and_cv
-from loadtests.processes import Service, running
+from loadtests.processes import Service
 from loadtests.servers import network, study
-from loadtests.servers.service import as_in_the_study
 from loadtests.servers.stations import Station
 
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
@@ -261,8 +260,7 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
             scan(COUNTS, service, study.FLIGHT_COUNTER, study.BLOCKS)
         with study.running(chains.study, run.log) as service:
             scan(STUDY, service, asked.path, plan.blocks)
-        settings = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
-        with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
+        with chains.scanned(run.log, plan.run_blocks) as service:
             scan(OURS, service, asked.scan_path, plan.blocks)
     _time_block_reads(run, chains)
 

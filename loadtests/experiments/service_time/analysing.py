@@ -75,7 +75,7 @@ def _findings(found: Cells) -> Iterator[str]:
             "by K."
         )
     if rejected := sum(cell.rejected for cell in found.values()):
-        made = rejected + sum(len(cell.turns) for cell in found.values())
+        made = rejected + sum(len(cell.means_s) for cell in found.values())
         yield f"{rejected} of {made} runs were rejected by rule and count nowhere."
 
 
