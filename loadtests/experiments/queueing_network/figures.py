@@ -10,6 +10,7 @@ from loadtests.experiments.queueing_network.predicting import (
     MVA,
     ONE,
     STATIONS,
+    Prediction,
     Routing,
     by_formula,
     routing,
@@ -154,13 +155,11 @@ def system_figures(
                 "Figure 10: throughput of the system",
                 "throughput X / 1/s, report seconds",
                 "throughput_per_s",
-                [throughput for throughput, _, _ in NETWORK_AT_N],
             ),
             (
                 "Figure 11: response time of the system",
                 "response time R / s, report seconds",
                 "response_s",
-                [response_s for _, response_s, _ in NETWORK_AT_N],
             ),
         )
     ]
@@ -173,10 +172,10 @@ def _system_figure(
     title: str,
     label: str,
     quantity: str,
-    published: Sequence[float],
 ) -> Figure:
     """quantity: the attribute that points, predictions and simulated runs have it in."""
     value = attrgetter(quantity)
+    published = [value(Prediction(x, response_s)) for x, response_s, _ in NETWORK_AT_N]
     models: dict[str, list[float | None]] = {
         model: [value(one) if (one := predicted(model, n, expected)) else None for n in NS]
         for model in MODELS

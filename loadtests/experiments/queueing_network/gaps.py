@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
 from loadtests.experiments.queueing_network.comparing import Point
+from loadtests.experiments.queueing_network.measuring import LATE
 from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SINGLE
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
@@ -31,7 +32,6 @@ from loadtests.experiments.queueing_network.predicting import (
     demands,
     routing,
 )
-from loadtests.experiments.queueing_network.reading import LATE
 from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted

@@ -59,11 +59,9 @@ class PlanLine(Line):
     report_s: float
 
 
-TOLD_COLUMNS = (
-    *("run", "number", "late_s"),
-    *(f"{name}_s" for name in STATIONS),
-    *(f"{name}_queue_s" for name in STATIONS),
-)
+LATE = "late"
+TOLD_TIMES = (LATE, *STATIONS, *(f"{name}_queue" for name in STATIONS))
+TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +176,8 @@ class _Network:
 
     def _write_told(self, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
         for number, one in enumerate(interactions):
-            services = {f"{name}_s": one[name] for name in STATIONS}
-            queues = {f"{name}_queue_s": one[f"{name}_queue"] for name in STATIONS}
-            self.told.write(run=run, number=number, late_s=one["late"], **services, **queues)
+            times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
+            self.told.write(run=run, number=number, **times_s)
 
     def simulate(self) -> None:
         """Make the runs in a simulated network, at K = 1."""
@@ -226,7 +223,7 @@ def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
 
 def _as_told(one: Round) -> Mapping[str, float]:
     queues = {f"{name}_queue": queue_s for name, queue_s in one.queue_s.items()}
-    return {**one.service_s, **queues, "late": 0.0}
+    return {**one.service_s, **queues, LATE: 0.0}
 
 
 # --- what a block costs --------------------------------------------------------------------------

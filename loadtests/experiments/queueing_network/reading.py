@@ -4,9 +4,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadtests.experiments.queueing_network.measuring import PLAN, SIMULATED, TOLD, PlanLine
+from loadtests.experiments.queueing_network.measuring import (
+    PLAN,
+    SIMULATED,
+    TOLD,
+    TOLD_TIMES,
+    PlanLine,
+)
 from loadtests.experiments.queueing_network.plan import SERVERS, Server
-from loadtests.experiments.queueing_network.predicting import STATIONS, Prediction, counted
+from loadtests.experiments.queueing_network.predicting import Prediction, counted
 from loadtests.experiments.queueing_network.simulating import (
     Cell,
     Expectations,
@@ -17,7 +23,6 @@ from loadtests.generation.rows import Row, customer_of
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
-LATE = "late"
 Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
 
 _NAMED = {server.name: server for server in SERVERS}
@@ -79,9 +84,8 @@ def expected(results: Results) -> Expectations:
 
 def _told(results: Results) -> Mapping[str, list[Told]]:
     found: dict[str, list[Told]] = defaultdict(list)
-    names = [*STATIONS, *(f"{name}_queue" for name in STATIONS), LATE]
     for row in results.rows_if_any(TOLD):
-        found[row["run"]].append({name: float(row[f"{name}_s"]) for name in names})
+        found[row["run"]].append({name: float(row[f"{name}_s"]) for name in TOLD_TIMES})
     return found
 
 

@@ -16,6 +16,7 @@ from loadtests.experiments.queueing_network.gaps import (
     gap_of,
     gap_section,
 )
+from loadtests.experiments.queueing_network.measuring import LATE
 from loadtests.experiments.queueing_network.plan import (
     EXPONENTIAL,
     REGULAR,
@@ -30,7 +31,7 @@ from loadtests.experiments.queueing_network.predicting import (
     routing,
     solved,
 )
-from loadtests.experiments.queueing_network.reading import LATE, ClosedRun
+from loadtests.experiments.queueing_network.reading import ClosedRun
 from loadtests.experiments.queueing_network.simulating import Expected, Spread
 from loadtests.lab.gaps import Gap
 from loadtests.lab.published import NETWORK_THINK_S
