@@ -25,12 +25,11 @@ from loadtests.lab.results import Results
 SERVERS = telling.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
 FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
-QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
 
 def measure(run: Run) -> None:
     """Measure every system and type at a utilisation of 0.03."""
-    rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
+    rig = Rig(run)
     with measuring(run, QUICK if run.options.quick else FULL) as measured:
         with rig.database(SERVERS) as database:
             for system in (POSITION, KEY, UNINDEXED):

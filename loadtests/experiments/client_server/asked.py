@@ -14,7 +14,7 @@ caller.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
@@ -63,6 +63,11 @@ class Interval:
     final: date
 
 
+Drawn = Callable[[Flights, Random], Request]
+
+_WHAT = {AVERAGE: "AVG(ARR_DELAY)", SELECT: "*"}
+
+
 def rows_drawn(flights: Flights, kind: str, random: Random) -> tuple[int, int]:
     """The number of rows, exponential and at most all, and the number of rows to skip before."""
     mean = flights.count * MEAN_SHARE[kind]
@@ -90,26 +95,27 @@ def _select_by_position(flights: Flights, random: Random) -> Request:
     return _sql(SELECT, f"SELECT * FROM flights LIMIT {rows} OFFSET {passed}")  # noqa: S608
 
 
-def _by_key(kind: str, what: str) -> Callable[[Flights, Random], Request]:
+def _by_key(kind: str) -> Drawn:
     def drawn(flights: Flights, random: Random) -> Request:
         rows, first = rows_drawn(flights, kind, random)
         between = f"TRANSACTION_ID BETWEEN {first} AND {first + rows - 1}"
-        return _sql(kind, f"SELECT {what} FROM flights WHERE {between}")  # noqa: S608  numbers
+        return _sql(kind, f"SELECT {_WHAT[kind]} FROM flights WHERE {between}")  # noqa: S608
 
     return drawn
 
 
-def _by_days(kind: str, what: str) -> Callable[[Flights, Random], Request]:
+def _by_days(kind: str) -> Drawn:
     def drawn(flights: Flights, random: Random) -> Request:
         asked = interval_drawn(flights, random)
         carrier = f"OP_CARRIER_AIRLINE_ID = {asked.carrier}"
         days = f"FL_DATE BETWEEN '{asked.initial}' AND '{asked.final}'"
-        return _sql(kind, f"SELECT {what} FROM flights WHERE {carrier} AND {days}")  # noqa: S608
+        chosen = f"{carrier} AND {days}"
+        return _sql(kind, f"SELECT {_WHAT[kind]} FROM flights WHERE {chosen}")  # noqa: S608
 
     return drawn
 
 
-def _over_http(kind: str, path: str, **more: str) -> Callable[[Flights, Random], Request]:
+def _over_http(kind: str, path: str, **more: str) -> Drawn:
     def drawn(flights: Flights, random: Random) -> Request:
         asked = interval_drawn(flights, random)
         question = {
@@ -142,21 +148,13 @@ def _sql(kind: str, statement: str) -> Request:
     return Request(kind, PATH, body=statement)
 
 
-Drawn = Callable[[Flights, Random], Request]
 BY_POSITION: Mapping[str, Drawn] = {
     AVERAGE: _average_by_position,
     SELECT: _select_by_position,
     WRITE: _insert,
 }
-BY_KEY: Mapping[str, Drawn] = {
-    AVERAGE: _by_key(AVERAGE, "AVG(ARR_DELAY)"),
-    SELECT: _by_key(SELECT, "*"),
-}
-BY_DAYS: Mapping[str, Drawn] = {
-    AVERAGE: _by_days(AVERAGE, "AVG(ARR_DELAY)"),
-    SELECT: _by_days(SELECT, "*"),
-    WRITE: _insert,
-}
+BY_KEY: Mapping[str, Drawn] = {kind: _by_key(kind) for kind in _WHAT}
+BY_DAYS: Mapping[str, Drawn] = {**{kind: _by_days(kind) for kind in _WHAT}, WRITE: _insert}
 OF_SERVICE: Mapping[str, Drawn] = {
     AVERAGE: _over_http(AVERAGE, "/average_delays"),
     SELECT: _over_http(SELECT, "/flights", format="csv"),
@@ -165,12 +163,6 @@ OF_SERVICE: Mapping[str, Drawn] = {
 OF_SERVICE_BY_SCAN: Mapping[str, Drawn] = {
     AVERAGE: _over_http(AVERAGE, "/average_delays", engine="scan"),
 }
-
-
-def endless(drawn: Drawn, flights: Flights, random: Random) -> Iterator[Request]:
-    """Draw requests without end."""
-    while True:
-        yield drawn(flights, random)
 
 
 def sizes(statement: str) -> Sequence[float]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from loadtests.experiments.client_server.asked import Drawn, Flights, endless
+from loadtests.experiments.client_server.asked import Drawn, Flights
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.run import RunRecord, Target, judge_run, open_run
@@ -193,8 +193,14 @@ def measuring(run: Run, plan: Plan) -> Iterator[Measuring]:
 
 
 def from_flights(run: Run, drawn: Drawn, flights: Flights) -> Requests:
-    """Requests about `flights`, made by `drawn`."""
-    return lambda purpose: endless(drawn, flights, run.random(f"{purpose} requests"))
+    """Endless requests about `flights`, made by `drawn`."""
+
+    def requests(purpose: str) -> Iterator[Request]:
+        random = run.random(f"{purpose} requests")
+        while True:
+            yield drawn(flights, random)
+
+    return requests
 
 
 def exponential(run: Run, mean_s: float) -> Requests:

@@ -236,10 +236,9 @@ class Point(Repeated[OneRun]):
     def _replayed(self, discipline: replay.Discipline) -> "Replayed":
         found = [one.replayed(discipline) for one in self.runs]
         mean_s = fmean(one.mean_s for one in found)
-        if len(found) == 1:
-            decides = not self.is_near_saturation
-            return Replayed(mean_s, found[0].difference, not self.reasons, decides)
-        difference = confidence_interval([fmean(one.differences_s) for one in found])
+        difference = found[0].difference
+        if len(found) > 1:
+            difference = confidence_interval([fmean(one.differences_s) for one in found])
         decides = not self.is_near_saturation or len(found) >= LEAST_NEAR_SATURATION
         return Replayed(mean_s, difference, not self.reasons, decides)
 
