@@ -16,7 +16,7 @@ _CUSTOMERS = Axis("clients N")
 
 def throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
     """Figure 1 of the study for one ledger. made: its points, accepted or rejected."""
-    series = crosses(made, lambda point: point.customers, lambda point: point.throughput_per_s)
+    series = crosses(made, lambda point: point.customers, lambda point: point.throughput.value)
     for curve in curves:
         series += [
             _series(curve, [point.throughput for point in curve.points]),
@@ -33,7 +33,7 @@ def throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: in
 
 def latency_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
     """Figure 2 of the study for one ledger. made: its points, accepted or rejected."""
-    series = crosses(made, lambda point: point.customers, lambda point: 1000 * point.response_s)
+    series = crosses(made, lambda point: point.customers, lambda point: 1000 * point.response.value)
     for curve in curves:
         series += [
             _series(curve, [point.response for point in curve.points], factor=1000),
@@ -88,7 +88,7 @@ def _table(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Table
 
     def share(point: Point) -> float | None:
         known = point.is_accepted
-        return 100 * point.throughput_per_s / most[point.place, point.customers] if known else None
+        return 100 * point.throughput.value / most[point.place, point.customers] if known else None
 
     return Table.of(
         f"A ledger of {blocks} blocks",
@@ -97,10 +97,10 @@ def _table(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Table
             ("Clients are", lambda point: NAMES[point.place]),
             ("N", lambda point: point.customers),
             ("Runs counted", lambda p: f"{len(p.runs) if p.is_accepted else 0} of {p.made}"),
-            ("X / 1/s", lambda point: point.throughput_per_s),
+            ("X / 1/s", lambda point: point.throughput.value),
             ("95 %", lambda p: p.throughput.give_or_take() if p.is_accepted else NONE),
             ("Share of its bound / %", share),
-            ("R / ms", lambda point: 1000 * point.response_s),
+            ("R / ms", lambda point: 1000 * point.response.value),
             ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
             ("Service's processor time / ms", lambda point: 1000 * point.service_demand_s),
         ],
