@@ -116,7 +116,7 @@ def _name(point: Point) -> str:
 
 
 def _findings(found: list[Point]) -> list[str]:
-    told = telling.rejected_told(found)
+    told = [*telling.rejected_told(found)]
     by = {(point.system, point.kind): point for point in accepted(found)}
     for kind in KINDS:
         answers = [

@@ -119,7 +119,7 @@ def analyse(results: Results) -> Report:
             *sections,
             Section(
                 "Measured and predicted",
-                telling.unstable_told(loads),
+                [*telling.unstable_told(loads)],
                 [telling.measured_table(found), telling.verdict_table(loads)],
             ),
             Section("Service times", parts=[telling.alone_table(alone)]),

@@ -95,7 +95,7 @@ def analyse(results: Results) -> Report:
         sections=[
             Section(
                 "Figure 5",
-                telling.unstable_told(loads),
+                [*telling.unstable_told(loads)],
                 [_figure(of) for of in groups],
             ),
             Section(
