@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any
 
 from loadtests.chains import generated, imported
@@ -121,5 +122,4 @@ def _export(service: Service, flights: Flights, to: Path) -> None:
         if response.status != 200:
             raise ProgramFailed(f"GET {path} was answered {response.status}")
         with to.open("wb") as file:
-            while piece := response.read(1 << 20):
-                file.write(piece)
+            copyfileobj(response, file)

@@ -99,21 +99,21 @@ def _places(ledgers: Iterable[Sequence[Curve]]) -> Iterator[str]:
         shared = _shared(by_place[LOCAL], by_place[HTTP])
         if not shared:
             continue
-        times = [(n, http.response.value / local.response.value) for n, local, http in shared]
-        told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (times[0], times[-1]))
+        told = ", ".join(
+            f"{http.response.value / local.response.value:.2g} at N = {local.customers}"
+            for local, http in (shared[0], shared[-1])
+        )
         yield (
             f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told}. "
             f"In the study the factor is more than {MIXED_RPC_TIMES_SLOWER:g}."
         )
 
 
-def _shared(local: Curve, http: Curve) -> list[tuple[int, Point, Point]]:
-    of_http = {point.customers: point for point in http.points}
-    return [
-        (point.customers, point, of_http[point.customers])
-        for point in local.points
-        if point.customers in of_http
-    ]
+def _shared(one: Curve, other: Curve) -> list[tuple[Point, Point]]:
+    """The points of both curves with the same number of customers."""
+    by_number = {point.customers: point for point in other.points}
+    pairs = ((point, by_number.get(point.customers)) for point in one.points)
+    return [(point, same) for point, same in pairs if same]
 
 
 def _linear(found: Sequence[Curve]) -> Iterator[str]:
@@ -162,9 +162,9 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
         shared = _shared(short, long)
         if not shared:
             continue
-        n, one, other = shared[-1]
+        one, other = shared[-1]
         yield (
-            f"{capital(NAMES[place])}, N = {n}: with {long.blocks} blocks latency is "
+            f"{capital(NAMES[place])}, N = {one.customers}: with {long.blocks} blocks latency is "
             f"{other.response.value / one.response.value:.2f} times that with {short.blocks}."
         )
 

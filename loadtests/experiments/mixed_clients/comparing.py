@@ -13,6 +13,7 @@ In a closed system the line must fit better, and its slope is the time between t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import dropwhile
 from math import exp, log, sqrt
 from random import Random
 from statistics import fmean, linear_regression
@@ -156,10 +157,8 @@ def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed:
 def growth(points: Sequence[Point]) -> Growth | None:
     """The growth of R from the first saturated point on; None if there are too few points."""
     highest = max(point.throughput.value for point in points)
-    saturated = [
-        at for at, point in enumerate(points) if point.throughput.value >= SATURATED_SHARE * highest
-    ]
-    beyond = points[saturated[0] :]
+    least = SATURATED_SHARE * highest
+    beyond = list(dropwhile(lambda point: point.throughput.value < least, points))
     if len(beyond) < LEAST_SATURATED:
         return None
     ns = [float(point.customers) for point in beyond]

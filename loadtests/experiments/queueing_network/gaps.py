@@ -49,6 +49,7 @@ WORDS: Mapping[str, str] = {
     SAMPLING: "The chance that brought just these runs",
 }
 _MODELS = {EXPONENTIAL: MVA, REGULAR: ASYMPTOTES, SINGLE: ONE}
+"""Server -> the model whose formula says what each cause makes."""
 
 
 def gap_of(point: Point, alone: Point | None) -> Gap:

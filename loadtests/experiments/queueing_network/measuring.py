@@ -10,6 +10,7 @@ the rows. At the end many runs like these are simulated, as predictions: `simula
 for each.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -209,12 +210,11 @@ def simulated_rounds(
 
 def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
     """Simulated rounds, in the order of their ends, as raw rows."""
-    numbers: dict[int, int] = {}
+    numbers: Counter[int] = Counter()
     found = []
     for one in rounds:
-        number = numbers.get(one.customer, 0)
-        numbers[one.customer] = number + 1
-        index = closed_index(one.customer, number)
+        index = closed_index(one.customer, numbers[one.customer])
+        numbers[one.customer] += 1
         start_s, end_s = one.start_s, one.end_s
         service_s = end_s - start_s - one.door_s
         found.append(Row(run, index, KIND, start_s, start_s, None, end_s, service_s, 200, "model"))
