@@ -77,15 +77,10 @@ class Group:
     system: str
     kind: str
     requests: Requests
-    rep: int = 1
-    asked_s: float | None = None
+    rep: int
+    asked_s: float | None
     _before: Calibration | None = None
     _pending: list[tuple[str, RunRecord]] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The beginning of the ids of its runs."""
-        return f"{self.system}-{self.kind}"
 
     @property
     def service_s(self) -> float:
@@ -143,7 +138,7 @@ class Group:
         )
 
     def _id(self, name: str) -> str:
-        return f"{self.name}-{name}-rep{self.rep:02d}"
+        return f"{self.system}-{self.kind}-{name}-rep{self.rep:02d}"
 
     def _open(
         self, target: Target, role: str, servers: int, rate_per_s: float, count: int, name: str
