@@ -25,12 +25,11 @@ from loadtests.lab.results import Results
 SERVERS = telling.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
 FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
-QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
 
 def measure(run: Run) -> None:
     """Measure every system and type at a utilisation of 0.03."""
-    rig = Rig(run, run.choose(QUICK_FLIGHTS, FULL_FLIGHTS))
+    rig = Rig(run)
     with measuring(run, run.choose(QUICK, FULL)) as measured:
         with rig.database(SERVERS) as database:
             for system in (POSITION, KEY, UNINDEXED):
@@ -115,7 +114,7 @@ def _name(point: Point) -> str:
 
 
 def _findings(found: list[Point]) -> list[str]:
-    told = telling.rejected_told(found)
+    told = [*telling.rejected_told(found)]
     by = {(point.system, point.kind): point for point in accepted(found)}
     for kind in KINDS:
         answers = [

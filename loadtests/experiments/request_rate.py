@@ -38,7 +38,6 @@ from loadtests.lab.results import Results
 SERVERS = telling.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=40, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=1000, alone_s=120)
-QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 QUICK_SHARES, FULL_SHARES = (0.8,), (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 MOST_PER_S = 150.0  # the most arrivals that the generator can send without being the bottleneck
 FIGURES = {
@@ -52,7 +51,7 @@ QUICK_KINDS = {INDEXED: (AVERAGE,), SERVICE: (AVERAGE,)}
 
 def measure(run: Run) -> None:
     """Measure each system and type alone, and at shares of the capacity of servers or cores."""
-    rig = Rig(run, run.choose(QUICK_FLIGHTS, FULL_FLIGHTS))
+    rig = Rig(run)
     with measuring(run, run.choose(QUICK, FULL)) as measured:
         with rig.known(SERVERS) as known:
             requests = exponential(run, KNOWN_SERVICE_TIME_S)
@@ -121,7 +120,7 @@ def analyse(results: Results) -> Report:
             *sections,
             Section(
                 "Measured and predicted",
-                telling.unstable_told(loads),
+                [*telling.unstable_told(loads)],
                 [telling.measured_table(found), telling.verdict_table(loads)],
             ),
             Section("Service times", parts=[telling.alone_table(alone)]),

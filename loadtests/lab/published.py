@@ -183,6 +183,11 @@ class ItineraryTimes:
     commit_ms: float
     transaction_ms: float
 
+    @property
+    def requests_ms(self) -> float:
+        """The nine requests of a transaction."""
+        return self.begin_ms + 4 * self.query_ms + 3 * self.reserve_ms + self.commit_ms
+
 
 ITINERARY: Mapping[str, ItineraryTimes] = {
     "Single RM": ItineraryTimes(0.31, 0.533768, 0.650833, 0.61, 5.02),

@@ -1,13 +1,15 @@
 """Stores the same flights twice: in a chain of the service, and as the study stored its blocks."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadtests.chains import Chain, generated, imported, write_studys_way
 from loadtests.lab.experiment import Run
-from loadtests.processes import running
+from loadtests.processes import Service, running
 from loadtests.questions import Question, drawn, sample
+from loadtests.servers.service import as_in_the_study
 
 BLOCK_FLIGHTS = 1000
 SAMPLED_BLOCKS = 20
@@ -30,6 +32,18 @@ class TwoChains:
     def flights(self) -> int:
         """The number of flights in each chain."""
         return self.blocks * BLOCK_FLIGHTS
+
+    def scanned(
+        self, log: Path, run_blocks: int, *, emulated_disk: int = 0
+    ) -> AbstractContextManager[Service]:
+        """Run the service on our chain as the study's ran, until the `with` block ends.
+
+        run_blocks, emulated_disk: as in `as_in_the_study`.
+        """
+        settings = as_in_the_study(
+            self.ours.block_bytes, self.blocks, emulated_disk=emulated_disk, run_blocks=run_blocks
+        )
+        return running(self.ours.folder, log, ONLY_HTTP, settings=settings)
 
 
 def two_chains(run: Run, blocks: int) -> TwoChains:

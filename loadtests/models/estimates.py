@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 from loadtests.models import student_t
 from loadtests.models.domain import count, positive, share
-from loadtests.models.samples import summary
+from loadtests.models.samples import mean_of, summary
 
 CONFIDENCE = 0.95
 BATCHES = 20
@@ -116,6 +116,18 @@ def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
     ends = range(left_over, len(values) + 1, size)
     means = [summary(values[start:end]).mean for start, end in pairwise(ends)]
     return confidence_interval(means)
+
+
+def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> Interval:
+    """The interval of the mean of values of runs: over the runs, or from batches of a single one.
+
+    Each run has the same weight. A single run of fewer values than `batches` has as many batches.
+    Raises ValueError for no run, and for a single run of one value.
+    """
+    if len(runs) > 1:
+        return confidence_interval([mean_of(values) for values in runs])
+    (values,) = runs
+    return batch_means(values, min(batches, len(values)))
 
 
 def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> Sequence[float]:

@@ -9,7 +9,7 @@ at each server. Source: F. A. Haight, Two queues in parallel, Biometrika 45 (195
 from collections import deque
 from collections.abc import Sequence
 
-from loadtests.models.domain import count, recorded_times
+from loadtests.models.domain import count, not_negative, recorded_times
 
 
 class ShortestQueue:
@@ -43,6 +43,7 @@ def shortest_queue(
     Raises ValueError as the functions of `replay` do.
     """
     recorded_times(arrivals_s, services_s)
+    not_negative("the least of services_s", min(services_s, default=0.0))
     queues = ShortestQueue(servers)
     both = zip(arrivals_s, services_s, strict=True)
     return [queues.departure_s(arrival_s, service_s) - arrival_s for arrival_s, service_s in both]

@@ -28,7 +28,6 @@ from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.simulating import (
     LEAST_REPEATED,
-    Protocol,
     simulated_results,
     spread,
 )
@@ -59,8 +58,9 @@ class TestClosedRuns:
     """Mean throughput of closed runs of the queueing network: `simulating.Spread.interval`."""
 
     def test_one_run_or_several(self) -> None:
-        protocol = Protocol(1200, group=19)
-        of, found = (simulated_results((2, 5), protocol, seed, 320) for seed in ("of", "found"))
+        of, found = (
+            simulated_results((2, 5), 1200, 19, seed, runs=320) for seed in ("of", "found")
+        )
         for cell in of:
             xs = [one.throughput_per_s for one in found[cell]]
             known = spread([one.throughput_per_s for one in of[cell]][:200])

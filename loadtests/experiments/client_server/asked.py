@@ -14,7 +14,7 @@ caller.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
@@ -29,6 +29,17 @@ KINDS = (AVERAGE, SELECT, WRITE)
 
 MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # mean share of all flights that a query reads
 MEAN_DAYS_SHARE = 1 / 4  # mean share of all days in an interval
+
+_WHAT = {AVERAGE: "AVG(ARR_DELAY)", SELECT: "*"}
+_POSITIONS = "SELECT {what} FROM flights LIMIT {rows} OFFSET {first}"
+_AVERAGE_OF_POSITIONS = (
+    "SELECT {what} FROM (SELECT ARR_DELAY FROM flights LIMIT {rows} OFFSET {first}) AS chosen"
+)
+_KEYS = "SELECT {what} FROM flights WHERE TRANSACTION_ID BETWEEN {first} AND {last}"
+_DAYS = (
+    "SELECT {what} FROM flights WHERE OP_CARRIER_AIRLINE_ID = {carrier} "
+    "AND FL_DATE BETWEEN '{initial}' AND '{final}'"
+)
 
 _SIZES = (
     re.compile(r"LIMIT (?P<rows>\d+) OFFSET (?P<passed>\d+)"),
@@ -54,13 +65,7 @@ class Flights:
         return (self.last_day - self.first_day).days + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A carrier and the days from `initial` to `final`."""
-
-    carrier: int
-    initial: date
-    final: date
+Drawn = Callable[[Flights, Random], Request]
 
 
 def rows_drawn(flights: Flights, kind: str, random: Random) -> tuple[int, int]:
@@ -70,52 +75,45 @@ def rows_drawn(flights: Flights, kind: str, random: Random) -> tuple[int, int]:
     return rows, random.randint(0, flights.count - rows)
 
 
-def interval_drawn(flights: Flights, random: Random) -> Interval:
-    """A carrier, weighted by its flights, a first day, and an exponential number of days."""
+def interval_drawn(flights: Flights, random: Random) -> tuple[int, date, date]:
+    """A carrier, weighted by its flights, a uniform first day, and the last one.
+
+    The number of days between them is exponential.
+    """
     carriers = list(flights.carriers)
     carrier = random.choices(carriers, [flights.carriers[one] for one in carriers])[0]
     initial = flights.first_day + timedelta(random.randrange(flights.days))
     more = int(random.expovariate(1 / max(1.0, flights.days * MEAN_DAYS_SHARE)))
-    return Interval(carrier, initial, min(flights.last_day, initial + timedelta(more)))
+    return carrier, initial, min(flights.last_day, initial + timedelta(more))
 
 
-def _average_by_position(flights: Flights, random: Random) -> Request:
-    rows, passed = rows_drawn(flights, AVERAGE, random)
-    chosen = f"SELECT ARR_DELAY FROM flights LIMIT {rows} OFFSET {passed}"  # noqa: S608  numbers
-    return _sql(AVERAGE, f"SELECT AVG(ARR_DELAY) FROM ({chosen}) AS chosen")  # noqa: S608
+def _of_rows(kind: str, statement: str) -> Drawn:
+    """statement: has places for the number of rows, and of the first one and the last one."""
 
-
-def _select_by_position(flights: Flights, random: Random) -> Request:
-    rows, passed = rows_drawn(flights, SELECT, random)
-    return _sql(SELECT, f"SELECT * FROM flights LIMIT {rows} OFFSET {passed}")  # noqa: S608
-
-
-def _by_key(kind: str, what: str) -> Callable[[Flights, Random], Request]:
     def drawn(flights: Flights, random: Random) -> Request:
         rows, first = rows_drawn(flights, kind, random)
-        between = f"TRANSACTION_ID BETWEEN {first} AND {first + rows - 1}"
-        return _sql(kind, f"SELECT {what} FROM flights WHERE {between}")  # noqa: S608  numbers
+        places = {"rows": rows, "first": first, "last": first + rows - 1}
+        return _sql(kind, statement.format(what=_WHAT[kind], **places))
 
     return drawn
 
 
-def _by_days(kind: str, what: str) -> Callable[[Flights, Random], Request]:
+def _of_days(kind: str) -> Drawn:
     def drawn(flights: Flights, random: Random) -> Request:
-        asked = interval_drawn(flights, random)
-        carrier = f"OP_CARRIER_AIRLINE_ID = {asked.carrier}"
-        days = f"FL_DATE BETWEEN '{asked.initial}' AND '{asked.final}'"
-        return _sql(kind, f"SELECT {what} FROM flights WHERE {carrier} AND {days}")  # noqa: S608
+        carrier, initial, final = interval_drawn(flights, random)
+        places = {"carrier": carrier, "initial": initial, "final": final}
+        return _sql(kind, _DAYS.format(what=_WHAT[kind], **places))
 
     return drawn
 
 
-def _over_http(kind: str, path: str, **more: str) -> Callable[[Flights, Random], Request]:
+def _over_http(kind: str, path: str, **more: str) -> Drawn:
     def drawn(flights: Flights, random: Random) -> Request:
-        asked = interval_drawn(flights, random)
+        carrier, initial, final = interval_drawn(flights, random)
         question = {
-            "OP_CARRIER_AIRLINE_ID": str(asked.carrier),
-            "INITIAL_DATE": asked.initial.isoformat(),
-            "FINAL_DATE": asked.final.isoformat(),
+            "OP_CARRIER_AIRLINE_ID": str(carrier),
+            "INITIAL_DATE": initial.isoformat(),
+            "FINAL_DATE": final.isoformat(),
         }
         return Request(kind, f"{path}?{urlencode(question | more)}")
 
@@ -142,21 +140,13 @@ def _sql(kind: str, statement: str) -> Request:
     return Request(kind, PATH, body=statement)
 
 
-Drawn = Callable[[Flights, Random], Request]
 BY_POSITION: Mapping[str, Drawn] = {
-    AVERAGE: _average_by_position,
-    SELECT: _select_by_position,
+    AVERAGE: _of_rows(AVERAGE, _AVERAGE_OF_POSITIONS),
+    SELECT: _of_rows(SELECT, _POSITIONS),
     WRITE: _insert,
 }
-BY_KEY: Mapping[str, Drawn] = {
-    AVERAGE: _by_key(AVERAGE, "AVG(ARR_DELAY)"),
-    SELECT: _by_key(SELECT, "*"),
-}
-BY_DAYS: Mapping[str, Drawn] = {
-    AVERAGE: _by_days(AVERAGE, "AVG(ARR_DELAY)"),
-    SELECT: _by_days(SELECT, "*"),
-    WRITE: _insert,
-}
+BY_KEY: Mapping[str, Drawn] = {kind: _of_rows(kind, _KEYS) for kind in _WHAT}
+BY_DAYS: Mapping[str, Drawn] = {**{kind: _of_days(kind) for kind in _WHAT}, WRITE: _insert}
 OF_SERVICE: Mapping[str, Drawn] = {
     AVERAGE: _over_http(AVERAGE, "/average_delays"),
     SELECT: _over_http(SELECT, "/flights", format="csv"),
@@ -165,12 +155,6 @@ OF_SERVICE: Mapping[str, Drawn] = {
 OF_SERVICE_BY_SCAN: Mapping[str, Drawn] = {
     AVERAGE: _over_http(AVERAGE, "/average_delays", engine="scan"),
 }
-
-
-def endless(drawn: Drawn, flights: Flights, random: Random) -> Iterator[Request]:
-    """Draw requests without end."""
-    while True:
-        yield drawn(flights, random)
 
 
 def sizes(statement: str) -> Sequence[float]:

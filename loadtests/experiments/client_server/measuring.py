@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from loadtests.experiments.client_server.asked import Drawn, Flights, endless
+from loadtests.experiments.client_server.asked import Drawn, Flights
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.run import RunRecord, Target, judge_run, open_run
@@ -78,15 +78,10 @@ class Group:
     system: str
     kind: str
     requests: Requests
-    rep: int = 1
-    asked_s: float | None = None
+    rep: int
+    asked_s: float | None
     _before: Calibration | None = None
     _pending: list[tuple[str, RunRecord]] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The beginning of the ids of its runs."""
-        return f"{self.system}-{self.kind}"
 
     @property
     def service_s(self) -> float:
@@ -144,7 +139,7 @@ class Group:
         )
 
     def _id(self, name: str) -> str:
-        return f"{self.name}-{name}-rep{self.rep:02d}"
+        return f"{self.system}-{self.kind}-{name}-rep{self.rep:02d}"
 
     def _open(
         self, target: Target, role: str, servers: int, rate_per_s: float, count: int, name: str
@@ -194,8 +189,14 @@ def measuring(run: Run, plan: Plan) -> Iterator[Measuring]:
 
 
 def from_flights(run: Run, drawn: Drawn, flights: Flights) -> Requests:
-    """Requests about `flights`, made by `drawn`."""
-    return lambda purpose: endless(drawn, flights, run.random(f"{purpose} requests"))
+    """Endless requests about `flights`, made by `drawn`."""
+
+    def requests(purpose: str) -> Iterator[Request]:
+        random = run.random(f"{purpose} requests")
+        while True:
+            yield drawn(flights, random)
+
+    return requests
 
 
 def exponential(run: Run, mean_s: float) -> Requests:

@@ -34,16 +34,15 @@ from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
 from loadtests.lab.raw import rows_by_run
-from loadtests.lab.repeated import Estimate, Repeated, estimate, that_count
+from loadtests.lab.repeated import Estimate, Repeated, that_count
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.results import Results
 from loadtests.models import replay
 from loadtests.models.estimates import (
-    BATCHES,
     Interval,
     Verdict,
-    batch_means,
     confidence_interval,
+    mean_over_runs,
     verdict,
 )
 from loadtests.models.multi_server import mgm_allen_cunneen, mmm
@@ -108,12 +107,8 @@ class Replay:
     @property
     def difference(self) -> Interval:
         """The mean difference. Its interval is from batches, and has the error of E[S] in it."""
-        of = _batched(self.differences_s)
+        of = mean_over_runs([self.differences_s])
         return replace(of, half_width=math.hypot(of.half_width, self.moved_s))
-
-
-def _batched(values: Sequence[float]) -> Interval:
-    return batch_means(values, min(BATCHES, len(values)))
 
 
 @dataclass(frozen=True)
@@ -186,9 +181,9 @@ class Point(Repeated[OneRun]):
     @property
     def response(self) -> Estimate:
         """The mean response time, without an interval for a single run near saturation."""
-        if len(self.runs) > 1 or self.is_near_saturation:
-            return estimate([summary(self._responses_s(one)).mean for one in self.runs])
-        return estimated(_batched(self.responses_s))
+        if len(self.runs) == 1 and self.is_near_saturation:
+            return Estimate(summary(self.responses_s).mean)
+        return estimated(mean_over_runs([self._responses_s(one) for one in self.runs]))
 
     @property
     def is_near_saturation(self) -> bool:
@@ -241,10 +236,9 @@ class Point(Repeated[OneRun]):
     def _replayed(self, discipline: replay.Discipline) -> "Replayed":
         found = [one.replayed(discipline) for one in self.runs]
         mean_s = fmean(one.mean_s for one in found)
-        if len(found) == 1:
-            decides = not self.is_near_saturation
-            return Replayed(mean_s, found[0].difference, not self.reasons, decides)
-        difference = confidence_interval([fmean(one.differences_s) for one in found])
+        difference = found[0].difference
+        if len(found) > 1:
+            difference = confidence_interval([fmean(one.differences_s) for one in found])
         decides = not self.is_near_saturation or len(found) >= LEAST_NEAR_SATURATION
         return Replayed(mean_s, difference, not self.reasons, decides)
 

@@ -1,6 +1,6 @@
 """Makes the parts that the three reports share: tables of runs, curves, sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import factorial
 
 from loadtests.experiments.client_server.measuring import ALONE
@@ -48,17 +48,15 @@ def ms(time_s: float | None) -> float | None:
     return times(1e3, time_s)
 
 
-def rejected_told(points: Sequence[Point]) -> list[str]:
+def rejected_told(points: Sequence[Point]) -> Iterator[str]:
     """A sentence about rejected runs, if there are any."""
     made = sum(point.made for point in points)
-    rejected = made - sum(len(point.runs) for point in accepted(points))
-    if not rejected:
-        return []
-    told = (
-        f"{rejected} of {made} runs were rejected by rule, or use service times of a rejected run. "
-        "They are used for no finding, and drawn as rejected; the table of runs has the reasons."
-    )
-    return [told]
+    if rejected := made - sum(len(point.runs) for point in accepted(points)):
+        yield (
+            f"{rejected} of {made} runs were rejected by rule, or use service times of a rejected "
+            "run. They are used for no finding, and drawn as rejected; the table of runs has the "
+            "reasons."
+        )
 
 
 def told_ms(time_s: float) -> str:
@@ -217,18 +215,16 @@ _WORDS = {
 }
 
 
-def unstable_told(points: Sequence[Point]) -> list[str]:
+def unstable_told(points: Sequence[Point]) -> Iterator[str]:
     """A sentence for the runs that have no steady state, if there are any."""
     found = [point for point in points if point.utilisation >= 1]
-    if not found:
-        return []
-    named = ", ".join(f"{p.run} (χ = {p.utilisation:.2f})" for p in found)
-    told = (
-        f"No steady state: in {named} more work arrives than m servers can do. The measured means "
-        "depend on the length of the run; the replay and the simulated range account for that, and "
-        "M/M/m has no result."
-    )
-    return [told]
+    if found:
+        named = ", ".join(f"{p.run} (χ = {p.utilisation:.2f})" for p in found)
+        yield (
+            f"No steady state: in {named} more work arrives than m servers can do. The measured "
+            "means depend on the length of the run; the replay and the simulated range account for "
+            "that, and M/M/m has no result."
+        )
 
 
 def exponential_told(point: Point) -> str:

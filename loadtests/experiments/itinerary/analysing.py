@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from loadtests.experiments.itinerary.comparing import Phases, Point, phases_of, points_of
 from loadtests.experiments.itinerary.figures import COMMITS, phases_table, rate_figure
 from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
-from loadtests.experiments.itinerary.reading import PHASES, itinerary_runs
+from loadtests.experiments.itinerary.reading import itinerary_runs
 from loadtests.grouping import grouped
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
 from loadtests.lab.repeated import Estimate, accepted, rejected_told
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
-from loadtests.scenarios import COMMIT, COUNTERPARTS, DURABLE, MINED, QUERY, RESERVE
-
-STUDY = "004"
+from loadtests.scenarios import COMMIT, DURABLE, MINED, QUERY, RESERVE, TRAVEL_AGENCY
 
 
 def analyse(results: Results) -> Report:
@@ -60,21 +58,14 @@ def _ms(found: Estimate) -> str:
 def _added_up(of: Phases) -> str:
     share = 100 * of.unexplained.value / of.transaction.value
     theirs = ", ".join(
-        f"{100 * _left(name) / ITINERARY[name].transaction_ms:.2f} %" for name in ITINERARY
+        f"{100 * (one.transaction_ms - one.requests_ms) / one.transaction_ms:.2f} %"
+        for one in ITINERARY.values()
     )
     return (
         f"{COMMITS[of.commit].capitalize()}: a transaction of one client takes "
         f"{_ms(of.transaction)}; its nine requests take {1000 * of.sum_s:.3g} ms, and the work of "
         f"the client between them {_ms(of.unexplained)} ({share:.2f} %). In the study's table the "
         f"latter is {theirs}."
-    )
-
-
-def _left(name: str) -> float:
-    times = ITINERARY[name]
-    parts = (times.begin_ms, times.query_ms, times.reserve_ms, times.commit_ms)
-    return times.transaction_ms - sum(
-        n * value for n, value in zip(PHASES.values(), parts, strict=True)
     )
 
 
@@ -174,8 +165,7 @@ def _rates_told(phases: Sequence[Phases]) -> str:
 
 
 def _counterparts_section() -> Section:
-    rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
-    table = Table("Counterparts", ("The travel agency's", "Ours", "Why"), rows)
+    table = Table("Counterparts", ("The travel agency's", "Ours", "Why"), TRAVEL_AGENCY)
     told = [
         (
             "The study's clients took items by (8i + client) mod cities, so that no two needed the "

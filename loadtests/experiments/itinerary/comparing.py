@@ -11,9 +11,9 @@ from functools import cached_property, partial
 from loadtests.experiments.itinerary.plan import AT_RATE, SINGLE
 from loadtests.experiments.itinerary.reading import PHASES, ItineraryRun, Transaction
 from loadtests.grouping import grouped
-from loadtests.lab.repeated import Estimate, Repeated, estimate, that_count
+from loadtests.lab.repeated import Estimate, Repeated, that_count
 from loadtests.lab.repeated import of as estimated
-from loadtests.models.estimates import batch_means
+from loadtests.models.estimates import mean_over_runs
 from loadtests.models.samples import summary
 
 SATURATED_SHARE = 0.05
@@ -62,10 +62,8 @@ def phases_of(runs: Sequence[ItineraryRun], part: str = SINGLE) -> list[Phases]:
 
 def over(runs: Sequence[ItineraryRun], value: Value) -> Estimate:
     """The mean of a value of transactions: over runs, or from batches of one."""
-    if len(runs) > 1:
-        return estimate([summary([value(one) for one in run.transactions]).mean for run in runs])
-    values = [value(one) for one in runs[0].transactions]
-    return estimated(batch_means(values, min(BATCHES, len(values))))
+    values = [[value(one) for one in run.transactions] for run in runs]
+    return estimated(mean_over_runs(values, BATCHES))
 
 
 @dataclass(frozen=True, slots=True)

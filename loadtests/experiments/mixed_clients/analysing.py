@@ -15,9 +15,8 @@ from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
 from loadtests.lab.report.page import NONE
 from loadtests.lab.report.words import capital, times
 from loadtests.lab.results import Results, ResultsError
-from loadtests.scenarios import BATCH_FLIGHTS, COUNTERPARTS, FREQUENT, RARE, SHARES, STEPS
+from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
 
-STUDY = "003"
 WINDOW = (
     "Only interactions that ended while all clients were at work count: after the last client has "
     "warmed up and before the first has finished."
@@ -72,7 +71,7 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
     for curve in found:
         best = curve.best
         text = (
-            f"{_where(curve)}: the highest throughput is {best.throughput_per_s:,.0f}/s, at "
+            f"{_where(curve)}: the highest throughput is {best.throughput.value:,.0f}/s, at "
             f"N = {best.customers} on {cores} cores"
         )
         if curve.crossing is not None:
@@ -100,21 +99,21 @@ def _places(ledgers: Iterable[Sequence[Curve]]) -> Iterator[str]:
         shared = _shared(by_place[LOCAL], by_place[HTTP])
         if not shared:
             continue
-        times = [(n, http.response_s / local.response_s) for n, local, http in shared]
-        told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (times[0], times[-1]))
+        told = ", ".join(
+            f"{http.response.value / local.response.value:.2g} at N = {local.customers}"
+            for local, http in (shared[0], shared[-1])
+        )
         yield (
             f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told}. "
             f"In the study the factor is more than {MIXED_RPC_TIMES_SLOWER:g}."
         )
 
 
-def _shared(local: Curve, http: Curve) -> list[tuple[int, Point, Point]]:
-    of_http = {point.customers: point for point in http.points}
-    return [
-        (point.customers, point, of_http[point.customers])
-        for point in local.points
-        if point.customers in of_http
-    ]
+def _shared(one: Curve, other: Curve) -> list[tuple[Point, Point]]:
+    """The points of both curves with the same number of customers."""
+    by_number = {point.customers: point for point in other.points}
+    pairs = ((point, by_number.get(point.customers)) for point in one.points)
+    return [(point, same) for point, same in pairs if same]
 
 
 def _linear(found: Sequence[Curve]) -> Iterator[str]:
@@ -138,7 +137,7 @@ def _linear(found: Sequence[Curve]) -> Iterator[str]:
 def _bounded(found: Sequence[Curve]) -> Iterator[str]:
     for curve in (curve for curve in found if curve.demand_s is not None):
         shares = [
-            (point.throughput_per_s / curve.most_per_s(point.customers), point.customers)
+            (point.throughput.value / curve.most_per_s(point.customers), point.customers)
             for point in curve.points
         ]
         highest, at = max(shares)
@@ -163,10 +162,10 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
         shared = _shared(short, long)
         if not shared:
             continue
-        n, one, other = shared[-1]
+        one, other = shared[-1]
         yield (
-            f"{capital(NAMES[place])}, N = {n}: with {long.blocks} blocks "
-            f"latency is {other.response_s / one.response_s:.2f} times that with {short.blocks}."
+            f"{capital(NAMES[place])}, N = {one.customers}: with {long.blocks} blocks latency is "
+            f"{other.response.value / one.response.value:.2f} times that with {short.blocks}."
         )
 
 
@@ -217,8 +216,7 @@ def _law_knee(curve: Curve) -> str | None:
 
 
 def _counterparts_section(measured: Plan) -> Section:
-    rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
-    table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
+    table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), BOOKSTORE)
     told = ["The study measured a bookstore. The tables list what replaces its operations here."]
     return Section("What a client does", told, [table, *_parameter_tables(measured)])
 

@@ -13,6 +13,7 @@ In a closed system the line must fit better, and its slope is the time between t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import dropwhile
 from math import exp, log, sqrt
 from random import Random
 from statistics import fmean, linear_regression
@@ -21,6 +22,7 @@ from loadtests.experiments.mixed_clients.reading import MixedRun
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted, that_count
 from loadtests.models import scalability
+from loadtests.models.samples import mean_of_known
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw
 
 SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
@@ -46,16 +48,6 @@ class Point(Repeated[MixedRun]):
         return self.over(lambda run: run.window.mean_response_s)
 
     @property
-    def throughput_per_s(self) -> float:
-        """X, the mean throughput."""
-        return self.throughput.value
-
-    @property
-    def response_s(self) -> float:
-        """R, the mean response time."""
-        return self.response.value
-
-    @property
     def service_demand_s(self) -> float:
         """The processor time of the service for an interaction."""
         return fmean(run.service_demand_s for run in self.runs)
@@ -66,9 +58,7 @@ class Point(Repeated[MixedRun]):
 
         None if no run was long enough to measure it.
         """
-        told = [run.generator_demand_s for run in self.runs]
-        known = [demand_s for demand_s in told if demand_s is not None]
-        return fmean(known) if known else None
+        return mean_of_known(run.generator_demand_s for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +101,7 @@ class Curve:
     @property
     def best(self) -> Point:
         """The point with the highest throughput."""
-        return max(self.points, key=lambda point: point.throughput_per_s)
+        return max(self.points, key=lambda point: point.throughput.value)
 
     @property
     def crossing(self) -> float | None:
@@ -156,7 +146,7 @@ def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed:
         place=place,
         blocks=blocks,
         points=points,
-        demand_s=first.response_s if first.customers == 1 else None,
+        demand_s=first.response.value if first.customers == 1 else None,
         gap_s=(last.service_demand_s + generator_s) / cores,
         growth=growth(points),
         law=scalability.fit(measurements) if has_law else None,
@@ -166,15 +156,13 @@ def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed:
 
 def growth(points: Sequence[Point]) -> Growth | None:
     """The growth of R from the first saturated point on; None if there are too few points."""
-    highest = max(point.throughput_per_s for point in points)
-    saturated = [
-        at for at, point in enumerate(points) if point.throughput_per_s >= SATURATED_SHARE * highest
-    ]
-    beyond = points[saturated[0] :]
+    highest = max(point.throughput.value for point in points)
+    least = SATURATED_SHARE * highest
+    beyond = list(dropwhile(lambda point: point.throughput.value < least, points))
     if len(beyond) < LEAST_SATURATED:
         return None
     ns = [float(point.customers) for point in beyond]
-    responses_s = [point.response_s for point in beyond]
+    responses_s = [point.response.value for point in beyond]
     line = linear_regression(ns, responses_s)
     logs = linear_regression(ns, [log(value) for value in responses_s])
     return Growth(

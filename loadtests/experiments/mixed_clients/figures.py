@@ -1,6 +1,6 @@
 """Draws the study's figures 1 and 2 with our numbers, for each ledger and with both places."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
@@ -16,12 +16,7 @@ _CUSTOMERS = Axis("clients N")
 
 def throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
     """Figure 1 of the study for one ledger. made: its points, accepted or rejected."""
-    series = crosses(made, lambda point: point.customers, lambda point: point.throughput_per_s)
-    for curve in curves:
-        series += [
-            _series(curve, [point.throughput for point in curve.points]),
-            _bound(curve, [curve.most_per_s(n) for n in _steps(curve)]),
-        ]
+    series = _series(curves, made, lambda point: point.throughput, Curve.most_per_s)
     told = (
         "Figure 1 of the study: interactions per second against the number of clients. Lines "
         "without points are the upper bounds min(N/D, 1/D_b); crosses have no accepted run. The "
@@ -33,12 +28,7 @@ def throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: in
 
 def latency_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
     """Figure 2 of the study for one ledger. made: its points, accepted or rejected."""
-    series = crosses(made, lambda point: point.customers, lambda point: 1000 * point.response_s)
-    for curve in curves:
-        series += [
-            _series(curve, [point.response for point in curve.points], factor=1000),
-            _bound(curve, [1000 * curve.least_s(n) for n in _steps(curve)]),
-        ]
+    series = _series(curves, made, lambda point: point.response, Curve.least_s, factor=1000)
     told = (
         "Figure 2 of the study: mean time of an interaction against the number of clients. Lines "
         "without points are the lower bounds max(D, N·D_b). A straight line looks bent on a "
@@ -62,9 +52,24 @@ def latency_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) 
     return figure(f"Latency, {blocks} blocks", told, _CUSTOMERS, y, series, table)
 
 
-def _series(curve: Curve, found: Sequence[Estimate], factor: float = 1) -> Series:
-    ns = [point.customers for point in curve.points]
-    return measured(NAMES[curve.place], _OURS[curve.place], ns, found, factor=factor)
+def _series(
+    curves: Sequence[Curve],
+    made: Sequence[Point],
+    of: Callable[[Point], Estimate],
+    bound: Callable[[Curve, float], float],
+    factor: float = 1,
+) -> list[Series]:
+    """What was measured, with its bounds, and crosses for points without an accepted run."""
+    series = crosses(made, lambda point: point.customers, lambda point: factor * of(point).value)
+    for curve in curves:
+        name, steps = NAMES[curve.place], _steps(curve)
+        ns, found = [one.customers for one in curve.points], [of(one) for one in curve.points]
+        bounds = [factor * bound(curve, n) for n in steps]
+        series += [
+            measured(name, _OURS[curve.place], ns, found, factor=factor),
+            Series(f"bound {name}", _BOUNDS[curve.place], steps, bounds),
+        ]
+    return series
 
 
 def _steps(curve: Curve) -> list[float]:
@@ -76,19 +81,16 @@ def _steps(curve: Curve) -> list[float]:
     return sorted(every if bend is None or not low < bend < high else {*every, bend})
 
 
-def _bound(curve: Curve, ys: Sequence[float]) -> Series:
-    return Series(f"bound {NAMES[curve.place]}", _BOUNDS[curve.place], _steps(curve), ys)
-
-
 def _table(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Table:
     """A row for each point of a curve, then those without an accepted run."""
-    most = {(c.place, p.customers): c.most_per_s(p.customers) for c in curves for p in c.points}
+    of_place = {curve.place: curve for curve in curves}
     counted = [point for curve in curves for point in curve.points]
     without = [point for point in made if not point.is_accepted]
 
     def share(point: Point) -> float | None:
-        known = point.is_accepted
-        return 100 * point.throughput_per_s / most[point.place, point.customers] if known else None
+        if not point.is_accepted:
+            return None
+        return 100 * point.throughput.value / of_place[point.place].most_per_s(point.customers)
 
     return Table.of(
         f"A ledger of {blocks} blocks",
@@ -97,10 +99,10 @@ def _table(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Table
             ("Clients are", lambda point: NAMES[point.place]),
             ("N", lambda point: point.customers),
             ("Runs counted", lambda p: f"{len(p.runs) if p.is_accepted else 0} of {p.made}"),
-            ("X / 1/s", lambda point: point.throughput_per_s),
+            ("X / 1/s", lambda point: point.throughput.value),
             ("95 %", lambda p: p.throughput.give_or_take() if p.is_accepted else NONE),
             ("Share of its bound / %", share),
-            ("R / ms", lambda point: 1000 * point.response_s),
+            ("R / ms", lambda point: 1000 * point.response.value),
             ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
             ("Service's processor time / ms", lambda point: 1000 * point.service_demand_s),
         ],

@@ -26,7 +26,6 @@ class MixedRun:
     runs that are too short to measure it.
     """
 
-    name: str
     place: str
     blocks: int
     customers: int
@@ -57,10 +56,9 @@ def _run(
     except ValueError:  # the first customer finished before the last was ready: no window
         return None
     generator_s = None if line.place == LOCAL else _generator_s(interactions, samples)
-    return MixedRun(
-        *(line.run, line.place, line.blocks, line.customers, window),
-        *(line.cpu_s / line.interactions, generator_s, is_accepted),
-    )
+    service_s = line.cpu_s / line.interactions
+    place, blocks, customers = line.place, line.blocks, line.customers
+    return MixedRun(place, blocks, customers, window, service_s, generator_s, is_accepted)
 
 
 def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> float | None:

@@ -17,8 +17,15 @@ from loadtests.experiments.queueing_network.plan import (
     REGULAR_CV,
     SERVERS,
     SINGLE,
+    Server,
 )
-from loadtests.experiments.queueing_network.predicting import ASYMPTOTES, MVA, by_formula, stations
+from loadtests.experiments.queueing_network.predicting import (
+    ASYMPTOTES,
+    MVA,
+    by_formula,
+    joined,
+    stations,
+)
 from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
 from loadtests.experiments.queueing_network.simulating import LEAST_REPEATED, MODELS, Expectations
 from loadtests.experiments.queueing_network.splitting import block_reads, counted_routing, storages
@@ -28,12 +35,10 @@ from loadtests.lab.repeated import accepted, rejected_told
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.report.page import shown
+from loadtests.lab.report.words import capital
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
 from loadtests.models.estimates import TOLERANCE, Verdict
-from loadtests.models.stations import Station, total_demand_s
-
-_ABOUT = {server.name: server for server in SERVERS}
 
 
 def analyse(results: Results) -> Report:
@@ -56,12 +61,12 @@ def analyse(results: Results) -> Report:
         *(
             Section(
                 server.label.capitalize(),
-                _stations_told(server.name, expectations),
+                [_stations_told(server, expectations)],
                 station_figures(server, found),
             )
             for server in SERVERS
         ),
-        gap_section(found, runs),
+        gap_section(found),
         Section("Closed runs", [_INTERVALS_TOLD], [_points_table(found)]),
         *block_costs.sections(split, block_reads(results)),
     ]
@@ -73,12 +78,6 @@ def analyse(results: Results) -> Report:
 
 # --- findings ----------------------------------------------------------------------------------
 
-_WORDS = {
-    Verdict.AGREES: "Agrees",
-    Verdict.DISAGREES: "Disagrees",
-    Verdict.NOT_DECIDED: "Not decided",
-}
-
 
 def _conclusion(compared: Sequence[Pair]) -> str:
     """Which model describes which server, in one sentence."""
@@ -89,7 +88,7 @@ def _conclusion(compared: Sequence[Pair]) -> str:
         fits = [
             MODELS[pair.model]
             for pair in compared
-            if pair.server == server.name and pair.verdict is Verdict.AGREES
+            if pair.server is server and pair.verdict is Verdict.AGREES
         ]
         if fits:
             told.append(f"{' and '.join(fits)} for {server.label}")
@@ -101,12 +100,12 @@ def _conclusion(compared: Sequence[Pair]) -> str:
 
 def _findings(found: Sequence[Point], compared: Sequence[Pair]) -> Iterator[str]:
     for server in SERVERS:
-        of_server = [pair for pair in compared if pair.server == server.name]
+        of_server = [pair for pair in compared if pair.server is server]
         if of_server:
             yield _server_finding(server.label, of_server)
         else:
             yield f"{server.label.capitalize()}: no run counts."
-    network, single = stations(), [Station("all", total_demand_s(stations()))]
+    network, single = stations(), [joined(stations())]
     yield (
         f"In the study's network the station with the largest demand is DISK, which stands for "
         "reading a block and unpacking it, and most of that is the processor's work: N_opt = "
@@ -124,7 +123,7 @@ def _server_finding(label: str, of_server: Sequence[Pair]) -> str:
     for verdict in (Verdict.AGREES, Verdict.NOT_DECIDED, Verdict.DISAGREES):
         those = [_pair_told(pair) for pair in of_server if pair.verdict is verdict]
         if those:
-            told.append(f"{_WORDS[verdict]}: {', '.join(those)}.")
+            told.append(f"{capital(verdict)}: {', '.join(those)}.")
     return (
         f"{label.capitalize()}, X within {TOLERANCE * 100:g} % of a model at each of "
         f"{of_server[0].populations} values of N. {' '.join(told)}"
@@ -136,7 +135,7 @@ def _pair_told(pair: Pair) -> str:
 
 
 def _measured_limit(found: Sequence[Point]) -> str:
-    of_single = [one for one in found if one.server == SINGLE.name and one.is_accepted]
+    of_single = [one for one in accepted(found) if one.server is SINGLE]
     if not of_single:
         return ""
     most = max(of_single, key=lambda one: one.customers)
@@ -185,30 +184,30 @@ def _grouped(group: int) -> str:
     return "each visit is one wait" if group == 1 else f"{group} visits in a row are one wait"
 
 
-def _stations_told(server: str, expectations: Expectations) -> list[str]:
+def _stations_told(server: Server, expectations: Expectations) -> str:
     told = {
-        EXPONENTIAL.name: (
+        EXPONENTIAL: (
             "Customers begin together, which affects such a network for long: the mean X of "
             f"simulated runs like ours differs from MVA by {_beside_mva(expectations)}. So the "
             "simulation is the model to judge by, and MVA its long run."
         ),
-        REGULAR.name: (
+        REGULAR: (
             "Utilisation depends only on X; what changes is how many customers wait. With regular "
             "times customers fall into step, and fewer of them meet at a station."
         ),
-        SINGLE.name: (
+        SINGLE: (
             "Customers never wait at a station, because only one is inside. All others wait at the "
             "door; the table of closed runs shows how many."
         ),
     }
-    return [told[server]]
+    return told[server]
 
 
 def _beside_mva(expectations: Expectations) -> str:
     """By how much X of simulated runs with exponential times differs from MVA at each N."""
     told = []
     for (server, n), one in expectations.items():
-        if server == EXPONENTIAL.name:
+        if server is EXPONENTIAL:
             x, mva = one.throughput_per_s, by_formula(MVA, n).throughput_per_s
             share, half_width = x.mean / mva - 1, x.half_width / mva
             told.append(f"{100 * share:+.1f} ± {100 * half_width:.1f} % at N = {n}")
@@ -237,7 +236,7 @@ def _pairs_table(compared: Sequence[Pair]) -> Table:
         "Models against servers",
         compared,
         [
-            ("Server", lambda pair: _ABOUT[pair.server].label),
+            ("Server", lambda pair: pair.server.label),
             ("Model", lambda pair: MODELS[pair.model]),
             ("N measured", lambda pair: pair.populations),
             ("Verdict", lambda pair: str(pair.verdict)),
@@ -256,9 +255,9 @@ def _points_table(found: Sequence[Point]) -> Table:
         "Closed runs",
         found,
         [
-            ("Server", lambda one: _ABOUT[one.server].label),
+            ("Server", lambda one: one.server.label),
             ("N", lambda one: one.customers),
-            ("Runs", lambda one: str(one.runs) if one.is_accepted else "rejected"),
+            ("Runs", lambda one: str(len(one.runs)) if one.is_accepted else "rejected"),
             ("Interactions", lambda one: one.interactions),
             ("X / 1/s", lambda one: one.throughput_per_s.estimate),
             ("±", lambda one: one.throughput_per_s.half_width),
@@ -280,7 +279,7 @@ def _metrics(found: Sequence[Point]) -> Iterator[Metric]:
     """
     alone = by_formula(ASYMPTOTES, 1)
     for one in accepted(found):
-        at = f"[{one.server},{one.customers}]"
+        at = f"[{one.server.name},{one.customers}]"
         for name, of, unit, least in (
             ("throughput", one.throughput_per_s, "1/s", alone.throughput_per_s),
             ("response_time", one.response_s, "s", alone.response_s),

@@ -9,20 +9,21 @@ if at some N the whole interval lies outside.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
 
-from loadtests.experiments.queueing_network.plan import SERVERS
+from loadtests.experiments.queueing_network.plan import SERVERS, Server
 from loadtests.experiments.queueing_network.predicting import STATIONS
-from loadtests.experiments.queueing_network.reading import ClosedRun, Told
+from loadtests.experiments.queueing_network.reading import ClosedRun
 from loadtests.experiments.queueing_network.simulating import (
     MODELS,
-    Cell,
     Expectations,
     Expected,
     predicted,
 )
 from loadtests.grouping import grouped
-from loadtests.lab.published import NETWORK, NETWORK_THINK_S
-from loadtests.lab.repeated import that_count
+from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.repeated import Repeated, accepted, that_count
 from loadtests.models import laws
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.samples import summary
@@ -42,27 +43,53 @@ class AtStation:
     visits_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A server with N customers: its accepted runs, or the rejected ones if none was accepted.
+@dataclass(frozen=True)
+class Point(Repeated[ClosedRun]):
+    """A server with N customers. expected: of simulated runs like its own."""
 
-    expected: of simulated runs like these. stations: empty if the server did not report its times.
-    """
-
-    server: str
+    server: Server
     customers: int
-    is_accepted: bool
-    runs: int
-    interactions: int
-    throughput_per_s: Interval
-    response_s: Interval
     expected: Expected
-    stations: Mapping[str, AtStation]
 
     @property
-    def cell(self) -> Cell:
-        """The server and N."""
-        return self.server, self.customers
+    def interactions(self) -> int:
+        """The number of interactions that count."""
+        return sum(len(run.responses_s) for run in self.runs)
+
+    @cached_property
+    def throughput_per_s(self) -> Interval:
+        """X."""
+        cycles_s = [summary(run.cycles_s).mean for run in self.runs]
+        xs = [laws.throughput_per_s(self.customers, cycle_s) for cycle_s in cycles_s]
+        return self.expected.throughput_per_s.interval(xs)
+
+    @cached_property
+    def response_s(self) -> Interval:
+        """R."""
+        means_s = [summary(run.responses_s).mean for run in self.runs]
+        return self.expected.response_s.interval(means_s)
+
+    @cached_property
+    def told(self) -> Mapping[str, float]:
+        """The means of the times that the server reported; empty unless it did so in each run."""
+        if not all(run.told for run in self.runs):
+            return {}
+        told = [one for run in self.runs for one in run.told]
+        return {name: fmean([one[name] for one in told]) for name in told[0]}
+
+    @cached_property
+    def stations(self) -> Mapping[str, AtStation]:
+        """The stations by their names; empty if the server did not report its times."""
+        x, told = self.throughput_per_s.estimate, self.told
+        return {
+            name: AtStation(
+                laws.utilisation(x, told[name]),
+                laws.customers(x, told[name] + told[f"{name}_queue"]),
+                laws.station_throughput_per_s(x, station.visits),
+            )
+            for name, station in STATIONS.items()
+            if name in told
+        }
 
     @property
     def little(self) -> float:
@@ -83,48 +110,11 @@ class Point:
         return max(0.0, self.customers - thinking - inside)
 
 
-def cells(runs: Sequence[ClosedRun]) -> Mapping[Cell, list[ClosedRun]]:
-    """The runs that are long enough of each server and N: those that count, or else all."""
-    long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
-    found = grouped(long_enough, lambda run: (run.server, run.customers))
-    return {cell: that_count(of) for cell, of in found.items()}
-
-
 def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
     """A point for each server and N with a run that is long enough, accepted or rejected."""
-    return [_point(of, expected[cell]) for cell, of in cells(runs).items()]
-
-
-def _point(runs: Sequence[ClosedRun], expected: Expected) -> Point:
-    first = runs[0]
-    xs = [laws.throughput_per_s(one.customers, summary(one.cycles_s).mean) for one in runs]
-    throughput = expected.throughput_per_s.interval(xs)
-    told = [one for run in runs for one in run.told] if all(run.told for run in runs) else []
-    return Point(
-        first.server,
-        first.customers,
-        first.is_accepted,
-        len(runs),
-        sum(len(run.responses_s) for run in runs),
-        throughput,
-        expected.response_s.interval([summary(run.responses_s).mean for run in runs]),
-        expected,
-        _at_stations(told, throughput.estimate) if told else {},
-    )
-
-
-def _at_stations(told: Sequence[Told], x: float) -> dict[str, AtStation]:
-    visits = {station.name.lower(): station.visits for station in NETWORK}
-    found = {}
-    for name in STATIONS:
-        demand_s = summary([one[name] for one in told]).mean
-        waiting_s = summary([one[f"{name}_queue"] for one in told]).mean
-        found[name] = AtStation(
-            laws.utilisation(x, demand_s),
-            laws.customers(x, demand_s + waiting_s),
-            laws.station_throughput_per_s(x, visits[name]),
-        )
-    return found
+    long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
+    cells = grouped(long_enough, lambda run: (run.server, run.customers))
+    return [Point(that_count(of), len(of), *cell, expected[cell]) for cell, of in cells.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +125,7 @@ class Pair:
     prediction. populations: the number of measured N.
     """
 
-    server: str
+    server: Server
     model: str
     populations: int
     farthest: int
@@ -146,19 +136,16 @@ class Pair:
 
 def pairs(found: Sequence[Point], expected: Expectations) -> list[Pair]:
     """The comparisons of all models with all servers that have an accepted point."""
-    by_server = {
-        server.name: [one for one in found if one.server == server.name and one.is_accepted]
-        for server in SERVERS
-    }
+    by_server = grouped(accepted(found), lambda one: one.server)
     return [
-        _pair(server, model, of_server, expected)
-        for server, of_server in by_server.items()
+        _pair(server, model, by_server[server], expected)
+        for server in SERVERS
         for model in MODELS
-        if of_server
+        if server in by_server
     ]
 
 
-def _pair(server: str, model: str, found: Sequence[Point], expected: Expectations) -> Pair:
+def _pair(server: Server, model: str, found: Sequence[Point], expected: Expectations) -> Pair:
     predictions = [predicted(model, one.customers, expected) for one in found]
     xs = [one.throughput_per_s for one in predictions if one]
     off = [one.throughput_per_s.estimate / x - 1 for one, x in zip(found, xs, strict=True)]
@@ -174,13 +161,8 @@ def _pair(server: str, model: str, found: Sequence[Point], expected: Expectation
         found[at].customers,
         off[at],
         found[at].throughput_per_s.half_width / xs[at],
-        _together(verdicts),
+        next(each for each in _WORST_FIRST if each in verdicts),
     )
 
 
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    if Verdict.DISAGREES in verdicts:
-        return Verdict.DISAGREES
-    if Verdict.NOT_DECIDED in verdicts:
-        return Verdict.NOT_DECIDED
-    return Verdict.AGREES
+_WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)

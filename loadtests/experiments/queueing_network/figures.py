@@ -1,6 +1,6 @@
 """Draws the study's figures 6 to 11 with our numbers. All times are in report seconds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 
 from loadtests.experiments.queueing_network.comparing import AtStation, Point
@@ -12,6 +12,7 @@ from loadtests.experiments.queueing_network.predicting import (
     STATIONS,
     Prediction,
     Routing,
+    by_formula,
     routing,
     solved,
     visits,
@@ -24,7 +25,7 @@ from loadtests.experiments.queueing_network.simulating import (
     Spread,
     predicted,
 )
-from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
+from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Figure, Table
@@ -32,21 +33,19 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
 from loadtests.lab.report.words import capital
 from loadtests.models.estimates import Interval
-from loadtests.models.mva import Solution
 
 MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured
 NS = tuple(range(1, MOST + 1))
 CUSTOMERS = Axis("customers N", ticks=(1, *range(5, MOST + 1, 5)))
 _OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "third"}
-_OF_SERVER: dict[str, Source] = dict(
-    zip((server.name for server in SERVERS), ("ours", "second", "third"), strict=True)
-)
+_OF_SERVER: dict[Server, Source] = dict(zip(SERVERS, ("ours", "second", "third"), strict=True))
 
 
 def schema_figure() -> Figure:
     """Figure 6: the network with its routing."""
     of = routing()
-    svg = schema(of, {s.name.lower(): 1000 * s.service_s for s in NETWORK}, NETWORK_THINK_S)
+    service_ms = {name: 1000 * station.service_s for name, station in STATIONS.items()}
+    svg = schema(of, service_ms, NETWORK_THINK_S)
     told = (
         "Figure 6 of the study: customers think at the TERMINAL and then go to the CPU, which "
         "looks at block after block; at a miss 19 blocks go through DISK and DELAY, one after the "
@@ -66,8 +65,8 @@ def parameter_table() -> Table:
     ratios = visits(routing())
     rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
     rows += [
-        (s.name, s.visits, s.service_s, s.visits * s.service_s, ratios[s.name.lower()])
-        for s in NETWORK
+        (s.name, s.visits, s.service_s, s.visits * s.service_s, ratios[name])
+        for name, s in STATIONS.items()
     ]
     columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
     return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
@@ -75,77 +74,71 @@ def parameter_table() -> Table:
 
 def station_figures(server: Server, points: Sequence[Point]) -> list[Figure]:
     """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
-    of_server = [one for one in accepted(points) if one.server == server.name and one.stations]
-    visited = {station.name.lower(): station.visits for station in NETWORK}
+    of_server = [one for one in accepted(points) if one.server is server]
+    of_study, by_mva = _published(), _by_mva()
+    ours = {one.customers: one.stations for one in of_server if one.stations}
     return [
-        _station_figure(
-            server,
-            of_server,
-            "Figure 8: utilisation",
-            "utilisation",
-            lambda station: station.utilisation,
-            lambda solution, name: solution.at(name).utilisation,
-            _published_utilisation,
-        ),
-        _station_figure(
-            server,
-            of_server,
-            "Figure 9, left: throughput of the stations",
-            "visits / 1/s",
-            lambda station: station.visits_per_s,
-            lambda solution, name: solution.throughput_per_s * visited[name],
-            lambda n, name: NETWORK_AT_N[n - 1][0] * visited[name],
-        ),
-        _station_figure(
-            server,
-            of_server,
-            "Figure 9, right: customers at the stations",
-            "customers",
-            lambda station: station.customers,
-            lambda solution, name: solution.at(name).customers,
-            lambda n, name: NETWORK_AT_N[n - 1][2][STATIONS.index(name)],
-        ),
+        _station_figure(server, (of_study, by_mva, ours), *of)
+        for of in (
+            ("Figure 8: utilisation", "utilisation", "utilisation"),
+            ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
+            ("Figure 9, right: customers at the stations", "customers", "customers"),
+        )
     ]
 
 
-def _published_utilisation(n: int, name: str) -> float:
-    station = NETWORK[STATIONS.index(name)]
-    return NETWORK_AT_N[n - 1][0] * station.visits * station.service_s
+_ByN = Mapping[int, Mapping[str, AtStation]]  # N -> the stations by name
+
+
+def _published() -> _ByN:
+    return {
+        n: {
+            name: AtStation(x * station.visits * station.service_s, customers, x * station.visits)
+            for (name, station), customers in zip(STATIONS.items(), of_stations, strict=True)
+        }
+        for n, (x, _, of_stations) in zip(NS, NETWORK_AT_N, strict=True)
+    }
+
+
+def _by_mva() -> _ByN:
+    return {
+        one.customers: {
+            name: AtStation(
+                one.at(name).utilisation,
+                one.at(name).customers,
+                one.throughput_per_s * station.visits,
+            )
+            for name, station in STATIONS.items()
+        }
+        for one in solved(MOST)
+    }
 
 
 def _station_figure(
-    server: Server,
-    points: Sequence[Point],
-    title: str,
-    label: str,
-    measured: Callable[[AtStation], float],
-    modelled: Callable[[Solution, str], float],
-    published: Callable[[int, str], float],
+    server: Server, sources: Sequence[_ByN], title: str, label: str, quantity: str
 ) -> Figure:
-    exact = solved(MOST)
+    """sources: the study, MVA, ours. quantity: the attribute of the stations that is drawn."""
     series: list[Series] = []
-    by_n = {point.customers: point for point in points}
     columns: list[str] = ["N"]
-    values: list[list[float | None]] = []
-    for at, name in enumerate(STATIONS):
-        theirs: list[float | None] = [published(n, name) for n in NS]
-        model: list[float | None] = [modelled(solution, name) for solution in exact]
-        ours = [measured(by_n[n].stations[name]) if n in by_n else None for n in NS]
-        source = _OF_STATION[name]
+    values: list[Sequence[float | None]] = [NS]
+    for name, colour in _OF_STATION.items():
+        theirs, model, ours = (
+            [getattr(of[n][name], quantity) if n in of else None for n in NS] for of in sources
+        )
         series += [
-            Series("" if at else "the study (JMVA)", "study", NS, theirs, shape="points"),
-            Series("", source, NS, model, shape="curve"),
-            Series(name.upper(), source, NS, ours, shape="points"),
+            Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
+            Series("", colour, NS, model, shape="curve"),
+            Series(name.upper(), colour, NS, ours, shape="points"),
         ]
         columns += [f"{name.upper()}, the study", "MVA", "measured"]
         values += [theirs, model, ours]
-    rows = [(n, *(column[at] for column in values)) for at, n in enumerate(NS)]
     told = (
         f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
         "so are the study's orange squares."
     )
     title = f"{title}, {server.label}"
-    return figure(title, told, CUSTOMERS, Axis(label), series, Table(title, columns, rows))
+    table = Table(title, columns, list(zip(*values, strict=True)))
+    return figure(title, told, CUSTOMERS, Axis(label), series, table)
 
 
 def system_figures(
@@ -162,13 +155,11 @@ def system_figures(
                 "Figure 10: throughput of the system",
                 "throughput X / 1/s, report seconds",
                 "throughput_per_s",
-                [throughput for throughput, _, _ in NETWORK_AT_N],
             ),
             (
                 "Figure 11: response time of the system",
                 "response time R / s, report seconds",
                 "response_s",
-                [response_s for _, response_s, _ in NETWORK_AT_N],
             ),
         )
     ]
@@ -181,10 +172,10 @@ def _system_figure(
     title: str,
     label: str,
     quantity: str,
-    published: Sequence[float],
 ) -> Figure:
     """quantity: the attribute that points, predictions and simulated runs have it in."""
     value = attrgetter(quantity)
+    published = [value(Prediction(x, response_s)) for x, response_s, _ in NETWORK_AT_N]
     models: dict[str, list[float | None]] = {
         model: [value(one) if (one := predicted(model, n, expected)) else None for n in NS]
         for model in MODELS
@@ -193,29 +184,29 @@ def _system_figure(
         Series("MVA", "model", NS, models[MVA]),
         Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
         Series("the study (JMVA)", "study", NS, published, shape="points"),
-        *(
-            _simulated(_OF_SERVER[server.name], models[model])
-            for model, server in SIMULATED.items()
-        ),
-        Series("", _OF_SERVER[SINGLE.name], NS, models[ONE], shape="curve"),
+        *(_simulated(_OF_SERVER[server], models[model]) for model, server in SIMULATED.items()),
+        Series("", _OF_SERVER[SINGLE], NS, models[ONE], shape="curve"),
         *(_points(server, points, value) for server in SERVERS),
         *crosses(points, lambda one: one.customers, lambda one: value(one).estimate),
     ]
-    columns = ["N", "The study", *map(capital, MODELS.values())]
-    rows: list[list[Cell]] = [
-        [n, published[at], *(of[at] for of in models.values())] for at, n in enumerate(NS)
+    columns: list[tuple[str, Sequence[Cell]]] = [
+        ("N", NS),
+        ("The study", published),
+        *((capital(label), models[model]) for model, label in MODELS.items()),
     ]
     if counted is not None:
-        columns.append("MVA, visits as counted")
-        for row, solution in zip(rows, solved(MOST, counted), strict=True):
-            row.append(value(Prediction(solution.throughput_per_s, solution.response_time_s)))
-    by_key = {(one.server, one.customers): value(one) for one in accepted(points)}
+        as_counted = [value(by_formula(MVA, n, counted)) for n in NS]
+        columns.append(("MVA, visits as counted", as_counted))
+    found = {(one.server, one.customers): value(one) for one in accepted(points)}
+    simulated = {cell: value(one) for cell, one in expected.items()}
     for server in SERVERS:
-        columns += [f"Measured, {server.label}", "95 % of simulated runs"]
-        for row, n in zip(rows, NS, strict=True):
-            key = server.name, n
-            range_ = value(expected[key]) if key in expected else None
-            row += [_told(by_key.get(key)), _range(range_)]
+        cells = [(server, n) for n in NS]
+        columns += [
+            (f"Measured, {server.label}", [_told(found.get(cell)) for cell in cells]),
+            ("95 % of simulated runs", [_range(simulated.get(cell)) for cell in cells]),
+        ]
+    headings, values = zip(*columns, strict=True)
+    table = Table(title, headings, list(zip(*values, strict=True)))
     told = (
         "Points are measurements with 95 % intervals; crosses are rejected runs. The green line is "
         "MVA, the grey one the asymptotes of the network. Dashes in the colour of a server are the "
@@ -223,7 +214,7 @@ def _system_figure(
         "single station."
     )
     drawn_series = [one for one in series if len(one.xs)]
-    return figure(title, told, CUSTOMERS, Axis(label), drawn_series, Table(title, columns, rows))
+    return figure(title, told, CUSTOMERS, Axis(label), drawn_series, table)
 
 
 def _simulated(source: Source, ys: Sequence[float | None]) -> Series:
@@ -235,9 +226,9 @@ def _simulated(source: Source, ys: Sequence[float | None]) -> Series:
 def _points(
     server: Server, points: Sequence[Point], measure: Callable[[Point], Interval]
 ) -> Series:
-    own = [one for one in accepted(points) if one.server == server.name]
+    own = [one for one in accepted(points) if one.server is server]
     found, ns = [estimated(measure(one)) for one in own], [one.customers for one in own]
-    return measured(server.label, _OF_SERVER[server.name], ns, found, shape="points")
+    return measured(server.label, _OF_SERVER[server], ns, found, shape="points")
 
 
 def _range(of: Spread | None) -> str | None:

@@ -18,19 +18,25 @@ asymptotes say what the others make. The entries sum to the gap. Times are repor
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
-from loadtests.experiments.queueing_network.comparing import Point, cells
-from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SERVERS, SINGLE
-from loadtests.experiments.queueing_network.predicting import STATIONS, demands, routing
-from loadtests.experiments.queueing_network.reading import LATE, ClosedRun
+from loadtests.experiments.queueing_network.comparing import Point
+from loadtests.experiments.queueing_network.measuring import LATE
+from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SINGLE
+from loadtests.experiments.queueing_network.predicting import (
+    ASYMPTOTES,
+    FORMULAS,
+    MVA,
+    ONE,
+    STATIONS,
+    demands,
+    routing,
+)
 from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Section, Table
-from loadtests.models import bounds, mva
-from loadtests.models.stations import DELAY, Station, total_demand_s
+from loadtests.models.stations import DELAY, Station
 
 WAY, DEMANDS, SHORT, LATENESS, SAMPLING = CAUSES = (
     *("way and thinking", "demands", "short run", "lateness", "sampling"),
@@ -42,79 +48,31 @@ WORDS: Mapping[str, str] = {
     LATENESS: "Lateness of the machine at the end of interactions",
     SAMPLING: "The chance that brought just these runs",
 }
-LABELS = {server.name: server.label for server in SERVERS}
+_MODELS = {EXPONENTIAL: MVA, REGULAR: ASYMPTOTES, SINGLE: ONE}
+"""Server -> the model whose formula says what each cause makes."""
 
 
-def _by_mva(stations: Sequence[Station], customers: int, think_s: float) -> float:
-    return mva.solve(stations, customers, think_s)[-1].response_time_s
+def gap_of(point: Point, alone: Point | None) -> Gap:
+    """The gap of a server with N customers, in seconds. The server must report its times.
 
-
-def _by_asymptotes(stations: Sequence[Station], customers: int, think_s: float) -> float:
-    return bounds.asymptotic(stations, customers, think_s).response_low_s
-
-
-def _one_at_a_time(stations: Sequence[Station], customers: int, think_s: float) -> float:
-    """All demands, also those of delays, are on one station."""
-    return _by_asymptotes([Station("all", total_demand_s(stations))], customers, think_s)
-
-
-FORMULAS: Mapping[str, Callable[[Sequence[Station], int, float], float]] = {
-    EXPONENTIAL.name: _by_mva,
-    REGULAR.name: _by_asymptotes,
-    SINGLE.name: _one_at_a_time,
-}
-"""Server -> the response time (s) with these stations, N customers and a think time (s)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What was measured besides the response time, as means of an interaction in seconds.
-
-    thought_s: between an answer and the next request. way_s: outside the server. demands_s: at each
-    station. late_s: from the end of the last service to that of the interaction.
+    alone: the point of a single customer, who tells the way to a server with one thread, as that
+    does not report how long customers wait at its door; without it, the way is taken to be 0.
     """
-
-    thought_s: float
-    way_s: float
-    demands_s: Mapping[str, float]
-    late_s: float
-
-
-def known(runs: Sequence[ClosedRun], alone: Sequence[ClosedRun]) -> Known:
-    """What runs tell that have the same server and N, and report the times of interactions.
-
-    alone: those of a single customer, for a server with one thread, which does not report how long
-    customers wait at its door: without them its way is taken to be 0.
-    """
-    cycles_s = fmean([one for run in runs for one in run.cycles_s])
-    responses_s = fmean([one for run in runs for one in run.responses_s])
-    of_way = alone if runs[0].server == SINGLE.name else runs
-    outside_s = [
-        response_s - sum(told.values())
-        for run in of_way
-        for response_s, told in zip(run.responses_s, run.told, strict=False)
-    ]
-    told = [one for run in runs for one in run.told]
-    return Known(
-        cycles_s - responses_s,
-        max(0.0, fmean(outside_s)) if outside_s else 0.0,
-        {name: fmean([one[name] for one in told]) for name in STATIONS},
-        fmean([one[LATE] for one in told]),
-    )
-
-
-def gap_of(point: Point, found: Known) -> Gap:
-    """The gap of a server with N customers, in seconds."""
-    formula, nominal = FORMULAS[point.server], demands(routing())
+    nominal = demands(routing())
+    reported = {name: point.told[name] for name in STATIONS}
+    late_s, thought_s = point.told[LATE], _thought_s(point)
+    way_s = _way_s(alone if point.server is SINGLE else point)
 
     def response_s(demands_s: Mapping[str, float], think_s: float, delay_s: float) -> float:
         stations = [Station(name, demand_s) for name, demand_s in demands_s.items()]
-        return formula([*stations, Station("way", delay_s, DELAY)], point.customers, think_s)
+        stations.append(Station("way", delay_s, DELAY))
+        formula = FORMULAS[_MODELS[point.server]]
+        return formula(stations, point.customers, think_s).response_s
 
     by_formula_s = response_s(nominal, NETWORK_THINK_S, 0.0)
-    with_way_s = response_s(nominal, found.thought_s, found.way_s)
-    with_demands_s = response_s(found.demands_s, found.thought_s, found.way_s)
-    with_lateness_s = response_s(found.demands_s, found.thought_s, found.way_s + found.late_s)
+    with_way_s = response_s(nominal, thought_s, way_s)
+    with_demands_s = response_s(reported, thought_s, way_s)
+    with_lateness_s = response_s(reported, thought_s, way_s + late_s)
     simulated_s, measured = point.expected.response_s.mean, point.response_s
     amounts_s = {
         WAY: with_way_s - by_formula_s,
@@ -123,13 +81,29 @@ def gap_of(point: Point, found: Known) -> Gap:
         LATENESS: with_lateness_s - with_demands_s,
     }
     predicted_s = by_formula_s
-    if point.server == REGULAR.name:
+    if point.server is REGULAR:
         predicted_s += amounts_s.pop(SHORT)
     left_s = measured.estimate - predicted_s - sum(amounts_s.values())
     ends_s = left_s - measured.half_width, left_s + measured.half_width
     entries = [Entry(name, WORDS[name], amount_s) for name, amount_s in amounts_s.items()]
     entries.append(Entry(SAMPLING, WORDS[SAMPLING], left_s, *ends_s))
     return Gap(predicted_s, entries, "s", measured.low - predicted_s, measured.high - predicted_s)
+
+
+def _thought_s(point: Point) -> float:
+    """The mean time between an answer and the next request."""
+    cycles_s = fmean([one for run in point.runs for one in run.cycles_s])
+    return cycles_s - fmean([one for run in point.runs for one in run.responses_s])
+
+
+def _way_s(point: Point | None) -> float:
+    """The mean time of an interaction outside the server; 0 if it is not known."""
+    outside_s = [
+        response_s - sum(told.values())
+        for run in (point.runs if point else ())
+        for response_s, told in zip(run.responses_s, run.told, strict=False)
+    ]
+    return max(0.0, fmean(outside_s)) if outside_s else 0.0
 
 
 # --- the report ------------------------------------------------------------------------------
@@ -143,19 +117,19 @@ _TOLD = (
 )
 
 
-def gap_section(found: Sequence[Point], runs: Sequence[ClosedRun]) -> Section:
+def gap_section(found: Sequence[Point]) -> Section:
     """A waterfall for the largest N of each server, and the entries of all N in a table."""
-    of_cell = cells(runs)
+    alone = {point.server: point for point in found if point.customers == 1}
     gaps = [
-        (point, gap_of(point, known(of_cell[point.cell], of_cell.get((point.server, 1), ()))))
+        (point, gap_of(point, alone.get(point.server)))
         for point in accepted(found)
         if point.stations
     ]
     largest = {point.server: (point, gap) for point, gap in gaps}
     figures = [
         waterfall(
-            f"Gap at N = {point.customers}, {LABELS[point.server]}",
-            f"{gap_told(gap)} Runs: {point.runs}.",
+            f"Gap at N = {point.customers}, {point.server.label}",
+            f"{gap_told(gap)} Runs: {len(point.runs)}.",
             gap,
         )
         for point, gap in largest.values()
@@ -175,7 +149,7 @@ def _beyond_chance(gaps: Sequence[tuple[Point, Gap]]) -> list[str]:
     if not left:
         return []
     cases = ", ".join(
-        f"{LABELS[point.server]} N = {point.customers} ({entry.amount:+.2g} s)"
+        f"{point.server.label} N = {point.customers} ({entry.amount:+.2g} s)"
         for point, entry in left
     )
     told = f"What is left lies beyond its 95 % interval in {len(left)} of {len(gaps)} cases"
@@ -194,7 +168,7 @@ def _table(gaps: Sequence[tuple[Point, Gap]]) -> Table:
         "Gaps at each N, in report seconds",
         gaps,
         [
-            ("Server", lambda one: LABELS[one[0].server]),
+            ("Server", lambda one: one[0].server.label),
             ("N", lambda one: one[0].customers),
             ("Predicted", lambda one: one[1].predicted),
             *((cause.capitalize(), of_cause(cause)) for cause in CAUSES),

@@ -10,6 +10,7 @@ the rows. At the end many runs like these are simulated, as predictions: `simula
 for each.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -19,9 +20,9 @@ from random import Random
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
-from loadtests.experiments.queueing_network.plan import SERVERS, Plan, Server, plan_of
+from loadtests.experiments.queueing_network.plan import SERVERS, WARM_UP, Plan, Server, plan_of
 from loadtests.experiments.queueing_network.predicting import STATIONS, solved
-from loadtests.experiments.queueing_network.simulating import Protocol, simulated_results
+from loadtests.experiments.queueing_network.simulating import simulated_results
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
@@ -29,12 +30,11 @@ from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.one_customer import one_customer
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.results import Line, TableWriter
-from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
+from loadtests.lab.two_chains import TwoChains, two_chains
 from loadtests.models.closed_network import Round, Visit, simulated
 from loadtests.models.distributions import with_mean_and_cv
-from loadtests.processes import Service, running
+from loadtests.processes import Service
 from loadtests.servers import network, study
-from loadtests.servers.service import as_in_the_study
 from loadtests.servers.stations import Station
 
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
@@ -44,7 +44,10 @@ SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A closed run. group, warm_up, report_s: as in `plan.Plan`."""
+    """A closed run. group, report_s: as in `plan.Plan`.
+
+    warm_up: first requests of each customer, which do not count.
+    """
 
     run: str
     server: str
@@ -57,11 +60,9 @@ class PlanLine(Line):
     report_s: float
 
 
-TOLD_COLUMNS = (
-    *("run", "number", "late_s"),
-    *(f"{name}_s" for name in STATIONS),
-    *(f"{name}_queue_s" for name in STATIONS),
-)
+LATE = "late"
+TOLD_TIMES = (LATE, *STATIONS, *(f"{name}_queue" for name in STATIONS))
+TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,7 @@ STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan."""
-    measure_by(run, plan_of(run.options))
-
-
-def measure_by(run: Run, plan: Plan) -> None:
-    """Measure by `plan`."""
+    plan = plan_of(run.options)
     with (
         run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
@@ -105,15 +102,14 @@ def _predict(run: Run, plan: Plan) -> None:
 
     They are so many that their mean is known ten times as well as that of the measured runs.
     """
-    runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or plan.repeats))
+    runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or 1))
     run.say(f"simulating {runs} runs of each server and N")
-    protocol = Protocol(plan.report_s, plan.group, plan.warm_up)
     seed = f"{run.options.seed} simulated"
-    found = simulated_results(plan.populations, protocol, seed, runs)
+    found = simulated_results(plan.populations, plan.report_s, plan.group, seed, runs)
     with run.results.table(SIMULATED, SIMULATED_COLUMNS) as table:
         for (server, customers), results in found.items():
             for one in results:
-                table.write(server=server, customers=customers, **asdict(one))
+                table.write(server=server.name, customers=customers, **asdict(one))
 
 
 # --- the network ---------------------------------------------------------------------------------
@@ -136,7 +132,7 @@ class _Network:
             for customers in plan.populations:
                 for server, service in services.items():
                     run.say(f"N = {customers}: {server.label}")
-                    wanted, made = run.options.reps or plan.repeats, 0
+                    wanted, made = run.options.reps or 1, 0
                     for attempt in range(wanted * plan.most_attempts):
                         made += self._counts(server, service, customers, attempt)
                         if made == wanted:
@@ -174,16 +170,15 @@ class _Network:
         """Write a run's line of the plan."""
         plan = self.plan
         name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
-        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, plan.warm_up, plan.report_s
+        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
         line = PlanLine(name, server.name, customers, *how)
         self.table.add(line)
         return line
 
     def _write_told(self, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
         for number, one in enumerate(interactions):
-            services = {f"{name}_s": one[name] for name in STATIONS}
-            queues = {f"{name}_queue_s": one[f"{name}_queue"] for name in STATIONS}
-            self.told.write(run=run, number=number, late_s=one["late"], **services, **queues)
+            times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
+            self.told.write(run=run, number=number, **times_s)
 
     def simulate(self) -> None:
         """Make the runs in a simulated network, at K = 1."""
@@ -194,7 +189,7 @@ class _Network:
                 for server in SERVERS:
                     self.run.say(f"N = {customers}: {server.label}, simulated")
                     name = self._noted(server, customers, 1.0).run
-                    count, random = rounds + plan.warm_up, self.run.random(name)
+                    count, random = rounds + WARM_UP, self.run.random(name)
                     found = simulated_rounds(server, customers, count, plan.group, random)
                     rows.write(as_rows(name, found))
                     self._write_told(name, [_as_told(one) for one in found])
@@ -215,12 +210,11 @@ def simulated_rounds(
 
 def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
     """Simulated rounds, in the order of their ends, as raw rows."""
-    numbers: dict[int, int] = {}
+    numbers: Counter[int] = Counter()
     found = []
     for one in rounds:
-        number = numbers.get(one.customer, 0)
-        numbers[one.customer] = number + 1
-        index = closed_index(one.customer, number)
+        index = closed_index(one.customer, numbers[one.customer])
+        numbers[one.customer] += 1
         start_s, end_s = one.start_s, one.end_s
         service_s = end_s - start_s - one.door_s
         found.append(Row(run, index, KIND, start_s, start_s, None, end_s, service_s, 200, "model"))
@@ -229,7 +223,7 @@ def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
 
 def _as_told(one: Round) -> Mapping[str, float]:
     queues = {f"{name}_queue": queue_s for name, queue_s in one.queue_s.items()}
-    return {**one.service_s, **queues, "late": 0.0}
+    return {**one.service_s, **queues, LATE: 0.0}
 
 
 # --- what a block costs --------------------------------------------------------------------------
@@ -247,11 +241,15 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
 
         def scan(storage: str, service: Service, path: str, blocks: int) -> None:
             run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
-            line = ScansLine(f"scan-{storage}", storage, blocks, plan.warm_up)
+            line = ScansLine(f"scan-{storage}", storage, blocks, WARM_UP)
             table.add(line)
-            asked, least_s = repeat(Request("flight_counter", path)), run.choose(0.5, 1)
             customer.asks(
-                service, line.run, asked, warm_up=plan.warm_up, least=plan.scans, least_s=least_s
+                service,
+                line.run,
+                repeat(Request("flight_counter", path)),
+                warm_up=WARM_UP,
+                least=plan.scans,
+                least_s=run.choose(0.5, 1),
             )
 
         asked = chains.questions["flight_counter"]
@@ -259,8 +257,7 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
             scan(COUNTS, service, study.FLIGHT_COUNTER, study.BLOCKS)
         with study.running(chains.study, run.log) as service:
             scan(STUDY, service, asked.path, plan.blocks)
-        settings = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
-        with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
+        with chains.scanned(run.log, plan.run_blocks) as service:
             scan(OURS, service, asked.scan_path, plan.blocks)
     _time_block_reads(run, chains)
 

@@ -28,14 +28,16 @@ REGULAR = Server("regular", "regular stations", REGULAR_CV, THREADS)
 SINGLE = Server("one-at-a-time", "one request at a time", REGULAR_CV, 1)
 SERVERS = (EXPONENTIAL, REGULAR, SINGLE)
 
+WARM_UP = 1
+"""First requests of each customer that do not count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How much is measured. populations: values of N. report_s: length of a run in report seconds.
 
-    repeats: runs of each server and N, unless the options say how many.
-    group: visits joined to one (`servers.network`). warm_up: first requests of each customer, which
-    do not count. most_attempts: the most attempts at a closed run until one is accepted.
+    group: visits joined to one (`servers.network`). most_attempts: the most attempts at a closed
+    run until one is accepted.
 
     blocks: length of the chains whose real blocks are read. run_blocks: blocks that our service
     reads at a miss. scans: of each storage that count. simulated_runs: of each server and N.
@@ -47,9 +49,7 @@ class Plan:
     blocks: int
     run_blocks: int
     scans: int
-    warm_up: int = 1
     most_attempts: int = 1
-    repeats: int = 1
     simulated_runs: int = 200
 
 

@@ -18,7 +18,7 @@ from loadtests.models.stations import Station, total_demand_s
 from loadtests.models.visits import demands_s, visit_ratios
 
 MVA, ASYMPTOTES, ONE = "mva", "asymptotes", "one-at-a-time"
-STATIONS = tuple(station.name.lower() for station in NETWORK)
+STATIONS = {station.name.lower(): station for station in NETWORK}
 REFILLS = 27
 
 Routing = dict[str, dict[str, Fraction]]
@@ -47,7 +47,7 @@ def visits(of: Routing) -> dict[str, float]:
 
 def demands(of: Routing) -> dict[str, float]:
     """D = V·S of each station, with the study's S."""
-    times_s = {station.name.lower(): station.service_s for station in NETWORK}
+    times_s = {name: station.service_s for name, station in STATIONS.items()}
     return demands_s(visit_ratios(of, "terminal"), times_s)
 
 
@@ -56,12 +56,9 @@ def stations(of: Routing | None = None) -> list[Station]:
     return [Station(name, demand_s) for name, demand_s in demands(of or routing()).items()]
 
 
-def solved(most_customers: int, of: Routing | None = None) -> tuple[mva.Solution, ...]:
-    """The solutions by mean value analysis for 1 to `most_customers` customers.
-
-    of: the routing, if it is not the study's.
-    """
-    return mva.solve(stations(of), most_customers, NETWORK_THINK_S)
+def solved(most_customers: int) -> tuple[mva.Solution, ...]:
+    """The solutions by mean value analysis for 1 to `most_customers` customers."""
+    return mva.solve(stations(), most_customers, NETWORK_THINK_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +69,39 @@ class Prediction:
     response_s: float
 
 
-def by_formula(model: str, customers: int) -> Prediction:
-    """The prediction of MVA, ASYMPTOTES or ONE. Raises KeyError."""
-    return _FORMULAS[model](customers)
+def by_formula(model: str, customers: int, of: Routing | None = None) -> Prediction:
+    """The prediction of MVA, ASYMPTOTES or ONE. Raises KeyError.
+
+    of: the routing, if it is not the study's.
+    """
+    return FORMULAS[model](stations(of), customers, NETWORK_THINK_S)
 
 
-def _mva(customers: int) -> Prediction:
-    found = solved(customers)[-1]
+def _mva(of: Sequence[Station], customers: int, think_s: float) -> Prediction:
+    found = mva.solve(of, customers, think_s)[-1]
     return Prediction(found.throughput_per_s, found.response_time_s)
 
 
-def _asymptotes(customers: int) -> Prediction:
-    return _bound(stations(), customers)
-
-
-def _one(customers: int) -> Prediction:
-    return _bound([Station("all", total_demand_s(stations()))], customers)
-
-
-def _bound(of: Sequence[Station], customers: int) -> Prediction:
-    found = bounds.asymptotic(of, customers, NETWORK_THINK_S)
+def _asymptotes(of: Sequence[Station], customers: int, think_s: float) -> Prediction:
+    found = bounds.asymptotic(of, customers, think_s)
     return Prediction(found.throughput_high_per_s, found.response_low_s)
+
+
+def _one_at_a_time(of: Sequence[Station], customers: int, think_s: float) -> Prediction:
+    return _asymptotes([joined(of)], customers, think_s)
+
+
+def joined(of: Sequence[Station]) -> Station:
+    """A single station with all demands, also those of delays."""
+    return Station("all", total_demand_s(of))
+
+
+FORMULAS: Mapping[str, Callable[[Sequence[Station], int, float], Prediction]] = {
+    MVA: _mva,
+    ASYMPTOTES: _asymptotes,
+    ONE: _one_at_a_time,
+}
+"""Model -> the prediction for these stations, N customers and a think time (s)."""
 
 
 def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, float]]:
@@ -114,10 +123,3 @@ def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, 
         seen[customer] += 1
         before[customer] = end_s
     return found
-
-
-_FORMULAS: Mapping[str, Callable[[int], Prediction]] = {
-    MVA: _mva,
-    ASYMPTOTES: _asymptotes,
-    ONE: _one,
-}

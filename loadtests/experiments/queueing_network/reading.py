@@ -4,12 +4,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadtests.experiments.queueing_network.measuring import PLAN, SIMULATED, TOLD, PlanLine
-from loadtests.experiments.queueing_network.predicting import STATIONS, Prediction, counted
+from loadtests.experiments.queueing_network.measuring import (
+    PLAN,
+    SIMULATED,
+    TOLD,
+    TOLD_TIMES,
+    PlanLine,
+)
+from loadtests.experiments.queueing_network.plan import SERVERS, Server
+from loadtests.experiments.queueing_network.predicting import Prediction, counted
 from loadtests.experiments.queueing_network.simulating import (
     Cell,
     Expectations,
-    Protocol,
     expectations,
     simulated_results,
 )
@@ -17,8 +23,9 @@ from loadtests.generation.rows import Row, customer_of
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
-LATE = "late"
 Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
+
+_NAMED = {server.name: server for server in SERVERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class ClosedRun:
     the server reported; empty unless it reported all interactions.
     """
 
-    server: str
+    server: Server
     customers: int
     scale: float
     group: int
@@ -66,20 +73,19 @@ def expected(results: Results) -> Expectations:
     if results.has(SIMULATED):
         for row in results.rows(SIMULATED):
             one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
-            found[row["server"], int(row["customers"])].append(one)
+            found[_NAMED[row["server"]], int(row["customers"])].append(one)
         return expectations(found)
     lines = results.lines(PLAN, PlanLine)
-    protocol = Protocol(lines[0].report_s, lines[0].group, lines[0].warm_up)
     populations = sorted({line.customers for line in lines})
+    made_so = lines[0].report_s, lines[0].group
     seed = f"{results.manifest()['seed']} simulated"
-    return expectations(simulated_results(populations, protocol, seed, LEAST_SIMULATED))
+    return expectations(simulated_results(populations, *made_so, seed, LEAST_SIMULATED))
 
 
 def _told(results: Results) -> Mapping[str, list[Told]]:
     found: dict[str, list[Told]] = defaultdict(list)
-    names = [*STATIONS, *(f"{name}_queue" for name in STATIONS), LATE]
     for row in results.rows_if_any(TOLD):
-        found[row["run"]].append({name: float(row[f"{name}_s"]) for name in names})
+        found[row["run"]].append({name: float(row[f"{name}_s"]) for name in TOLD_TIMES})
     return found
 
 
@@ -91,7 +97,7 @@ def _closed_run(
     found = counted([(customer_of(row), row.done_s) for row in rows], line.warm_up)
     is_whole = len(told) == len(rows)
     return ClosedRun(
-        server=line.server,
+        server=_NAMED[line.server],
         customers=line.customers,
         scale=scale,
         group=line.group,

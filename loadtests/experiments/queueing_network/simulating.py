@@ -18,7 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SERVERS, Server
+from loadtests.experiments.queueing_network.plan import (
+    EXPONENTIAL,
+    REGULAR,
+    SERVERS,
+    WARM_UP,
+    Server,
+)
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
     MVA,
@@ -48,17 +54,9 @@ MODELS = {
 
 LEAST_REPEATED = 4  # with as many runs, Student's interval over them needs no simulation
 _AT_ONCE = 256  # steps for which service times are drawn together
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How closed runs are made, in report seconds: `plan.Plan` has the meaning of each."""
-
-    report_s: float
-    group: int
-    warm_up: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class Spread:
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % interval of the mean: for 200 runs, a 14th of a run's."""
-        return _z() * self.deviation / sqrt(self.runs)
+        return _Z * self.deviation / sqrt(self.runs)
 
     def interval(self, measured: Sequence[float]) -> Interval:
         """The 95 % interval of the mean of what was measured in independent runs.
@@ -83,12 +81,8 @@ class Spread:
         """
         if len(measured) >= LEAST_REPEATED:
             return confidence_interval(measured)
-        half_width = _z() * self.deviation / sqrt(len(measured))
+        half_width = _Z * self.deviation / sqrt(len(measured))
         return Interval(summary(measured).mean, half_width, len(measured))
-
-
-def _z() -> float:
-    return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -106,7 +100,7 @@ class Expected:
     response_s: Spread
 
 
-Cell = tuple[str, int]  # the name of a server and its number of customers
+Cell = tuple[Server, int]  # a server and its number of customers
 Expectations = Mapping[Cell, Expected]
 
 
@@ -124,16 +118,17 @@ def predicted(model: str, customers: int, of: Expectations) -> Prediction | None
     """The prediction of one of MODELS; None if its runs were not simulated. Raises KeyError."""
     if model not in SIMULATED:
         return by_formula(model, customers)
-    found = of.get((SIMULATED[model].name, customers))
+    found = of.get((SIMULATED[model], customers))
     return Prediction(found.throughput_per_s.mean, found.response_s.mean) if found else None
 
 
 def simulated_results(
-    populations: Sequence[int], protocol: Protocol, seed: str, runs: int
+    populations: Sequence[int], report_s: float, group: int, seed: str, runs: int
 ) -> Mapping[Cell, list[Prediction]]:
     """The results of `runs` runs of every server with each number of customers.
 
-    The same seed gives the same results. A run in which no round counts has none.
+    report_s, group: the length of a run and the visits joined to one, as in `plan.Plan`. The same
+    seed gives the same results. A run in which no round counts has none.
     """
     found: dict[Cell, list[Prediction]] = {}
     for is_single in (False, True):
@@ -143,20 +138,20 @@ def simulated_results(
             for n in populations
             if (server.threads == 1) == is_single
         ]
-        lanes = _Lanes(_way(protocol.group, is_single=is_single), of, runs, seed)
-        rounds = lanes.run(protocol.report_s)
+        lanes = _Lanes(_way(group, is_single=is_single), of, runs, seed)
+        rounds = lanes.run(report_s)
         for at, (server, n) in enumerate(of):
             own = (rounds[at * runs + number] for number in range(runs))
-            made = (_result(each, n, protocol.warm_up) for each in own)
-            found[server.name, n] = [one for one in made if one]
+            made = (_result(each, n) for each in own)
+            found[server, n] = [one for one in made if one]
     return found
 
 
 _Rounds = list[tuple[int, float, float]]  # customer, start and end (s) of each, by their ends
 
 
-def _result(rounds: _Rounds, customers: int, warm_up: int) -> Prediction | None:
-    cycles = counted([(customer, end_s) for customer, _, end_s in rounds], warm_up)
+def _result(rounds: _Rounds, customers: int) -> Prediction | None:
+    cycles = counted([(customer, end_s) for customer, _, end_s in rounds], WARM_UP)
     if not cycles:
         return None
     stays_s = [rounds[at][2] - rounds[at][1] for at, _ in cycles]
@@ -179,7 +174,7 @@ class _Way:
 def _way(group: int, *, is_single: bool) -> _Way:
     cpu, disk, delay = (Station(name) for name in STATIONS)
     steps = network.route(cpu, disk, delay, 1.0, group)
-    stations = np.array([STATIONS.index(step.station.name) for step in steps])
+    stations = np.array([list(STATIONS).index(step.station.name) for step in steps])
     means_s = np.array([step.mean_s for step in steps])
     if not is_single:
         return _Way(stations, means_s, 1.0)
@@ -191,9 +186,7 @@ def _way(group: int, *, is_single: bool) -> _Way:
 class _Lanes:
     """The runs of all cells. Rows are lanes; columns are customers, who are absent beyond N."""
 
-    def __init__(
-        self, way: _Way, cells: Sequence[tuple[Server, int]], runs: int, seed: str
-    ) -> None:
+    def __init__(self, way: _Way, cells: Sequence[Cell], runs: int, seed: str) -> None:
         self._way = way
         self._random = np.random.default_rng(list(seed.encode()))
         self._lane = np.arange(len(cells) * runs)

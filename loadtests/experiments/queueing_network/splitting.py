@@ -44,13 +44,12 @@ _STAGES: Mapping[str, Sequence[str]] = {
 class Storage:
     """Mean scan by one storage. blocks: length of the chain. is_accepted: whether its run counts.
 
-    scans: number of scans. reads, hits: blocks read from files and found in caches. refills: number
-    of reads of several blocks. stages_s: stage -> seconds, with REST for time outside all stages.
+    reads, hits: blocks read from files and found in caches. refills: number of reads of several
+    blocks. stages_s: stage -> seconds, with REST for time outside all stages.
     """
 
     name: str
     is_accepted: bool
-    scans: int
     blocks: int
     reads: float
     refills: float
@@ -95,7 +94,6 @@ def _storage(name: str, blocks: int, run: Recorded) -> Storage:
     return Storage(
         name,
         run.is_accepted,
-        len(run.asked),
         blocks,
         reads,
         refills,

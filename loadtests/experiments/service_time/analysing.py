@@ -75,7 +75,7 @@ def _findings(found: Cells) -> Iterator[str]:
             "by K."
         )
     if rejected := sum(cell.rejected for cell in found.values()):
-        made = rejected + sum(len(cell.turns) for cell in found.values())
+        made = rejected + sum(len(cell.means_s) for cell in found.values())
         yield f"{rejected} of {made} runs were rejected by rule and count nowhere."
 
 
@@ -92,19 +92,14 @@ def _way_finding(found: Cells, way: str) -> Iterator[str]:
     if cell is None or cell.mean_s is None:
         yield f"{capital(WAYS[way])}: no run of flight_counter counts."
         return
+    scaled = f"; times K that is {cell.mean_s.estimate * cell.scale:.4g} s"
     published = SERVICE_TIMES["flight_counter"]
     same = f" Published: {published.mean_s:.4g} s, cv {published.variation:.3f}."
     yield (
         f"{capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
         f"{_with_interval(cell.mean_s)}, cv {_number(cell.cv)}, L = {_number(cell.capacity_per_s)} "
-        f"per second{_in_report_units(cell)}.{same if way == STUDY else ''}"
+        f"per second{scaled if cell.scale != 1 else ''}.{same if way == STUDY else ''}"
     )
-
-
-def _in_report_units(cell: Cell) -> str:
-    if cell.scale == 1 or cell.mean_s is None:
-        return ""
-    return f"; times K that is {cell.mean_s.estimate * cell.scale:.4g} s"
 
 
 def _faster(found: Cells, way: str) -> Iterator[str]:

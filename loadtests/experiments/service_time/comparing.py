@@ -16,11 +16,10 @@ from loadtests.lab.one_customer import Asked, Recorded, recorded
 from loadtests.lab.published import BLOCKS, NETWORK_CACHE_BLOCKS, SCAN_BLOCKS_READ, SERVICE_TIMES
 from loadtests.lab.results import Results
 from loadtests.models.estimates import (
-    BATCHES,
     Interval,
     Verdict,
-    batch_means,
     confidence_interval,
+    mean_over_runs,
     verdict,
 )
 from loadtests.models.samples import summary
@@ -31,23 +30,23 @@ BLOCK_S = (READ_MS + CHECK_MS) / 1000  # at K = 1
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A request by one way. turns: those of the accepted runs. rejected: number of other runs.
+    """A request by one way. rejected: number of rejected runs.
 
     requests: number in accepted runs. mean_s, variance_s2: None for fewer than two requests.
-    means_s: mean of each turn. blocks: length of the chain. reads: mean number of blocks that a
-    request reads from files, 0 if the server does not count them. scale: K, 1 for a real disk.
+    means_s: turn -> the mean of its accepted run. blocks: length of the chain. reads: mean number
+    of blocks that a request reads from files, 0 if the server does not count them. scale: K, 1 for
+    a real disk.
     """
 
     way: str
     kind: str
-    turns: Sequence[int]
     rejected: int
     requests: int
     blocks: int
     scale: float
     mean_s: Interval | None
     variance_s2: float | None
-    means_s: Sequence[float]
+    means_s: Mapping[int, float]
     reads: float
 
     @property
@@ -80,27 +79,19 @@ def _cell(lines: Sequence[PlanLine], runs: Mapping[str, Recorded]) -> Cell:
     counted = {line.turn: runs[line.run] for line in lines if runs[line.run].is_accepted}
     asked = [one for run in counted.values() for one in run.asked]
     times_s = [one.row.closed_response_s for one in asked]
-    means_s = [summary(run.times_s).mean for run in counted.values()]
     has_some = len(times_s) > 1
     return Cell(
         way=way,
         kind=first.kind,
-        turns=list(counted),
         rejected=len(lines) - len(counted),
         requests=len(times_s),
         blocks=first.blocks,
         scale=first.scale,
-        mean_s=_interval(means_s, times_s) if has_some else None,
+        mean_s=mean_over_runs([run.times_s for run in counted.values()]) if has_some else None,
         variance_s2=summary(times_s).variance if has_some else None,
-        means_s=means_s,
+        means_s={turn: summary(run.times_s).mean for turn, run in counted.items()},
         reads=summary([_reads(way, one) for one in asked]).mean if asked else 0.0,
     )
-
-
-def _interval(means_s: Sequence[float], times_s: Sequence[float]) -> Interval:
-    if len(means_s) > 1:
-        return confidence_interval(means_s)
-    return batch_means(times_s, min(BATCHES, len(times_s)))
 
 
 def _reads(way: str, one: Asked) -> int:
@@ -113,12 +104,8 @@ def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
     study, ours = found.get((STUDY, kind)), found.get((way, kind))
     if study is None or ours is None or study.mean_s is None or ours.mean_s is None:
         return None
-    theirs = dict(zip(study.turns, study.means_s, strict=True))
-    ratios = [
-        theirs[turn] / mean_s
-        for turn, mean_s in zip(ours.turns, ours.means_s, strict=True)
-        if turn in theirs
-    ]
+    theirs = study.means_s
+    ratios = [theirs[turn] / mean_s for turn, mean_s in ours.means_s.items() if turn in theirs]
     return confidence_interval(ratios) if len(ratios) > 1 else None
 
 

@@ -6,7 +6,7 @@ Beside the files of `one_customer`, `plan.csv` has a line for each run.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadtests.experiments.service_time.plan import KINDS, Plan, plan_of
+from loadtests.experiments.service_time.plan import KINDS, WARM_UP, Plan, plan_of
 from loadtests.experiments.service_time.servers import Way, ways
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.one_customer import one_customer
@@ -35,12 +35,11 @@ class PlanLine(Line):
 
 
 def measure(run: Run) -> None:
-    """Measure by the quick or the full plan. The option --reps sets the number of turns."""
-    measure_by(run, plan_of(run.options))
+    """Measure by the quick or the full plan. The option --reps sets the number of turns.
 
-
-def measure_by(run: Run, plan: Plan) -> None:
-    """Measure by `plan`. Raises ProgramFailed if the ways give different answers."""
+    Raises ProgramFailed if the ways give different answers.
+    """
+    plan = plan_of(run.options)
     with (
         ways(run, plan) as found,
         run.results.table(PLAN, PlanLine) as table,
@@ -58,7 +57,7 @@ def measure_by(run: Run, plan: Plan) -> None:
                         way.service,
                         line.run,
                         way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
-                        warm_up=plan.warm_up,
+                        warm_up=WARM_UP,
                         least=plan.requests(way.name, kind),
                         least_s=plan.least_s,
                     )
@@ -67,7 +66,7 @@ def measure_by(run: Run, plan: Plan) -> None:
 def _line(run: Run, plan: Plan, way: Way, kind: str, turn: int) -> PlanLine:
     scale = run.options.scale if run.options.mode is Mode.EMULATED else None
     name = f"{way.name}-{kind}-{turn:02}"
-    return PlanLine(name, way.name, kind, turn, plan.blocks, scale or 1, plan.warm_up)
+    return PlanLine(name, way.name, kind, turn, plan.blocks, scale or 1, WARM_UP)
 
 
 def require_same_answers(found: Sequence[Way]) -> None:

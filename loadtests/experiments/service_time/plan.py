@@ -10,6 +10,7 @@ from loadtests.servers.service import RUN_BLOCKS
 KINDS = tuple(SERVICE_TIMES)  # the study's five requests, in its order
 STUDY, SCAN, INDEX = "study", "scan", "index"
 SCALE, QUICK_SCALE = 20.0, 200.0
+WARM_UP = 1  # first requests of a run that do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,8 @@ class Plan:
     """How much is measured. blocks: length of the chain. rounds: number of turns through all.
 
     run_blocks: blocks that our service reads at a miss. scans, lookups: number of requests that
-    count in a run that scans the chain and in any other run. warm_up: number of requests before
-    them. least_s: least duration of a run, to measure the processor time of other programs.
+    count in a run that scans the chain and in any other run. least_s: least duration of a run, to
+    measure the processor time of other programs.
     """
 
     blocks: int
@@ -27,7 +28,6 @@ class Plan:
     scans: int
     lookups: int
     least_s: float
-    warm_up: int = 1
 
     def requests(self, way: str, kind: str) -> int:
         """The number of requests that count in a run."""

@@ -9,9 +9,8 @@ machine. Our scan has real blocks, and its work after reading a block is not div
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 from loadtests.experiments.service_time.plan import INDEX, SCAN, STUDY, Plan
@@ -19,9 +18,8 @@ from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
 from loadtests.processes import ProgramFailed, Service, running
-from loadtests.questions import Question
+from loadtests.questions import PARAMETERS, Question
 from loadtests.servers import study
-from loadtests.servers.service import as_in_the_study
 
 _AT = {
     STUDY: ("/get_block?height={}", "/get_transaction?id={}"),
@@ -31,10 +29,8 @@ _AT = {
 _DAYS = {"INITIAL_DATE": "2010-01-20", "FINAL_DATE": "2011-01-20"}
 _FLIGHT = {name: str(value) for name, value in study.SMALL_CHAIN_FLIGHT.items()}
 _OF_SMALL_CHAIN = {
-    "flight_counter": {name: _FLIGHT[name] for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
-    | _DAYS,
-    "average_delays": {"OP_CARRIER_AIRLINE_ID": _FLIGHT["OP_CARRIER_AIRLINE_ID"]} | _DAYS,
-    "filter_transactions": {name: _FLIGHT[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")},
+    kind: Question(kind, {name: (_FLIGHT | _DAYS)[name] for name in names})
+    for kind, names in PARAMETERS.items()
 }
 
 
@@ -71,49 +67,42 @@ class Way:
         return transaction.format(random.randrange(self.flights))
 
 
-@contextmanager
-def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
+def ways(run: Run, plan: Plan) -> AbstractContextManager[list[Way]]:
     """Run all ways of the mode of `run` until the `with` block ends."""
     speedup = _speedup(run)
     chains = two_chains(run, plan.blocks)
-    with ExitStack() as stack:
-        if run.options.mode is Mode.EMULATED:
-            starts = [_study_emulated(run, plan), _scan(run, plan, chains, speedup)]
-        else:
-            starts = [
-                _study(run, plan, chains),
-                _scan(run, plan, chains, speedup),
-                _index(run, plan, chains),
-            ]
-        yield [stack.enter_context(start) for start in starts]
+    return _emulated(run, plan, chains, speedup) if speedup else _real(run, plan, chains)
 
 
 @contextmanager
-def _study(run: Run, plan: Plan, chains: TwoChains) -> Iterator[Way]:
-    with study.running(chains.study, run.log) as service:
-        yield Way(STUDY, service, chains.questions, plan.blocks, chains.flights)
+def _real(run: Run, plan: Plan, chains: TwoChains) -> Iterator[list[Way]]:
+    of_chain = chains.questions, plan.blocks, chains.flights
+    settings = {"workers": 1, "answer_cache_bytes": 0}
+    with (
+        study.running(chains.study, run.log) as theirs,
+        chains.scanned(run.log, plan.run_blocks) as scan,
+        running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as index,
+    ):
+        yield [
+            Way(STUDY, theirs, *of_chain),
+            Way(SCAN, scan, *of_chain, first=1),
+            Way(INDEX, index, *of_chain, first=1),
+        ]
 
 
 @contextmanager
-def _study_emulated(run: Run, plan: Plan) -> Iterator[Way]:
-    folder: Path = run.scratch / "small"
-    flights = plan.blocks * study.SMALL_BLOCK_FLIGHTS
+def _emulated(run: Run, plan: Plan, chains: TwoChains, speedup: int) -> Iterator[list[Way]]:
+    folder = run.scratch / "small"
     study.write_small_chain(folder, plan.blocks)
-    questions = {kind: Question(kind, given) for kind, given in _OF_SMALL_CHAIN.items()}
-    with study.running(folder, run.log, emulated_disk=run.options.scale or 0) as service:
-        yield Way(STUDY, service, questions, plan.blocks, flights)
-
-
-@contextmanager
-def _scan(run: Run, plan: Plan, chains: TwoChains, speedup: int) -> Iterator[Way]:
-    settings = as_in_the_study(
-        chains.ours.block_bytes,
-        plan.blocks,
-        emulated_disk=speedup,
-        run_blocks=plan.run_blocks,
-    )
-    with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
-        yield Way(SCAN, service, chains.questions, plan.blocks, chains.flights, first=1)
+    flights = plan.blocks * study.SMALL_BLOCK_FLIGHTS
+    with (
+        study.running(folder, run.log, emulated_disk=speedup) as theirs,
+        chains.scanned(run.log, plan.run_blocks, emulated_disk=speedup) as scan,
+    ):
+        yield [
+            Way(STUDY, theirs, _OF_SMALL_CHAIN, plan.blocks, flights),
+            Way(SCAN, scan, chains.questions, plan.blocks, chains.flights, first=1),
+        ]
 
 
 def _speedup(run: Run) -> int:
@@ -122,10 +111,3 @@ def _speedup(run: Run) -> int:
     if scale != int(scale):
         raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
     return int(scale)
-
-
-@contextmanager
-def _index(run: Run, plan: Plan, chains: TwoChains) -> Iterator[Way]:
-    settings = {"workers": 1, "answer_cache_bytes": 0}
-    with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
-        yield Way(INDEX, service, chains.questions, plan.blocks, chains.flights, first=1)

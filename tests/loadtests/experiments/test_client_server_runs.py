@@ -1,12 +1,14 @@
 """The three experiments from end to end, as small as they can be: real servers, real MariaDB."""
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadtests.experiments import query_type, request_rate, server_threads
+from loadtests.experiments.client_server import systems
 from loadtests.experiments.client_server.asked import AVERAGE, SELECT, WRITE
 from loadtests.experiments.client_server.measuring import Plan
 from loadtests.experiments.client_server.systems import (
@@ -25,12 +27,12 @@ from loadtests.lab.running import run
 SMALL = Plan(calibration=2, alone=4, load=24, alone_s=0.5)
 
 
-def only(monkeypatch: pytest.MonkeyPatch, **kinds: tuple[str, ...]) -> None:
-    """Let systems (dashes as underscores) be asked for these types alone."""
+def only(monkeypatch: pytest.MonkeyPatch, kinds: Mapping[str, Sequence[str]]) -> None:
+    """Let systems be asked for these types alone."""
     for name, chosen in kinds.items():
-        system = SYSTEMS[name.replace("_", "-")]
+        system = SYSTEMS[name]
         drawn = {kind: system.drawn[kind] for kind in chosen}
-        monkeypatch.setitem(SYSTEMS, system.name, replace(system, drawn=drawn))
+        monkeypatch.setitem(SYSTEMS, name, replace(system, drawn=drawn))
 
 
 def done(experiment: Experiment, folder: Path) -> tuple[Results, str]:
@@ -45,7 +47,7 @@ def done(experiment: Experiment, folder: Path) -> tuple[Results, str]:
 
 def small(monkeypatch: pytest.MonkeyPatch, module: object) -> None:
     monkeypatch.setattr(module, "QUICK", SMALL)
-    monkeypatch.setattr(module, "QUICK_FLIGHTS", 3000)
+    monkeypatch.setattr(systems, "QUICK_FLIGHTS", 3000)
 
 
 def succeeded(results: Results) -> bool:
@@ -55,8 +57,8 @@ def succeeded(results: Results) -> bool:
 
 def test_query_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small(monkeypatch, query_type)
-    none: dict[str, tuple[str, ...]] = {KEY: (), UNINDEXED: (), SERVICE: (WRITE,)}
-    only(monkeypatch, **none, **{POSITION: (AVERAGE,), INDEXED: (WRITE,)})
+    kinds = {KEY: (), UNINDEXED: (), SERVICE: (WRITE,), POSITION: (AVERAGE,), INDEXED: (WRITE,)}
+    only(monkeypatch, kinds)
     results, report = done(query_type.EXPERIMENT, tmp_path / "one")
     assert succeeded(results)
     assert [row["run"] for row in results.rows("points")] == [
@@ -71,7 +73,7 @@ def test_query_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small(monkeypatch, request_rate)
     monkeypatch.setattr(request_rate, "QUICK_KINDS", {})
-    only(monkeypatch, **{POSITION: (SELECT,), INDEXED: (), SERVICE: (AVERAGE,)})
+    only(monkeypatch, {POSITION: (SELECT,), INDEXED: (), SERVICE: (AVERAGE,)})
     results, report = done(request_rate.EXPERIMENT, tmp_path / "one")
     assert succeeded(results)
     roles = [(row["system"], row["role"], row["arrivals"]) for row in results.rows("points")]

@@ -24,9 +24,7 @@ CORES = 2
 SERVICE_S = 0.01
 
 
-def a_run(
-    customers: int, response_s: float, rep: int = 1, *, counts: bool = True, place: str = HTTP
-) -> MixedRun:
+def a_run(customers: int, response_s: float, *, counts: bool = True) -> MixedRun:
     """Customers who are all answered after the same time."""
     rows = [
         Row("r", closed_index(customer, n), "k", at, at, None, at + response_s, None, 200, "")
@@ -34,16 +32,15 @@ def a_run(
         for n in range(20)
         for at in [n * response_s]
     ]
-    name = f"r{customers}-{rep}"
     window = closed_window(rows, warm_up=2)
-    return MixedRun(name, place, 100, customers, window, SERVICE_S, None, counts)
+    return MixedRun(HTTP, 100, customers, window, SERVICE_S, None, counts)
 
 
 def a_point(customers: int, response_s: float) -> Point:
     """A hundred interactions a second."""
     row = Row("r", 0, "k", 0.0, 0.0, None, response_s, None, 200, "")
     window = Window(customers, 0.0, 1.0, (row,) * 100)
-    run = MixedRun("r", HTTP, 100, customers, window, SERVICE_S, None, True)
+    run = MixedRun(HTTP, 100, customers, window, SERVICE_S, None, True)
     return Point([run], 1, HTTP, 100, customers)
 
 
@@ -51,7 +48,7 @@ def a_closed_system(reps: int = 1) -> list[MixedRun]:
     """A processor with two cores, and 10 ms elsewhere."""
     responses_s = {n: max(2 * SERVICE_S, n * SERVICE_S / CORES) for n in (1, 2, 4, 8, 16, 30, 60)}
     return [
-        a_run(n, seconds * (1 + rep / 100), rep)
+        a_run(n, seconds * (1 + rep / 100))
         for n, seconds in responses_s.items()
         for rep in range(reps)
     ]
@@ -65,8 +62,8 @@ class TestComparing:
         assert curve.crossing == pytest.approx(4)
         for point in curve.points:
             bound = curve.most_per_s(point.customers)
-            assert point.throughput_per_s == pytest.approx(bound)
-            assert point.response_s == pytest.approx(curve.least_s(point.customers))
+            assert point.throughput.value == pytest.approx(bound)
+            assert point.response.value == pytest.approx(curve.least_s(point.customers))
 
     def test_latency_of_a_closed_system_is_a_line(self) -> None:
         (curve,) = curves(a_closed_system(), CORES, seed=1)
@@ -89,18 +86,18 @@ class TestComparing:
         assert curve.knee is not None
         point = curve.points[0]
         assert point.throughput.low is not None
-        assert point.throughput.low <= point.throughput_per_s
+        assert point.throughput.low <= point.throughput.value
         (once,) = curves(a_closed_system(), CORES, seed=1)
         assert once.knee is None
         assert once.law is not None
         assert once.points[0].throughput.low is None
 
     def test_rejected_runs_do_not_count(self) -> None:
-        runs = [a_run(1, 0.02, 1), a_run(1, 0.05, 2, counts=False)]
+        runs = [a_run(1, 0.02), a_run(1, 0.05, counts=False)]
         (curve,) = curves(runs, CORES, seed=1)
         (point,) = curve.points
         assert (len(point.runs), point.made, point.is_accepted) == (1, 2, True)
-        assert point.response_s == pytest.approx(0.02)
+        assert point.response.value == pytest.approx(0.02)
 
     def test_points_without_an_accepted_run_are_known_and_on_no_curve(self) -> None:
         runs = [a_run(1, 0.02, counts=False), a_run(4, 0.02)]

@@ -45,7 +45,6 @@ from loadtests.experiments.queueing_network.simulating import (
     LEAST_REPEATED,
     MODELS,
     Expectations,
-    Protocol,
     expectations,
     predicted,
     simulated_results,
@@ -75,7 +74,7 @@ POPULATIONS = (1, 2, 3, 5)
 
 @cache
 def simulated() -> Expectations:
-    return expectations(simulated_results(POPULATIONS, Protocol(4000, GROUP), "1", runs=100))
+    return expectations(simulated_results(POPULATIONS, 4000, GROUP, "1", runs=100))
 
 
 def prediction(model: str, customers: int) -> Prediction:
@@ -85,7 +84,7 @@ def prediction(model: str, customers: int) -> Prediction:
 
 
 def a_run(
-    server: str, customers: int, x: float, *, counts: bool = True, told: bool = True
+    server: Server, customers: int, x: float, *, counts: bool = True, told: bool = True
 ) -> ClosedRun:
     """A run with throughput `x`, nearly the same all the time."""
     cycle_s = customers / x
@@ -107,7 +106,7 @@ def compared(runs: Sequence[ClosedRun]) -> Sequence[Pair]:
     return pairs(points(runs, simulated()), simulated())
 
 
-def verdicts(found: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
+def verdicts(found: Sequence[Pair]) -> dict[tuple[Server, str], Verdict]:
     return {(pair.server, pair.model): pair.verdict for pair in found}
 
 
@@ -144,9 +143,9 @@ class TestPredicting:
 
 class TestSimulating:
     def test_the_same_seed_gives_the_same_runs(self) -> None:
-        once, again = (simulated_results((2,), Protocol(300, GROUP), "1", 3) for _ in range(2))
+        once, again = (simulated_results((2,), 300, GROUP, "1", 3) for _ in range(2))
         assert once == again
-        assert once != simulated_results((2,), Protocol(300, GROUP), "2", 3)
+        assert once != simulated_results((2,), 300, GROUP, "2", 3)
 
     @pytest.mark.parametrize("server", SERVERS)
     def test_lanes_give_what_one_simulation_after_the_other_gives(self, server: Server) -> None:
@@ -156,11 +155,11 @@ class TestSimulating:
             rounds = measuring.simulated_rounds(server, 3, 40, GROUP, Random(seed))
             cycles = counted([(one.customer, one.end_s) for one in rounds], 1)
             xs.append(3 * len(cycles) / sum(cycle_s for _, cycle_s in cycles))
-        of = simulated()[server.name, 3].throughput_per_s
+        of = simulated()[server, 3].throughput_per_s
         assert spread(xs).mean == pytest.approx(of.mean, rel=0.015)
 
     def test_a_prediction_is_known_better_than_what_it_is_compared_with(self) -> None:
-        of = simulated()[EXPONENTIAL.name, 2].throughput_per_s
+        of = simulated()[EXPONENTIAL, 2].throughput_per_s
         assert of.half_width <= 0.1 * of.interval([0.03]).half_width * (1 + 1e-9)
         assert of.low < of.mean < of.high
 
@@ -195,7 +194,7 @@ class TestCounted:
 class TestComparing:
     def test_a_server_agrees_with_the_model_that_it_follows(self) -> None:
         runs = [
-            a_run(server.name, n, prediction(model, n).throughput_per_s * 1.005)
+            a_run(server, n, prediction(model, n).throughput_per_s * 1.005)
             for server, model in ((EXPONENTIAL, MVA), (REGULAR, LIKE_REGULAR), (SINGLE, ONE))
             for n in (1, 2, 5)
         ]
@@ -203,45 +202,45 @@ class TestComparing:
         assert len(found) == 15
         agreeing = {key for key, verdict in found.items() if verdict is Verdict.AGREES}
         assert agreeing == {
-            (EXPONENTIAL.name, MVA),
-            (EXPONENTIAL.name, LIKE_EXPONENTIAL),
-            (REGULAR.name, LIKE_REGULAR),
-            (SINGLE.name, ONE),
+            (EXPONENTIAL, MVA),
+            (EXPONENTIAL, LIKE_EXPONENTIAL),
+            (REGULAR, LIKE_REGULAR),
+            (SINGLE, ONE),
         }
 
     def test_one_n_that_disagrees_is_enough(self) -> None:
-        runs = [a_run(SINGLE.name, n, by_formula(MVA, n).throughput_per_s) for n in (1, 2)]
-        runs.append(a_run(SINGLE.name, 5, by_formula(MVA, 5).throughput_per_s * 0.9))
+        runs = [a_run(SINGLE, n, by_formula(MVA, n).throughput_per_s) for n in (1, 2)]
+        runs.append(a_run(SINGLE, 5, by_formula(MVA, 5).throughput_per_s * 0.9))
         (pair,) = [pair for pair in compared(runs) if pair.model == MVA]
         assert pair.verdict is Verdict.DISAGREES
         assert (pair.farthest, round(pair.difference, 3)) == (5, -0.1)
 
     def test_a_rejected_run_is_shown_as_such_and_compared_with_nothing(self) -> None:
-        runs = [a_run(SINGLE.name, 1, 0.03, counts=False)]
+        runs = [a_run(SINGLE, 1, 0.03, counts=False)]
         (point,) = points(runs, simulated())
         assert not point.is_accepted
         assert compared(runs) == []
-        (point,) = points([*runs, a_run(SINGLE.name, 1, 0.02)], simulated())
-        assert (point.is_accepted, point.runs) == (True, 1)
+        (point,) = points([*runs, a_run(SINGLE, 1, 0.02)], simulated())
+        assert (point.is_accepted, len(point.runs)) == (True, 1)
         assert point.throughput_per_s.estimate == pytest.approx(0.02, rel=1e-3)
 
     def test_a_short_run_is_no_point(self) -> None:
-        short = replace(a_run(SINGLE.name, 1, 0.02), responses_s=[1.0])
+        short = replace(a_run(SINGLE, 1, 0.02), responses_s=[1.0])
         assert points([short], simulated()) == []
 
     def test_a_few_runs_vary_as_simulated_ones_and_many_by_themselves(self) -> None:
-        same = [a_run(REGULAR.name, 2, 0.03)]
+        same = [a_run(REGULAR, 2, 0.03)]
         one, three, many = (
             points(same * n, simulated())[0].throughput_per_s for n in (1, 3, LEAST_REPEATED)
         )
         assert one.half_width == pytest.approx(
-            1.96 * simulated()[REGULAR.name, 2].throughput_per_s.deviation, rel=1e-3
+            1.96 * simulated()[REGULAR, 2].throughput_per_s.deviation, rel=1e-3
         )
         assert three.half_width == pytest.approx(one.half_width / 3**0.5)
         assert many.half_width == pytest.approx(0, abs=1e-12)
 
     def test_a_point_keeps_the_laws(self) -> None:
-        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03)], simulated())
+        (point,) = points([a_run(EXPONENTIAL, 3, 0.03)], simulated())
         assert point.little == pytest.approx(1)
         disk = point.stations["disk"]
         assert disk.utilisation == pytest.approx(0.03, rel=1e-3)
@@ -250,14 +249,14 @@ class TestComparing:
         assert point.outside == pytest.approx(3 - 0.15 - 0.27, rel=1e-3)
 
     def test_what_was_not_told_is_not_made_up(self) -> None:
-        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03, told=False)], simulated())
+        (point,) = points([a_run(EXPONENTIAL, 3, 0.03, told=False)], simulated())
         assert (point.stations, point.outside) == ({}, None)
 
 
 class TestSplitting:
     def test_a_block_costs_what_a_scan_costs_over_the_blocks_it_read(self) -> None:
         stages = {"file": 2.0, "decompress": 3.0, "hash": 1.0, "decode": 1.0, "filter": 2.0}
-        one = Storage(OURS, True, 3, 10, 4, 1, 6, stages | {REST: 1.0})
+        one = Storage(OURS, True, 10, 4, 1, 6, stages | {REST: 1.0})
         assert one.total_s == 10
         assert one.of_a_block_s("file") == 0.5
         assert one.of_a_block_s("filter") == 0.2
@@ -271,7 +270,7 @@ class TestSplitting:
 
     def test_the_studys_stages_are_of_blocks_read(self) -> None:
         stages = dict.fromkeys(("file_read", "decode", "build_objects", "reencode", "hash"), 1.0)
-        one = Storage(STUDY, True, 3, 10, 4, 1, 6, stages | {REST: 1.0})
+        one = Storage(STUDY, True, 10, 4, 1, 6, stages | {REST: 1.0})
         assert one.of_a_block_s("hash") == 0.25
         assert one.of_a_block_s(REST) == 0.1
 
@@ -308,16 +307,16 @@ def test_a_simulated_run_tells_which_model_describes_which_server(
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.MODEL))
     expectation = expected(results)
     found = verdicts(pairs(points(closed_runs(results), expectation), expectation))
-    assert found[SINGLE.name, ONE] is Verdict.AGREES
-    assert found[REGULAR.name, LIKE_REGULAR] is Verdict.AGREES
-    assert found[EXPONENTIAL.name, MVA] is not Verdict.DISAGREES
-    assert found[SINGLE.name, MVA] is Verdict.DISAGREES
-    assert found[EXPONENTIAL.name, ASYMPTOTES] is Verdict.DISAGREES
+    assert found[SINGLE, ONE] is Verdict.AGREES
+    assert found[REGULAR, LIKE_REGULAR] is Verdict.AGREES
+    assert found[EXPONENTIAL, MVA] is not Verdict.DISAGREES
+    assert found[SINGLE, MVA] is Verdict.DISAGREES
+    assert found[EXPONENTIAL, ASYMPTOTES] is Verdict.DISAGREES
     assert storages(results) == {}
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "MVA</th>" in page
     assert "Mva" not in page
-    x = expectation[EXPONENTIAL.name, 3].throughput_per_s.mean
+    x = expectation[EXPONENTIAL, 3].throughput_per_s.mean
     beside = 100 * (x / by_formula(MVA, 3).throughput_per_s - 1)
     assert f"{beside:+.1f} ± " in page
     before = (results.folder / "report.html").read_bytes()
@@ -339,8 +338,8 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
     )
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
     rejected, *runs = closed_runs(results)
-    assert (rejected.server, rejected.is_accepted) == (SERVERS[0].name, False)
-    assert [found.server for found in runs if found.is_accepted] == [one.name for one in SERVERS]
+    assert (rejected.server, rejected.is_accepted) == (SERVERS[0], False)
+    assert [found.server for found in runs if found.is_accepted] == list(SERVERS)
     for found in runs:
         assert found.cycles_s
         assert len(found.told) == len(found.responses_s)

@@ -95,7 +95,7 @@ class TestComparing:
         assert cell.variance_s2 == pytest.approx(8 / 3)
         assert cell.cv == pytest.approx((8 / 3) ** 0.5 / 3)
         assert cell.capacity_per_s == pytest.approx(1 / 3)
-        assert (cell.requests, cell.rejected, len(cell.turns)) == (4, 1, 2)
+        assert (cell.requests, cell.rejected, len(cell.means_s)) == (4, 1, 2)
 
     def test_where_every_run_is_rejected_there_is_no_mean(self, tmp_path: Path) -> None:
         key = (STUDY, "get_block", 1)

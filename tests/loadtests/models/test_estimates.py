@@ -17,6 +17,7 @@ from loadtests.models.estimates import (
     batch_means,
     clustered_interval,
     confidence_interval,
+    mean_over_runs,
     paired_difference,
     verdict,
     without_warm_up,
@@ -53,6 +54,13 @@ def test_batches_leave_out_the_first_values_that_are_left_over(
     values = [1e9] * left_over + [float(n // size) for n in range(batches * size)]
     assert batch_means(values, batches).estimate == pytest.approx((batches - 1) / 2)
     assert batch_means(values, batches).values == batches
+
+
+def test_runs_have_the_same_weight_and_a_single_one_is_cut_into_batches() -> None:
+    runs = [[1.0, 2.0, 3.0], [6.0]]
+    assert mean_over_runs(runs) == confidence_interval([2.0, 6.0])
+    assert mean_over_runs(runs[:1]) == confidence_interval(runs[0])
+    assert mean_over_runs([range(40)]) == batch_means(range(40))
 
 
 def test_clusters_of_one_size_are_like_their_means() -> None:

@@ -36,6 +36,17 @@ def test_one_server_has_one_queue() -> None:
     assert shortest_queue(arrivals_s, services_s, 1) == fcfs(arrivals_s, services_s)
 
 
+@pytest.mark.parametrize(
+    ("arrivals_s", "services_s", "servers"),
+    [([0.0, 1.0], [1.0], 2), ([1.0, 0.0], [1.0, 1.0], 2), ([0.0], [-1.0], 2), ([0.0], [1.0], 0)],
+)
+def test_what_is_no_recording_is_refused(
+    arrivals_s: list[float], services_s: list[float], servers: int
+) -> None:
+    with pytest.raises(ValueError, match="."):
+        shortest_queue(arrivals_s, services_s, servers)
+
+
 def test_the_mean_is_between_those_of_a_common_queue_and_of_separate_ones() -> None:
     gaps_s, services_s = drawn(0.8, 2, 20_000)
     arrivals_s = list(accumulate(gaps_s))
