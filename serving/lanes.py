@@ -57,7 +57,8 @@ class Threads:
 
     most_waiting: how many requests may wait for one of `count` threads. niceness: added to that of
     the process, so that the system lets others go first. Do not give it to threads that hold locks
-    for which others wait.
+    for which others wait. changed: called in the loop with the change
+    of `in_hand`.
     """
 
     lane: str
@@ -66,6 +67,7 @@ class Threads:
     niceness: int = 0
     in_hand: int = 0
     refused: int = 0
+    changed: Callable[[int], None] = lambda _: None
     _waits_s: list[float] = field(default_factory=list)
     _pool: ThreadPoolExecutor = field(init=False)
 
@@ -99,6 +101,7 @@ class Threads:
             return work(wait_s)
 
         self.in_hand += 1
+        self.changed(1)
         future = self._pool.submit(waited)
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
         try:
@@ -109,6 +112,7 @@ class Threads:
 
     def _done(self) -> None:
         self.in_hand -= 1
+        self.changed(-1)
 
     def close(self) -> None:
         """End the threads."""

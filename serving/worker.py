@@ -3,7 +3,8 @@
 gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
 
 - Workers take turns with new connections: a worker that has more than another leaves them to it for
-  a moment. Otherwise few clients can all end up with the same worker, while the others idle.
+  a moment. Otherwise few clients can all end up with the same worker, while the others idle. A
+  connection counts twice while its request is in the hands of a lane, which may take long.
 - Connections never take the descriptors that the site needs for its files.
 - Once a second the worker gives up the connections whose deadline has come, and counts.
 - The bytes of incomplete requests, and of answers that are not read, are bounded for all clients
@@ -53,7 +54,7 @@ class FrontWorker(ASGIWorker):
 
     asgi: Front
     loop: Any
-    _open_connections: Any  # of each worker, by `_place`; -1 where there is no worker
+    _loads: Any  # connections of each worker, by `_place`; -1 where there is no worker
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -62,13 +63,13 @@ class FrontWorker(ASGIWorker):
     @classmethod
     def setup(cls) -> None:
         """Make what workers share. gunicorn calls it before it starts them."""
-        cls._open_connections = RawArray("i", [-1] * MOST_WORKERS)
+        cls._loads = RawArray("i", [-1] * MOST_WORKERS)
 
     @classmethod
     def forget(cls, worker: Any) -> None:
         """Forget a worker of any kind that has died. gunicorn calls it."""
         if isinstance(worker, cls):
-            cls._open_connections[worker.age % MOST_WORKERS] = -1
+            cls._loads[worker.age % MOST_WORKERS] = -1
 
     def init_process(self) -> None:
         """Run the worker, in its new process, until it ends."""
@@ -81,6 +82,7 @@ class FrontWorker(ASGIWorker):
         self._listens = False
         self._accept_from = 0.0
         self._told = asyncio.Event()
+        self._in_lanes = 0
         self._count()
         super().init_process()
 
@@ -89,6 +91,8 @@ class FrontWorker(ASGIWorker):
         super().load_wsgi()
         self._site = self.asgi.site
         self.max_body_bytes = self._site.max_body_bytes
+        for lane in self._site.lanes.values():
+            lane.changed = self._count_in_lanes
         self._keep_descriptors_free()
 
     def _keep_descriptors_free(self) -> None:
@@ -129,7 +133,11 @@ class FrontWorker(ASGIWorker):
         return len(self.connections) + len(self._coming)
 
     def _count(self) -> None:
-        self._open_connections[self._place] = self._taken()
+        self._loads[self._place] = self._taken() + self._in_lanes
+
+    def _count_in_lanes(self, more: int) -> None:
+        self._in_lanes += more
+        self._count()
 
     def _accept(self, listener: socket) -> None:
         if self._taken() >= self.worker_connections:
@@ -161,10 +169,10 @@ class FrontWorker(ASGIWorker):
             self.log.debug("a client was gone before it was served: %s", error)
 
     def _leaves_to_others(self) -> bool:
-        """Whether a worker with fewer connections should take the next; it has a moment to."""
-        least = min((count for count in self._open_connections if count >= 0), default=0)
+        """Whether a worker with less to do should take the next connection; it has a moment to."""
+        least = min((count for count in self._loads if count >= 0), default=0)
         now = time.monotonic()
-        if self._taken() <= least:
+        if self._loads[self._place] <= least:
             self._leaves_since = 0.0
         elif not self._leaves_since:
             self._leaves_since = now

@@ -281,7 +281,7 @@ class Loop:
         for client in self.clients:
             client.socket.close()
         self.until(lambda: not self.worker.connections)
-        assert list(FrontWorker._open_connections).count(0) == 1
+        assert list(FrontWorker._loads).count(0) == 1
         self.worker.alive = False
         self.worker.asgi.close()
         self.worker._stop_listening()

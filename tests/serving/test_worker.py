@@ -498,14 +498,32 @@ def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop.answered(QUICK)
-    FrontWorker._open_connections[7] = 0
+    FrontWorker._loads[7] = 0
     monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 60.0)
     client = loop.client(QUICK)
     loop.settle()
     assert (client.read(), loop.worker.nr_conns) == (b"", 1)
     loop.later_s += 60.0
     loop.until(lambda: bool(answers(client.read())))
-    FrontWorker._open_connections[7] = -1
+    FrontWorker._loads[7] = -1
+
+
+def test_a_request_in_a_lane_counts_as_one_connection_more(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on = threading.Event()
+    loop.application.before = lambda: going_on.wait(10)
+    FrontWorker._loads[7] = 1
+    monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 60.0)
+    slow = loop.client(SLOW)
+    loop.until(lambda: FrontWorker._loads[loop.worker._place] == 2)
+    client = loop.client(QUICK)
+    loop.settle()
+    assert (client.read(), loop.worker.nr_conns) == (b"", 1)
+    going_on.set()
+    loop.until(lambda: bool(answers(slow.read())))
+    loop.until(lambda: bool(answers(client.read())))
+    FrontWorker._loads[7] = -1
 
 
 def test_a_worker_alone_accepts_at_once(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
