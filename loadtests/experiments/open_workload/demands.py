@@ -77,11 +77,6 @@ class Demand:
         """The time for which a request keeps a worker busy."""
         return self.engine_s + self.files_s + self.rest_s + self.front_s
 
-    @property
-    def processor_s(self) -> float:
-        """All of it that depends on how fast processor and memory are."""
-        return self.engine_s + self.rest_s + self.front_s + self.network_s
-
 
 @dataclass(frozen=True, slots=True)
 class Demands(Demand):

@@ -1,13 +1,15 @@
 """What-if: forecasts of the service after a change, written down first and then put to the test.
 
-One customer asks the service as it is, and the answers tell what a request demands. From these
-demands alone comes what would be measured after a change: with two workers, with kept answers, with
-faster storage. Then the change is made and measured, and the report says which forecasts held.
+Two customers, and one who pauses, ask the service as it is, and the answers tell what a request
+demands. From these demands alone comes what would be measured after a change: with two workers,
+with kept answers, with faster storage. Then the change is made and measured, and the report says
+which forecasts held.
 
-`changes` defines the changes, `forecasting` makes the forecasts, `measuring` measures, `scoring`
-holds both against each other, and `record` adds up the forecasts of many results.
+`changes` defines the changes, `learning` the demands, `forecasting` makes the forecasts, `runs` and
+`measuring` measure, `scoring` holds both against each other, and `record` adds up the forecasts of
+many results.
 
-    scripts/lab forecast        # a dated forecast for this machine, in a minute
+    scripts/lab forecast        # a dated forecast for this machine, in five minutes
     scripts/lab resume FOLDER   # puts it to the test
     scripts/lab run what-if     # both
     scripts/lab record          # how many of all forecasts held
@@ -23,10 +25,9 @@ EXPERIMENT = Experiment(
     title="What if: forecasts, put to the test",
     reproduces="our own question: whether the models know what a change would do before it is made",
     about=(
-        "One customer asks the service as it is, and its answers tell what a request demands: of "
-        "the index or the scan, of files, of the rest. A forecast of throughput and response time "
-        "after a change is made from that alone and written down. Then the change is made and "
-        "measured."
+        "Two customers, and one who pauses, ask the service as it is on several occasions, and its "
+        "answers tell what a request demands. A forecast of throughput and response time after a "
+        "change is made from that alone and written down. Then the change is made and measured."
     ),
     modes=(Mode.REAL,),
     measure=measure,

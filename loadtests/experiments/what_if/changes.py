@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from random import Random
 
-from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.open_workload.servers import (
     SCALE,
     Measured,
@@ -23,6 +22,24 @@ from loadtests.lab.experiment import Run
 
 RANKINGS, SCANNED, SCANS = "rankings", "scanned-rankings", "scans"
 FASTER = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one request demands, in seconds.
+
+    processor_s: time in the handler without that of files. files_s: of files. turn_s: until its
+    worker begins the next that waits. kept_s: processor time of the worker beside the handler,
+    which is all that a kept answer takes. network_s: all else, as a client sees it, which keeps no
+    worker busy. generator_s: processor time of the load generator.
+    """
+
+    processor_s: float
+    files_s: float
+    turn_s: float
+    kept_s: float
+    network_s: float
+    generator_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +70,14 @@ class Change:
             return own
         both = zip(own, cycle(demands[self.engine]), strict=False)
         return [
-            replace(one, engine_s=other.engine_s, files_s=other.files_s, rest_s=other.rest_s)
+            replace(one, processor_s=other.processor_s, files_s=other.files_s)
             for one, other in both
         ]
 
     def applied(self, demand: Demand, random: Random) -> Demand:
         """The demands of a request after the change."""
         if random.random() < self.kept:
-            return replace(demand, engine_s=0.0, files_s=0.0, rest_s=0.0)
+            return replace(demand, processor_s=0.0, files_s=0.0, turn_s=demand.kept_s)
         return replace(demand, files_s=self.files * demand.files_s) if self.files != 1 else demand
 
     def made(self, run: Run) -> AbstractContextManager[Measured]:

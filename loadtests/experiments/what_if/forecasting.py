@@ -2,11 +2,14 @@
 
 Each learnt request gives its own demands. A forecast simulates the run that will be made, with as
 many customers or arrivals, 400 times; each time the learnt requests are drawn anew with replacement
-(so what one customer could not tell exactly is in the range, too) and the run's requests from
-these, all slowed or sped up as one occasion differs from others. Workers share connections as they
-do in the service, and if they leave no core to the load generator, each request costs them what it
-costs the generator. The range has 95 % of the simulated runs. It holds if the model does: an effect
-that the model does not know, as workers that compete for a cache, makes a forecast miss, and shows.
+(so what they could not tell exactly is in the range, too) and the run's requests from these, all
+slowed or sped up as one occasion differs from others. Workers share connections as they do in the
+service, and if they leave no core to the load generator, each request costs them what it costs the
+generator.
+
+The range has 95 % of the simulated runs, and at both ends as much more as a model may be wrong and
+still be said to agree (`TOLERANCE`). It holds if the model does: an effect that the model does not
+know, as workers that compete for a cache, makes a forecast miss, and shows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +22,7 @@ from loadtests.experiments.what_if.changes import Change
 from loadtests.experiments.what_if.learning import Known
 from loadtests.lab.results import Line
 from loadtests.models.arrivals import poisson_times
-from loadtests.models.estimates import without_warm_up
+from loadtests.models.estimates import TOLERANCE, without_warm_up
 from loadtests.models.samples import quantile
 from loadtests.models.shortest_queue import ShortestQueue, shortest_queue
 
@@ -47,7 +50,7 @@ class Plan:
 class Forecast(Line):
     """What a run will show. quantity: THROUGHPUT per s or RESPONSE in s. middle: the median.
 
-    low, high: the value lies between them with a chance of 95 %.
+    low, high: the value lies between them with a chance of 95 %, if the model is right within 5 %.
     """
 
     change: str
@@ -62,28 +65,27 @@ class Forecast(Line):
 
 
 def forecasts(
-    change: Change, busy: Known, half_idle: Known, plan: Plan, cores: int, random: Random
+    change: Change, pressed: Known, half_idle: Known, plan: Plan, cores: int, random: Random
 ) -> tuple[Forecast, Forecast]:
     """The throughput of CUSTOMERS, and the mean response time at FRACTION of that forecast.
 
-    busy, half_idle: what is known of services that are so. cores: of the machine, for all workers
-    and the load generator.
+    pressed, half_idle: what is known of services that are so. cores: of the machine, for all
+    workers and the load generator.
     """
 
     def drawn(known: Known, count: int) -> list[Times]:
         return list(_drawn(change, known, count, change.leaves_a_core(cores), random))
 
-    throughputs = [
-        _throughput_per_s(drawn(busy, plan.rounds), change.workers) for _ in range(SIMULATED_RUNS)
-    ]
+    runs, workers = range(SIMULATED_RUNS), change.workers
+    throughputs = [_throughput_per_s(drawn(pressed, plan.rounds), workers) for _ in runs]
     x = _of(change, THROUGHPUT, throughputs)
     responses = [
         _response_s(
             drawn(half_idle, plan.arrivals),
-            change.workers,
+            workers,
             poisson_times(FRACTION * x.middle, random, count=plan.arrivals),
         )
-        for _ in range(SIMULATED_RUNS)
+        for _ in runs
     ]
     return x, _of(change, RESPONSE, responses)
 
@@ -93,15 +95,16 @@ def _drawn(
 ) -> Iterator[Times]:
     """The requests of a run, drawn from as many as were learnt, drawn with replacement."""
     requests = change.learnt_of(known.requests)
-    slower, taken_s = known.speed.factor(random), 0.0 if leaves_a_core else known.generator_s
+    slower = known.speed.factor(random)
     for one in random.choices(random.choices(requests, k=len(requests)), k=count):
         changed = change.applied(one, random)
-        worker_s = changed.engine_s + changed.rest_s + changed.front_s
-        yield slower * worker_s + changed.files_s + taken_s, slower * changed.network_s
+        worker_s = slower * (changed.processor_s + changed.turn_s) + changed.files_s
+        taken_s = 0.0 if leaves_a_core else changed.generator_s
+        yield worker_s + taken_s, slower * changed.network_s
 
 
 def _of(change: Change, quantity: str, values: Sequence[float]) -> Forecast:
-    low, high = quantile(values, 0.025), quantile(values, 0.975)
+    low, high = (1 - TOLERANCE) * quantile(values, 0.025), (1 + TOLERANCE) * quantile(values, 0.975)
     return Forecast(change.name, quantity, low, median(values), high)
 
 

@@ -1,37 +1,54 @@
 """Learns what requests demand on several occasions, because a machine changes its speed.
 
-An occasion starts each of the services anew. One customer asks it twice: first without a pause,
-which is how busy workers take requests, then with pauses, so that the service is idle half of the
-time. Requests take longer then, because caches and processors have turned to other things.
+An occasion starts each of the services anew. Two customers who ask again at once press it: its
+worker is never idle and tells how long requests take then, and how soon it turns to the next. Then
+one customer asks who pauses, so that it is idle half of the time: requests take longer, because
+processor and caches have turned to other things meanwhile; and the answers tell the parts of it.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
 
 from loadtests.experiments.open_workload import demands, exploring
-from loadtests.experiments.open_workload.demands import ENGINE, FILES, Demand, Demands
+from loadtests.experiments.open_workload.demands import FILES, Demands
 from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.what_if.changes import LEARNT, Change
+from loadtests.experiments.what_if.changes import LEARNT, Change, Demand
 from loadtests.experiments.what_if.runs import closed
-from loadtests.generation.run import RUNS, judge_run
+from loadtests.generation.run import RUNS, RunRecord, judge_run
+from loadtests.generation.turnaround import turnaround_s
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.raw import accepted_by_run
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results
 from loadtests.models.queue import Queue
 from loadtests.models.samples import summary
 from loadtests.processes import ProgramFailed
 
 OCCASIONS, QUICK_OCCASIONS = 4, 2
 TRIES = 3
-
-BUSY, HALF_IDLE, GENERATOR = "busy", "half-idle", "generator"
+PRESSING = 2  # customers, so that one worker is never idle
+PRESSED = "pressed"
 
 Occasion = Sequence[Demand]
-"""The demands of each request of one customer."""
+"""The demands of each request on an occasion."""
+
+
+@dataclass(frozen=True, slots=True)
+class PressedLine(Line):
+    """A run that pressed a service. handler_s: mean time in the handler. turn_s: the turnaround.
+
+    generator_s: processor time of the load generator for each request.
+    """
+
+    run: str
+    service: str
+    handler_s: float
+    turn_s: float
+    generator_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +75,25 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the services, busy or half idle. requests: of all occasions, by service.
-
-    generator_s: processor time that the load generator needs for a request.
-    """
+    """What is known of services, pressed or half idle. requests: of all occasions, by service."""
 
     requests: Mapping[str, Sequence[Demand]]
     speed: Speed
-    generator_s: float
 
 
-def known(occasions: Mapping[str, Sequence[Occasion]], generator_s: float) -> Known:
+def known(occasions: Mapping[str, Sequence[Occasion]]) -> Known:
     """What is known from several occasions, by service. Raises ValueError if none has two."""
     requests = {
         service: [one for occasion in of for one in occasion] for service, of in occasions.items()
     }
-    return Known(requests, _speed(list(occasions.values())), generator_s)
+    return Known(requests, _speed(list(occasions.values())))
 
 
 def _speed(of_services: Sequence[Sequence[Occasion]]) -> Speed:
     """The speed, from the occasions of each service; its spread is the same for all of them."""
     squares = 0.0
     for of in of_services:
-        logs = [math.log(fmean([one.processor_s for one in occasion])) for occasion in of]
-        squares += summary(logs).squares
+        squares += summary([math.log(_mean_processor_s(occasion)) for occasion in of]).squares
     degrees_of_freedom = sum(len(of) - 1 for of in of_services)
     if degrees_of_freedom < 1:
         raise ValueError("a speed needs two occasions of a service at least")
@@ -89,80 +101,127 @@ def _speed(of_services: Sequence[Sequence[Occasion]]) -> Speed:
     return Speed(deviation, degrees_of_freedom, min(map(len, of_services)))
 
 
+def _mean_processor_s(occasion: Occasion) -> float:
+    return fmean([one.processor_s for one in occasion])
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
 def learn(run: Run) -> None:
-    """Let one customer ask each service on each occasion, as far as the results lack it.
+    """Press each service on each occasion and let one customer ask, as far as the results lack it.
 
     Raises ProgramFailed if a service does not start, or is disturbed time and again.
     """
     occasions = int(run.choose(QUICK_OCCASIONS, OCCASIONS))
     for number in range(1, occasions + 1):
         for change in LEARNT:
-            if _lacks(run.results, change, HALF_IDLE, number):
+            if _known_of(run.results, change) < number:
                 run.say(f"occasion {number} of {occasions}: {change.told}")
-                with change.made(run) as found:
-                    if not run.results.has(GENERATOR):  # on the first occasion
-                        _learn_generator(run, found)
-                    for how in (BUSY, HALF_IDLE):
-                        _learn(run, found, change, how, number)
+                with change.made(run) as service:
+                    _learn(run, service, change, number)
 
 
-def _learn_generator(run: Run, found: Measured) -> None:
-    """Let the load generator be one customer, and note its processor time for each request."""
-    run.say("what a request demands of the load generator")
-    begun = sum(name.startswith(f"{GENERATOR}-") for name in accepted_by_run(run.results))
-    rounds = int(run.choose(exploring.QUICK_REQUESTS, exploring.REQUESTS))
-    record = closed(run, found, f"{GENERATOR}-{begun + 1}", 1, rounds)
-    judge_run(run.results.folder, record)
-    took_s = max(row.done_s for row in record.rows)
-    cores = record.facts().client_cpu or 0.0
-    with run.results.table(GENERATOR, ("run", "processor_s")) as table:
-        table.write(run=record.run, processor_s=cores * took_s / len(record.rows))
-
-
-def _learn(run: Run, found: Measured, change: Change, how: str, number: int) -> None:
+def _learn(run: Run, service: Measured, change: Change, number: int) -> None:
     for _ in range(TRIES):
-        if not _lacks(run.results, change, how, number):
-            return
-        pause_s = 0.0
-        if how == HALF_IDLE:
-            means, _ = demands.learnt(run.results)[_name(change, BUSY)][-1]
-            pause_s = means.busy_s + means.network_s
-        exploring.learn(run, found, _name(change, how), Queue(change.workers), pause_s)
-    if _lacks(run.results, change, how, number):
+        if _times_pressed(run.results, change) < number:
+            _press(run, service, change)
+    for _ in range(TRIES):
+        lines = _pressed(run.results).get(change.name, [])
+        if _known_of(run.results, change) < number <= len(lines):
+            queue = Queue(change.workers)
+            exploring.learn(run, service, change.name, queue, lines[-1].handler_s)
+    if _known_of(run.results, change) < number:
         raise ProgramFailed(
-            f"{change.name}: the runs of one customer were rejected {TRIES} times; "
-            f"{run.results.folder / RUNS} says why. `scripts/lab resume {run.results.folder}` "
-            "goes on when the machine is quiet"
+            f"{change.name}: its runs were rejected {TRIES} times; {run.results.folder / RUNS} "
+            f"says why. `scripts/lab resume {run.results.folder}` goes on when the machine is quiet"
         )
 
 
-def _lacks(results: Results, change: Change, how: str, occasions: int) -> bool:
-    return len(demands.learnt(results).get(_name(change, how), ())) < occasions
+def _press(run: Run, service: Measured, change: Change) -> None:
+    made = len(run.results.rows_if_any(PRESSED))
+    rounds = int(run.choose(exploring.QUICK_REQUESTS, exploring.REQUESTS))
+    name = f"{PRESSED}-{change.name}-{made + 1}"
+    run.say(f"{change.name}, pressed by {PRESSING} customers")
+    record = closed(run, service, name, PRESSING, rounds)
+    judge_run(run.results.folder, record)
+    with run.results.more(PRESSED, PressedLine) as table:
+        table.add(_line(record, change))
 
 
-def _name(change: Change, how: str) -> str:
-    return f"{change.name}-{how}"
-
-
-def learnt(results: Results, how: str) -> Known:
-    """What is known of the services if they are BUSY or HALF_IDLE."""
-    found = demands.learnt(results)
-    (generator,) = results.rows(GENERATOR)
-    return known(
-        {
-            change.name: [_occasion(means, run) for means, run in found[_name(change, how)]]
-            for change in LEARNT
-        },
-        float(generator["processor_s"]),
+def _line(record: RunRecord, change: Change) -> PressedLine:
+    told_s = [row.service_s for row in record.rows if row.service_s is not None]
+    if not told_s:
+        raise ProgramFailed(f"{change.name}: no answer tells how long its request took")
+    took_s = max(row.done_s for row in record.rows)
+    cores = record.facts().client_cpu or 0.0
+    return PressedLine(
+        run=record.run,
+        service=change.name,
+        handler_s=fmean(told_s),
+        turn_s=turnaround_s(record.rows, overhead_s=0.0) or 0.0,
+        generator_s=cores * took_s / len(record.rows),
     )
 
 
-def _occasion(means: Demands, run: Recorded) -> Occasion:
-    """The demands of each request. means: those of which only a mean is known."""
+# --- what was learnt -----------------------------------------------------------------------------
+
+
+def _pressed(results: Results) -> Mapping[str, Sequence[PressedLine]]:
+    """The runs that pressed a service and count, by service."""
+    accepted = accepted_by_run(results)
+    lines = results.lines_if_any(PRESSED, PressedLine)
+    counted = [line for line in lines if accepted.get(line.run, False)]
+    return grouped(counted, lambda line: line.service)
+
+
+def _times_pressed(results: Results, change: Change) -> int:
+    return len(_pressed(results).get(change.name, ()))
+
+
+def _known_of(results: Results, change: Change) -> int:
+    """On how many occasions all was learnt of a service."""
+    return min(_times_pressed(results, change), len(demands.learnt(results).get(change.name, ())))
+
+
+def learnt(results: Results) -> tuple[Known, Known]:
+    """What is known of the services if they are pressed, and if they are half idle."""
+    found, lines = demands.learnt(results), _pressed(results)
+    half_idle = {
+        change.name: [
+            _occasion(means, run, line)
+            for (means, run), line in zip(found[change.name], lines[change.name], strict=False)
+        ]
+        for change in LEARNT
+    }
+    pressed = {
+        service: [_as_pressed(of, line) for of, line in zip(found, lines[service], strict=False)]
+        for service, found in half_idle.items()
+    }
+    return known(pressed), known(half_idle)
+
+
+def _occasion(means: Demands, run: Recorded, line: PressedLine) -> Occasion:
+    """The demands of each request of one customer. means: of what is known by its mean alone."""
+    beside_s = means.front_s + means.network_s
     found = []
     for one in run.asked:
-        engine_s = sum(map(one.duration_s, ENGINE))
         files_s = sum(map(one.duration_s, FILES))
-        rest_s = max(0.0, one.duration_s("total") - engine_s - files_s)
-        found.append(Demand(engine_s, files_s, rest_s, means.front_s, means.network_s))
+        found.append(
+            Demand(
+                processor_s=max(0.0, one.duration_s("total") - files_s),
+                files_s=files_s,
+                turn_s=line.turn_s,
+                kept_s=means.front_s,
+                network_s=max(0.0, beside_s - line.turn_s),
+                generator_s=line.generator_s,
+            )
+        )
     return found
+
+
+def _as_pressed(half_idle: Occasion, line: PressedLine) -> Occasion:
+    """The demands of these requests on a worker that is never idle."""
+    files_s = fmean([one.files_s for one in half_idle])
+    quicker = max(0.0, line.handler_s - files_s) / _mean_processor_s(half_idle)
+    return [replace(one, processor_s=quicker * one.processor_s) for one in half_idle]

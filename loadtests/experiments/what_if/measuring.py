@@ -20,7 +20,7 @@ from loadtests.experiments.what_if.forecasting import (
     Plan,
     forecasts,
 )
-from loadtests.experiments.what_if.learning import BUSY, HALF_IDLE, TRIES
+from loadtests.experiments.what_if.learning import TRIES
 from loadtests.experiments.what_if.scoring import FORECASTS, forecasts_of, runs_of
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
@@ -34,14 +34,14 @@ def forecast(run: Run) -> None:
     if run.results.has(FORECASTS):
         return
     learning.learn(run)
-    busy, half_idle = (learning.learnt(run.results, how) for how in (BUSY, HALF_IDLE))
+    pressed, half_idle = learning.learnt(run.results)
     cores = len(os.sched_getaffinity(0))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
             random = run.random(change.name)
-            for one in forecasts(change, busy, half_idle, _plan(run), cores, random):
+            for one in forecasts(change, pressed, half_idle, _plan(run), cores, random):
                 table.write(made=made, **one.cells())
 
 

@@ -40,5 +40,5 @@ def _told(made: int, scores: list[bool]) -> str:
     return (
         f"{made} forecasts were made and {len(scores)} measured. {sum(scores)} of these held, "
         f"{100 * sum(scores) / len(scores):.0f} % (95 % interval: {100 * low:.0f} to "
-        f"{100 * high:.0f} %). If the models were right, 95 % would hold."
+        f"{100 * high:.0f} %). If the models were right within 5 %, at least 95 % would hold."
     )

@@ -129,8 +129,8 @@ def analyse(results: Results) -> Report:
         conclusion = "No forecast was made, because not all of the service is learnt yet."
     lead = (
         "A forecast says what one run will show, with a range that 95 of 100 such runs would be in "
-        "if the model were right. It is simulated from the requests of a single customer, who "
-        "asked before anything was changed."
+        "if the model were right within 5 %. It is simulated from requests of two customers and of "
+        "one who pauses, who asked on several occasions before anything was changed."
     )
     told = [_sentence(one) for one in score]
     tables = [_table(found, quantity) for quantity in QUANTITIES]
