@@ -1,18 +1,18 @@
 """Forecasts what runs of a changed service will show, with the range that such runs vary by.
 
 Each learnt request gives its own demands. A forecast simulates the run that will be made, with as
-many customers or arrivals, 400 times; each time the learnt requests are drawn anew with replacement
-(so what they could not tell exactly is in the range, too) and the run's requests from these, all
-slowed or sped up as one occasion differs from others. Workers share connections as they do in the
-service, and if they leave no core to the load generator, each request costs them what it costs the
-generator.
+many customers or with the very arrivals that will be sent, 400 times. Each time the learnt requests
+are drawn anew with replacement (so what they could not tell exactly is in the range, too) and the
+run's requests from these, all slowed or sped up as one occasion differs from others. Workers share
+connections as they do in the service, and if they leave no core to the load generator, each request
+costs them what it costs the generator.
 
 The range has 95 % of the simulated runs, and at both ends as much more as a model may be wrong and
 still be said to agree (`TOLERANCE`). It holds if the model does: an effect that the model does not
 know, as workers that compete for a cache, makes a forecast miss, and shows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
@@ -21,7 +21,6 @@ from statistics import fmean, median
 from loadtests.experiments.what_if.changes import Change
 from loadtests.experiments.what_if.learning import Known
 from loadtests.lab.results import Line
-from loadtests.models.arrivals import poisson_times
 from loadtests.models.estimates import TOLERANCE, without_warm_up
 from loadtests.models.samples import quantile
 from loadtests.models.shortest_queue import ShortestQueue, shortest_queue
@@ -36,6 +35,8 @@ THROUGHPUT, RESPONSE = QUANTITIES = ("throughput", "response")
 
 Times = tuple[float, float]
 """For how long (s) a request keeps a worker busy, and for how long it is on its way."""
+Stream = Callable[[float], Sequence[float]]
+"""The times (s) of the arrivals of an open run, given their rate per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,18 @@ class Forecast(Line):
 
 
 def forecasts(
-    change: Change, pressed: Known, half_idle: Known, plan: Plan, cores: int, random: Random
+    change: Change,
+    pressed: Known,
+    half_idle: Known,
+    plan: Plan,
+    cores: int,
+    stream: Stream,
+    random: Random,
 ) -> tuple[Forecast, Forecast]:
     """The throughput of CUSTOMERS, and the mean response time at FRACTION of that forecast.
 
     pressed, half_idle: what is known of services that are so. cores: of the machine, for all
-    workers and the load generator.
+    workers and the load generator. stream: the arrivals that the open run will have.
     """
 
     def drawn(known: Known, count: int) -> list[Times]:
@@ -79,14 +86,8 @@ def forecasts(
     runs, workers = range(SIMULATED_RUNS), change.workers
     throughputs = [_throughput_per_s(drawn(pressed, plan.rounds), workers) for _ in runs]
     x = _of(change, THROUGHPUT, throughputs)
-    responses = [
-        _response_s(
-            drawn(half_idle, plan.arrivals),
-            workers,
-            poisson_times(FRACTION * x.middle, random, count=plan.arrivals),
-        )
-        for _ in runs
-    ]
+    times_s = stream(FRACTION * x.middle)
+    responses = [_response_s(drawn(half_idle, plan.arrivals), workers, times_s) for _ in runs]
     return x, _of(change, RESPONSE, responses)
 
 

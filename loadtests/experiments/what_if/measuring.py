@@ -7,6 +7,7 @@ a forecast cannot know it. A run that the rules reject is made again, at most th
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 from loadtests.experiments.what_if import learning, runs
 from loadtests.experiments.what_if.changes import CHANGES, Change
@@ -35,13 +36,14 @@ def forecast(run: Run) -> None:
         return
     learning.learn(run)
     pressed, half_idle = learning.learnt(run.results)
-    cores = len(os.sched_getaffinity(0))
+    plan, cores = _plan(run), len(os.sched_getaffinity(0))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
+            stream = partial(runs.stream, run, change.name, count=plan.arrivals)
             random = run.random(change.name)
-            for one in forecasts(change, pressed, half_idle, _plan(run), cores, random):
+            for one in forecasts(change, pressed, half_idle, plan, cores, stream, random):
                 table.write(made=made, **one.cells())
 
 
@@ -68,7 +70,8 @@ def _measure(run: Run, change: Change, rate_per_s: float) -> None:
             return runs.closed(run, service, name, CUSTOMERS, plan.rounds)
 
         def opened(name: str) -> RunRecord:
-            return runs.opened(run, service, name, rate_per_s, plan.arrivals)
+            times_s = runs.stream(run, change.name, rate_per_s, plan.arrivals)
+            return runs.opened(run, service, name, times_s)
 
         _tried(run, change, THROUGHPUT, closed)
         _tried(run, change, RESPONSE, opened)

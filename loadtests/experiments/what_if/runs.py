@@ -1,5 +1,6 @@
 """Makes the runs of a service: closed ones of customers who ask again at once, and open ones."""
 
+from collections.abc import Sequence
 from itertools import islice
 
 from loadtests.experiments.open_workload.servers import Measured
@@ -29,11 +30,14 @@ def closed(run: Run, service: Measured, name: str, customers: int, rounds: int) 
     )
 
 
-def opened(run: Run, service: Measured, name: str, rate_per_s: float, count: int) -> RunRecord:
-    """Send `count` requests as a Poisson stream."""
-    random = run.random(name)
-    times_s = poisson_times(rate_per_s, random, count=count)
-    schedule = arrivals(times_s, service.requests(random))
+def stream(run: Run, change: str, rate_per_s: float, count: int) -> list[float]:
+    """The times of `count` Poisson arrivals, always the same for a change but for their rate."""
+    return poisson_times(rate_per_s, run.random(f"{change} arrivals"), count=count)
+
+
+def opened(run: Run, service: Measured, name: str, times_s: Sequence[float]) -> RunRecord:
+    """Send a request at each of these times."""
+    schedule = arrivals(times_s, service.requests(run.random(name)))
     return open_run(
         service.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
     )

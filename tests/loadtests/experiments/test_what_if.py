@@ -26,6 +26,7 @@ from loadtests.experiments.what_if.forecasting import (
     THROUGHPUT,
     Forecast,
     Plan,
+    Stream,
     forecasts,
 )
 from loadtests.experiments.what_if.learning import Known, PressedLine, known
@@ -83,13 +84,20 @@ def test_the_index_takes_the_place_of_scans_in_the_handler_alone() -> None:
     assert BY_NAME["scans"].learnt_of({"scans": [DEMAND]}) == [DEMAND]
 
 
+def stream(count: int, seed: int = 1) -> Stream:
+    """So many Poisson arrivals."""
+    return lambda rate_per_s: poisson_times(rate_per_s, Random(seed), count=count)
+
+
 def always(demands: Sequence[Demand]) -> Known:
     """Each service demands this on both of two occasions."""
     return known({change.name: [demands, demands] for change in LEARNT})
 
 
 def throughput(demands: Sequence[Demand], change: Change, cores: int = 4) -> float:
-    x, _ = forecasts(change, always(demands), always(demands), Plan(400, 100), cores, Random(1))
+    x, _ = forecasts(
+        change, always(demands), always(demands), Plan(400, 100), cores, stream(100), Random(1)
+    )
     return x.middle
 
 
@@ -108,7 +116,9 @@ def test_a_generator_without_a_core_of_its_own_takes_its_time_from_the_workers()
 
 def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
     known = always([DEMAND])
-    _, found = forecasts(BY_NAME["scans"], known, known, Plan(400, 2000), 2, Random(1))
+    _, found = forecasts(
+        BY_NAME["scans"], known, known, Plan(400, 20_000), 2, stream(20_000), Random(1)
+    )
     queued_s = 0.030 * (1 + 0.5 / (2 * 0.5))  # M/D/1 at half of the throughput
     assert found.middle == pytest.approx(queued_s + DEMAND.network_s, rel=0.03)
     assert found.low < found.middle < found.high
@@ -117,8 +127,8 @@ def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
 def test_a_response_time_is_that_of_a_service_which_is_idle_half_of_the_time() -> None:
     pressed, half_idle = always([DEMAND]), always([slowed(DEMAND, 1.1)])
     plan, scans = Plan(400, 400), BY_NAME["rankings"]
-    x, slower = forecasts(scans, pressed, half_idle, plan, 2, Random(1))
-    same_x, same = forecasts(scans, pressed, pressed, plan, 2, Random(1))
+    x, slower = forecasts(scans, pressed, half_idle, plan, 2, stream(400), Random(1))
+    same_x, same = forecasts(scans, pressed, pressed, plan, 2, stream(400), Random(1))
     assert x == same_x
     assert slower.middle > 1.1 * same.middle
 
@@ -147,12 +157,13 @@ def held(deviation: float, wrong: float = 1.0) -> dict[str, int]:
     for seed in range(100):
         random = Random(seed)
         of = known({of.name: [asked(random, 60) for _ in range(4)] for of in LEARNT})
-        x, response = forecasts(true, of, of, plan, 2, random)
+        arriving = stream(plan.arrivals, seed)
+        x, response = forecasts(true, of, of, plan, 2, arriving, random)
         closed, opened = (
             [times(one) for one in asked(random, count, wrong)]
             for count in (plan.rounds, plan.arrivals)
         )
-        times_s = poisson_times(0.5 * x.middle, random, count=plan.arrivals)
+        times_s = arriving(0.5 * x.middle)
         found[THROUGHPUT] += x.covers(forecasting._throughput_per_s(closed, true.workers))
         found[RESPONSE] += response.covers(forecasting._response_s(opened, true.workers, times_s))
     return found
