@@ -57,8 +57,8 @@ class Threads:
 
     most_waiting: how many requests may wait for one of `count` threads. niceness: added to that of
     the process, so that the system lets others go first. Do not give it to threads that hold locks
-    for which others wait. changed: called in the loop with the change
-    of `in_hand`.
+    for which others wait. changed: called in the loop, with 1 when a request has come and -1 when
+    it has ended.
     """
 
     lane: str

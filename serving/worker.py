@@ -4,7 +4,7 @@ gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
 
 - Workers take turns with new connections: a worker that has more than another leaves them to it for
   a moment. Otherwise few clients can all end up with the same worker, while the others idle. A
-  connection counts twice while its request is in the hands of a lane, which may take long.
+  connection counts twice while threads of a lane have its request, which may take long.
 - Connections never take the descriptors that the site needs for its files.
 - Once a second the worker gives up the connections whose deadline has come, and counts.
 - The bytes of incomplete requests, and of answers that are not read, are bounded for all clients
@@ -37,6 +37,7 @@ from serving.parsing import use_quick_parser
 MAX_RECEIVED_BYTES = 32 * 2**20  # of incomplete requests, in one worker
 MAX_UNSENT_BYTES = 32 * 2**20  # of answers that clients do not read, in one worker
 LEAVE_TO_OTHERS_S = 0.002
+TAKEN_AFTER_S = 5 * LEAVE_TO_OTHERS_S  # a connection that was left and not offered since is taken
 NOT_ACCEPTING_S = 0.5  # the pause after the system has refused a connection
 LOOK_EVERY_S = 1.0
 STOP_LOOK_S = 0.02
@@ -54,7 +55,7 @@ class FrontWorker(ASGIWorker):
 
     asgi: Front
     loop: Any
-    _loads: Any  # connections of each worker, by `_place`; -1 where there is no worker
+    _loads: Any  # of each worker, by `_place`; -1 where there is none
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -78,7 +79,7 @@ class FrontWorker(ASGIWorker):
         self.connections: set[Connection] = set()
         self._coming: set[asyncio.Task[Any]] = set()  # accepted, and not yet among `connections`
         self._place = self.age % MOST_WORKERS
-        self._leaves_since = 0.0
+        self._leaves_since = self._left_at = 0.0
         self._listens = False
         self._accept_from = 0.0
         self._told = asyncio.Event()
@@ -174,10 +175,11 @@ class FrontWorker(ASGIWorker):
         now = time.monotonic()
         if self._loads[self._place] <= least:
             self._leaves_since = 0.0
-        elif not self._leaves_since:
+        elif not self._leaves_since or now - self._left_at > TAKEN_AFTER_S:
             self._leaves_since = now
         elif now - self._leaves_since > LEAVE_TO_OTHERS_S:
             self._leaves_since = 0.0
+        self._left_at = now
         return self._leaves_since > 0
 
     def joined(self, connection: Connection) -> None:

@@ -494,27 +494,53 @@ def test_connections_leave_descriptors_for_the_files() -> None:
 # --- taking turns --------------------------------------------------------------------------------
 
 
-def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(
-    loop: Loop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+OTHER = 7  # the place of another worker
+
+
+@pytest.fixture
+def has_another(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """There is another worker, which has no connection, and time enough to leave it one."""
+    monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 2.0)
+    monkeypatch.setattr(worker, "TAKEN_AFTER_S", 4.0)
+    FrontWorker._loads[OTHER] = 0
+    yield
+    FrontWorker._loads[OTHER] = -1
+
+
+@pytest.mark.usefixtures("has_another")
+def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(loop: Loop) -> None:
+    FrontWorker._loads[OTHER] = 1
     loop.answered(QUICK)
-    FrontWorker._loads[7] = 0
-    monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 60.0)
+    FrontWorker._loads[OTHER] = 0
     client = loop.client(QUICK)
     loop.settle()
     assert (client.read(), loop.worker.nr_conns) == (b"", 1)
-    loop.later_s += 60.0
+    loop.later_s += 2.0
     loop.until(lambda: bool(answers(client.read())))
-    FrontWorker._loads[7] = -1
 
 
-def test_a_request_in_a_lane_counts_as_one_connection_more(
-    loop: Loop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("has_another")
+def test_each_connection_is_left_anew_if_the_other_worker_took_the_last_one(loop: Loop) -> None:
+    FrontWorker._loads[OTHER] = 1
+    loop.answered(QUICK)
+    FrontWorker._loads[OTHER] = 0
+    loop.client()
+    loop.settle()
+    taken, _ = loop.listener.accept()
+    taken.close()
+    loop.later_s += 4.0
+    client = loop.client(QUICK)
+    loop.settle()
+    assert (client.read(), loop.worker.nr_conns) == (b"", 1)
+    loop.later_s += 2.0
+    loop.until(lambda: bool(answers(client.read())))
+
+
+@pytest.mark.usefixtures("has_another")
+def test_a_request_in_a_lane_counts_as_one_connection_more(loop: Loop) -> None:
     going_on = threading.Event()
     loop.application.before = lambda: going_on.wait(10)
-    FrontWorker._loads[7] = 1
-    monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 60.0)
+    FrontWorker._loads[OTHER] = 1
     slow = loop.client(SLOW)
     loop.until(lambda: FrontWorker._loads[loop.worker._place] == 2)
     client = loop.client(QUICK)
@@ -523,7 +549,6 @@ def test_a_request_in_a_lane_counts_as_one_connection_more(
     going_on.set()
     loop.until(lambda: bool(answers(slow.read())))
     loop.until(lambda: bool(answers(client.read())))
-    FrontWorker._loads[7] = -1
 
 
 def test_a_worker_alone_accepts_at_once(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
