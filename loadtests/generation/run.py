@@ -333,7 +333,7 @@ def keep(
     return RunRecord(run, workload, moved, during, None, begun_unix_s), start_s
 
 
-def _since(start_s: float, samples: Iterable[Sample], rows: Iterable[Row]) -> tuple[Sample, ...]:
+def _since(start_s: float, samples: Iterable[Sample], rows: Sequence[Row]) -> tuple[Sample, ...]:
     """Samples at times since `start_s`, each with the number of requests then in flight."""
     moved = (replace(sample, at_s=sample.at_s - start_s) for sample in samples)
     return tuple(replace(sample, in_flight=in_flight(rows, sample.at_s)) for sample in moved)

@@ -1,9 +1,10 @@
 """Equal servers with a queue each: a customer joins the one with the fewest, and stays there.
 
-This is how workers of the service share connections: a worker that has more of them than another
-leaves the next to it. A customer can wait although another server has become idle meanwhile, so
-the mean is between that of one common queue (`replay.multi_server`) and that of separate arrivals
-at each server. Source: F. A. Haight, Two queues in parallel, Biometrika 45 (1958).
+This is how workers of the service share connections: a worker with more of them, and of long
+requests in hand, than another leaves the next to it. A customer can wait although another server
+has become idle meanwhile, so the mean is between that of one common queue (`replay.multi_server`)
+and that of separate arrivals at each server. Source: F. A. Haight, Two queues in parallel,
+Biometrika 45 (1958).
 """
 
 from collections import deque

@@ -50,9 +50,6 @@ class Sleeper:
 _serve = Sleeper()
 
 
-_serve = Sleeper()
-
-
 def _served(parameters: Mapping[str, str]) -> Answer:
     demand_s = _demand_s(parameters.get("service_s", str(DEFAULT_S)))
     _serve(demand_s)

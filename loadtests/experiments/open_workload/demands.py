@@ -58,8 +58,8 @@ class ClosedLine(Line):
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What one request demands, in seconds.
+class Demands:
+    """The mean demands of `requests` on a server, in seconds, and how one of its workers serves.
 
     engine_s: of the index or the scan. files_s: of files. rest_s: of the rest of the handler.
     front_s: of the worker's processor beside the handler. network_s: all else, as a client sees it,
@@ -71,20 +71,14 @@ class Demand:
     rest_s: float
     front_s: float
     network_s: float
+    server: str
+    queue: Queue
+    requests: int
 
     @property
     def busy_s(self) -> float:
         """The time for which a request keeps a worker busy."""
-        return self.engine_s + self.files_s + self.rest_s + self.front_s
-
-
-@dataclass(frozen=True, slots=True)
-class Demands(Demand):
-    """The means over `requests` of a server, and how one of its workers serves."""
-
-    server: str
-    queue: Queue
-    requests: int
+        return self.handler_s + self.front_s
 
     @property
     def handler_s(self) -> float:

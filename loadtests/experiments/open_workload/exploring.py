@@ -15,7 +15,7 @@ from loadtests.generation.run import Target, closed_run, judge_run
 from loadtests.generation.schedule import Choices
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import one_customer
-from loadtests.lab.raw import rows_by_run
+from loadtests.lab.raw import rows_by_run, unused_name
 from loadtests.models.queue import ONE, Queue
 from loadtests.processor_time import moment
 
@@ -109,9 +109,9 @@ def learn(run: Run, found: Measured, server: str, queue: Queue, pause_s: float =
     for which the customer leaves the service idle before each request.
     """
     target = found.target
-    name = f"demands-{server}-{len(run.results.rows_if_any(learnt.DEMANDS)) + 1}"
+    name = unused_name(run.results, f"demands-{server}")
     run.say(f"{server}: what one request demands")
-    requests = int(run.choose(QUICK_REQUESTS, REQUESTS))
+    requests = run.choose(QUICK_REQUESTS, REQUESTS)
     pauses = run.random(f"{name} pauses")
     pauses_s = (pause_s * pauses.expovariate(1.0) for _ in count())
     begun = moment(target.pid)

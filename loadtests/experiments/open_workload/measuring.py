@@ -142,7 +142,7 @@ def _measure_load(
     run, load, made, accepted = ready.run, left[0].load, left[0].made, left[0].accepted
     lacking = load.runs - accepted
     run.say(_progress(ready, left, before))
-    most = made + int(run.choose(lacking, MOST_TIMES * lacking))
+    most = made + run.choose(lacking, MOST_TIMES * lacking)
     watch = Watch(run.results, load.key)
     while accepted < load.runs and made < most:
         together = min(_together(ready, load, before), load.runs - accepted, most - made)
@@ -238,7 +238,7 @@ def _duration_s(rated: Rated, load: Load, service_time_s: float) -> float:
 
 
 def _calibration_requests(run: Run, found: Measured) -> int:
-    requests = int(run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS))
+    requests = run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
     return VARIED_TIMES * requests if found.is_service else requests
 
 

@@ -180,7 +180,7 @@ def _elsewhere(run: Run) -> Iterator[Measured]:
 
 
 def _chain(run: Run) -> Chain:
-    flights = int(run.choose(QUICK_FLIGHTS, FLIGHTS))
+    flights = run.choose(QUICK_FLIGHTS, FLIGHTS)
     return imported(generated(flights), run.scratch / "chain", run.log)
 
 

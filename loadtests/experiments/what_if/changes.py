@@ -47,8 +47,8 @@ class Change:
     """A change. of: the service that it changes, or leaves as it is. told: it in words.
 
     workers: how many there are. kept: the share of requests whose answer is kept, so that only the
-    front works. files: reading takes this share of its time. engine: the service of which one
-    customer learnt how long a handler takes that asks the other engine, "" if it stays the same.
+    front works. files: reading takes this share of its time. engine: the service of which it was
+    learnt how long a handler takes that asks the other engine, "" if it stays the same.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Change:
         return self.workers < cores
 
     def learnt_of(self, demands: Mapping[str, Sequence[Demand]]) -> Sequence[Demand]:
-        """The demands that the change applies to. demands: of one customer of each service."""
+        """The demands that the change applies to. demands: of the requests of each service."""
         own = demands[self.of]
         if not self.engine:
             return own
@@ -77,7 +77,14 @@ class Change:
     def applied(self, demand: Demand, random: Random) -> Demand:
         """The demands of a request after the change."""
         if random.random() < self.kept:
-            return replace(demand, processor_s=0.0, files_s=0.0, turn_s=demand.kept_s)
+            on_its_way_s = max(0.0, demand.network_s + demand.turn_s - demand.kept_s)
+            return replace(
+                demand,
+                processor_s=0.0,
+                files_s=0.0,
+                turn_s=demand.kept_s,
+                network_s=on_its_way_s,
+            )
         return replace(demand, files_s=self.files * demand.files_s) if self.files != 1 else demand
 
     def made(self, run: Run) -> AbstractContextManager[Measured]:

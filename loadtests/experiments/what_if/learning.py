@@ -16,13 +16,14 @@ from loadtests.experiments.open_workload import demands, exploring
 from loadtests.experiments.open_workload.demands import FILES, Demands
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.what_if.changes import LEARNT, Change, Demand
-from loadtests.experiments.what_if.runs import closed
+from loadtests.experiments.what_if.runs import WARM_UP, closed
 from loadtests.generation.run import RUNS, RunRecord, judge_run
 from loadtests.generation.turnaround import turnaround_s
+from loadtests.generation.window import closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded
-from loadtests.lab.raw import accepted_by_run
+from loadtests.lab.raw import accepted_by_run, unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.models.queue import Queue
 from loadtests.models.samples import summary
@@ -113,7 +114,7 @@ def learn(run: Run) -> None:
 
     Raises ProgramFailed if a service does not start, or is disturbed time and again.
     """
-    occasions = int(run.choose(QUICK_OCCASIONS, OCCASIONS))
+    occasions = run.choose(QUICK_OCCASIONS, OCCASIONS)
     for number in range(1, occasions + 1):
         for change in LEARNT:
             if _known_of(run.results, change) < number:
@@ -130,7 +131,7 @@ def _learn(run: Run, service: Measured, change: Change, number: int) -> None:
         lines = _pressed(run.results).get(change.name, [])
         if _known_of(run.results, change) < number <= len(lines):
             queue = Queue(change.workers)
-            exploring.learn(run, service, change.name, queue, lines[-1].handler_s)
+            exploring.learn(run, service, _half_idle(change), queue, lines[-1].handler_s)
     if _known_of(run.results, change) < number:
         raise ProgramFailed(
             f"{change.name}: its runs were rejected {TRIES} times; {run.results.folder / RUNS} "
@@ -139,9 +140,8 @@ def _learn(run: Run, service: Measured, change: Change, number: int) -> None:
 
 
 def _press(run: Run, service: Measured, change: Change) -> None:
-    made = len(run.results.rows_if_any(PRESSED))
-    rounds = int(run.choose(exploring.QUICK_REQUESTS, exploring.REQUESTS))
-    name = f"{PRESSED}-{change.name}-{made + 1}"
+    rounds = run.choose(exploring.QUICK_REQUESTS, exploring.REQUESTS)
+    name = unused_name(run.results, f"{PRESSED}-{change.name}")
     run.say(f"{change.name}, pressed by {PRESSING} customers")
     record = closed(run, service, name, PRESSING, rounds)
     judge_run(run.results.folder, record)
@@ -150,16 +150,20 @@ def _press(run: Run, service: Measured, change: Change) -> None:
 
 
 def _line(record: RunRecord, change: Change) -> PressedLine:
-    told_s = [row.service_s for row in record.rows if row.service_s is not None]
-    if not told_s:
-        raise ProgramFailed(f"{change.name}: no answer tells how long its request took")
+    rows = closed_window(record.rows, WARM_UP).rows
+    told_s = [row.service_s for row in rows if row.service_s is not None]
+    turn_s, cores = turnaround_s(rows, overhead_s=0.0), record.facts().client_cpu
+    if not told_s or turn_s is None or cores is None:
+        raise ProgramFailed(
+            f"{change.name}, pressed: too few answers tell when their request began and how long "
+            "it took"
+        )
     took_s = max(row.done_s for row in record.rows)
-    cores = record.facts().client_cpu or 0.0
     return PressedLine(
         run=record.run,
         service=change.name,
         handler_s=fmean(told_s),
-        turn_s=turnaround_s(record.rows, overhead_s=0.0) or 0.0,
+        turn_s=turn_s,
         generator_s=cores * took_s / len(record.rows),
     )
 
@@ -175,13 +179,20 @@ def _pressed(results: Results) -> Mapping[str, Sequence[PressedLine]]:
     return grouped(counted, lambda line: line.service)
 
 
+def _half_idle(change: Change) -> str:
+    """The name under which `demands` has a service that one customer asked with pauses."""
+    return f"half-idle-{change.name}"
+
+
 def _times_pressed(results: Results, change: Change) -> int:
     return len(_pressed(results).get(change.name, ()))
 
 
 def _known_of(results: Results, change: Change) -> int:
     """On how many occasions all was learnt of a service."""
-    return min(_times_pressed(results, change), len(demands.learnt(results).get(change.name, ())))
+    return min(
+        _times_pressed(results, change), len(demands.learnt(results).get(_half_idle(change), ()))
+    )
 
 
 def learnt(results: Results) -> tuple[Known, Known]:
@@ -190,7 +201,9 @@ def learnt(results: Results) -> tuple[Known, Known]:
     half_idle = {
         change.name: [
             _occasion(means, run, line)
-            for (means, run), line in zip(found[change.name], lines[change.name], strict=False)
+            for (means, run), line in zip(
+                found[_half_idle(change)], lines[change.name], strict=False
+            )
         ]
         for change in LEARNT
     }

@@ -25,6 +25,7 @@ from loadtests.experiments.what_if.learning import TRIES
 from loadtests.experiments.what_if.scoring import FORECASTS, forecasts_of, runs_of
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
+from loadtests.lab.raw import unused_name
 
 ROUNDS, QUICK_ROUNDS = 600, 80
 ARRIVALS, QUICK_ARRIVALS = 800, 100
@@ -48,7 +49,7 @@ def forecast(run: Run) -> None:
 
 
 def _plan(run: Run) -> Plan:
-    return Plan(int(run.choose(QUICK_ROUNDS, ROUNDS)), int(run.choose(QUICK_ARRIVALS, ARRIVALS)))
+    return Plan(run.choose(QUICK_ROUNDS, ROUNDS), run.choose(QUICK_ARRIVALS, ARRIVALS))
 
 
 def measure(run: Run) -> None:
@@ -79,12 +80,10 @@ def _measure(run: Run, change: Change, rate_per_s: float) -> None:
 
 def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRecord]) -> None:
     """Make a run until one counts. made: makes it, given its name."""
-    begun = len(runs_of(run.results, change.name, quantity))
-    for number in range(begun, begun + TRIES):
-        if _counts(run, change, quantity):
-            return
-        record = made(f"{change.name}-{quantity}-{number + 1}")
-        judge_run(run.results.folder, record)
+    for _ in range(TRIES):
+        if not _counts(run, change, quantity):
+            record = made(unused_name(run.results, f"{change.name}-{quantity}"))
+            judge_run(run.results.folder, record)
 
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:

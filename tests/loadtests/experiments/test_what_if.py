@@ -289,7 +289,7 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
 
     monkeypatch.setattr(generation_run, "judge", everything_counts)
     for module, name, value in (
-        (exploring, "QUICK_REQUESTS", 5),
+        (exploring, "QUICK_REQUESTS", 20),
         (measuring, "QUICK_ROUNDS", 40),
         (measuring, "QUICK_ARRIVALS", 60),
         (servers, "QUICK_FLIGHTS", 2000),
