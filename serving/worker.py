@@ -55,7 +55,7 @@ class FrontWorker(ASGIWorker):
 
     asgi: Front
     loop: Any
-    _loads: Any  # of each worker, by `_place`; -1 where there is none
+    _loads: Any  # connections and requests in lanes, by `_place`; -1 where there is no worker
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:

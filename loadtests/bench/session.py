@@ -17,7 +17,7 @@ from loadtests import wrk
 from loadtests.chains import Chain, Chains
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, tried_out
-from loadtests.servers.timing import SERVER_TIMING, entries
+from loadtests.servers.timing import SERVER_TIMING, durations_s
 
 SEED = 2008
 LONGEST_FACTOR = 100
@@ -105,8 +105,8 @@ def timed_ms(connection: HTTPConnection, path: str, *names: str) -> list[float]:
     """GET `path`: the durations of these entries of its Server-Timing. Raises ProgramFailed."""
     response, _ = exchanged(connection, path)
     timing = response.headers.get(SERVER_TIMING, "")
-    said = {entry.name: entry.duration_s for entry in entries(timing)}
-    found = [1000 * s for name in names if (s := said.get(name)) is not None]
+    said = durations_s(timing)
+    found = [1000 * said[name] for name in names if name in said]
     if response.status != 200 or len(found) < len(names):
         raise ProgramFailed(f"{path} has status {response.status} and the timing {timing!r}")
     return found

@@ -57,6 +57,12 @@ def entries(server_timing: str) -> list[Entry]:
     return [_entry(found) for found in _ENTRY.finditer(server_timing)]
 
 
+def durations_s(server_timing: str) -> dict[str, float]:
+    """The durations in a Server-Timing header, by the names of their entries."""
+    found = entries(server_timing)
+    return {one.name: one.duration_s for one in found if one.duration_s is not None}
+
+
 def _entry(found: re.Match[str]) -> Entry:
     name, rest = found.groups()
     duration, description = _DURATION.search(rest), _DESCRIPTION.search(rest)

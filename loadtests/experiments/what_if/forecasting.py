@@ -18,7 +18,7 @@ from heapq import heapreplace
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.what_if.changes import Change
+from loadtests.experiments.what_if.changes import Change, Demand
 from loadtests.experiments.what_if.learning import Known
 from loadtests.lab.results import Line
 from loadtests.models.estimates import TOLERANCE, without_warm_up
@@ -80,27 +80,39 @@ def forecasts(
     workers and the load generator. stream: the arrivals that the open run will have.
     """
 
-    def drawn(known: Known, count: int) -> list[Times]:
-        return list(_drawn(change, known, count, change.leaves_a_core(cores), random))
+    def drawn(known: Known, count: int) -> Iterator[list[Times]]:
+        """The requests of each simulated run."""
+        requests, is_beside = change.learnt_of(known.requests), not change.leaves_a_core(cores)
+        for _ in range(SIMULATED_RUNS):
+            slower = known.speed.factor(random)
+            yield list(_drawn(change, requests, count, slower, random, is_beside=is_beside))
 
-    runs, workers = range(SIMULATED_RUNS), change.workers
-    throughputs = [_throughput_per_s(drawn(pressed, plan.rounds), workers) for _ in runs]
+    workers = change.workers
+    throughputs = [_throughput_per_s(one, workers) for one in drawn(pressed, plan.rounds)]
     x = _of(change, THROUGHPUT, throughputs)
     times_s = stream(FRACTION * x.middle)
-    responses = [_response_s(drawn(half_idle, plan.arrivals), workers, times_s) for _ in runs]
+    responses = [_response_s(one, workers, times_s) for one in drawn(half_idle, plan.arrivals)]
     return x, _of(change, RESPONSE, responses)
 
 
 def _drawn(
-    change: Change, known: Known, count: int, leaves_a_core: bool, random: Random
+    change: Change,
+    requests: Sequence[Demand],
+    count: int,
+    slower: float,
+    random: Random,
+    *,
+    is_beside: bool,
 ) -> Iterator[Times]:
-    """The requests of a run, drawn from as many as were learnt, drawn with replacement."""
-    requests = change.learnt_of(known.requests)
-    slower = known.speed.factor(random)
+    """The requests of a run, drawn from as many as were learnt, drawn with replacement.
+
+    slower: how many times as long the processor takes. is_beside: the load generator takes its time
+    from the workers.
+    """
     for one in random.choices(random.choices(requests, k=len(requests)), k=count):
         changed = change.applied(one, random)
         worker_s = slower * (changed.processor_s + changed.turn_s) + changed.files_s
-        taken_s = 0.0 if leaves_a_core else changed.generator_s
+        taken_s = changed.generator_s if is_beside else 0.0
         yield worker_s + taken_s, slower * changed.network_s
 
 

@@ -16,7 +16,7 @@ from loadtests.experiments.open_workload import demands, exploring
 from loadtests.experiments.open_workload.demands import FILES, Demands
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.what_if.changes import LEARNT, Change, Demand
-from loadtests.experiments.what_if.runs import WARM_UP, closed
+from loadtests.experiments.what_if.runs import TRIES, WARM_UP, closed, tried
 from loadtests.generation.run import RUNS, RunRecord, judge_run
 from loadtests.generation.turnaround import turnaround_s
 from loadtests.generation.window import closed_window
@@ -30,7 +30,6 @@ from loadtests.models.samples import summary
 from loadtests.processes import ProgramFailed
 
 OCCASIONS, QUICK_OCCASIONS = 4, 2
-TRIES = 3
 PRESSING = 2  # customers, so that one worker is never idle
 PRESSED = "pressed"
 
@@ -124,15 +123,14 @@ def learn(run: Run) -> None:
 
 
 def _learn(run: Run, service: Measured, change: Change, number: int) -> None:
-    for _ in range(TRIES):
-        if _times_pressed(run.results, change) < number:
-            _press(run, service, change)
-    for _ in range(TRIES):
-        lines = _pressed(run.results).get(change.name, [])
-        if _known_of(run.results, change) < number <= len(lines):
-            queue = Queue(change.workers)
-            exploring.learn(run, service, _half_idle(change), queue, lines[-1].handler_s)
-    if _known_of(run.results, change) < number:
+    def ask() -> None:
+        pause_s = _pressed(run.results)[change.name][-1].handler_s
+        exploring.learn(run, service, _half_idle(change), Queue(change.workers), pause_s)
+
+    is_pressed = tried(
+        lambda: _times_pressed(run.results, change) >= number, lambda: _press(run, service, change)
+    )
+    if not (is_pressed and tried(lambda: _known_of(run.results, change) >= number, ask)):
         raise ProgramFailed(
             f"{change.name}: its runs were rejected {TRIES} times; {run.results.folder / RUNS} "
             f"says why. `scripts/lab resume {run.results.folder}` goes on when the machine is quiet"

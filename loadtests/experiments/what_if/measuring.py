@@ -21,7 +21,6 @@ from loadtests.experiments.what_if.forecasting import (
     Plan,
     forecasts,
 )
-from loadtests.experiments.what_if.learning import TRIES
 from loadtests.experiments.what_if.scoring import FORECASTS, forecasts_of, runs_of
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
@@ -80,10 +79,12 @@ def _measure(run: Run, change: Change, rate_per_s: float) -> None:
 
 def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRecord]) -> None:
     """Make a run until one counts. made: makes it, given its name."""
-    for _ in range(TRIES):
-        if not _counts(run, change, quantity):
-            record = made(unused_name(run.results, f"{change.name}-{quantity}"))
-            judge_run(run.results.folder, record)
+
+    def make() -> None:
+        record = made(unused_name(run.results, f"{change.name}-{quantity}"))
+        judge_run(run.results.folder, record)
+
+    runs.tried(lambda: _counts(run, change, quantity), make)
 
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:

@@ -1,6 +1,6 @@
 """Makes the runs of a service: closed ones of customers who ask again at once, and open ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from loadtests.experiments.open_workload.servers import Measured
@@ -9,8 +9,18 @@ from loadtests.generation.schedule import arrivals
 from loadtests.lab.experiment import Run
 from loadtests.models.arrivals import poisson_times
 
+TRIES = 3
 WARM_UP = 5  # requests of each customer of a closed run that do not count
 QUESTIONS_A_ROUND = 40  # so many different ones that hardly any is asked twice
+
+
+def tried(is_done: Callable[[], bool], make: Callable[[], object]) -> bool:
+    """Make a run until one counts, at most TRIES times. Returns whether one does."""
+    for _ in range(TRIES):
+        if is_done():
+            return True
+        make()
+    return is_done()
 
 
 def closed(run: Run, service: Measured, name: str, customers: int, rounds: int) -> RunRecord:
