@@ -24,7 +24,7 @@ import click
 
 from loadtests.experiments import NAMES, experiment
 from loadtests.experiments.what_if import record as recording
-from loadtests.lab import analysing, conclusions, explained, running
+from loadtests.lab import conclusions, explained, running
 from loadtests.lab.comparing import comparison_page
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
@@ -184,7 +184,7 @@ def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
         running.bring(files, folder, workers)
         folders.append(folder)
     for folder in folders:
-        analysing.analyse(Results(folder))
+        running.analyse(Results(folder))
         click.echo(folder / REPORT)
 
 

@@ -23,11 +23,10 @@ from locust.dispatch import UsersDispatcher
 from locust.exception import StopUser
 
 from loadtests.generation import options
-from loadtests.generation.asking import Place
+from loadtests.generation.asking import Place, walk
 from loadtests.generation.node import Node, Plan, register
-from loadtests.generation.pacing import walk
 from loadtests.generation.schedule import Arrival, arrivals, load, mixed, recorded_times
-from loadtests.models.arrivals import deterministic_times, poisson_times
+from loadtests.models.random_times import deterministic_times, poisson_times
 
 RUN_ID = "open"
 LAWS = ("poisson", "deterministic")

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from loadtests.machine import Usage, moment
 from loadtests.processes import Service
-from loadtests.processor_time import Usage, moment
 
 CONNECTIONS = 8
 THREADS = 1

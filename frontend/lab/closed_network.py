@@ -10,8 +10,7 @@ from typing import Any
 from frontend.lab import study
 from frontend.lab.inputs import Inputs
 from loadtests.models import bounds, mva
-from loadtests.models.laws import service_demand_s
-from loadtests.models.stations import DELAY, Station, bottleneck, total_demand_s
+from loadtests.models.laws import DELAY, Station, bottleneck, service_demand_s, total_demand_s
 
 MOST_STATIONS = 10
 MOST_CUSTOMERS = 200

@@ -12,8 +12,8 @@ from frontend.lab import study
 from frontend.lab.curves import STUDY_CURVE, Chart, Curve, chart
 from frontend.lab.inputs import Inputs
 from frontend.lab.quantities import time_unit
-from loadtests.models import multi_server, single_server
-from loadtests.models.steady_state import SteadyState, Unstable
+from loadtests.models import open_queue
+from loadtests.models.open_queue import SteadyState, Unstable
 
 MOST_SERVERS = 64
 LEAST_S, MOST_S = 1e-9, 1e6
@@ -61,16 +61,16 @@ class Queue:
 
 
 def _fcfs(queue: Queue) -> SteadyState:
-    variance_s2 = single_server.variance_s2(queue.service_time_s, queue.cv)
-    return single_server.mg1(queue.arrival_rate_per_s, queue.service_time_s, variance_s2)
+    variance_s2 = open_queue.variance_s2(queue.service_time_s, queue.cv)
+    return open_queue.mg1(queue.arrival_rate_per_s, queue.service_time_s, variance_s2)
 
 
 def _ps(queue: Queue) -> SteadyState:
-    return single_server.mg1_ps(queue.arrival_rate_per_s, queue.service_time_s)
+    return open_queue.mg1_ps(queue.arrival_rate_per_s, queue.service_time_s)
 
 
 def _mmm(queue: Queue) -> SteadyState:
-    return multi_server.mmm(queue.arrival_rate_per_s, queue.service_time_s, queue.servers)
+    return open_queue.mmm(queue.arrival_rate_per_s, queue.service_time_s, queue.servers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Answer:
 
 def _state(state: SteadyState) -> dict[str, float]:
     names = ("waiting_time_s", "response_time_s", "customers", "customers_waiting")
-    more = {"p_wait": state.p_wait} if isinstance(state, multi_server.MultiServer) else {}
+    more = {"p_wait": state.p_wait} if isinstance(state, open_queue.MultiServer) else {}
     return {name: getattr(state, name) for name in names} | more
 
 

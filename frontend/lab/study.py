@@ -5,12 +5,12 @@ USB hard disk, 522 blocks; unrounded values and the split of the disk's time fro
 files. Numbers of our own are marked as ours.
 """
 
-from loadtests.models import single_server
+from loadtests.models import open_queue
 
 SERVICE_TIME_S = 40.499375
 SERVICE_VARIANCE_S2 = 1.38635369655895
 CV = SERVICE_VARIANCE_S2**0.5 / SERVICE_TIME_S
-MAXIMUM_RATE_PER_S = single_server.maximum_rate_per_s(SERVICE_TIME_S)
+MAXIMUM_RATE_PER_S = open_queue.maximum_rate_per_s(SERVICE_TIME_S)
 HIGHEST_LOAD = 0.85  # the highest load that was tested
 
 CPU_VISITS, CPU_S = 523, 0.0008

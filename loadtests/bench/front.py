@@ -37,7 +37,7 @@ from loadtests.bench.session import SEED, Bench, load_now, newest_blocks
 from loadtests.bench.throughput import PAGE, etags
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, in_turns
-from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
+from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
 from loadtests.wrk import Load
 
 ROW = 13

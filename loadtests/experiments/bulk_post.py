@@ -29,9 +29,8 @@ from loadtests.lab.repeated import (
     rejected_told,
     that_count,
 )
-from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.words import times
 from loadtests.lab.results import Line, Results, ResultsError, TableWriter
 from loadtests.models.samples import mean_of_known, quantile
 from loadtests.processes import Service, running

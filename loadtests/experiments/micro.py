@@ -18,8 +18,7 @@ from loadtests.generation.rules import Facts, judge
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.raw import accepted_by_run
-from loadtests.lab.repeated import Estimate
+from loadtests.lab.repeated import Estimate, accepted_by_run
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure

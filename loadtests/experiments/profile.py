@@ -19,10 +19,10 @@ from loadtests.generation.samples import cpu_s
 from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.py_spy import Recording, record
 from loadtests.lab.report.content import Cell, Figure, Link, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError, TableWriter
+from loadtests.lab.stacks import Recording, record
 from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
 

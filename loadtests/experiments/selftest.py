@@ -22,11 +22,9 @@ from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 from loadtests.models import protocol, replay
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
-from loadtests.models.single_server import mg1
-from loadtests.models.steady_state import SteadyState
+from loadtests.models.open_queue import SteadyState, mg1
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.servers.gunicorn import FCFS
 from loadtests.servers.known import known_server
 

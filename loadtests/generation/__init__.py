@@ -6,7 +6,7 @@ An experiment needs `run` (one run against a server), `calibrating`, `schedule` 
     from loadtests.generation.calibrating import calibrate
     from loadtests.generation.run import judge_run, open_run
     from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
-    from loadtests.models.arrivals import poisson_times
+    from loadtests.models.random_times import poisson_times
     from loadtests.servers.gunicorn import FCFS
     from loadtests.servers.known import known_server
 

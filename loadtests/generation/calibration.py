@@ -1,13 +1,18 @@
-"""The service time as a client sees it, measured by `calibrating` with one customer.
+"""What one customer and busy workers tell of a server: its service time, and its turnaround.
 
-This is how the first study measured E[S]. It includes the work outside the handler (connecting,
-HTTP), which queues like the rest: rates and models must be computed from this mean, not from the
-time that was injected.
+The service time is as a client sees it, measured by `calibrating` with one customer, which is how
+the first study measured E[S]. It includes the work outside the handler (connecting, HTTP), which
+queues like the rest: rates and models must be computed from this mean, not from the time that was
+injected.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 
+from loadtests.generation.rows import Row
+from loadtests.grouping import grouped
 from loadtests.models.estimates import confidence_interval
 
 
@@ -36,3 +41,30 @@ def chance_s(before: Calibration, after: Calibration) -> float:
     pairs = zip(before.times_s, after.times_s, strict=True)
     differences_s = [later - earlier for earlier, later in pairs]
     return confidence_interval(differences_s).half_width if differences_s else 0.0
+
+
+LEAST_TURNS = 5
+
+
+def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:
+    """The mean time from the end of a request to the start of the worker's next, if that waited.
+
+    overhead_s: the time around a service for which nobody waits, as a client sees it; a request
+    waits if it was sent so long before the end of the other. Returns None if fewer than LEAST_TURNS
+    are known, as of a server that does not tell its starts.
+    """
+    turns_s = list(_turns_s(rows, overhead_s))
+    return fmean(turns_s) if len(turns_s) >= LEAST_TURNS else None
+
+
+def _turns_s(rows: Sequence[Row], overhead_s: float) -> Iterator[float]:
+    for of_worker in grouped(rows, lambda row: row.worker).values():
+        told = [
+            (row.server_start_s, row.service_s, row.sent_s)
+            for row in of_worker
+            if row.server_start_s is not None and row.service_s is not None
+        ]
+        for (start_s, service_s, _), (next_s, _, sent_s) in pairwise(sorted(told)):
+            end_s = start_s + service_s
+            if sent_s + overhead_s <= end_s <= next_s:
+                yield next_s - end_s

@@ -9,9 +9,8 @@ from time import monotonic
 from locust import User, task
 from locust.exception import StopUser
 
-from loadtests.generation.asking import Asker, Place
+from loadtests.generation.asking import Asker, Place, wait_until
 from loadtests.generation.node import Node, Part
-from loadtests.generation.pacing import wait_until
 
 
 class Customer(User):

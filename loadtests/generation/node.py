@@ -33,8 +33,8 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtests.generation import options
+from loadtests.generation.asking import calm_collector
 from loadtests.generation.client import Answer
-from loadtests.generation.pacing import calm_collector
 from loadtests.generation.rows import Row, RowFile
 from loadtests.processes import ProgramFailed
 from loadtests.servers.timing import boot_id

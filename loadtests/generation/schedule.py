@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 
 from loadtests.grouping import grouped
-from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.random_times import with_mean_and_cv
 
 COLUMNS = ("index", "intended_s", "kind", "path", "demand_s", "body")
 REQUEST_COLUMNS = ("kind", "path", "demand_s", "body")

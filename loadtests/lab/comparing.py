@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence, Set
 from math import hypot
 from typing import Any
 
-from loadtests.lab.analysing import experiment_of
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.report.content import Cell, Section, Table
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.running import experiment_of
 
 MOST_NAMED = 12  # results that only one side has, by name
 

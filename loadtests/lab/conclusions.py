@@ -14,10 +14,9 @@ from random import Random
 from textwrap import fill
 
 from loadtests.lab.published import ITINERARY_COUNTED, ITINERARY_ITERATIONS
-from loadtests.lab.report.content import Section, Table
+from loadtests.lab.report.content import Section, Table, capital
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import plain_page
-from loadtests.lab.report.words import capital
 from loadtests.lab.worlds import (
     CLIENTS_003,
     CVS_004,

@@ -17,10 +17,9 @@ from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, OPEN_WORKLOADS, UNROU
 from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
-from loadtests.models import replay, single_server
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models import open_queue, replay
 from loadtests.models.protocol import Expectation, Protocol, expectation
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 
 SIMULATED_RUNS = 20_000
 CUSTOMERS, SIMULATED_QUEUES = 300, 2000  # of the figure of how a queue fills
@@ -85,7 +84,7 @@ def explained(printed: OpenWorkload, seed: int = 1) -> Explained:
     rng = Random(f"{seed} explained {printed.fraction}")  # noqa: S311  no secrets
     protocol = Protocol(OPEN_RUN_S, OPEN_RUNS)
     expected = expectation(protocol, rate_per_s, LAW, rng, simulated_runs=SIMULATED_RUNS)
-    formula = single_server.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
+    formula = open_queue.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
     return Explained(printed, formula.response_time_s, expected)
 
 
@@ -189,7 +188,7 @@ def _filling(formula_s: float, seed: int) -> Figure:
 def _open_ends(found: Explained) -> list[str]:
     rate_per_s = found.printed.fraction / UNROUNDED.mean_s
     slower_s = 1.001 * UNROUNDED.mean_s
-    more = single_server.mg1(rate_per_s, slower_s, UNROUNDED.variance_s2).response_time_s
+    more = open_queue.mg1(rate_per_s, slower_s, UNROUNDED.variance_s2).response_time_s
     requests = round(CALIBRATION_RUNS * OPEN_RUN_S / UNROUNDED.mean_s)
     error = UNROUNDED.variation / requests**0.5
     of_error_s = 1000 * error * (more - found.formula_s)

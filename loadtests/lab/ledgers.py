@@ -1,17 +1,19 @@
-"""Prepares ledgers for runs that write: a fresh copy for each run, and flights not in it yet.
+"""Prepares ledgers: fresh copies for runs that write, and the same flights stored in two ways.
 
-A run that adds flights would change what the next run measures. So each run has its own copy of a
-chain that was imported once, and on that copy its own service, which has not mined before.
+A run that adds flights would change what the next run measures. So each such run has its own copy
+of a chain that was imported once, and on that copy its own service, which has not mined before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from loadtests.chains import Chain, Source, copied, generated, imported
+from loadtests.chains import Chain, Source, copied, generated, imported, write_studys_way
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
-from loadtests.questions import Flight, Questions, all_blocks, drawn, sample
+from loadtests.questions import Flight, Question, Questions, all_blocks, drawn, sample
+from loadtests.servers.service import as_in_the_study
 
 FLIGHTS_PER_BLOCK = 1000
 QUESTIONS_OF_EACH_KIND = 2000
@@ -67,3 +69,48 @@ def fresh_service(
         running(folder, run.log, asking="/health/ready", settings=settings) as service,
     ):
         yield service
+
+
+ONLY_HTTP = ("serve", "--only-http")
+
+
+@dataclass(frozen=True, slots=True)
+class TwoChains:
+    """Two chains of the same flights. blocks: number of blocks of FLIGHTS_PER_BLOCK flights each.
+
+    ours has an empty first block besides. questions: kind -> a question that has an answer.
+    """
+
+    blocks: int
+    ours: Chain
+    study: Path
+    questions: Mapping[str, Question]
+
+    @property
+    def flights(self) -> int:
+        """The number of flights in each chain."""
+        return self.blocks * FLIGHTS_PER_BLOCK
+
+    def scanned(
+        self, log: Path, run_blocks: int, *, emulated_disk: int = 0
+    ) -> AbstractContextManager[Service]:
+        """Run the service on our chain as the study's ran, until the `with` block ends.
+
+        run_blocks, emulated_disk: as in `as_in_the_study`.
+        """
+        settings = as_in_the_study(
+            self.ours.block_bytes, self.blocks, emulated_disk=emulated_disk, run_blocks=run_blocks
+        )
+        return running(self.ours.folder, log, ONLY_HTTP, settings=settings)
+
+
+def two_chains(run: Run, blocks: int) -> TwoChains:
+    """Make both chains, of generated flights, in the scratch folder. Raises ProgramFailed."""
+    folder = run.scratch / "study"
+    run.say(f"importing {blocks * FLIGHTS_PER_BLOCK:,} generated flights")
+    ours = imported(generated(blocks * FLIGHTS_PER_BLOCK), run.scratch / "ours", run.log)
+    with running(ours.folder, run.log, ONLY_HTTP, settings={"workers": 1}) as service:
+        run.say("writing the same blocks in the study's way")
+        write_studys_way(service, folder)
+        asked = drawn(sample(service, SAMPLED_BLOCKS), 1, run.options.seed)
+    return TwoChains(blocks, ours, folder, {kind: one for kind, (one,) in asked.items()})

@@ -22,10 +22,10 @@ from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.rules import Facts
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
+from loadtests.machine import moment
 from loadtests.processes import Site, exchanged
-from loadtests.processor_time import moment
 from loadtests.servers.timing import SERVER_TIMING, Entry, entries, told
 
 PARTS = "parts"

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from loadtests.generation.rows import Row
 from loadtests.generation.window import Window, busy_window
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
 MINED = 201  # the status of an answer about a flight that is in a block

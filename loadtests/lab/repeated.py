@@ -1,4 +1,4 @@
-"""What every experiment does with the repetitions of a measurement: choose, estimate, tell, draw.
+"""What every experiment does with its runs: read, choose, estimate, tell, draw.
 
 cell = Repeated(that_count(made), len(made))  # the accepted runs; the rejected if none was
 x = cell.over(lambda run: run.throughput)   # mean and interval
@@ -8,15 +8,47 @@ crosses(cells, x, y)                        # for what counts nowhere
 x.metric("throughput[8]", "1/s")            # for `compare`
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Generic, Protocol, TypeVar
 
-from loadtests.lab.report.content import Metric
+from loadtests.generation import samples
+from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
+from loadtests.lab.report.content import Metric, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
-from loadtests.lab.report.words import times
+from loadtests.lab.results import YES, Results
 from loadtests.models.estimates import Interval, confidence_interval
+
+
+def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
+    """Run -> its rows, in the order in which they were written; an unknown run has no rows.
+
+    Raises ValueError if the file is not one of raw rows.
+    """
+    found: dict[str, list[Row]] = defaultdict(list)
+    path = results.folder / REQUESTS
+    for row in read_rows(path) if path.exists() else ():
+        found[row.run].append(row)
+    return found
+
+
+def accepted_by_run(results: Results) -> Mapping[str, bool]:
+    """Run -> whether it counts by the rules, for all runs that were judged."""
+    lines = results.rows_if_any(RUNS.removesuffix(".csv"))
+    return {line["run"]: line["accepted"] == YES for line in lines}
+
+
+def unused_name(results: Results, prefix: str) -> str:
+    """`prefix-N` with the lowest N from 1 under which no run, not even a broken one, left rows."""
+    path = results.folder / SAMPLES
+    sampled = samples.read(path) if path.exists() else {}
+    taken = {*rows_by_run(results), *sampled, *accepted_by_run(results)}
+    return next(name for n in count(1) if (name := f"{prefix}-{n}") not in taken)
+
 
 LEAST_DRAWN = 10  # an interval is drawn down to this part of its mean: axes may be logarithmic
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
 
+from loadtests.machine import moment
 from loadtests.processes import PROJECT, ProgramFailed, failure, plain_environment
-from loadtests.processor_time import moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,9 @@ from loadtests.lab.published import (
     OPEN_WORKLOADS,
     UNROUNDED,
 )
-from loadtests.models import multi_server, replay, single_server
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import gamma_time_s, with_mean_and_cv
+from loadtests.models import open_queue, replay
 from loadtests.models.protocol import Protocol, expectation, simulate_run
+from loadtests.models.random_times import gamma_time_s, poisson_times, with_mean_and_cv
 from loadtests.models.replay import Discipline
 
 RANGE_RUNS = 4000  # simulated for the range to which a claim about study 000 compares
@@ -71,10 +70,10 @@ def _mean_of_runs(rate_per_s: float, discipline: Discipline, rng: Random) -> flo
 def of_study_000() -> list[World]:
     """One server, asked at four rates in 15 short runs each, which begin with an empty server."""
     fcfs = [
-        single_server.mg1(rate, UNROUNDED.mean_s, UNROUNDED.variance_s2).response_time_s
+        open_queue.mg1(rate, UNROUNDED.mean_s, UNROUNDED.variance_s2).response_time_s
         for rate in _RATES
     ]
-    shared = [single_server.mg1_ps(rate, UNROUNDED.mean_s).response_time_s for rate in _RATES]
+    shared = [open_queue.mg1_ps(rate, UNROUNDED.mean_s).response_time_s for rate in _RATES]
     printed = OPEN_WORKLOADS[-1].tested_s
 
     def like_mg1(means: Means) -> bool:
@@ -178,7 +177,7 @@ def _relative(chi: float, count: int, rng: Random) -> float:
     rate = chi * SERVERS_001
     services_s = [rng.expovariate(1.0) for _ in range(count)]
     found = replay.multi_server(poisson_times(rate, rng, count=count), services_s, SERVERS_001)
-    return fmean(found) / multi_server.mmm(rate, 1.0, SERVERS_001).response_time_s
+    return fmean(found) / open_queue.mmm(rate, 1.0, SERVERS_001).response_time_s
 
 
 # --- study 003: customers without think time, six cores -------------------------------------

@@ -5,20 +5,13 @@ chance is needed, a `random.Random` is an argument, so that the same seed gives 
 This is the only part of `loadtests` that the frontend may import: one of its pages shows the
 models.
 
-    steady_state    results of a model of an open queue; `Unstable` where there are none
-    single_server   M/M/1, M/G/1 (first come, first served), M/G/1 with processor sharing
-    multi_server    M/M/m, and M/G/m by Allen and Cunneen
-    queue           any of these as one object: its formula and its replay
-    laws            utilisation law, Little's law, forced flow, service demand
-    visits          visit ratios of a routing, service demands
-    stations        the stations of a closed network, for `bounds` and `mva`
+    open_queue      M/M/1, M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
+    laws            operational laws, visits and demands, the stations of closed networks
     bounds          asymptotic and balanced-job bounds
     mva             exact mean value analysis
     closed_network  simulation of a closed network whose times are not exponential
-    distributions   distributions of service times
-    arrivals        Poisson arrivals, and arrivals at equal gaps
+    random_times    Poisson arrivals, and distributions of service times
     replay          recorded arrivals and service times, sent through a queue
-    shortest_queue  servers with a queue each, of which a customer joins the shortest
     protocol        the results to expect of a short, repeated experiment
     samples         mean, variance, coefficient of variation
     student_t       quantiles of Student's t

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadtests.models.domain import count, not_negative
-from loadtests.models.stations import Station, bottleneck, total_demand_s
+from loadtests.models.laws import Station, bottleneck, total_demand_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from heapq import heappop, heappush
 from itertools import count as numbers
 from random import Random
 
-from loadtests.models.distributions import ServiceTimes
 from loadtests.models.domain import count, not_negative
+from loadtests.models.random_times import ServiceTimes
 
 
 @dataclass(frozen=True, slots=True)

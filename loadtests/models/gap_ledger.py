@@ -48,9 +48,9 @@ from math import inf, sqrt
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_times
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
+from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import Discipline
 from loadtests.models.samples import mean_of, summary
 from loadtests.models.sequential import LEAST_VALUES

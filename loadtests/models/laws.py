@@ -1,12 +1,20 @@
-"""The operational laws. They hold for any measurement, whatever the distributions.
+"""The operational laws, visits and demands by a routing, and the stations of closed networks.
 
-They require only that as many customers leave as arrive during the measurement. Source:
-P. J. Denning and J. P. Buzen, The operational analysis of queueing network models, ACM Computing
-Surveys 10 (1978); E. D. Lazowska and others, Quantitative System Performance (1984), chapter 3.
-Every argument must be 0 or more, every divisor positive: otherwise ValueError.
+The laws hold for any measurement, whatever the distributions, if as many customers leave as arrive
+meanwhile; every argument must be 0 or more, every divisor positive: otherwise ValueError. A routing
+gives the probabilities with which customers go from each station to others. The traffic equations
+V_k = Σ_j V_j·p_jk, with V = 1 for the reference station, give the visits to each station per visit
+to the reference; probabilities and visit ratios are exact. Sources: P. J. Denning and J. P. Buzen,
+The operational analysis of queueing network models, ACM Computing Surveys 10 (1978); E. D. Lazowska
+and others, Quantitative System Performance (1984), chapter 3; the study's report, "Bottleneck".
 """
 
-from loadtests.models.domain import not_negative, positive
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from loadtests.models import linear
+from loadtests.models.domain import count, not_negative, positive
 
 
 def utilisation(throughput_per_s: float, service_time_s: float) -> float:
@@ -38,3 +46,119 @@ def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> flo
 def service_demand_s(visit_ratio: float, service_time_s: float) -> float:
     """D = V·S, the service in seconds that a customer needs at a station in all its visits."""
     return not_negative("visit_ratio", visit_ratio) * not_negative("service_time_s", service_time_s)
+
+
+Probability = Fraction | int
+Routing = Mapping[str, Mapping[str, Probability]]
+
+
+def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
+    """Visits to each station per visit to `reference`, in the order of `routing`.
+
+    Raises ValueError for a station that is not in the routing, a probability outside 0 to 1,
+    probabilities from a station that do not add up to 1, and a station from which no path leads
+    back to the reference (customers would collect there for ever).
+    """
+    _check(routing, reference)
+    others = [name for name in routing if name != reference]
+    matrix = [[Fraction(a == b) - routing[b].get(a, 0) for b in others] for a in others]
+    found = linear.solve(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
+    ratios = dict(zip(others, found, strict=True)) | {reference: Fraction(1)}
+    return {name: ratios[name] for name in routing}
+
+
+def _check(routing: Routing, reference: str) -> None:
+    if reference not in routing:
+        raise ValueError(f"the reference station {reference!r} is not in the routing")
+    for station, row in routing.items():
+        _check_row(routing, station, row)
+    homing = _homing(routing, reference)
+    if lost := [name for name in routing if name not in homing]:
+        raise ValueError(f"no path leads from station {lost[0]!r} back to {reference!r}")
+
+
+def _check_row(routing: Routing, station: str, row: Mapping[str, Probability]) -> None:
+    for target, p in row.items():
+        if target not in routing:
+            raise ValueError(f"station {station!r} leads to {target!r}, which is not a station")
+        if not 0 <= p <= 1:
+            raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
+    total = sum(row.values())
+    if total != 1:
+        raise ValueError(f"the probabilities from station {station!r} add up to {total}, not to 1")
+
+
+def _homing(routing: Routing, reference: str) -> set[str]:
+    """The stations from which a path leads to `reference`."""
+    homing, added = {reference}, True
+    while added:
+        more = {a for a, row in routing.items() if any(row[b] > 0 and b in homing for b in row)}
+        added = not more <= homing
+        homing |= more
+    return homing
+
+
+def demands_s(
+    visit_ratios: Mapping[str, Probability], service_times_s: Mapping[str, float]
+) -> dict[str, float]:
+    """D = V·S of each station that has a service time, in seconds.
+
+    Stations without one (such as the reference station of users who think) are left out. Raises
+    ValueError for a service time of a station that has no visit ratio.
+    """
+    if unknown := [name for name in service_times_s if name not in visit_ratios]:
+        raise ValueError(f"station {unknown[0]!r} has a service time and no visit ratio")
+    return {
+        name: service_demand_s(float(visits), service_times_s[name])
+        for name, visits in visit_ratios.items()
+        if name in service_times_s
+    }
+
+
+DELAY = None
+"""The number of servers of a station where customers never wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A station, described by the service that a customer needs there in one round.
+
+    demand_s: D = V·S in seconds, 0 or more. servers: 1 for a queue with one server, m for one queue
+    with m equal servers (each visit is served by one of them, so S is the time of one server),
+    DELAY for a station without a queue. Raises ValueError for other values.
+    """
+
+    name: str
+    demand_s: float
+    servers: int | None = 1
+
+    def __post_init__(self) -> None:
+        not_negative(f"demand_s of station {self.name!r}", self.demand_s)
+        if self.servers is not DELAY:
+            count(f"servers of station {self.name!r}", self.servers)
+
+    @property
+    def is_delay(self) -> bool:
+        """Whether customers never wait here."""
+        return self.servers is DELAY
+
+    @property
+    def least_gap_s(self) -> float:
+        """D/m, the time in seconds between customers when all servers are busy; 0 for a delay."""
+        return 0.0 if self.servers is None else self.demand_s / self.servers
+
+
+def total_demand_s(stations: Sequence[Station]) -> float:
+    """The service in seconds that a customer needs at all stations in one round."""
+    return sum(station.demand_s for station in stations)
+
+
+def bottleneck(stations: Sequence[Station]) -> Station:
+    """The station that limits the throughput: the first one with the largest D/m.
+
+    Raises ValueError if no station has both a queue and a demand, because then none limits it.
+    """
+    limiting = max(stations, key=lambda station: station.least_gap_s, default=None)
+    if limiting is None or limiting.least_gap_s == 0:
+        raise ValueError("no station has a queue and a demand, so nothing limits the throughput")
+    return limiting

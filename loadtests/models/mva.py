@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadtests.models.domain import count, not_negative
-from loadtests.models.stations import Station, total_demand_s
+from loadtests.models.laws import Station, total_demand_s
 
 MOST_MULTI_SERVERS = 6
 """The most stations with several servers in one network: 2⁶ = 64 networks are solved for these."""

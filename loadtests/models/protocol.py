@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from random import Random
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import ServiceTimes
 from loadtests.models.domain import count, positive, share
+from loadtests.models.random_times import ServiceTimes, poisson_times
 from loadtests.models.replay import Discipline
 from loadtests.models.samples import summary
 

@@ -8,6 +8,7 @@ arrivals out of order, a service time below 0, or less than one server.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
@@ -116,3 +117,40 @@ class _Room:
 
     def _rate(self) -> float:
         return min(1.0, self._servers / len(self._leave))
+
+
+class ShortestQueue:
+    """The queues of `servers` servers, of which each serves first who came first.
+
+    Raises ValueError for less than one server.
+    """
+
+    def __init__(self, servers: int) -> None:
+        count("servers", servers)
+        self._departures_s = [deque[float]() for _ in range(servers)]
+
+    def departure_s(self, arrival_s: float, service_s: float) -> float:
+        """When a customer leaves who arrives now, not before any other who has arrived."""
+        joined = self._departures_s[0]
+        for queue in self._departures_s:
+            while queue and queue[0] <= arrival_s:
+                queue.popleft()
+            if len(queue) < len(joined):
+                joined = queue
+        begun_s = joined[-1] if joined else arrival_s
+        joined.append(begun_s + service_s)
+        return joined[-1]
+
+
+def shortest_queue(
+    arrivals_s: Sequence[float], services_s: Sequence[float], servers: int
+) -> list[float]:
+    """The response times (s) of these arrivals (s, in order) with these service times (s).
+
+    Raises ValueError as the functions of `replay` do.
+    """
+    recorded_times(arrivals_s, services_s)
+    not_negative("the least of services_s", min(services_s, default=0.0))
+    queues = ShortestQueue(servers)
+    both = zip(arrivals_s, services_s, strict=True)
+    return [queues.departure_s(arrival_s, service_s) - arrival_s for arrival_s, service_s in both]

@@ -34,17 +34,15 @@ from loadtests.experiments.queueing_network.simulating import (
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.schedule import Arrival
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import ServiceTimes, with_mean_and_cv
 from loadtests.models.estimates import (
     Interval,
     batch_means,
     confidence_interval,
     without_warm_up,
 )
-from loadtests.models.queue import ONE
+from loadtests.models.open_queue import ONE, mg1
+from loadtests.models.random_times import ServiceTimes, poisson_times, with_mean_and_cv
 from loadtests.models.scalability import ScalabilityLaw, knee_interval
-from loadtests.models.single_server import mg1
 from tests.loadtests.experiments.made_up_rounds import ROUND
 
 SERVICE_S = 0.05

@@ -19,9 +19,8 @@ from loadtests.experiments.capacity.rounds import (
 )
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, measured, rejected
-from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.words import times
 from loadtests.lab.results import Results
 
 _SOURCES: Sequence[Source] = ("ours", "second", "third", "fourth")

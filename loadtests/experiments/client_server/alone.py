@@ -11,9 +11,9 @@ from loadtests.experiments.client_server.asked import sizes
 from loadtests.experiments.client_server.systems import KNOWN_SERVICE_TIME_S
 from loadtests.generation.rows import Row
 from loadtests.generation.schedule import Arrival
-from loadtests.models.distributions import Empirical, ServiceTimes, with_mean_and_cv
 from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.models.linear import least_squares
+from loadtests.models.random_times import Empirical, ServiceTimes, with_mean_and_cv
 from loadtests.models.samples import summary
 
 LEAST_R2 = 0.5  # a line that explains less is not used

@@ -17,7 +17,7 @@ from loadtests.generation.run import RunRecord, Target, judge_run, open_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line, TableWriter
-from loadtests.models.arrivals import poisson_times
+from loadtests.models.random_times import poisson_times
 
 POINTS = "points"
 

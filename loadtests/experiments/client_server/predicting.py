@@ -33,8 +33,7 @@ from loadtests.experiments.client_server.systems import KNOWN
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
-from loadtests.lab.raw import rows_by_run
-from loadtests.lab.repeated import Estimate, Repeated, that_count
+from loadtests.lab.repeated import Estimate, Repeated, rows_by_run, that_count
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.results import Results
 from loadtests.models import replay
@@ -45,10 +44,9 @@ from loadtests.models.estimates import (
     mean_over_runs,
     verdict,
 )
-from loadtests.models.multi_server import mgm_allen_cunneen, mmm
+from loadtests.models.open_queue import SteadyState, Unstable, mgm_allen_cunneen, mmm
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.samples import quantile, summary
-from loadtests.models.steady_state import SteadyState, Unstable
 
 SIMULATED_RUNS = 200
 DRAWS = 10  # of the unexplained part of all service times of a run

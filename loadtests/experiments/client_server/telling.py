@@ -13,13 +13,11 @@ from loadtests.experiments.client_server.predicting import (
 from loadtests.experiments.client_server.systems import SYSTEMS
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.repeated import accepted, measured, rejected
-from loadtests.lab.report.content import Cell, Column, Metric, Section, Table
+from loadtests.lab.report.content import Cell, Column, Metric, Section, Table, times
 from loadtests.lab.report.drawing import Series, Source
 from loadtests.lab.report.page import shown
-from loadtests.lab.report.words import times
 from loadtests.models.estimates import TOLERANCE, Verdict
-from loadtests.models.multi_server import mmm
-from loadtests.models.steady_state import Unstable
+from loadtests.models.open_queue import Unstable, mmm
 
 STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
 # The study does not print μ. At 2/s its formula has been computed by hand, and three servers are

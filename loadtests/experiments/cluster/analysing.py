@@ -19,9 +19,8 @@ from loadtests.experiments.itinerary.figures import phases_table
 from loadtests.experiments.itinerary.reading import itinerary_runs
 from loadtests.lab.posts import BUSY_CLIENT
 from loadtests.lab.repeated import Estimate, Judged, accepted, crosses, measured, rejected_told
-from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
+from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table, times, told_s
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.words import times, told_s
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import QUERY, RESERVE
 

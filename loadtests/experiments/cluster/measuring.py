@@ -38,8 +38,8 @@ from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import MINED
 from loadtests.lab.results import TableWriter
+from loadtests.machine import moment
 from loadtests.processes import HOST, ProgramFailed, exchanged
-from loadtests.processor_time import moment
 from loadtests.questions import paths
 from loadtests.scenarios import DURABLE, sent_form
 from loadtests.servers.cluster import Cluster, alone, missing, running_cluster

@@ -7,8 +7,14 @@ from statistics import fmean
 from loadtests.generation.rules import Facts, judge
 from loadtests.grouping import grouped
 from loadtests.lab.posts import MINED, Posts, posts
-from loadtests.lab.raw import accepted_by_run
-from loadtests.lab.repeated import Estimate, Repeated, accepted, estimate, that_count
+from loadtests.lab.repeated import (
+    Estimate,
+    Repeated,
+    accepted,
+    accepted_by_run,
+    estimate,
+    that_count,
+)
 from loadtests.lab.results import Line, Results
 from loadtests.models.samples import mean_of_known
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loadtests.experiments.itinerary.plan import COUNTED_SHARE
 from loadtests.generation.interactions import SEPARATOR, by_interaction, interaction_of, step_of
 from loadtests.generation.rows import Row
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
 from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
 

@@ -11,9 +11,8 @@ from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
 from loadtests.lab.repeated import rejected_told
-from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
+from loadtests.lab.report.content import Cell, Metric, Report, Section, Table, capital, times
 from loadtests.lab.report.page import NONE
-from loadtests.lab.report.words import capital, times
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
 

@@ -11,7 +11,7 @@ from loadtests.generation.rows import Row
 from loadtests.generation.run import SAMPLES
 from loadtests.generation.samples import Sample
 from loadtests.generation.window import Window, closed_window
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.scenarios import STEPS
 

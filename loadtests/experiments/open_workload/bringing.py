@@ -20,7 +20,7 @@ from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import CUSTOMERS_AT_MOST, Row, RowFile, read_rows
 from loadtests.generation.run import REQUESTS, RunRecord, judge_run
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.queue import Queue
+from loadtests.models.open_queue import Queue
 
 NEEDED = "an open run and a closed run of one customer, for E[S], of more than {} requests"
 

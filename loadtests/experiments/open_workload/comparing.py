@@ -31,7 +31,6 @@ from loadtests.experiments.open_workload.plan import (
 )
 from loadtests.experiments.open_workload.reading import OpenRun, Services, services
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
-from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import (
     REPLICATIONS,
     Interval,
@@ -40,11 +39,11 @@ from loadtests.models.estimates import (
     clustered_interval,
     verdict,
 )
+from loadtests.models.open_queue import ONE, Queue, Unstable
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.queue import ONE, Queue
+from loadtests.models.random_times import with_mean_and_cv
 from loadtests.models.samples import quantile
 from loadtests.models.sequential import LEAST_VALUES
-from loadtests.models.steady_state import Unstable
 
 SIMULATED_RUNS = 10_000
 SMALL = 1e-4  # relative step of a derivative

@@ -5,7 +5,7 @@ Server-Timing tells them: what the index or a scan's stages take, reading files,
 handler. What the worker's processor spends beside the handler (accepting, HTTP) is known from the
 system's accounts, if the service is on this machine; the rest is on its way, and keeps no worker
 from serving others. Mean value analysis predicts from these demands the throughput of N customers,
-and as served: with the mean time in the handler and the turnaround (`generation.turnaround`) of
+and as served: with the mean time in the handler and the turnaround (`generation.calibration`) of
 that run itself, so that a machine which changed its speed meanwhile is not taken for an error of
 the model.
 """
@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
+from loadtests.generation.calibration import turnaround_s
 from loadtests.generation.rows import Row
-from loadtests.generation.turnaround import turnaround_s
 from loadtests.generation.window import closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.one_customer import Recorded, recorded
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
 from loadtests.models import mva
 from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
-from loadtests.models.queue import Queue
-from loadtests.models.stations import DELAY, Station
+from loadtests.models.laws import DELAY, Station
+from loadtests.models.open_queue import Queue
 
 DEMANDS, CLOSED = "demands", "closed"
 ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan

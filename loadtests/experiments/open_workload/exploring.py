@@ -15,9 +15,9 @@ from loadtests.generation.run import Target, closed_run, judge_run
 from loadtests.generation.schedule import Choices
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import one_customer
-from loadtests.lab.raw import rows_by_run, unused_name
-from loadtests.models.queue import ONE, Queue
-from loadtests.processor_time import moment
+from loadtests.lab.repeated import rows_by_run, unused_name
+from loadtests.machine import moment
+from loadtests.models.open_queue import ONE, Queue
 
 REQUESTS, QUICK_REQUESTS = 200, 60
 WARM_UP, MOST_LEARNINGS = 10, 3

@@ -16,10 +16,9 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Figure, Table
+from loadtests.lab.report.content import Figure, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.words import times
-from loadtests.models.queue import ONE
+from loadtests.models.open_queue import ONE
 
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 ASIDE = 0.008  # share of L by which points at one load are drawn beside each other

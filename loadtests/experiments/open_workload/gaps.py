@@ -15,7 +15,7 @@ from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.generation.calibrating import WARM_UP
 from loadtests.generation.rows import Row
 from loadtests.lab.gaps import Gap, gap_told, of_ledger, waterfall
-from loadtests.lab.raw import rows_by_run
+from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.report.content import Section
 from loadtests.lab.results import Results
 from loadtests.models.estimates import warm_up_of

@@ -48,11 +48,10 @@ from loadtests.generation.schedule import Choices, arrivals
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
-from loadtests.lab.raw import accepted_by_run
+from loadtests.lab.repeated import accepted_by_run
 from loadtests.lab.results import TableWriter
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
-from loadtests.models.queue import ONE
+from loadtests.models.open_queue import ONE
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.models.sequential import LEAST_VALUES
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60

@@ -13,14 +13,14 @@ from statistics import fmean
 
 from loadtests.experiments.open_workload.plan import LoadKey, is_as_served, warm_up
 from loadtests.generation.calibrating import WARM_UP as CALIBRATION_WARM_UP
+from loadtests.generation.calibration import turnaround_s
 from loadtests.generation.rows import Row
-from loadtests.generation.turnaround import turnaround_s
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
 from loadtests.models.estimates import BATCHES, without_warm_up
-from loadtests.models.queue import Queue
+from loadtests.models.open_queue import Queue
 
 PLAN = "plan"
 

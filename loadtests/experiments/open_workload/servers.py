@@ -37,7 +37,7 @@ from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Run
 from loadtests.machine import at_most_cores
-from loadtests.models.queue import ONE, Queue
+from loadtests.models.open_queue import ONE, Queue
 from loadtests.processes import ProgramFailed, Service, Site, running
 from loadtests.questions import Flight, sample
 from loadtests.servers import study

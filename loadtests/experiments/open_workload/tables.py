@@ -14,9 +14,8 @@ from loadtests.experiments.open_workload.plan import (
 from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
-from loadtests.lab.report.content import Table
+from loadtests.lab.report.content import Table, times
 from loadtests.lab.report.page import shown
-from loadtests.lab.report.words import times
 from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Interval
 from loadtests.models.protocol import Expectation
 from loadtests.models.sequential import LEAST_VALUES

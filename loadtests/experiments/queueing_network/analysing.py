@@ -33,9 +33,8 @@ from loadtests.lab.experiment import Mode
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, rejected_told
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.report.content import Metric, Report, Section, Table, capital
 from loadtests.lab.report.page import shown
-from loadtests.lab.report.words import capital
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
 from loadtests.models.estimates import TOLERANCE, Verdict

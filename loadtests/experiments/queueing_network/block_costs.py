@@ -12,12 +12,11 @@ from loadtests.experiments.queueing_network.splitting import (
     demands_on_the_pi,
 )
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
-from loadtests.lab.report.content import Cell, Metric, Section, Table
+from loadtests.lab.report.content import Cell, Metric, Section, Table, capital, told_s
 from loadtests.lab.report.page import shown
-from loadtests.lab.report.words import capital, told_s
 from loadtests.models import bounds
+from loadtests.models.laws import Station
 from loadtests.models.samples import Summary
-from loadtests.models.stations import Station
 
 LABELS = {
     STUDY: "the study's storage, here",

@@ -28,10 +28,9 @@ from loadtests.experiments.queueing_network.simulating import (
 from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Cell, Figure, Table
+from loadtests.lab.report.content import Cell, Figure, Table, capital
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
-from loadtests.lab.report.words import capital
 from loadtests.models.estimates import Interval
 
 MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured

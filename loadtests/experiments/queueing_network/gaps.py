@@ -36,7 +36,7 @@ from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Section, Table
-from loadtests.models.stations import DELAY, Station
+from loadtests.models.laws import DELAY, Station
 
 WAY, DEMANDS, SHORT, LATENESS, SAMPLING = CAUSES = (
     *("way and thinking", "demands", "short run", "lateness", "sampling"),

@@ -27,15 +27,15 @@ from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Run
+from loadtests.lab.ledgers import TwoChains, two_chains
 from loadtests.lab.one_customer import one_customer
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.results import Line, TableWriter
-from loadtests.lab.two_chains import TwoChains, two_chains
 from loadtests.models.closed_network import Round, Visit, simulated
-from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.random_times import with_mean_and_cv
 from loadtests.processes import Service
 from loadtests.servers import network, study
-from loadtests.servers.stations import Station
+from loadtests.servers.network import Station
 
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
 SIMULATED = "simulated"

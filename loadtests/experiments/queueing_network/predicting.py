@@ -14,8 +14,7 @@ from fractions import Fraction
 
 from loadtests.lab.published import BLOCKS, NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
-from loadtests.models.stations import Station, total_demand_s
-from loadtests.models.visits import demands_s, visit_ratios
+from loadtests.models.laws import Station, demands_s, total_demand_s, visit_ratios
 
 MVA, ASYMPTOTES, ONE = "mva", "asymptotes", "one-at-a-time"
 STATIONS = {station.name.lower(): station for station in NETWORK}

@@ -20,7 +20,7 @@ from loadtests.experiments.queueing_network.simulating import (
     simulated_results,
 )
 from loadtests.generation.rows import Row, customer_of
-from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
 Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds

@@ -38,7 +38,7 @@ from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.samples import quantile, summary
 from loadtests.servers import network
-from loadtests.servers.stations import Station
+from loadtests.servers.network import Station
 
 SIMULATED = {
     "simulated-exponential": EXPONENTIAL,

@@ -28,8 +28,8 @@ from loadtests.lab.published import (
 )
 from loadtests.lab.results import Results
 from loadtests.models import bounds
+from loadtests.models.laws import Station
 from loadtests.models.samples import Summary, summary
-from loadtests.models.stations import Station
 
 REST = "the rest"
 _FILE = {STUDY: "file_read", COUNTS: "file_read", OURS: "file"}

@@ -17,9 +17,8 @@ from loadtests.lab.published import BLOCKS, SERVICE_TIMES
 from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report import content
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, told_s
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.words import capital, told_s
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict
 from loadtests.questions import KINDS as QUESTIONS

@@ -16,7 +16,7 @@ from random import Random
 from loadtests.experiments.service_time.plan import INDEX, SCAN, STUDY, Plan
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Run
-from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
+from loadtests.lab.ledgers import ONLY_HTTP, TwoChains, two_chains
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import PARAMETERS, Question
 from loadtests.servers import study

@@ -22,8 +22,8 @@ from loadtests.experiments.what_if.changes import Change, Demand
 from loadtests.experiments.what_if.learning import Known
 from loadtests.lab.results import Line
 from loadtests.models.estimates import TOLERANCE, without_warm_up
+from loadtests.models.replay import ShortestQueue, shortest_queue
 from loadtests.models.samples import quantile
-from loadtests.models.shortest_queue import ShortestQueue, shortest_queue
 
 SIMULATED_RUNS = 400
 CUSTOMERS = 4

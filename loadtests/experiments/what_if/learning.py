@@ -17,15 +17,15 @@ from loadtests.experiments.open_workload.demands import FILES, Demands
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.what_if.changes import LEARNT, Change, Demand
 from loadtests.experiments.what_if.runs import TRIES, WARM_UP, closed, tried
+from loadtests.generation.calibration import turnaround_s
 from loadtests.generation.run import RUNS, RunRecord, judge_run
-from loadtests.generation.turnaround import turnaround_s
 from loadtests.generation.window import closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded
-from loadtests.lab.raw import accepted_by_run, unused_name
+from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import Line, Results
-from loadtests.models.queue import Queue
+from loadtests.models.open_queue import Queue
 from loadtests.models.samples import summary
 from loadtests.processes import ProgramFailed
 

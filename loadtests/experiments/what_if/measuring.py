@@ -24,7 +24,7 @@ from loadtests.experiments.what_if.forecasting import (
 from loadtests.experiments.what_if.scoring import FORECASTS, forecasts_of, runs_of
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
-from loadtests.lab.raw import unused_name
+from loadtests.lab.repeated import unused_name
 
 ROUNDS, QUICK_ROUNDS = 600, 80
 ARRIVALS, QUICK_ARRIVALS = 800, 100

@@ -7,7 +7,7 @@ from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.run import RunRecord, closed_run, open_run
 from loadtests.generation.schedule import arrivals
 from loadtests.lab.experiment import Run
-from loadtests.models.arrivals import poisson_times
+from loadtests.models.random_times import poisson_times
 
 TRIES = 3
 WARM_UP = 5  # requests of each customer of a closed run that do not count

@@ -16,10 +16,9 @@ from loadtests.experiments.what_if.forecasting import (
 from loadtests.experiments.what_if.runs import WARM_UP
 from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
-from loadtests.lab.raw import accepted_by_run, rows_by_run
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.repeated import accepted_by_run, rows_by_run
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital
 from loadtests.lab.report.drawing import Axis, Series, figure
-from loadtests.lab.report.words import capital
 from loadtests.lab.results import Results
 
 FORECASTS = "forecasts"

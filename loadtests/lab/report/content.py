@@ -1,7 +1,8 @@
-"""The parts of a report. `page` turns them into HTML, `summary` into figures for `compare`.
+"""The parts of a report, and words for them.
 
-A cell of a table is text, a number or None (shown as –). A number is shown with three significant
-digits unless its column says otherwise.
+`page` turns them into HTML, `summary` into figures for `compare`. A cell of a table is text, a
+number or None (shown as –). A number is shown with three significant digits unless its column says
+otherwise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -108,3 +109,18 @@ def summary(report: Report) -> dict[str, Any]:
         "failure": report.failure,
         "metrics": [asdict(metric) for metric in report.metrics],
     }
+
+
+def capital(text: str) -> str:
+    """`text` with a capital first letter; other letters stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def told_s(seconds: float) -> str:
+    """A time as text: in seconds, or in milliseconds if it is less than one."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def times(factor: float, value: float | None) -> float | None:
+    """`factor` times a value that may be missing."""
+    return None if value is None else factor * value

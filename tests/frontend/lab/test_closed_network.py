@@ -22,7 +22,7 @@ from frontend.lab.comparisons import of_network
 from frontend.lab.curves import STUDY_CURVE
 from frontend.lab.presets import NETWORKS
 from loadtests.lab.published import NETWORK, NETWORK_THINK_S
-from loadtests.models.stations import DELAY
+from loadtests.models.laws import DELAY
 
 STUDY_FORM = dict(NETWORKS[0].values)
 ONE = {

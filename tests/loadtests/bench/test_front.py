@@ -6,8 +6,8 @@ import pytest
 
 from loadtests.bench.figures import Figure
 from loadtests.bench.front import FLASK, KEPT, LIMIT, UNCHANGED, Asked, Target, figures_of
+from loadtests.machine import Usage
 from loadtests.processes import ProgramFailed, Service
-from loadtests.processor_time import Usage
 from loadtests.wrk import Load, Recorded
 
 TARGET = Target(of_limit=0.6, of_flask=3.0, limit_p99=1.5)

@@ -15,10 +15,9 @@ from loadtests.generation.rows import Row, RowFile, closed_index, read_rows
 from loadtests.generation.rules import RULES, judge
 from loadtests.generation.samples import Sample, append
 from loadtests.generation.window import busy_window
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
 from loadtests.processes import ProgramFailed, Service, free_port, running
 
 

@@ -19,7 +19,7 @@ from loadtests.experiments.client_server.systems import (
     SYSTEMS,
     UNINDEXED,
 )
-from loadtests.lab import analysing
+from loadtests.lab import running
 from loadtests.lab.experiment import Experiment, Mode, Options
 from loadtests.lab.results import Results
 from loadtests.lab.running import run
@@ -40,7 +40,7 @@ def done(experiment: Experiment, folder: Path) -> tuple[Results, str]:
     run(experiment, Options(Mode.REAL, quick=True), folder, lambda text: None)
     results = Results(folder)
     report = (folder / "report.html").read_text(encoding="utf-8")
-    analysing.analyse(results)
+    running.analyse(results)
     assert (folder / "report.html").read_text(encoding="utf-8") == report
     return results, report
 

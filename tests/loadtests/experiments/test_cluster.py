@@ -26,10 +26,9 @@ from loadtests.experiments.itinerary.reading import PLAN, RunLine
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
 from loadtests.processes import ProgramFailed
 from tests.cluster.processes import need_engine
 

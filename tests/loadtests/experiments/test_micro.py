@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments import micro
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
 from loadtests.lab.timed import timed
 from loadtests.processes import PROJECT, ProgramFailed
 from loadtests.programs.known import PROGRAMS

@@ -15,10 +15,9 @@ from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.generation.window import Window, closed_window
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
 
 CORES = 2
 SERVICE_S = 0.01

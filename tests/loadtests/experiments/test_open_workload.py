@@ -50,17 +50,15 @@ from loadtests.generation.rules import Verdict as Judged
 from loadtests.generation.run import RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import running as running_lab
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
-from loadtests.lab.raw import rows_by_run
+from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.report.content import Figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import resume, run
+from loadtests.lab.running import analyse, resume, run
 from loadtests.models import gap_ledger, mva
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import Verdict
-from loadtests.models.queue import ONE, Queue
+from loadtests.models.open_queue import ONE, Queue
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import ProgramFailed, Site, running
 

@@ -10,12 +10,11 @@ import pytest
 
 from loadtests.experiments import profile
 from loadtests.generation.bulk import Bulk
-from loadtests.lab import py_spy
-from loadtests.lab.analysing import analyse
+from loadtests.lab import stacks
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.py_spy import record
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
+from loadtests.lab.stacks import record
 from loadtests.processes import ProgramFailed
 
 FOREIGN = re.compile(
@@ -180,7 +179,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
         "#!/bin/sh\necho 'Error: Permission Denied: Try running again' >&2\nexit 1\n"
     )
     refusing.chmod(0o755)
-    monkeypatch.setattr(py_spy, "_program", lambda: str(refusing))
+    monkeypatch.setattr(stacks, "_program", lambda: str(refusing))
     with pytest.raises(ProgramFailed, match=r"may not trace the process 1.*SYS_PTRACE"):
         record(1, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
 
@@ -197,4 +196,4 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setitem(os.environ, "PATH", "/nowhere")
     with pytest.raises(ProgramFailed, match="scripts/lab installs it"):
-        py_spy._program()
+        stacks._program()

@@ -60,11 +60,10 @@ from loadtests.experiments.queueing_network.splitting import (
 )
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN_BLOCKS_READ
 from loadtests.lab.results import Results
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
 from loadtests.models.estimates import Verdict
 
 GROUP = 19

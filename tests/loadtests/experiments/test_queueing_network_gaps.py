@@ -36,7 +36,7 @@ from loadtests.experiments.queueing_network.simulating import Expected, Spread
 from loadtests.lab.gaps import Gap
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.report.content import Figure, Table
-from loadtests.models.stations import Station
+from loadtests.models.laws import Station
 
 NOMINAL = demands(routing())
 TOTAL_S = sum(NOMINAL.values())

@@ -27,7 +27,7 @@ from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.content import Report
 from loadtests.lab.results import Results
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_times
+from loadtests.models.random_times import poisson_times
 from loadtests.processes import PROJECT
 from tests.api.processes import until
 

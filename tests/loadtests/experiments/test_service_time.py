@@ -32,10 +32,9 @@ from loadtests.experiments.service_time.servers import Way
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS
 from loadtests.lab import one_customer
-from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import run
+from loadtests.lab.running import analyse, run
 from loadtests.models.estimates import Verdict
 from loadtests.processes import ProgramFailed
 from loadtests.questions import Question

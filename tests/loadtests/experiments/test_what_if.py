@@ -37,8 +37,7 @@ from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import forecast, resume
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 
 BY_NAME = {change.name: change for change in CHANGES}
 DEMAND = Demand(

@@ -5,7 +5,7 @@ from time import monotonic
 import gevent
 import pytest
 
-from loadtests.generation.pacing import wait_until, walk
+from loadtests.generation.asking import wait_until, walk
 from loadtests.generation.schedule import Arrival
 
 SCHEDULE = [Arrival(n, 0.02 * n, "k", "/") for n in range(5)]

@@ -26,7 +26,7 @@ from loadtests.generation.schedule import (
     mixed,
 )
 from loadtests.generation.window import closed_window
-from loadtests.models.arrivals import deterministic_times, poisson_times
+from loadtests.models.random_times import deterministic_times, poisson_times
 from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
 from tests.loadtests.generation.conftest import QUICK, QUICK_S, until
 
@@ -169,7 +169,7 @@ import sys
 from pathlib import Path
 from loadtests.generation.run import open_run
 from loadtests.generation.schedule import Request, arrivals
-from loadtests.models.arrivals import deterministic_times
+from loadtests.models.random_times import deterministic_times
 from loadtests.processes import Site
 
 schedule = arrivals(deterministic_times(20, count=9999), [Request("k", "/?service_s=0.01")] * 9999)

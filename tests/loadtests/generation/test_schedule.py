@@ -23,7 +23,7 @@ from loadtests.generation.schedule import (
     save,
     save_requests,
 )
-from loadtests.models.arrivals import deterministic_times, poisson_times
+from loadtests.models.random_times import deterministic_times, poisson_times
 
 RATES = st.floats(0.01, 1000)
 TIMES = st.lists(st.floats(0, 1e6), min_size=1, max_size=50).map(sorted)

@@ -2,8 +2,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from loadtests.generation.calibration import LEAST_TURNS, turnaround_s
 from loadtests.generation.rows import Row
-from loadtests.generation.turnaround import LEAST_TURNS, turnaround_s
 
 OVERHEAD_S = 0.5
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loadtests.lab import analysing, comparing
+from loadtests.lab import comparing, running
 from loadtests.lab.comparing import comparison_page
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.content import Metric
@@ -23,7 +23,7 @@ Made = Callable[..., Results]
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
     """A function that makes results with these metrics, or the experiment's own."""
-    monkeypatch.setattr(analysing, "experiment", {"miniature": EXPERIMENT}.__getitem__)
+    monkeypatch.setattr(running, "experiment", {"miniature": EXPERIMENT}.__getitem__)
 
     def done(*metrics: Metric, mode: Mode = Mode.REAL, **options: Any) -> Results:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -32,7 +32,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
             EXPERIMENT,
             analyse=lambda of: replace(own(of), metrics=metrics) if metrics else own(of),
         )
-        monkeypatch.setattr(analysing, "experiment", {"miniature": given}.__getitem__)
+        monkeypatch.setattr(running, "experiment", {"miniature": given}.__getitem__)
         run(given, Options(mode, **options), folder, lambda text: None)
         return Results(folder)
 

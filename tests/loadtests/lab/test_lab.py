@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from loadtests import __main__ as command
 from loadtests import experiments
-from loadtests.lab import analysing
+from loadtests.lab import running
 from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.content import Report, Section, Table
@@ -25,7 +25,7 @@ from tests.loadtests.lab.miniature import EXPERIMENT
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysing, "experiment", {"miniature": EXPERIMENT}.__getitem__)
+    monkeypatch.setattr(running, "experiment", {"miniature": EXPERIMENT}.__getitem__)
     monkeypatch.setattr(command, "experiment", {"miniature": EXPERIMENT}.__getitem__)
 
 
@@ -51,7 +51,7 @@ class TestRunning:
     def test_makes_the_same_report_again_byte_for_byte(self, tmp_path: Path) -> None:
         results = done(tmp_path / "one")
         before = {p.name: p.read_bytes() for p in results.folder.iterdir()}
-        analysing.analyse(results)
+        running.analyse(results)
         assert {p.name: p.read_bytes() for p in results.folder.iterdir()} == before
 
     def test_keeps_and_analyses_what_was_measured_before_an_interrupt(self, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ class TestTables:
         with pytest.raises(ResultsError, match=r"has no table other\.csv"):
             Results(tmp_path).rows("other")
         with pytest.raises(ResultsError, match="is not a folder of results"):
-            analysing.analyse(Results(tmp_path))
+            running.analyse(Results(tmp_path))
 
 
 class TestReport:
@@ -313,7 +313,7 @@ class TestFailing:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="no!"))
-        monkeypatch.setattr(analysing, "experiment", lambda name: failing)
+        monkeypatch.setattr(running, "experiment", lambda name: failing)
         monkeypatch.setattr(command, "experiment", lambda name: failing)
         chosen = command.main.commands["run"].params[0]
         monkeypatch.setattr(chosen, "type", click.STRING)
@@ -326,7 +326,7 @@ class TestFailing:
         assert not results.summary()["failure"]
         table = tmp_path / "one" / "runs.csv"
         table.write_text(table.read_text(encoding="utf-8").replace("yes", "no"), encoding="utf-8")
-        assert "all runs (2) were rejected" in analysing.analyse(results).failure
+        assert "all runs (2) were rejected" in running.analyse(results).failure
         assert "all runs (2) were rejected" in results.summary()["failure"]
         assert results.summary()["conclusion"].startswith("All runs (2) were rejected by rule")
 

@@ -6,7 +6,7 @@ from math import factorial
 
 from hypothesis import strategies as st
 
-from loadtests.models.stations import DELAY, Station
+from loadtests.models.laws import DELAY, Station
 
 demands = st.integers(1, 400).map(lambda hundredths: hundredths / 100)
 servers = st.sampled_from([1, 1, 2, 3, 5, DELAY])

@@ -10,7 +10,7 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from loadtests.models.stations import Station
+from loadtests.models.laws import Station
 
 STUDY: dict[str, Any] = json.loads((Path(__file__).parent / "study.json").read_text("utf-8"))
 SERVICE_TIME_S: float = STUDY["service_time_s"]

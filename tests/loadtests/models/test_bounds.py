@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.models import bounds
+from loadtests.models.laws import DELAY, Station
 from loadtests.models.mva import solve
-from loadtests.models.stations import DELAY, Station
 
 from .networks import networks
 from .study import STUDY, THINK_TIME_S, network, same

@@ -16,10 +16,9 @@ import pytest
 
 from loadtests.models import replay
 from loadtests.models.estimates import confidence_interval, without_warm_up
-from loadtests.models.multi_server import mmm
+from loadtests.models.laws import DELAY, Station
 from loadtests.models.mva import solve
-from loadtests.models.single_server import mg1, mg1_ps, variance_s2
-from loadtests.models.stations import DELAY, Station
+from loadtests.models.open_queue import mg1, mg1_ps, mmm, variance_s2
 
 CONFIDENCE = 0.999
 SIMULATIONS = 10

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from loadtests.models import bounds, mva
 from loadtests.models.closed_network import Round, Visit, simulated
-from loadtests.models.distributions import with_mean_and_cv
-from loadtests.models.stations import Station
+from loadtests.models.laws import Station
+from loadtests.models.random_times import with_mean_and_cv
 
 WAY = (("cpu", 0.2), ("disk", 0.5), ("disk", 0.5), ("check", 0.4), ("cpu", 0.1))
 STATIONS = [Station("cpu", 0.3), Station("disk", 1.0), Station("check", 0.4)]

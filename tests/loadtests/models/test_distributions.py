@@ -5,8 +5,13 @@ from random import Random
 
 import pytest
 
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import Empirical, Gamma, ServiceTimes, with_mean_and_cv
+from loadtests.models.random_times import (
+    Empirical,
+    Gamma,
+    ServiceTimes,
+    poisson_times,
+    with_mean_and_cv,
+)
 from loadtests.models.samples import summary
 
 DRAWS = 20_000

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import (
     Interval,
     Verdict,
@@ -22,8 +20,9 @@ from loadtests.models.estimates import (
     verdict,
     without_warm_up,
 )
+from loadtests.models.open_queue import mg1
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.models.replay import fcfs
-from loadtests.models.single_server import mg1
 
 
 def test_the_interval_of_five_values_by_hand() -> None:

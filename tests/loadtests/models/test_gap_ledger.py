@@ -9,8 +9,6 @@ from random import Random
 import pytest
 
 from loadtests.models import gap_ledger
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import confidence_interval
 from loadtests.models.gap_ledger import (
     Account,
@@ -21,8 +19,9 @@ from loadtests.models.gap_ledger import (
     account,
     ledger,
 )
+from loadtests.models.open_queue import mg1, mg1_ps
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.models.replay import Discipline, fcfs, processor_sharing, with_servers
-from loadtests.models.single_server import mg1, mg1_ps
 
 LOAD, CV = 0.8, 0.1
 CONNECTING_S, RECEIVING_S = 0.04, 0.02

@@ -10,12 +10,11 @@ from random import Random
 import pytest
 
 from loadtests.models import gap_ledger
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.gap_ledger import Account, Calibrated, Cause, Model, Recorded, account, ledger
+from loadtests.models.open_queue import mg1
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.models.replay import fcfs
 from loadtests.models.samples import summary
-from loadtests.models.single_server import mg1
 
 LEDGERS, CALIBRATIONS, RUNS_EACH = 120, 5, 2
 ARRIVALS, SKIPPED, ASKED = 500, 200, 200

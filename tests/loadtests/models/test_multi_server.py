@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.multi_server import mgm_allen_cunneen, mmm
-from loadtests.models.single_server import mg1, mm1, variance_s2
-from loadtests.models.steady_state import Unstable
+from loadtests.models.open_queue import Unstable, mg1, mgm_allen_cunneen, mm1, mmm, variance_s2
 
 from .study import STUDY, same
 

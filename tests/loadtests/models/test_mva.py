@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadtests.models import bounds
+from loadtests.models.laws import DELAY, Station
 from loadtests.models.mva import MOST_MULTI_SERVERS, Solution, solve
-from loadtests.models.stations import DELAY, Station
 
 from .networks import networks, product_form
 from .study import STUDY, THINK_TIME_S, network, same

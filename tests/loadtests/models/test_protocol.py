@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.distributions import with_mean_and_cv
-from loadtests.models.multi_server import mmm
+from loadtests.models.open_queue import mg1, mg1_ps, mmm
 from loadtests.models.protocol import Protocol, expectation, simulate_run
-from loadtests.models.single_server import mg1, mg1_ps
+from loadtests.models.random_times import with_mean_and_cv
 
 from .study import SERVICE_CV, SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY
 

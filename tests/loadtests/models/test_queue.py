@@ -6,12 +6,8 @@ from statistics import fmean
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.arrivals import poisson_times
-from loadtests.models.distributions import with_mean_and_cv
-from loadtests.models.multi_server import mgm_allen_cunneen, mmm
-from loadtests.models.queue import ONE, Queue
-from loadtests.models.single_server import mg1, mg1_ps
-from loadtests.models.steady_state import Unstable
+from loadtests.models.open_queue import ONE, Queue, Unstable, mg1, mg1_ps, mgm_allen_cunneen, mmm
+from loadtests.models.random_times import poisson_times, with_mean_and_cv
 
 QUEUES = [ONE, Queue(3), Queue(is_shared=True), Queue(3, is_shared=True)]
 

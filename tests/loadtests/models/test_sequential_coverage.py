@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from loadtests.models.arrivals import poisson_times
 from loadtests.models.estimates import Verdict, confidence_interval
+from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import fcfs
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, sequential_verdict
 

@@ -9,8 +9,7 @@ from typing import Any
 import ciw  # type: ignore[import-untyped]
 import pytest
 
-from loadtests.models.replay import fcfs, multi_server
-from loadtests.models.shortest_queue import shortest_queue
+from loadtests.models.replay import fcfs, multi_server, shortest_queue
 
 
 def drawn(utilisation: float, servers: int, customers: int) -> tuple[list[float], list[float]]:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models import single_server
-from loadtests.models.single_server import mg1, mg1_ps, mm1, variance_s2
-from loadtests.models.steady_state import Unstable
+from loadtests.models import open_queue
+from loadtests.models.open_queue import Unstable, mg1, mg1_ps, mm1, variance_s2
 
 from .study import SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY, same
 
@@ -22,7 +21,7 @@ CV = st.floats(0, 50)
 
 @pytest.mark.parametrize("row", STUDY["open"], ids=lambda row: row["fraction"])
 def test_the_studys_open_model_to_nine_digits(row: dict[str, float]) -> None:
-    rate = row["fraction"] * single_server.maximum_rate_per_s(SERVICE_TIME_S)
+    rate = row["fraction"] * open_queue.maximum_rate_per_s(SERVICE_TIME_S)
     fcfs = mg1(rate, SERVICE_TIME_S, SERVICE_VARIANCE_S2)
     assert same(rate, row["arrival_rate_per_s"])
     assert same(1 / rate, row["gap_s"])
@@ -44,7 +43,7 @@ def test_the_studys_open_model_as_it_was_printed(row: list[float]) -> None:
 
 @pytest.mark.parametrize("row", STUDY["endpoints"], ids=lambda row: row["name"])
 def test_the_studys_other_endpoints(row: dict[str, Any]) -> None:
-    maximum = single_server.maximum_rate_per_s(row["service_time_s"])
+    maximum = open_queue.maximum_rate_per_s(row["service_time_s"])
     assert same(maximum, row["maximum_rate_per_s"])
     for fraction, response_s in row["fcfs_s"]:
         found = mg1(fraction * maximum, row["service_time_s"], row["service_variance_s2"])
@@ -95,7 +94,7 @@ def test_an_empty_queue_takes_the_service_time() -> None:
 def test_a_queue_that_grows_without_end_has_no_number(s: float, rho: float) -> None:
     for model in (partial(mg1, service_variance_s2=0.0), mm1, mg1_ps):
         with pytest.raises(Unstable, match=re.escape(f"E[S] = {s:.6g} s") + ".* utilisation ρ of"):
-            model(rho * single_server.maximum_rate_per_s(s), s)
+            model(rho * open_queue.maximum_rate_per_s(s), s)
 
 
 def test_the_error_says_rate_service_time_and_utilisation() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.visits import Routing, demands_s, visit_ratios
+from loadtests.models.laws import Routing, demands_s, visit_ratios
 
 from .study import STUDY, same
 

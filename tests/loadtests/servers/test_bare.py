@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.processes import Service, family
-from loadtests.servers.bare import WORKERS, empty_asgi, flask_view
+from loadtests.servers.gunicorn import WORKERS, empty_asgi, flask_view
 from tests.loadtests.servers.asking import asked
 
 SERVERS = {"empty": empty_asgi, "flask": flask_view}

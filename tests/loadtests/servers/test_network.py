@@ -12,8 +12,7 @@ import pytest
 
 from loadtests.processes import Service
 from loadtests.servers import network
-from loadtests.servers.network import INTERACTION, TOLD
-from loadtests.servers.stations import Station
+from loadtests.servers.network import INTERACTION, TOLD, Station
 from loadtests.servers.timing import told
 from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
 

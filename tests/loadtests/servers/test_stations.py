@@ -6,7 +6,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from loadtests.servers.stations import (
+from loadtests.servers.network import (
     SHORTEST_SLEEP_S,
     Share,
     Station,

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from time import process_time
 
-from loadtests.processor_time import Moment, moment
+from loadtests.machine import Moment, moment
 
 
 def test_what_nobody_of_ours_used_is_foreign() -> None:

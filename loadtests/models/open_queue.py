@@ -1,0 +1,227 @@
+"""Open queues with Poisson arrivals: their means by formula, and each with its replay.
+
+M/M/1, M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain:
+λ ≥ 0, E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its
+subclass Unstable. Customers are served one by one in order of arrival (FCFS), or all at once, each
+with an equal share of the servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975),
+sections 3.2, 3.5 and 5.6, vol. 2 (1976), section 4.4; A. K. Erlang (1917) for M/M/m, where the code
+never computes a^m or m!, so that it works for thousands of servers. M/G/m has no exact formula:
+A. O. Allen, Probability, Statistics, and Queueing Theory (1990), section 5.3, takes the waiting
+time of M/M/m times (1 + cv²)/2 (Allen and Cunneen, for Poisson arrivals).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadtests.models import replay
+from loadtests.models.domain import count, not_negative, positive
+
+# λ·E[S] has rounding errors. This close to 1, 1 − ρ would consist of nothing else.
+_ROUNDING = 1e-12
+
+
+class Unstable(ValueError):
+    """More work arrives than the servers can do, so the queue grows without end."""
+
+    def __init__(self, arrival_rate_per_s: float, service_time_s: float, servers: int) -> None:
+        several = "one server" if servers == 1 else f"{servers} servers"
+        super().__init__(
+            f"no steady state: the arrival rate λ = {arrival_rate_per_s:.6g}/s and the mean "
+            f"service time E[S] = {service_time_s:.6g} s give {several} a utilisation ρ of "
+            f"{arrival_rate_per_s * service_time_s / servers:.6g}; it must be below 1, "
+            f"that is λ below {servers / service_time_s:.6g}/s"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyState:
+    """The means of an open queue in the long run.
+
+    arrival_rate_per_s: λ. service_time_s: E[S]. servers: m. utilisation: ρ, of each server.
+    waiting_time_s: E[W], without service. response_time_s: E[R] = E[W] + E[S].
+    customers: E[N] = λ·E[R]. customers_waiting: E[Nq] = λ·E[W]. Both by Little's law.
+    """
+
+    arrival_rate_per_s: float
+    service_time_s: float
+    servers: int
+    utilisation: float
+    waiting_time_s: float
+
+    @property
+    def response_time_s(self) -> float:
+        """E[R] in seconds."""
+        return self.waiting_time_s + self.service_time_s
+
+    @property
+    def customers(self) -> float:
+        """E[N], the customers that wait or are in service."""
+        return self.arrival_rate_per_s * self.response_time_s
+
+    @property
+    def customers_waiting(self) -> float:
+        """E[Nq], the customers that wait."""
+        return self.arrival_rate_per_s * self.waiting_time_s
+
+
+def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int = 1) -> float:
+    """ρ = λ·E[S]/m of a stable queue.
+
+    Raises ValueError for a rate below 0, a service time that is not positive or less than one
+    server, and Unstable for ρ ≥ 1 (also if ρ falls short of 1 by no more than rounding, 1e-12).
+    """
+    not_negative("arrival_rate_per_s", arrival_rate_per_s)
+    positive("service_time_s", service_time_s)
+    count("servers", servers)
+    rho = arrival_rate_per_s * service_time_s / servers
+    if rho >= 1 - _ROUNDING:
+        raise Unstable(arrival_rate_per_s, service_time_s, servers)
+    return rho
+
+
+def maximum_rate_per_s(service_time_s: float) -> float:
+    """L = 1/E[S], the rate (1/s) that one server cannot exceed. The study's loads are shares of it.
+
+    Raises ValueError unless `service_time_s` is positive.
+    """
+    return 1 / positive("service_time_s", service_time_s)
+
+
+def variance_s2(service_time_s: float, cv: float) -> float:
+    """σ² = (cv·E[S])², in s², of service times with this coefficient of variation."""
+    return (not_negative("cv", cv) * positive("service_time_s", service_time_s)) ** 2
+
+
+def mg1(
+    arrival_rate_per_s: float, service_time_s: float, service_variance_s2: float
+) -> SteadyState:
+    """M/G/1, FCFS: E[W] = λ·E[S²]/(2(1−ρ)) with E[S²] = σ² + E[S]² (Pollaczek and Khinchine).
+
+    The study prints (ρ + λμσ²)/(2(μ−λ)), which is the same with μ = 1/E[S].
+    """
+    rho = utilisation(arrival_rate_per_s, service_time_s)
+    not_negative("service_variance_s2", service_variance_s2)
+    second_moment_s2 = service_variance_s2 + service_time_s**2
+    waiting_time_s = arrival_rate_per_s * second_moment_s2 / (2 * (1 - rho))
+    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
+
+
+def mm1(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
+    """M/M/1, FCFS with exponential service: E[W] = ρ·E[S]/(1−ρ), so E[R] = 1/(μ−λ)."""
+    rho = utilisation(arrival_rate_per_s, service_time_s)
+    waiting_time_s = rho * service_time_s / (1 - rho)
+    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
+
+
+def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
+    """M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the distribution of service.
+
+    There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
+    customers that this adds. The means are those of M/M/1 (insensitivity).
+    """
+    return mm1(arrival_rate_per_s, service_time_s)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiServer(SteadyState):
+    """The steady state of M/M/m.
+
+    p_empty: π0, the probability that the system is empty (0.0 if too small for a float).
+    p_wait: C, Erlang's second formula, the probability that an arriving customer has to wait.
+    """
+
+    p_empty: float
+    p_wait: float
+
+
+def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> MultiServer:
+    """M/M/m: E[W] = C·E[S]/(m(1−ρ)), with Erlang's C and a = λ·E[S] customers in service.
+
+    The report on MariaDB prints this with (1−ρ)^{2m!} in place of (1−ρ)²·m! by mistake.
+    """
+    rho = utilisation(arrival_rate_per_s, service_time_s, servers)
+    offered = arrival_rate_per_s * service_time_s
+    blocked = _erlang_b(offered, servers)
+    p_wait = blocked / (1 - rho * (1 - blocked))
+    return MultiServer(
+        arrival_rate_per_s,
+        service_time_s,
+        servers,
+        rho,
+        waiting_time_s=p_wait * service_time_s / (servers * (1 - rho)),
+        p_empty=_p_empty(offered, servers, rho),
+        p_wait=p_wait,
+    )
+
+
+def mgm_allen_cunneen(
+    arrival_rate_per_s: float, service_time_s: float, cv: float, servers: int
+) -> SteadyState:
+    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and for cv = 1.
+
+    cv: coefficient of variation of the service time. Raises ValueError, Unstable.
+    """
+    markov = mmm(arrival_rate_per_s, service_time_s, servers)
+    waiting_time_s = markov.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
+    return SteadyState(
+        arrival_rate_per_s, service_time_s, servers, markov.utilisation, waiting_time_s
+    )
+
+
+def _erlang_b(offered: float, servers: int) -> float:
+    """The share of customers lost without a queue: B(k) = aB(k−1)/(k + aB(k−1)), B(0) = 1."""
+    blocked = 1.0
+    for server in range(1, servers + 1):
+        blocked = offered * blocked / (server + offered * blocked)
+    return blocked
+
+
+def _p_empty(offered: float, servers: int, rho: float) -> float:
+    """1/π0 = Σ_{k<m} a^k/k! + a^m/(m!(1−ρ)), its terms divided by e^a: Poisson probabilities."""
+    if offered == 0:
+        return 1.0
+    fewer = math.fsum(_poisson(offered, k) for k in range(servers))
+    return math.exp(-offered) / (fewer + _poisson(offered, servers) / (1 - rho))
+
+
+def _poisson(mean: float, k: int) -> float:
+    return math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """`servers` servers. is_shared: all customers share them, none waits; else order of arrival."""
+
+    servers: int = 1
+    is_shared: bool = False
+
+    def __post_init__(self) -> None:
+        count("servers", self.servers)
+
+    @property
+    def name(self) -> str:
+        """Its name in Kendall's notation."""
+        return f"M/G/{self.servers}{'-PS' if self.is_shared else ''}"
+
+    def steady(self, arrival_rate_per_s: float, service_time_s: float, cv: float) -> SteadyState:
+        """Its means in the long run, with Poisson arrivals. cv: that of the service times.
+
+        Exact, but for several servers in order of arrival (Allen and Cunneen). With sharing, the
+        means are those of exponential times (insensitivity). Raises ValueError, Unstable.
+        """
+        if self.is_shared:
+            return mmm(arrival_rate_per_s, service_time_s, self.servers)
+        if self.servers == 1:
+            return mg1(arrival_rate_per_s, service_time_s, variance_s2(service_time_s, cv))
+        return mgm_allen_cunneen(arrival_rate_per_s, service_time_s, cv, self.servers)
+
+    def replayed_s(self, arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
+        """The response times of these arrivals, see `replay`. Raises ValueError."""
+        if self.is_shared:
+            return replay.processor_sharing(arrivals_s, services_s, self.servers)
+        return replay.multi_server(arrivals_s, services_s, self.servers)
+
+
+ONE = Queue()
+"""One server, in order of arrival."""
