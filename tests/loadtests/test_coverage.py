@@ -14,7 +14,7 @@ from statistics import fmean, variance
 import pytest
 
 from loadtests.experiments.capacity.cells import Cells
-from loadtests.experiments.capacity.rounds import Configuration, Round
+from loadtests.experiments.capacity.measuring import Configuration, Round
 from loadtests.experiments.client_server.alone import Alone
 from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
