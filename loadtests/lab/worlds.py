@@ -7,9 +7,9 @@ true or false in a world, and a repetition of the protocol may lead to it or not
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from math import exp, log, sqrt
+from math import sqrt
 from random import Random
-from statistics import fmean, linear_regression
+from statistics import fmean
 
 from loadtests.lab.published import (
     ITINERARY,
@@ -21,6 +21,7 @@ from loadtests.lab.published import (
     UNROUNDED,
 )
 from loadtests.models import open_queue, replay
+from loadtests.models.linear import line_and_exponential
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.random_times import gamma_time_s, poisson_times, with_mean_and_cv
 from loadtests.models.replay import Discipline
@@ -222,10 +223,7 @@ def _throughput(clients: int, rng: Random) -> float:
 def _is_exponential(throughputs: Means) -> bool:
     beyond = [clients for clients in CLIENTS_003 if clients > MIXED.cores]
     latencies = [n / x for n, x in zip(beyond, throughputs[-len(beyond) :], strict=True)]
-    line = linear_regression(beyond, latencies)
-    curve = linear_regression(beyond, [log(latency) for latency in latencies])
-    by_line = [line.intercept + line.slope * clients for clients in beyond]
-    by_curve = [exp(curve.intercept + curve.slope * clients) for clients in beyond]
+    by_line, by_curve = line_and_exponential(beyond, latencies)
     return _misses(by_curve, latencies) < _misses(by_line, latencies)
 
 

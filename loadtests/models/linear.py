@@ -1,8 +1,9 @@
-"""Solves linear equations by elimination, exactly for fractions, and least squares."""
+"""Solves linear equations by elimination, exactly for fractions, and fits by least squares."""
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from statistics import linear_regression
 from typing import Any, TypeVar
 
 Number = TypeVar("Number", bound=Fraction | float)
@@ -56,3 +57,15 @@ def least_squares(
 
 def _product(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(a * b for a, b in zip(one, other, strict=True))
+
+
+def line_and_exponential(
+    xs: Sequence[float], ys: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """What a line a + b·x and an exponential a·e^(b·x) that are fitted to points have at each x."""
+    line = linear_regression(xs, ys)
+    logs = linear_regression(xs, [math.log(y) for y in ys])
+    return (
+        [line.intercept + line.slope * x for x in xs],
+        [math.exp(logs.intercept + logs.slope * x) for x in xs],
+    )

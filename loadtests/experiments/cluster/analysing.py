@@ -9,23 +9,28 @@ from loadtests.experiments.cluster.reading import (
     SERVERS,
     Asked,
     Committed,
-    Posted,
+    Load,
     asked,
     committed,
     posted,
 )
-from loadtests.experiments.itinerary.comparing import Phases, phases_of
-from loadtests.experiments.itinerary.figures import phases_table
-from loadtests.experiments.itinerary.reading import itinerary_runs
+from loadtests.experiments.itinerary.analysing import phases_table
+from loadtests.experiments.itinerary.transactions import (
+    Itineraries,
+    itineraries_of,
+    itinerary_runs,
+)
+from loadtests.grouping import grouped
 from loadtests.lab.posts import BUSY_CLIENT
-from loadtests.lab.repeated import Estimate, Judged, accepted, crosses, measured, rejected_told
-from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table, times, told_s
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.repeated import Judged, accepted, lines, rejected_told
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, times, told_s
+from loadtests.lab.report.drawing import Axis, figure
 from loadtests.lab.results import Results, ResultsError
+from loadtests.models.samples import mean_of_known
 from loadtests.scenarios import QUERY, RESERVE
 
 NAMES = {ONE: "one node", CLUSTER: f"{NODES} nodes"}
-_SOURCES: dict[str, Source] = {ONE: "ours", CLUSTER: "second"}
+Pair = tuple[Itineraries, Itineraries]
 _SHARED = (
     "All nodes and the generator share the processors of this machine. On several machines each "
     "node would have processors of its own, and a network would lie between them: rates of a "
@@ -39,30 +44,42 @@ def analyse(results: Results) -> Report:
     reads, runs = asked(results), itinerary_runs(results)
     if not posts:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
-    phases = {server: phases_of(runs, server) for server in SERVERS}
-    made: list[Judged] = [*posts, *commits, *phases[ONE], *phases[CLUSTER]]
+    alone, clustered = (itineraries_of(runs, server) for server in SERVERS)
+    made: list[Judged] = [*posts, *commits, *alone, *clustered]
+    sound, sound_commits = accepted(posts), accepted(commits)
+    both = [
+        pair
+        for pair in zip(accepted(alone), accepted(clustered), strict=False)
+        if all(of.transaction.is_finding for of in pair)
+    ]
+    most = max(  # mined by a cluster, so that idling counts least in shares of its time
+        (of for of in sound if of.line.server == CLUSTER),
+        key=lambda of: of.mined_per_s.value,
+        default=None,
+    )
     findings = [
         *rejected_told(made, "loads"),
         *unfinished,
-        *_rates_told(accepted(posts)),
-        *_consensus_told(accepted(posts)),
-        *_transactions_told(phases),
-        *_commits_told(accepted(commits)),
-        *_reads_told(reads),
+        *_rates_told(sound),
+        *_consensus_told(most),
+        *map(_transactions_told, both),
+        *_commits_told(sound_commits),
+        *_reads_told(accepted(reads)),
         _SHARED,
     ]
+    travelled = {
+        f"Flightchain, {name}": of
+        for name, ofs in zip(NAMES.values(), (alone, clustered), strict=True)
+        for of in ofs
+    }
     sections = [
         Section("Posts", [_POSTS_SO], [_posts_table(posts)]),
-        Section("Transactions of nine requests", [_TRANSACTIONS_SO], [_phases_table(phases)]),
+        Section("Transactions of nine requests", [_TRANSACTIONS_SO], [phases_table(travelled)]),
         Section("Commits and the time between blocks", [_COMMITS_SO], [_commits_figure(commits)]),
         Section("Questions to several nodes at once", [_READS_SO], [_reads_table(reads)]),
     ]
-    return Report(
-        findings,
-        sections,
-        list(_metrics(accepted(posts), accepted(commits), reads)),
-        conclusion=_conclusion(phases, accepted(commits), accepted(posts)),
-    )
+    metrics = list(_metrics(sound, sound_commits, accepted(reads)))
+    return Report(findings, sections, metrics, conclusion=_conclusion(both, sound_commits, most))
 
 
 _POSTS_SO = (
@@ -102,20 +119,18 @@ _READS_SO = (
 # --- findings --------------------------------------------------------------------------------
 
 
-def _conclusion(
-    phases: dict[str, list[Phases]], commits: Sequence[Committed], posts: Sequence[Posted]
-) -> str:
+def _conclusion(both: Sequence[Pair], commits: Sequence[Committed], most: Load | None) -> str:
     """What a cluster costs, as far as it is known."""
     told = [
-        f"a transaction of nine requests takes {_ratio(one, four):.2g} times as long"
-        for one, four in _both(phases)
+        f"a transaction of nine requests takes {_ratio(pair):.2g} times as long" for pair in both
     ]
-    at = {(of.server, of.interval_s): of.beyond_s for of in commits if of.beyond_s.is_finding}
+    at = {(of.line.server, of.line.interval_s): of.beyond_s for of in commits}
+    at = {key: beyond_s for key, beyond_s in at.items() if beyond_s.is_finding}
     shortest_s = min((interval_s for server, interval_s in at if server == CLUSTER), default=0.0)
     if (ONE, shortest_s) in at:
         later_s = at[CLUSTER, shortest_s].value - at[ONE, shortest_s].value
         told.append(f"a commit is answered {told_s(later_s)} later")
-    if most := _mining_most(posts):
+    if most:
         told.append(
             f"consensus takes {100 * most.consensus_share:.0f} % of the processor time where most "
             "is mined"
@@ -125,115 +140,95 @@ def _conclusion(
     return f"{NAMES[CLUSTER]} on this machine, beside one node: {'; '.join(told)}."
 
 
-def _rates_told(posts: Sequence[Posted]) -> Iterator[str]:
+def _rates_told(posts: Sequence[Load]) -> Iterator[str]:
     """For each mode, the load of which a cluster acknowledges most, beside the single node."""
-    found = [of for of in posts if of.acknowledged_per_s.is_finding and of.mined_per_s.is_finding]
+    found = [of for of in posts if of.kept_per_s.is_finding and of.mined_per_s.is_finding]
     if len(found) < len(posts):
         yield (
             f"{len(posts) - len(found)} of {len(posts)} rates of posts are in the table alone: "
             "their intervals hold 0, or are of two runs."
         )
-    one = {(of.mode, of.threads): of for of in found if of.server == ONE}
-    for mode in dict.fromkeys(of.mode for of in found):
-        clustered = [of for of in found if of.server == CLUSTER and of.mode == mode]
-        if not clustered:
-            continue
-        best = max(clustered, key=lambda of: of.acknowledged_per_s.value)
+    one = {(of.line.mode, of.line.threads): of for of in found if of.line.server == ONE}
+    clustered = (of for of in found if of.line.server == CLUSTER)
+    for mode, loads in grouped(clustered, lambda of: of.line.mode).items():
+        best = max(loads, key=lambda of: of.kept_per_s.value)
         said = (
-            f"mode={mode}: {NAMES[CLUSTER]} acknowledge {best.acknowledged_per_s.plus_minus()} "
-            f"flights a second of {best.threads} threads and mine {best.mined_per_s.plus_minus()}"
+            f"mode={mode}: {NAMES[CLUSTER]} acknowledge {best.kept_per_s.plus_minus()} flights a "
+            f"second of {best.line.threads} threads and mine {best.mined_per_s.plus_minus()}"
         )
-        if other := one.get((mode, best.threads)):
+        if other := one.get((mode, best.line.threads)):
             said += (
-                f"; one node alone {other.acknowledged_per_s.plus_minus()} and "
+                f"; one node alone {other.kept_per_s.plus_minus()} and "
                 f"{other.mined_per_s.plus_minus()}"
             )
         yield f"{said}."
 
 
-def _mining_most(posts: Sequence[Posted]) -> Posted | None:
-    """The load of which a cluster mines most, so that idling counts least in shares of its time."""
-    clustered = [of for of in posts if of.server == CLUSTER]
-    return max(clustered, key=lambda of: of.mined_per_s.value, default=None)
-
-
-def _consensus_told(posts: Sequence[Posted]) -> Iterator[str]:
-    if most := _mining_most(posts):
+def _consensus_told(most: Load | None) -> Iterator[str]:
+    if most:
         yield (
             f"The consensus engines take {100 * most.consensus_share:.0f} % of the processor time "
-            f"of {NAMES[CLUSTER]} where these mine most (mode={most.mode}, {most.threads} "
-            "threads); the rest is our own services."
+            f"of {NAMES[CLUSTER]} where these mine most (mode={most.line.mode}, "
+            f"{most.line.threads} threads); the rest is our own services."
         )
 
 
-def _both(phases: dict[str, list[Phases]]) -> list[tuple[Phases, Phases]]:
-    """Transactions of one node and of a cluster, if both are known well enough."""
-    pairs = zip(accepted(phases[ONE]), accepted(phases[CLUSTER]), strict=False)
-    return [pair for pair in pairs if all(of.transaction.is_finding for of in pair)]
-
-
-def _ratio(one: Phases, four: Phases) -> float:
+def _ratio(pair: Pair) -> float:
+    one, four = pair
     return four.transaction.value / one.transaction.value
 
 
-def _transactions_told(phases: dict[str, list[Phases]]) -> Iterator[str]:
-    for one, four in _both(phases):
-        query, leg = (
-            f"{1000 * four.phases[of].value:.3g} and {1000 * one.phases[of].value:.3g} ms"
-            for of in (QUERY, RESERVE)
-        )
-        yield (
-            f"A transaction of nine requests takes {_ms(four)} at a cluster and {_ms(one)} at one "
-            f"node, {_ratio(one, four):.2g} times as long; a query {query}, adding a leg {leg}."
-        )
-
-
-def _ms(of: Phases) -> str:
-    return f"{of.transaction.plus_minus(1000)} ms"
+def _transactions_told(pair: Pair) -> str:
+    one, four = pair
+    query, leg = (
+        f"{1000 * four.phases[of].value:.3g} and {1000 * one.phases[of].value:.3g} ms"
+        for of in (QUERY, RESERVE)
+    )
+    return (
+        f"A transaction of nine requests takes {four.transaction.plus_minus(1000)} ms at a cluster "
+        f"and {one.transaction.plus_minus(1000)} ms at one node, {_ratio(pair):.2g} times as long; "
+        f"a query {query}, adding a leg {leg}."
+    )
 
 
 def _commits_told(commits: Sequence[Committed]) -> Iterator[str]:
-    for server in SERVERS:
-        of_server = [of for of in commits if of.server == server and of.beyond_s.is_finding]
+    for server, name in NAMES.items():
+        of_server = [of for of in commits if of.line.server == server and of.beyond_s.is_finding]
         if of_server:
             times = ", ".join(f"{1000 * of.beyond_s.value:.0f}" for of in of_server)
-            between = ", ".join(f"{of.interval_s:g}" for of in of_server)
+            between = ", ".join(f"{of.line.interval_s:g}" for of in of_server)
             yield (
-                f"At {NAMES[server]} a commit is answered {times} ms after its block is due, with "
-                f"{between} s between blocks."
+                f"At {name} a commit is answered {times} ms after its block is due, with {between} "
+                "s between blocks."
             )
 
 
 def _reads_told(reads: Sequence[Asked]) -> Iterator[str]:
-    known = [
-        (of.nodes, of.requests_per_s)
-        for of in reads
-        if of.requests_per_s is not None and of.requests_per_s.is_finding
-    ]
+    known = [of for of in reads if of.requests_per_s.is_finding]
     if len(known) > 1:
-        told = ", ".join(f"{rate.plus_minus()} of {nodes}" for nodes, rate in known)
+        told = ", ".join(f"{of.requests_per_s.plus_minus()} of {of.nodes}" for of in known)
         yield f"Answers a second of nodes that are asked at once: {told}."
 
 
 # --- sections --------------------------------------------------------------------------------
 
 
-def _posts_table(posts: Sequence[Posted]) -> Table:
-    def of_cluster(value: Callable[[Posted], float]) -> Callable[[Posted], float | None]:
-        return lambda of: value(of) if of.server == CLUSTER else None
+def _posts_table(posts: Sequence[Load]) -> Table:
+    def of_cluster(value: Callable[[Load], float]) -> Callable[[Load], float | None]:
+        return lambda of: value(of) if of.line.server == CLUSTER else None
 
     return Table.of(
         "Posts",
         posts,
         [
-            ("Server", lambda of: NAMES[of.server]),
-            ("Mode", lambda of: of.mode),
-            ("Threads", lambda of: of.threads),
-            ("Acknowledged / 1/s", lambda of: of.acknowledged_per_s.value),
-            ("95 %", lambda of: of.acknowledged_per_s.give_or_take()),
+            ("Server", lambda of: NAMES[of.line.server]),
+            ("Mode", lambda of: of.line.mode),
+            ("Threads", lambda of: of.line.threads),
+            ("Acknowledged / 1/s", lambda of: of.kept_per_s.value),
+            ("95 %", lambda of: of.kept_per_s.give_or_take()),
             ("Mined / 1/s", lambda of: of.mined_per_s.value),
             ("95 %", lambda of: of.mined_per_s.give_or_take()),
-            ("Mean answer / ms", lambda of: times(1000, of.response_s)),
+            ("Mean answer / ms", lambda of: times(1000, mean_of_known(of.latencies_s))),
             ("Generator / cores", lambda of: of.client_cpu),
             ("Services / ms a flight", lambda of: of.cpu_ms(engine=False)),
             ("Consensus / ms a flight", of_cluster(lambda of: of.cpu_ms(engine=True))),
@@ -244,51 +239,48 @@ def _posts_table(posts: Sequence[Posted]) -> Table:
     )
 
 
-def _phases_table(phases: dict[str, list[Phases]]) -> Table:
-    return phases_table(
-        {f"Flightchain, {NAMES[server]}": of for server in SERVERS for of in phases[server]}
-    )
-
-
 def _commits_figure(commits: Sequence[Committed]) -> Figure:
-    series: list[Series] = []
-    for server in SERVERS:
-        of_server = [of for of in accepted(commits) if of.server == server]
-        xs, beyond = [of.interval_s for of in of_server], [of.beyond_s for of in of_server]
-        series.append(measured(NAMES[server], _SOURCES[server], xs, beyond, factor=1000))
-    series += crosses(commits, lambda of: of.interval_s, lambda of: 1000 * of.beyond_s.value)
     table = Table.of(
         "Commits",
         commits,
         [
-            ("Server", lambda of: NAMES[of.server]),
-            ("Time between blocks / s", lambda of: of.interval_s),
+            ("Server", lambda of: NAMES[of.line.server]),
+            ("Time between blocks / s", lambda of: of.line.interval_s),
             ("Mean commit / s", lambda of: of.response_s),
             ("After it is due / ms", lambda of: 1000 * of.beyond_s.value),
             ("95 %", lambda of: of.beyond_s.give_or_take(1000)),
             ("Runs counted", lambda of: of.counted),
         ],
     )
-    told = "How long after its block is due a commit is answered, at one node and at four."
-    x, y = Axis("time between blocks / s"), Axis("after the block is due / ms")
-    return figure("The time of a commit", told, x, y, series, table)
+    by_server = {
+        name: [of for of in commits if of.line.server == server] for server, name in NAMES.items()
+    }
+    return figure(
+        "The time of a commit",
+        "How long after its block is due a commit is answered, at one node and at four.",
+        Axis("time between blocks / s"),
+        Axis("after the block is due / ms"),
+        lines(
+            by_server,
+            ("ours", "second"),
+            lambda of: of.line.interval_s,
+            lambda of: of.beyond_s,
+            1000,
+        ),
+        table,
+    )
 
 
 def _reads_table(reads: Sequence[Asked]) -> Table:
-    first = reads[0].requests_per_s if reads else None
-
-    def of_rate(cell: Callable[[Estimate], Cell]) -> Callable[[Asked], Cell]:
-        return lambda of: cell(of.requests_per_s) if of.requests_per_s else None
-
     return Table.of(
         "Questions to several nodes at once",
         reads,
         [
             ("Nodes asked at once", lambda of: of.nodes),
-            ("Answers / 1/s", of_rate(lambda rate: rate.value)),
-            ("95 %", of_rate(lambda rate: rate.give_or_take())),
-            ("Times one node", of_rate(lambda rate: rate.value / first.value if first else None)),
-            ("Rounds counted", lambda of: f"{of.rounds} of {of.made}"),
+            ("Answers / 1/s", lambda of: of.requests_per_s.value),
+            ("95 %", lambda of: of.requests_per_s.give_or_take()),
+            ("Times one node", lambda of: of.requests_per_s.value / reads[0].requests_per_s.value),
+            ("Rounds counted", lambda of: of.counted),
         ],
         "The nodes that are not asked run, too. Intervals are of the mean of repetitions, each on "
         "a cluster of its own. Rounds do not count if a request failed or other programs took more "
@@ -296,19 +288,15 @@ def _reads_table(reads: Sequence[Asked]) -> Table:
     )
 
 
-# --- metrics ---------------------------------------------------------------------------------
-
-
 def _metrics(
-    posts: Sequence[Posted], commits: Sequence[Committed], reads: Sequence[Asked]
+    posts: Sequence[Load], commits: Sequence[Committed], reads: Sequence[Asked]
 ) -> Iterator[Metric]:
     for post in posts:
-        name = f"[{post.server},{post.mode},{post.threads}]"
-        yield post.acknowledged_per_s.metric(f"acknowledged{name}", "1/s")
+        name = f"[{post.line.server},{post.line.mode},{post.line.threads}]"
+        yield post.kept_per_s.metric(f"acknowledged{name}", "1/s")
         yield post.mined_per_s.metric(f"mined{name}", "1/s")
     for commit in commits:
-        name = f"commit_after_due[{commit.server},{commit.interval_s:g}]"
+        name = f"commit_after_due[{commit.line.server},{commit.line.interval_s:g}]"
         yield commit.beyond_s.metric(name, "s")
     for read in reads:
-        if read.requests_per_s is not None:
-            yield read.requests_per_s.metric(f"answers[{read.nodes}]", "1/s")
+        yield read.requests_per_s.metric(f"answers[{read.nodes}]", "1/s")

@@ -6,16 +6,15 @@ run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a li
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from random import Random
 from statistics import fmean
 from time import sleep, time
 
-from loadtests.chains import Chain
 from loadtests.experiments.cluster.reading import (
     CLUSTER,
     COMMITS,
@@ -25,11 +24,11 @@ from loadtests.experiments.cluster.reading import (
     READS,
     SERVERS,
     CommitLine,
-    PostsLine,
+    LoadLine,
     ReadsLine,
 )
 from loadtests.experiments.itinerary.measuring import travelled
-from loadtests.experiments.itinerary.reading import PLAN, RunLine
+from loadtests.experiments.itinerary.transactions import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts
@@ -72,6 +71,7 @@ class Sizes:
     round_s: int
 
 
+_TABLES = {POSTS: LoadLine, PLAN: RunLine, COMMITS: CommitLine, READS: ReadsLine}
 FULL = Sizes(3, (1, 8, 100), 6.0, 400, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
 QUICK = Sizes(1, (8,), 2.0, 80, (0.5,), 8, 1, 1)
 
@@ -87,16 +87,13 @@ def measure(run: Run) -> None:
     sizes = run.choose(QUICK, FULL)
     if run.options.reps:
         sizes = replace(sizes, repeats=run.options.reps)
-    material, results = prepared(run, (BLOCKS,), NEW_FLIGHTS), run.results
-    chain = material.chains[BLOCKS]
-    assert chain is not None
-    with (
-        results.table(POSTS, PostsLine) as posts,
-        results.table(PLAN, RunLine) as plan,
-        results.table(COMMITS, CommitLine) as commits,
-        results.table(READS, ReadsLine) as reads,
-    ):
-        measuring = _Measuring(run, sizes, material, chain, posts, plan, commits, reads)
+    material = prepared(run, (BLOCKS,), NEW_FLIGHTS)
+    with ExitStack() as stack:
+        tables = {
+            name: stack.enter_context(run.results.table(name, kind))
+            for name, kind in _TABLES.items()
+        }
+        measuring = _Measuring(run, sizes, material, tables)
         for repeat in range(1, sizes.repeats + 1):
             for server in SERVERS:
                 measuring.load(server, repeat)
@@ -110,18 +107,16 @@ class _Measuring:
     run: Run
     sizes: Sizes
     material: Material
-    chain: Chain
-    posts: TableWriter
-    plan: TableWriter
-    commits: TableWriter
-    reads: TableWriter
+    tables: Mapping[str, TableWriter]
 
     def load(self, server: str, repeat: int) -> None:
         """Ask questions, make itineraries and post, on one fresh ledger."""
         with self._running(server, INTERVAL_S, f"{server}-{repeat}") as cluster:
             if server == CLUSTER:
                 self._questions(cluster, repeat)
-            self._itineraries(cluster, server, repeat)
+            size = self.sizes.iterations, BLOCKS
+            line = RunLine(f"{DURABLE}-{server}-{repeat}", server, DURABLE, 1, 0.0, 0.0, *size)
+            travelled(self.run, self.tables[PLAN], self.material, line, cluster.service)
             cluster.wait_until_mined()
             for mode in MODES:
                 for threads in self.sizes.threads:
@@ -130,20 +125,18 @@ class _Measuring:
     @contextmanager
     def _running(self, server: str, interval_s: float, name: str) -> Iterator[Cluster]:
         """A server that begins with the same ledger, of which it has a copy."""
-        run = self.run
+        run, chain = self.run, self.material.chains[BLOCKS]
+        assert chain is not None
         if server == ONE:
-            settings = {"mine_interval_s": interval_s}
-            with fresh_service(run, self.chain, name, settings) as service:
+            with fresh_service(run, chain, name, {"mine_interval_s": interval_s}) as service:
                 yield alone(service)
         else:
-            folder, chain = run.scratch / name, self.chain.folder
+            folder = run.scratch / name
             with running_cluster(
-                folder, run.log, chain, nodes=NODES, interval_s=interval_s
+                folder, run.log, chain.folder, nodes=NODES, interval_s=interval_s
             ) as cluster:
                 yield cluster
             shutil.rmtree(folder)
-
-    # --- posts and itineraries ---------------------------------------------------------------
 
     def _posts(self, cluster: Cluster, server: str, bulk: Bulk, repeat: int) -> None:
         name = f"{bulk.mode}-{bulk.threads}-{server}-{repeat}"
@@ -163,26 +156,11 @@ class _Measuring:
             say=self.run.say,
             then=wait,
         )
+        of_load = name, bulk.mode, bulk.threads, until_s, server
+        mined_s = mined_unix_s[0] - record.begun_unix_s
         engine_s, rest_s = (now - then for now, then in zip(cluster.cpu_s(), before, strict=True))
-        line = PostsLine(
-            run=name,
-            server=server,
-            mode=bulk.mode,
-            threads=bulk.threads,
-            until_s=until_s,
-            mined_s=mined_unix_s[0] - record.begun_unix_s,
-            engine_cpu_s=engine_s,
-            rest_cpu_s=rest_s,
-            client_cpu=fmean([one.client_cpu for one in record.samples]),
-        )
-        self.posts.add(line)
-
-    def _itineraries(self, cluster: Cluster, server: str, repeat: int) -> None:
-        name, count = f"{DURABLE}-{server}-{repeat}", self.sizes.iterations
-        line = RunLine(name, server, DURABLE, 1, 0.0, 0.0, count, BLOCKS)
-        travelled(self.run, self.plan, self.material, line, cluster.service)
-
-    # --- commits -----------------------------------------------------------------------------
+        client_cpu = fmean([one.client_cpu for one in record.samples])
+        self.tables[POSTS].add(LoadLine(*of_load, mined_s, engine_s, rest_s, client_cpu))
 
     def commit(self, server: str, interval_s: float, repeat: int) -> None:
         """Post flights in mode commit, each at a random moment while no block is due soon."""
@@ -206,7 +184,7 @@ class _Measuring:
                     )
                 )
                 line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
-                self.commits.add(line)
+                self.tables[COMMITS].add(line)
             used = before.until(moment(cluster.service.pid))
         facts = Facts(
             requests=len(rows),
@@ -215,8 +193,6 @@ class _Measuring:
         )
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
         judge_run(self.run.results.folder, record, facts)
-
-    # --- questions ---------------------------------------------------------------------------
 
     def _questions(self, cluster: Cluster, repeat: int) -> None:
         """Ask one, two and four nodes at once, in turns, with as many connections in all."""
@@ -240,7 +216,7 @@ class _Measuring:
                 rate_per_s = sum(one.requests_per_s for one in loads)
                 failed = sum(one.failed for one in loads)
                 line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
-                self.reads.add(line)
+                self.tables[READS].add(line)
 
 
 def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:

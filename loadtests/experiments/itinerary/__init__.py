@@ -1,8 +1,8 @@
 """Measures itineraries as study 004 did: transactions of nine requests, alone and at a rate.
 
-`plan` defines how much is measured, `measuring` measures, `reading` makes transactions of the rows,
-`comparing` sums up their phases, `figures` draws and `analysing` reports. `loadtests.scenarios`
-describes the nine requests and their counterparts in the study.
+`measuring` defines how much is measured and measures, `transactions` makes them of the rows and
+sums up their phases and rates, `analysing` draws and reports. `loadtests.scenarios` describes the
+nine requests and their counterparts in the study.
 """
 
 from loadtests.experiments.itinerary.analysing import analyse
