@@ -2,15 +2,13 @@
 
 The project's own `scripts/bulk_post` posts to a service on a new chain: generated flights, one per
 request, from more and more threads. A mode is what the answer promises, so a faster mode promises
-less; each has its own curve.
-
-Tables: `requests.csv`, `samples.csv` and `runs.csv` as in `loadtests.generation`; `points.csv` has
-the mode, threads and repetition of each run, and when it was told to end (seconds).
+less; each has its own curve. Beside the raw rows there is `points.csv`, with a line for each run.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.samples import Sample
@@ -45,9 +43,6 @@ PROMISES = {
 _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "third"}
 
 
-# --- measuring -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class PointLine(PostsLine):
     """A line of `points.csv`."""
@@ -76,9 +71,6 @@ def measure(run: Run) -> None:
                         say=run.say,
                     )
                     points.add(PointLine(name, mode, count, until_s, repeat))
-
-
-# --- analysing -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -116,13 +108,11 @@ def analyse(results: Results) -> Report:
     if not runs:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
     in_order = sorted(runs, key=lambda one: (MODES.index(one.line.mode), one.line.threads))
-    points = Point.of_each(in_order, lambda one: (one.line.mode, one.line.threads))
+    points = Point.of_each(in_order, attrgetter("line.mode", "line.threads"))
     counted = accepted(points)
+    promises = [f"mode={mode}: {promise}." for mode, promise in PROMISES.items()]
     sections = [
-        Section(
-            "What an answer promises",
-            [f"mode={mode}: {promise}." for mode, promise in PROMISES.items()],
-        ),
+        Section("What an answer promises", promises),
         Section("Throughput", _THROUGHPUT.split("\n\n"), [_throughput_figure(points)]),
         Section("Latency", [_LATENCY], [_latency_figure(counted)]),
     ]
@@ -140,9 +130,7 @@ The study posted 10,000 transactions from each of 100 and 1000 threads and print
 here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run), because ten million posts
 would take hours, and throughput is steady after seconds. The study's transactions went through
 consensus, by a single node; here they do not: the experiment cluster measures that. The miner
-makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is
-a Python program: where it needs more than {BUSY_CLIENT:g} cores, the program is the limit, and the
-service could do more."""
+makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute."""
 
 
 def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -172,12 +160,7 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         "Flights per second against threads, on a logarithmic axis; crosses are rejected runs.",
         Axis("threads", is_logarithmic=True),
         Axis("flights per second"),
-        lines(
-            _by_mode(points),
-            _SOURCES.values(),
-            lambda one: one.line.threads,
-            lambda one: one.kept_per_s,
-        ),
+        lines(_by_mode(points), _SOURCES, lambda p: p.line.threads, lambda p: p.kept_per_s),
         table,
     )
 
@@ -236,7 +219,7 @@ def _findings(points: Sequence[Point], counted: Sequence[Point]) -> Iterator[str
     if busy := sum((point.client_cpu or 0) > BUSY_CLIENT for point in counted):
         yield (
             f"At {busy} of {len(counted)} points bulk_post itself needed more than "
-            f"{BUSY_CLIENT:g} cores: there the program is the limit, and not the service."
+            f"{BUSY_CLIENT:g} cores: there this Python program is the limit, and not the service."
         )
     if failed := sum(point.failed for point in points):
         yield f"Failed requests: {failed}."

@@ -229,16 +229,16 @@ def rejected(xs: Sequence[float], ys: Sequence[float]) -> list[Series]:
 
 def lines(
     made: Mapping[str, Sequence[Run]],
-    sources: Iterable[Source],
+    sources: Mapping[str, Source],
     x: Callable[[Run], float],
     y: Callable[[Run], Estimate],
     factor: float = 1,
 ) -> list[Series]:
     """A line of what was accepted under each name, times `factor`, and crosses for the others."""
     series = []
-    for (name, of), source in zip(made.items(), sources, strict=False):
+    for name, of in made.items():
         if counted := accepted(of):
             xs, ys = list(map(x, counted)), list(map(y, counted))
-            series.append(measured(name, source, xs, ys, factor=factor))
+            series.append(measured(name, sources[name], xs, ys, factor=factor))
     every = [one for of in made.values() for one in of]
     return [*series, *crosses(every, x, lambda one: factor * y(one).value)]

@@ -4,13 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from loadtests.experiments.capacity.cells import Cells, Curve, read
-from loadtests.experiments.capacity.measuring import (
-    ENDPOINTS,
-    NOTHING,
-    QUESTIONS,
-    Configuration,
-    Round,
-)
+from loadtests.experiments.capacity.measuring import NOTHING, QUESTIONS, Configuration, Round
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, measured, rejected
 from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
@@ -29,10 +23,11 @@ _TOLD = {QUESTIONS: "the three questions", NOTHING: "the empty endpoint"}
 def analyse(results: Results) -> Report:
     """Make the report from the table `rounds` alone. Raises ResultsError if it is missing."""
     cells = read(results)
-    workers = [_latency_figure(cells), _share_figure(cells)]
+    types = _with_default_workers(cells)
+    of_types = [_latency_figure(cells, types), _share_figure(cells, types)]
     sections = [
         Section("Throughput", [_CLOSED, _LIMITS], list(_throughput_figures(cells))),
-        Section("Types of workers", parts=workers),
+        Section("Types of workers", parts=of_types),
         Section("Universal scalability law", [_LAW], [_laws(cells)]),
         Section("Every configuration", [_COLUMNS], list(_tables(cells))),
     ]
@@ -203,10 +198,6 @@ def _under_way(cells: Cells) -> Iterator[str]:
 # --- figures ---------------------------------------------------------------------------------
 
 
-def _connections_axis(cells: Cells) -> Axis:
-    return Axis("Connections N", is_logarithmic=True, ticks=cells.populations)
-
-
 def _throughput_figures(cells: Cells) -> Iterator[Figure]:
     ns = cells.populations
     by_type = grouped(cells.configurations, lambda one: one.worker_type)
@@ -229,7 +220,7 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
             f"Questions per second, workers of type {kind}",
             f"Throughput over connections, with a colour for each number of {kind} workers. Dashed "
             "lines are the universal scalability law, grey crosses rejected rounds.",
-            _connections_axis(cells),
+            Axis("Connections N", is_logarithmic=True, ticks=ns),
             Axis("Throughput X, 1/s", limits=(0, HEADROOM * highest_per_s)),
             series,
             Table.of("Mean throughput of the questions", ns, columns),
@@ -244,9 +235,8 @@ def _law_drawn(curve: Curve, ns: Sequence[int], source: Source) -> list[Series]:
     return [Series("", source, xs, list(map(curve.law.throughput_per_s, xs)), shape="curve")]
 
 
-def _latency_figure(cells: Cells) -> Figure:
-    ns, types = cells.populations, _with_default_workers(cells)
-    series, columns = list[Series](), [_N]
+def _latency_figure(cells: Cells, types: Sequence[Configuration]) -> Figure:
+    ns, series, columns = cells.populations, list[Series](), [_N]
     for source, of in zip(_SOURCES, types, strict=False):
         p50 = _middle(cells.curve(of), lambda one: one.p50_s, 1000)
         p99 = _middle(cells.curve(of), lambda one: one.p99_s, 1000)
@@ -258,16 +248,15 @@ def _latency_figure(cells: Cells) -> Figure:
     return figure(
         f"Latency of the questions, {types[0].workers} workers",
         "Points are 99th percentiles, dashed lines medians; all are medians over rounds.",
-        _connections_axis(cells),
+        Axis("Connections N", is_logarithmic=True, ticks=ns),
         Axis("Latency, ms", is_logarithmic=True),
         series,
         Table.of("Latency", ns, columns),
     )
 
 
-def _share_figure(cells: Cells) -> Figure:
-    ns, types = cells.populations, _with_default_workers(cells)
-    series, columns = list[Series](), [_N]
+def _share_figure(cells: Cells, types: Sequence[Configuration]) -> Figure:
+    ns, series, columns = cells.populations, list[Series](), [_N]
     for source, of in zip(_SOURCES, types, strict=False):
         share = partial(cells.share_of_nothing, of)
         series.append(measured(of.worker_type, source, ns, list(map(share, ns))))
@@ -276,7 +265,7 @@ def _share_figure(cells: Cells) -> Figure:
         f"Share of the empty endpoint, {types[0].workers} workers",
         "Throughput of the questions divided by that of an endpoint that does nothing. The gap to "
         "1 is the work of the questions; the rest is HTTP.",
-        _connections_axis(cells),
+        Axis("Connections N", is_logarithmic=True, ticks=ns),
         Axis("X of the questions / X of nothing", limits=(0, MOST_SHARE)),
         series,
         Table.of("Shares", ns, columns),
@@ -290,14 +279,9 @@ OfN = Callable[[int], float | None]
 _N: Column[int] = "N", lambda n: n
 
 
-def _values(of: Callable[[int], Estimate | None]) -> OfN:
-    """The means of an estimate at each N."""
-    return lambda n: found.value if (found := of(n)) else None
-
-
-def _half_widths(of: Callable[[int], Estimate | None]) -> OfN:
-    """The half-widths of an estimate's interval at each N."""
-    return lambda n: found.half_width if (found := of(n)) else None
+def _values(of: Callable[[int], Estimate | None], what: str = "value") -> OfN:
+    """The means of an estimate at each N, or what else it has."""
+    return lambda n: getattr(of(n), what, None)
 
 
 def _middle(curve: Curve, value: Callable[[Round], float | None], factor: float = 1) -> OfN:
@@ -307,12 +291,11 @@ def _middle(curve: Curve, value: Callable[[Round], float | None], factor: float 
 
 def _laws(cells: Cells) -> Table:
     most = cells.populations[-1]
-    curves = [cells.curve(of, endpoint) for of in cells.configurations for endpoint in ENDPOINTS]
     return Table.of(
         "The law of each configuration",
         [
             (of, of.law, of.peak, of.knee if of.endpoint == QUESTIONS else None)
-            for of in curves
+            for of in cells.curves
             if of.law and of.peak
         ],
         [
@@ -341,9 +324,9 @@ def _tables(cells: Cells) -> Iterator[Table]:
             [
                 _N,
                 ("Questions X, 1/s", _values(asked.throughput)),
-                ("±", _half_widths(asked.throughput)),
+                ("±", _values(asked.throughput, "half_width")),
                 ("Nothing X, 1/s", _values(nothing.throughput)),
-                ("±", _half_widths(nothing.throughput)),
+                ("±", _values(nothing.throughput, "half_width")),
                 ("Share", _values(partial(cells.share_of_nothing, of))),
                 ("p50, ms", _middle(asked, lambda one: one.p50_s, 1000)),
                 ("p99, ms", _middle(asked, lambda one: one.p99_s, 1000)),
@@ -357,16 +340,13 @@ def _tables(cells: Cells) -> Iterator[Table]:
 
 
 def _metrics(cells: Cells) -> Iterator[Metric]:
-    for of in cells.configurations:
-        at = f"{of.worker_type},{of.workers}"
-        for endpoint in ENDPOINTS:
-            curve = cells.curve(of, endpoint)
-            if curve.peak is None:
-                continue
-            n, found = curve.peak
-            yield found.metric(f"throughput_peak[{at},{endpoint}]", "1/s")
-            if endpoint == QUESTIONS and (share := cells.share_of_nothing(of, n)):
-                yield share.metric(f"share_of_nothing[{at}]", "")
-            demand_s = curve.middle(n, lambda one: one.demand_s)
-            if demand_s is not None:
-                yield Metric(f"demand[{at},{endpoint}]", demand_s, "s")
+    for curve in cells.curves:
+        if curve.peak is None:
+            continue
+        (n, found), at = curve.peak, f"{curve.of.worker_type},{curve.of.workers}"
+        yield found.metric(f"throughput_peak[{at},{curve.endpoint}]", "1/s")
+        if curve.endpoint == QUESTIONS and (share := cells.share_of_nothing(curve.of, n)):
+            yield share.metric(f"share_of_nothing[{at}]", "")
+        demand_s = curve.middle(n, lambda one: one.demand_s)
+        if demand_s is not None:
+            yield Metric(f"demand[{at},{curve.endpoint}]", demand_s, "s")

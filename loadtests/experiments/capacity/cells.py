@@ -7,7 +7,13 @@ from operator import itemgetter
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.capacity.measuring import NOTHING, QUESTIONS, Configuration, Round
+from loadtests.experiments.capacity.measuring import (
+    ENDPOINTS,
+    NOTHING,
+    QUESTIONS,
+    Configuration,
+    Round,
+)
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
@@ -87,13 +93,15 @@ class Cells:
     def __init__(self, rounds: Sequence[Round]) -> None:
         self.made = rounds
         self.accepted = [one for one in rounds if one.verdict.accepted]
-        made = grouped(rounds, lambda one: (one.configuration, one.endpoint))
+        made = grouped(
+            rounds, lambda one: (Configuration(one.worker_type, one.workers), one.endpoint)
+        )
         self._curves = {key: Curve(*key, of) for key, of in made.items()}
         self.populations = sorted({one.connections for one in rounds})
         self.configurations = sorted(
-            {one.configuration for one in rounds},
-            key=lambda one: (WORKER_TYPES.index(one.worker_type), one.workers),
+            {of for of, _ in made}, key=lambda of: (WORKER_TYPES.index(of.worker_type), of.workers)
         )
+        self.curves = [self.curve(of, which) for of in self.configurations for which in ENDPOINTS]
 
     def curve(self, of: Configuration, endpoint: str = QUESTIONS) -> Curve:
         """The answers of a configuration at an endpoint."""

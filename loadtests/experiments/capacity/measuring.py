@@ -74,11 +74,6 @@ class Round(Line):
     cores: int
 
     @property
-    def configuration(self) -> Configuration:
-        """The workers that were asked."""
-        return Configuration(self.worker_type, self.workers)
-
-    @property
     def throughput_per_s(self) -> float:
         """X: answers per second."""
         return self.requests / self.duration_s
@@ -149,13 +144,8 @@ QUICK = Plan(20_000, 50, WORKER_TYPES, (2,), (1, 4, 16, 64), 1, 0, 90)
 
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan. The option --reps sets the number of turns."""
-    plan = run.choose(QUICK, FULL)
-    measure_by(plan, run, run.options.reps or plan.turns)
-
-
-def measure_by(plan: Plan, run: Run, turns: int) -> None:
-    """Measure by `plan`, and write the tables `rounds` and `runs`."""
-    began_s = monotonic()
+    plan, began_s = run.choose(QUICK, FULL), monotonic()
+    turns = run.options.reps or plan.turns
     run.say(f"importing {plan.flights:,} generated flights")
     chain = imported(generated(plan.flights), run.scratch / "chain", run.log)
     random = run.random("capacity: order of rounds")
@@ -231,8 +221,8 @@ class _Bench:
         verdict = one.verdict
         self.accepted[cell] += verdict.accepted
         self.rounds.add(one)
-        told = {"accepted": verdict.accepted, "reasons": verdict.reasons}
-        self.verdicts.write(run=one.run, **told, **verdict.values)
+        told = {"accepted": verdict.accepted, "reasons": verdict.reasons, **verdict.values}
+        self.verdicts.write(run=one.run, **told)
 
 
 def _shuffled(

@@ -8,50 +8,86 @@ run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a li
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
-from http.client import HTTPConnection
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from random import Random
 from statistics import fmean
 from time import sleep, time
 
-from loadtests.experiments.cluster.reading import (
-    CLUSTER,
-    COMMITS,
-    NODES,
-    ONE,
-    POSTS,
-    READS,
-    SERVERS,
-    CommitLine,
-    LoadLine,
-    ReadsLine,
-)
 from loadtests.experiments.itinerary.measuring import travelled
 from loadtests.experiments.itinerary.transactions import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.rules import Facts
+from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
-from loadtests.lab.posts import MINED
-from loadtests.lab.results import TableWriter
+from loadtests.lab.posts import MINED, PostsLine
+from loadtests.lab.results import Line, TableWriter
 from loadtests.machine import moment
-from loadtests.processes import HOST, ProgramFailed, exchanged
+from loadtests.processes import ProgramFailed, exchanged
 from loadtests.questions import paths
 from loadtests.scenarios import DURABLE, sent_form
 from loadtests.servers.cluster import Cluster, alone, missing, running_cluster
 from loadtests.wrk import CONNECTIONS, load, program, write_script
 
+NODES = 4
+ONE, CLUSTER = "one-node", f"{NODES}-nodes"
+SERVERS = (ONE, CLUSTER)
+POSTS, COMMITS, READS = "posts", "commits", "reads"
 BLOCKS = 10
 INTERVAL_S = 0.5
 NEW_FLIGHTS = 3000
 QUESTIONS = 300  # of each kind
 ASKED_AT_ONCE = (1, 2, 4)  # nodes
 BEFORE_DUE = (0.3, 0.5)  # when commits are posted, in times between blocks before the next is due
-COMMIT_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLine(PostsLine):
+    """A run of posts. mined_s: from its first request until all nodes had mined it all.
+
+    engine_cpu_s, rest_cpu_s: the processor time of the consensus engines and of the services until
+    then. client_cpu: how busy the program was that posts, in cores.
+    """
+
+    server: str
+    mined_s: float
+    engine_cpu_s: float
+    rest_cpu_s: float
+    client_cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLine(Line):
+    """A commit. interval_s: the time between blocks. beyond_s: from when the block was due on."""
+
+    run: str
+    server: str
+    interval_s: float
+    status: int
+    response_s: float
+    beyond_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsLine(Line):
+    """A round of questions to `nodes` nodes at once. requests_per_s: of all of them together."""
+
+    repeat: int
+    turn: int
+    nodes: int
+    requests_per_s: float
+    failed: int
+    foreign_cpu: float
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether nothing failed, and no other program took too much of the processors."""
+        return not self.failed and judge(Facts(1, 0, foreign_cpu=self.foreign_cpu)).accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +121,6 @@ def measure(run: Run) -> None:
     if (reason := missing()) is not None:
         raise ProgramFailed(reason)
     sizes = run.choose(QUICK, FULL)
-    if run.options.reps:
-        sizes = replace(sizes, repeats=run.options.reps)
     material = prepared(run, (BLOCKS,), NEW_FLIGHTS)
     with ExitStack() as stack:
         tables = {
@@ -94,12 +128,11 @@ def measure(run: Run) -> None:
             for name, kind in _TABLES.items()
         }
         measuring = _Measuring(run, sizes, material, tables)
-        for repeat in range(1, sizes.repeats + 1):
+        for repeat in range(1, (run.options.reps or sizes.repeats) + 1):
             for server in SERVERS:
                 measuring.load(server, repeat)
-            for interval_s in sizes.intervals_s:
-                for server in SERVERS:
-                    measuring.commit(server, interval_s, repeat)
+            for interval_s, server in product(sizes.intervals_s, SERVERS):
+                measuring.commit(server, interval_s, repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +151,8 @@ class _Measuring:
             line = RunLine(f"{DURABLE}-{server}-{repeat}", server, DURABLE, 1, 0.0, 0.0, *size)
             travelled(self.run, self.tables[PLAN], self.material, line, cluster.service)
             cluster.wait_until_mined()
-            for mode in MODES:
-                for threads in self.sizes.threads:
-                    self._posts(cluster, server, Bulk(mode, threads), repeat)
+            for mode, threads in product(MODES, self.sizes.threads):
+                self._posts(cluster, server, Bulk(mode, threads), repeat)
 
     @contextmanager
     def _running(self, server: str, interval_s: float, name: str) -> Iterator[Cluster]:
@@ -172,25 +204,15 @@ class _Measuring:
             begun_unix_s, before = time(), moment(cluster.service.pid)
             for number in range(self.sizes.commits):
                 flight = sent_form(self.material.new[number])
-                due_s = _next_due(cluster, interval_s, chance)
-                sent_s = time()
-                status = _committed(cluster, flight)
-                done_s = time()
-                since_s = sent_s - begun_unix_s
-                rows.append(
-                    Row(
-                        *(name, closed_index(0, number), "commit", since_s, since_s, None),
-                        *(done_s - begun_unix_s, None, status, ""),
-                    )
-                )
+                due_s, sent_s = _next_due(cluster, interval_s, chance), time()
+                status, done_s = _committed(cluster, flight), time()
+                times_s = sent_s, sent_s, None, done_s, None
+                rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
                 line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
                 self.tables[COMMITS].add(line)
             used = before.until(moment(cluster.service.pid))
-        facts = Facts(
-            requests=len(rows),
-            failed=sum(row.status != MINED for row in rows),
-            foreign_cpu=used.foreign_cores,
-        )
+        failed = sum(row.status != MINED for row in rows)
+        facts = Facts(len(rows), failed, foreign_cpu=used.foreign_cores)
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
         judge_run(self.run.results.folder, record, facts)
 
@@ -201,22 +223,19 @@ class _Measuring:
         script = write_script(self.run.scratch / "questions.lua", some)
         for url in cluster.urls:  # not counted: from now on all answers are kept
             load(url, script, self.sizes.round_s)
-        for turn in range(self.sizes.rounds):
-            for i in range(len(ASKED_AT_ONCE)):
-                nodes = ASKED_AT_ONCE[(turn + i) % len(ASKED_AT_ONCE)]
-                self.run.say(f"{nodes} of {NODES} nodes are asked at once, round {turn + 1}")
-                before = moment(cluster.service.pid)
-                with ThreadPoolExecutor(nodes) as pool:
-                    making = [
-                        pool.submit(load, url, script, self.sizes.round_s, CONNECTIONS // nodes)
-                        for url in cluster.urls[:nodes]
-                    ]
-                    loads = [one.result() for one in making]
-                used = before.until(moment(cluster.service.pid))
-                rate_per_s = sum(one.requests_per_s for one in loads)
-                failed = sum(one.failed for one in loads)
-                line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
-                self.tables[READS].add(line)
+        for turn, at in product(range(self.sizes.rounds), range(len(ASKED_AT_ONCE))):
+            nodes = ASKED_AT_ONCE[(turn + at) % len(ASKED_AT_ONCE)]
+            self.run.say(f"{nodes} of {NODES} nodes are asked at once, round {turn + 1}")
+            before = moment(cluster.service.pid)
+            connections, duration_s = CONNECTIONS // nodes, self.sizes.round_s
+            ask = partial(load, script=script, duration_s=duration_s, connections=connections)
+            with ThreadPoolExecutor(nodes) as pool:
+                loads = list(pool.map(ask, cluster.urls[:nodes]))
+            used = before.until(moment(cluster.service.pid))
+            rate_per_s = sum(one.requests_per_s for one in loads)
+            failed = sum(one.failed for one in loads)
+            line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
+            self.tables[READS].add(line)
 
 
 def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
@@ -233,8 +252,7 @@ def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
 
 def _committed(cluster: Cluster, flight: str) -> int:
     """Post a flight, and wait until it is mined. Returns the status of the answer."""
-    made = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
-    with closing(made) as connection:
+    with cluster.service.connection() as connection:
         kind = {"Content-Type": "application/json"}
         response, _ = exchanged(connection, "/transactions?mode=commit", flight, kind)
     return response.status

@@ -1,8 +1,7 @@
 """Measures itineraries as study 004 did: transactions of nine requests, alone and at a rate.
 
-`measuring` defines how much is measured and measures, `transactions` makes them of the rows and
-sums up their phases and rates, `analysing` draws and reports. `loadtests.scenarios` describes the
-nine requests and their counterparts in the study.
+`measuring` measures what `loadtests.scenarios` describes, `transactions` makes them of the rows and
+sums up their phases and rates, `analysing` draws and reports.
 """
 
 from loadtests.experiments.itinerary.analysing import analyse

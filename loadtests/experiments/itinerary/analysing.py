@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from loadtests.experiments.itinerary.measuring import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.transactions import (
     AT_RATE,
-    PHASES,
     SINGLE,
     Itineraries,
     itineraries_of,
@@ -38,7 +37,7 @@ def analyse(results: Results) -> Report:
         Section(
             "Phases of a transaction",
             [_ALONE_SO, _COMMITS_SO],
-            [phases_table({f"Flightchain, {COMMITS[of.line.commit]}": of for of in alone})],
+            [phases_table({COMMITS[of.line.commit]: of for of in alone})],
         ),
         Section(
             "Transactions at a rate",
@@ -65,9 +64,8 @@ _ONE_STORE = (
     "stores: four nodes."
 )
 _ALONE_SO = (
-    "One client does one itinerary after the other, without a pause and on one connection; the "
-    "last four fifths of the iterations count. The difference in the last column is taken for each "
-    "transaction, so it is the client's work between its requests."
+    "One client does itineraries without a pause, on one connection. The difference in the last "
+    "column is taken for each transaction, so it is the client's work between its requests."
 )
 _COMMITS_SO = (
     f"“{COMMITS[DURABLE].capitalize()}” is the service as shipped: each leg is on the disk when it "
@@ -188,8 +186,8 @@ def phases_table(ours: Mapping[str, Itineraries]) -> Table:
     for name, one in ours.items():
         rows.append(
             (
-                name + ("" if one.is_accepted else " (no run accepted)"),
-                *(1000 * one.phases[phase].value for phase in PHASES),
+                f"Flightchain, {name}" + ("" if one.is_accepted else " (no run accepted)"),
+                *(1000 * found.value for found in one.phases.values()),
                 1000 * one.transaction.value,
                 one.transaction.give_or_take(1000),
                 1000 * one.sum_s,
@@ -227,6 +225,7 @@ def _rate_figure(commit: str, of: Sequence[Itineraries]) -> Figure:
         "Intervals are from batches of one run. A client cannot reach a rate above that of one "
         "alone.",
     )
+    sources = dict(zip(by_clients, _SOURCES, strict=False))
     return figure(
         f"Time against rate, {COMMITS[commit]}",
         f"Figure 1 of the study, {COMMITS[commit]}: mean time of a transaction against the rate at "
@@ -235,12 +234,6 @@ def _rate_figure(commit: str, of: Sequence[Itineraries]) -> Figure:
         "cross is a rejected run.",
         Axis("target rate of all clients / transactions per second", is_logarithmic=True),
         Axis("mean transaction time / ms"),
-        lines(
-            by_clients,
-            _SOURCES,
-            lambda point: point.target_per_s,
-            lambda point: point.transaction,
-            1000,
-        ),
+        lines(by_clients, sources, lambda p: p.target_per_s, lambda p: p.transaction, 1000),
         table,
     )

@@ -7,7 +7,8 @@ batches, or from means of runs if there are several.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from operator import attrgetter
 from statistics import fmean
 
 from loadtests.generation.interactions import SEPARATOR, by_interaction, interaction_of, step_of
@@ -74,10 +75,6 @@ class Transaction:
     def unexplained_s(self) -> float:
         """T_tx − (T_start + 4 T_query + 3 T_reserve + T_commit): the time between requests."""
         return self.time_s - sum(sum(times_s) for times_s in self.phases_s.values())
-
-    def mean_s(self, phase: str) -> float:
-        """The mean time of its requests of a phase."""
-        return fmean(self.phases_s[phase])
 
     def counts(self, iterations: int) -> bool:
         """Whether it is among the last four fifths of its client's transactions."""
@@ -158,7 +155,11 @@ class Itineraries(Repeated[ItineraryRun]):
     @cached_property
     def phases(self) -> dict[str, Estimate]:
         """Phase -> the mean time of a request in seconds."""
-        return {of: self.mean(partial(Transaction.mean_s, phase=of)) for of in PHASES}
+
+        def mean_of(phase: str) -> Estimate:
+            return self.mean(lambda one: fmean(one.phases_s[phase]))
+
+        return {phase: mean_of(phase) for phase in PHASES}
 
     @property
     def sum_s(self) -> float:
@@ -199,6 +200,4 @@ class Itineraries(Repeated[ItineraryRun]):
 def itineraries_of(runs: Iterable[ItineraryRun], part: str) -> list[Itineraries]:
     """What was measured in a part of the plan, in its order."""
     of_part = (run for run in runs if run.line.part == part)
-    return Itineraries.of_each(
-        of_part, lambda run: (run.line.commit, run.line.clients, run.line.fraction)
-    )
+    return Itineraries.of_each(of_part, attrgetter("line.commit", "line.clients", "line.fraction"))

@@ -1,8 +1,7 @@
 """Measures mixed clients as study 003 did: throughput and latency against their number.
 
-`measuring` defines how much is measured and measures, `comparing` makes numbers of the rows and
+`measuring` measures what `loadtests.scenarios` describes, `comparing` makes numbers of the rows and
 compares them with the bounds of a closed system, `analysing` draws and reports.
-`loadtests.scenarios` describes the interactions and their counterparts in the study.
 """
 
 from loadtests.experiments.mixed_clients.analysing import analyse

@@ -13,24 +13,16 @@ from loadtests.experiments.mixed_clients.comparing import (
 from loadtests.experiments.mixed_clients.measuring import FULL, HTTP, LOCAL, NAMES, QUICK, Plan
 from loadtests.grouping import grouped
 from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
-from loadtests.lab.repeated import Estimate, crosses, measured, rejected_told
-from loadtests.lab.report.content import (
-    Cell,
-    Figure,
-    Metric,
-    Report,
-    Section,
-    Table,
-    capital,
-    times,
-)
+from loadtests.lab.repeated import Estimate, lines, rejected_told
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import NONE
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
 
 NEAR_BOUND, ABOVE_BOUND = 0.8, 1.05
-_LOOKS: Mapping[str, tuple[Source, Source]] = {LOCAL: ("second", "bound"), HTTP: ("ours", "model")}
+_SOURCES: Mapping[str, Source] = {NAMES[LOCAL]: "second", NAMES[HTTP]: "ours"}
+_BOUNDS: Mapping[str, Source] = {LOCAL: "bound", HTTP: "model"}
 
 
 def analyse(results: Results) -> Report:
@@ -54,10 +46,10 @@ def analyse(results: Results) -> Report:
             ["The time from the first request of an interaction to its last answer."],
             [_latency_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
-        Section("Bounds of a closed system", [_BOUNDS.format(cores), _CORES], [_bounds(found)]),
+        Section("Bounds of a closed system", [_LAW.format(cores), _CORES], [_bounds(found)]),
         Section(
             "What a client does",
-            [_COUNTERPARTS],
+            ["The study measured a bookstore. The tables list what replaces its operations."],
             [
                 Table("Counterparts", ("The bookstore's", "Ours", "Why"), BOOKSTORE),
                 *_parameters(QUICK if manifest["quick"] else FULL),
@@ -79,7 +71,7 @@ _WINDOW = (
     "Only interactions that ended while all clients were at work count: after the last client has "
     "warmed up and before the first has finished."
 )
-_BOUNDS = (
+_LAW = (
     "D is the time of an interaction with one client. D_b is the processor time of an interaction "
     "with the most clients, of service and generator together, divided by the {} cores that they "
     "share. The law is the universal scalability law, fitted to the throughputs; its knee is an "
@@ -97,10 +89,6 @@ _COUNTERPARTS = "The study measured a bookstore. The tables list what replaces i
 # --- findings --------------------------------------------------------------------------------
 
 
-def _where(curve: Curve) -> str:
-    return f"{curve.line.blocks} blocks, {NAMES[curve.line.place]}"
-
-
 def _knee(curve: Curve, to: str) -> str | None:
     """The knee of the law, as an interval if there is one."""
     if curve.law is None:
@@ -114,7 +102,7 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
     for curve in found:
         best = curve.best
         text = (
-            f"{_where(curve)}: the highest throughput is {best.throughput.value:,.0f}/s, at "
+            f"{curve}: the highest throughput is {best.throughput.value:,.0f}/s, at "
             f"N = {best.line.customers} on {cores} cores"
         )
         if curve.crossing is not None:
@@ -128,26 +116,32 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
     )
 
 
-def _shared(one: Curve, other: Curve) -> list[tuple[Point, Point]]:
-    """The points of both curves with the same number of customers."""
-    by_number = {point.line.customers: point for point in other.points}
-    return [
-        (point, by_number[n]) for point in one.points if (n := point.line.customers) in by_number
-    ]
+def _ratios(one: Curve, other: Curve) -> list[tuple[int, float]]:
+    """Each N of both curves, with how many times the latency of the other that of one is there."""
+    theirs = {point.line.customers: point.response.value for point in other.points}
+    ours = {point.line.customers: point.response.value for point in one.points}
+    return [(n, seconds / theirs[n]) for n, seconds in ours.items() if n in theirs]
 
 
 def _places(found: Sequence[Curve]) -> Iterator[str]:
     for blocks, of in grouped(found, lambda curve: curve.line.blocks).items():
         by_place = {curve.line.place: curve for curve in of}
-        shared = _shared(by_place[LOCAL], by_place[HTTP]) if len(by_place) > 1 else []
-        if shared:
-            told = ", ".join(
-                f"{http.response.value / local.response.value:.2g} at N = {local.line.customers}"
-                for local, http in (shared[0], shared[-1])
-            )
+        if len(by_place) > 1 and (ratios := _ratios(by_place[HTTP], by_place[LOCAL])):
+            told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (ratios[0], ratios[-1]))
             yield (
                 f"{blocks} blocks: latency over HTTP is that in process times {told}. In the study "
                 f"the factor is more than {MIXED_RPC_TIMES_SLOWER:g}."
+            )
+
+
+def _lengths(found: Sequence[Curve]) -> Iterator[str]:
+    for place, name in NAMES.items():
+        of = [curve for curve in found if curve.line.place == place]
+        if len(of) > 1 and (ratios := _ratios(of[-1], of[0])):
+            n, ratio = ratios[-1]
+            yield (
+                f"{capital(name)}, N = {n}: with {of[-1].line.blocks} blocks latency is "
+                f"{ratio:.2f} times that with {of[0].line.blocks}."
             )
 
 
@@ -156,13 +150,14 @@ def _linear(found: Sequence[Curve]) -> Iterator[str]:
     if found and not told:
         yield "Too few points are beyond saturation to tell how latency grows there."
     elif told:
+        linear = sum(growth.line_error < growth.exponential_error for growth in told)
         line = max(growth.line_error for growth in told)
         exponential = max(growth.exponential_error for growth in told)
         yield (
-            "Beyond saturation a line fits the latency better than an exponential in "
-            f"{sum(growth.is_linear for growth in told)} of {len(told)} curves: it misses by at "
-            f"most {100 * line:.1f} %, an exponential by {100 * exponential:.0f} %. In a closed "
-            "system latency is N·D_b − Z there, a line; the study called it exponential."
+            f"Beyond saturation a line fits the latency better than an exponential in {linear} of "
+            f"{len(told)} curves: it misses by at most {100 * line:.1f} %, an exponential by "
+            f"{100 * exponential:.0f} %. In a closed system latency is N·D_b − Z there, a line; "
+            "the study called it exponential."
         )
 
 
@@ -173,7 +168,7 @@ def _bounded(found: Sequence[Curve]) -> Iterator[str]:
         shares = [(_share(curve, point), point.line.customers) for point in curve.points]
         (highest, at), (last, most) = max(shares), shares[-1]
         text = (
-            f"{_where(curve)}: at most {highest:.0f} % of the bound min(N/D, 1/D_b), at N = {at}; "
+            f"{curve}: at most {highest:.0f} % of the bound min(N/D, 1/D_b), at N = {at}; "
             f"{last:.0f} % at N = {most}"
         )
         if highest > 100 * ABOVE_BOUND:
@@ -186,18 +181,6 @@ def _bounded(found: Sequence[Curve]) -> Iterator[str]:
 def _share(curve: Curve, point: Point) -> float:
     """The throughput in per cent of its upper bound."""
     return 100 * point.throughput.value / curve.most_per_s(point.line.customers)
-
-
-def _lengths(found: Sequence[Curve]) -> Iterator[str]:
-    for place, name in NAMES.items():
-        of = [curve for curve in found if curve.line.place == place]
-        if len(of) > 1 and (shared := _shared(of[0], of[-1])):
-            short, long = shared[-1]
-            yield (
-                f"{capital(name)}, N = {short.line.customers}: with {long.line.blocks} blocks "
-                f"latency is {long.response.value / short.response.value:.2f} times that with "
-                f"{short.line.blocks}."
-            )
 
 
 def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
@@ -213,27 +196,25 @@ def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
 def _throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
     """Figure 1 of the study for one ledger. made: its points, accepted or rejected."""
     of_place = {curve.line.place: curve for curve in curves}
-    rejected = [point for point in made if not point.is_accepted]
     table = Table.of(
         f"A ledger of {blocks} blocks",
-        [*(point for curve in curves for point in curve.points), *rejected],
+        made,
         [
             ("Clients are", lambda p: NAMES[p.line.place]),
             ("N", lambda p: p.line.customers),
-            ("Runs counted", lambda p: f"{len(p.runs) if p.is_accepted else 0} of {p.made}"),
+            ("Runs counted", lambda p: p.counted),
             ("X / 1/s", lambda p: p.throughput.value),
-            ("95 %", lambda p: p.throughput.give_or_take() if p.is_accepted else NONE),
+            ("95 %", lambda p: p.throughput.give_or_take()),
             (
                 "Share of its bound / %",
                 lambda p: _share(of_place[p.line.place], p) if p.is_accepted else None,
             ),
             ("R / ms", lambda p: 1000 * p.response.value),
-            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
+            ("95 %", lambda p: p.response.give_or_take(1000)),
             ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
         ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
-        "part of the service. 0 of n: no run was accepted, and all n are shown, but used for no "
-        "finding.",
+        "part of the service.",
     )
     return figure(
         f"Throughput, {blocks} blocks",
@@ -283,20 +264,17 @@ def _series(
     factor: float = 1,
 ) -> list[Series]:
     """What was measured, with its bounds, and crosses for points without an accepted run."""
-    series = crosses(made, lambda point: point.line.customers, lambda p: factor * of(p).value)
+    by_place = grouped(made, lambda point: NAMES[point.line.place])
+    series = lines(by_place, _SOURCES, lambda point: point.line.customers, of, factor)
     for curve in curves:
-        name, (ours, theirs) = NAMES[curve.line.place], _LOOKS[curve.line.place]
-        ns, found = [p.line.customers for p in curve.points], [of(p) for p in curve.points]
-        steps = sorted({min(ns) + (max(ns) - min(ns)) * step / 40 for step in range(41)})
-        if curve.crossing is not None and min(ns) < curve.crossing < max(ns):
-            steps = sorted({*steps, curve.crossing})  # where bounds bend
-        bounds = [factor * bound(curve, n) for n in steps]
-        series.append(measured(name, ours, ns, found, factor=factor))
-        series.append(Series(f"bound {name}", theirs, steps, bounds))
+        low, high = curve.points[0].line.customers, curve.points[-1].line.customers
+        steps = {low + (high - low) * step / 40 for step in range(41)}
+        if curve.crossing is not None and low < curve.crossing < high:
+            steps.add(curve.crossing)  # where bounds bend
+        ns, name = sorted(steps), NAMES[curve.line.place]
+        bounds = [factor * bound(curve, n) for n in ns]
+        series.append(Series(f"bound {name}", _BOUNDS[curve.line.place], ns, bounds))
     return series
-
-
-# --- other tables ----------------------------------------------------------------------------
 
 
 def _bounds(found: Sequence[Curve]) -> Table:
@@ -323,7 +301,7 @@ def _parameters(plan: Plan) -> Iterator[Table]:
     counts = zip(*plan.counts.values(), strict=True)
     warm_up, count = (" and ".join(dict.fromkeys(map(str, of))) for of in counts)
     each = "interactions of each client (in process and over HTTP, if two)"
-    ours: Mapping[str, tuple[Cell, str]] = {
+    ours: Mapping[str, tuple[str | int, str]] = {
         "numBooksToBuy": (STEPS["reading"], "questions, one after the other"),
         "numBookCopiesToBuy": (NONE, "nothing is bought"),
         "numEditorPicksToGet": (NONE, "what is asked about is drawn beforehand"),

@@ -13,12 +13,13 @@ In a closed system the line must fit better, and its slope is the time between t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 from math import sqrt
+from operator import attrgetter
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.mixed_clients.measuring import LOCAL, PLAN, PlanLine
+from loadtests.experiments.mixed_clients.measuring import LOCAL, NAMES, PLAN, PlanLine
 from loadtests.generation.interactions import whole
 from loadtests.generation.rows import Row
 from loadtests.generation.samples import Sample
@@ -70,11 +71,9 @@ def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> floa
     during = [sample for sample in samples if sample.at_s <= end_s]
     if not during or during[-1].at_s < LEAST_SAMPLED_S:
         return None
-    until_s, used_s, before_s = during[-1].at_s, 0.0, 0.0
-    for sample in during:
-        used_s += sample.client_cpu * (sample.at_s - before_s)
-        before_s = sample.at_s
-    return used_s / sum(row.done_s <= until_s for row in interactions)
+    lengths_s = (end_s - start_s for start_s, end_s in pairwise([0.0, *(of.at_s for of in during)]))
+    used_s = sum(of.client_cpu * length_s for of, length_s in zip(during, lengths_s, strict=True))
+    return used_s / sum(row.done_s <= during[-1].at_s for row in interactions)
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,8 @@ class Point(Repeated[MixedRun]):
 
 def points_of(runs: Sequence[MixedRun]) -> list[Point]:
     """All measurements, accepted or rejected, ordered by ledger, place and N."""
-    points = Point.of_each(runs, lambda run: _place_among(run.line))
-    return sorted(points, key=lambda point: _place_among(point.line))
-
-
-def _place_among(line: PlanLine) -> tuple[int, str, int]:
-    return line.blocks, line.place, line.customers
+    key = attrgetter("line.blocks", "line.place", "line.customers")
+    return Point.of_each(sorted(runs, key=key), key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +121,6 @@ class Growth:
     line_error: float
     exponential_error: float
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether a line fits better than an exponential."""
-        return self.line_error < self.exponential_error
-
 
 @dataclass(frozen=True)
 class Curve:
@@ -139,6 +129,9 @@ class Curve:
     points: Sequence[Point]
     cores: int
     seed: int
+
+    def __str__(self) -> str:
+        return f"{self.line.blocks} blocks, {NAMES[self.line.place]}"
 
     @property
     def line(self) -> PlanLine:

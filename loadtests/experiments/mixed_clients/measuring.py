@@ -9,6 +9,7 @@ import csv
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -132,31 +133,22 @@ def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[R
 
     Raises ProgramFailed.
     """
-    with (
-        copied(chain, run.scratch / "fresh" / name) as folder,
-        TemporaryDirectory(dir=run.scratch) as scratch,
-    ):
-        given, made, facts = (
-            Path(scratch) / of for of in ("given.jsonl", "rows.csv", "facts.json")
-        )
+    with ExitStack() as stack:
+        folder = stack.enter_context(copied(chain, run.scratch / "fresh" / name))
+        scratch = Path(stack.enter_context(TemporaryDirectory(dir=run.scratch)))
+        given, made, facts = (scratch / of for of in ("given.jsonl", "rows.csv", "facts.json"))
         save(given, own)
         variables = environment(folder, {})
-        command = [sys.executable, "-m", "backend.lab.in_process", *map(str, (given, made, facts))]
         miner = started([sys.executable, "-m", "backend", "mine"], run.log, variables)
-        try:
-            before_s = _used_s(miner.pid)
-            program = started(command, run.log, variables)
-            try:
-                sampler = Sampler(program.pid, miner.pid, None)
-                samples = list(sampler.while_running(program, monotonic()))
-            finally:
-                if program.poll() is None:
-                    stop(program)
-            if program.returncode != 0:
-                raise ProgramFailed(failure(command, program.returncode, run.log))
-            mining_s = _used_s(miner.pid) - before_s
-        finally:
-            stop(miner)
+        stack.callback(stop, miner)
+        before_s = _used_s(miner.pid)
+        command = [sys.executable, "-m", "backend.lab.in_process", *map(str, (given, made, facts))]
+        program = started(command, run.log, variables)
+        stack.callback(stop, program)
+        samples = list(Sampler(program.pid, miner.pid, None).while_running(program, monotonic()))
+        if program.returncode != 0:
+            raise ProgramFailed(failure(command, program.returncode, run.log))
+        mining_s = _used_s(miner.pid) - before_s
         with made.open(encoding="utf-8", newline="") as file:
             rows = [_row(name, line) for line in csv.DictReader(file)]
         record, _ = keep(run.results.folder, name, LOCAL, rows, samples)

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments.capacity import EXPERIMENT
+from loadtests.experiments.capacity import EXPERIMENT, measuring
 from loadtests.experiments.capacity.analysing import analyse, findings
 from loadtests.experiments.capacity.cells import Cells
 from loadtests.experiments.capacity.measuring import (
     NOTHING,
     QUICK,
     Configuration,
-    Plan,
     Round,
-    measure_by,
+    measure,
 )
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
@@ -165,7 +164,9 @@ def test_a_report_is_made_of_rounds_that_count_and_of_none(busy: float, tmp_path
 
 
 @needs_wrk
-def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None:
+def test_a_small_one_measures_every_cell_of_real_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = replace(
         QUICK,
         flights=2000,
@@ -174,7 +175,8 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
         worker_counts=(1,),
         connections=(1, 3),
     )
-    results = measured(plan, tmp_path)
+    monkeypatch.setattr(measuring, "QUICK", plan)
+    results = measured(tmp_path)
     made = results.lines("rounds", Round)
     cells = {(one.worker_type, one.endpoint, one.connections) for one in made}
     assert len(made) == len(cells) == 4
@@ -194,12 +196,12 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
     assert analyse(results).findings
 
 
-def measured(plan: Plan, folder: Path) -> Results:
+def measured(folder: Path) -> Results:
     scratch, results = folder / "scratch", folder / "results"
     scratch.mkdir()
     results.mkdir()
     run = Run(Options(Mode.REAL, quick=True), Results(results), scratch, lambda text: None)
-    measure_by(plan, run, turns=1)
+    measure(run)
     return Results(results)
 
 
