@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 
 from loadtests.grouping import grouped
-from loadtests.models.random_times import with_mean_and_cv
+from loadtests.models.random_times import Gamma
 
 COLUMNS = ("index", "intended_s", "kind", "path", "demand_s", "body")
 REQUEST_COLUMNS = ("kind", "path", "demand_s", "body")
@@ -103,7 +103,7 @@ def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
 
     cv 0 is deterministic, 1 exponential. Raises ValueError.
     """
-    law = with_mean_and_cv(mean_s, cv)
+    law = Gamma(mean_s, cv)
     return (law.draw(random) for _ in repeat(None))
 
 

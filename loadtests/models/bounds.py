@@ -67,7 +67,13 @@ def balanced_job(stations: Sequence[Station], customers: int, think_time_s: floa
     """
     count("customers", customers)
     not_negative("think_time_s", think_time_s)
-    queues = _single_servers(stations)
+    for station in stations:
+        if station.is_multi:
+            raise ValueError(
+                f"balanced-job bounds hold for single servers and delays only, but station "
+                f"{station.name!r} has {station.servers} servers"
+            )
+    queues = [station for station in stations if not station.is_delay and station.demand_s > 0]
     largest_s = bottleneck(queues).demand_s
     queued_s = total_demand_s(queues)
     delay_s = total_demand_s([station for station in stations if station.is_delay])
@@ -82,14 +88,3 @@ def balanced_job(stations: Sequence[Station], customers: int, think_time_s: floa
         response_low_s=max(best_s, customers * largest_s - away_s) + delay_s,
         response_high_s=worst_s + delay_s,
     )
-
-
-def _single_servers(stations: Sequence[Station]) -> list[Station]:
-    """The stations with a queue and a demand. Raises ValueError for one with several servers."""
-    for station in stations:
-        if station.servers is not None and station.servers > 1:
-            raise ValueError(
-                f"balanced-job bounds hold for single servers and delays only, but station "
-                f"{station.name!r} has {station.servers} servers"
-            )
-    return [station for station in stations if not station.is_delay and station.demand_s > 0]

@@ -39,8 +39,7 @@ class SteadyState:
     """The means of an open queue in the long run.
 
     arrival_rate_per_s: λ. service_time_s: E[S]. servers: m. utilisation: ρ, of each server.
-    waiting_time_s: E[W], without service. response_time_s: E[R] = E[W] + E[S].
-    customers: E[N] = λ·E[R]. customers_waiting: E[Nq] = λ·E[W]. Both by Little's law.
+    waiting_time_s: E[W], without service.
     """
 
     arrival_rate_per_s: float
@@ -51,17 +50,17 @@ class SteadyState:
 
     @property
     def response_time_s(self) -> float:
-        """E[R] in seconds."""
+        """E[R] = E[W] + E[S], in seconds."""
         return self.waiting_time_s + self.service_time_s
 
     @property
     def customers(self) -> float:
-        """E[N], the customers that wait or are in service."""
+        """E[N] = λ·E[R], the customers that wait or are in service (Little's law)."""
         return self.arrival_rate_per_s * self.response_time_s
 
     @property
     def customers_waiting(self) -> float:
-        """E[Nq], the customers that wait."""
+        """E[Nq] = λ·E[W], the customers that wait (Little's law)."""
         return self.arrival_rate_per_s * self.waiting_time_s
 
 
@@ -107,20 +106,15 @@ def mg1(
     return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
 
 
-def mm1(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
-    """M/M/1, FCFS with exponential service: E[W] = ρ·E[S]/(1−ρ), so E[R] = 1/(μ−λ)."""
-    rho = utilisation(arrival_rate_per_s, service_time_s)
-    waiting_time_s = rho * service_time_s / (1 - rho)
-    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
-
-
 def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
     """M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the distribution of service.
 
     There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
-    customers that this adds. The means are those of M/M/1 (insensitivity).
+    customers that this adds. The means are those of M/M/1, where E[R] = 1/(μ−λ) (insensitivity).
     """
-    return mm1(arrival_rate_per_s, service_time_s)
+    rho = utilisation(arrival_rate_per_s, service_time_s)
+    waiting_time_s = rho * service_time_s / (1 - rho)
+    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,9 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
     """
     rho = utilisation(arrival_rate_per_s, service_time_s, servers)
     offered = arrival_rate_per_s * service_time_s
-    blocked = _erlang_b(offered, servers)
+    blocked = 1.0  # Erlang's B, the share lost without a queue: B(k) = aB(k−1)/(k + aB(k−1))
+    for server in range(1, servers + 1):
+        blocked = offered * blocked / (server + offered * blocked)
     p_wait = blocked / (1 - rho * (1 - blocked))
     return MultiServer(
         arrival_rate_per_s,
@@ -162,31 +158,19 @@ def mgm_allen_cunneen(
 
     cv: coefficient of variation of the service time. Raises ValueError, Unstable.
     """
-    markov = mmm(arrival_rate_per_s, service_time_s, servers)
-    waiting_time_s = markov.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
-    return SteadyState(
-        arrival_rate_per_s, service_time_s, servers, markov.utilisation, waiting_time_s
-    )
-
-
-def _erlang_b(offered: float, servers: int) -> float:
-    """The share of customers lost without a queue: B(k) = aB(k−1)/(k + aB(k−1)), B(0) = 1."""
-    blocked = 1.0
-    for server in range(1, servers + 1):
-        blocked = offered * blocked / (server + offered * blocked)
-    return blocked
+    of = mmm(arrival_rate_per_s, service_time_s, servers)
+    waiting_time_s = of.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
+    return SteadyState(arrival_rate_per_s, service_time_s, servers, of.utilisation, waiting_time_s)
 
 
 def _p_empty(offered: float, servers: int, rho: float) -> float:
     """1/π0 = Σ_{k<m} a^k/k! + a^m/(m!(1−ρ)), its terms divided by e^a: Poisson probabilities."""
     if offered == 0:
         return 1.0
-    fewer = math.fsum(_poisson(offered, k) for k in range(servers))
-    return math.exp(-offered) / (fewer + _poisson(offered, servers) / (1 - rho))
-
-
-def _poisson(mean: float, k: int) -> float:
-    return math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+    *fewer, last = (
+        math.exp(k * math.log(offered) - offered - math.lgamma(k + 1)) for k in range(servers + 1)
+    )
+    return math.exp(-offered) / (math.fsum(fewer) + last / (1 - rho))
 
 
 @dataclass(frozen=True, slots=True)
