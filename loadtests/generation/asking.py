@@ -86,9 +86,8 @@ class Place:
         """Raises ValueError for an unknown scheme or a wrong URL, OSError for an unknown name."""
         scheme = urlsplit(url).scheme
         if scheme not in _ORIGINS:
-            raise ValueError(
-                f"the host is {url!r}; it must begin with {', '.join(_ORIGINS)} and ://"
-            )
+            known = ", ".join(_ORIGINS)
+            raise ValueError(f"the host is {url!r}; it must begin with {known} and ://")
         made, self._client = _ORIGINS[scheme]
         self._origin = made(url)
 

@@ -1,8 +1,8 @@
 """Accounts for the gap between a measured mean response time and the predicted one, cause by cause.
 
-Prediction: the formula of the steady state, with rate, mean and variance of the service time from
-calibrations made with one customer. The same arrivals are sent through a queue on paper again and
-again, and each time one thing that was recorded is replaced by what the formula assumes:
+The prediction is the formula of the steady state, with the service time from calibrations made with
+one customer. The same arrivals are sent through a queue on paper again and again, and each time one
+thing that was recorded is replaced by what the formula assumes:
 
  0. as measured, from the intended arrival to the last byte
  1. order of service: in order of arrival, with the times that were recorded for each request
@@ -18,26 +18,22 @@ again, and each time one thing that was recorded is replaced by what the formula
 10. sampling: the formula, for which all arrivals that could have come count
 
 An entry is the mean of a step less that of the next, so the entries of a run sum to its gap but for
-rounding. An order is needed because causes multiply: one per cent more service is six per cent more
-waiting at 0.85 of the maximum rate, but one at half of it, and a lag counts less where a request
-would have waited anyway. What is spoilt by the measurement is replaced first, then what differs in
-the server, then chance; so an entry says what its cause adds to a run from which those above it
-have been removed.
+rounding. Causes multiply: one per cent more service is six per cent more waiting at 0.85 of the
+maximum rate, but one at half of it. So they have an order: what is spoilt by the measurement first,
+then what differs in the server, then chance; an entry says what its cause adds to a run from which
+those above it have been removed.
 
 The step from the services in random order to services that are drawn anew lets the mean vary as it
 does by chance; it belongs to `service mean`, whose entry is then 0 on average if nothing is wrong.
 
-If the server told how long it took, but not when it began, steps 1, 3 and 4 cannot be told apart;
-they are one entry, AROUND. If it told nothing, or shares itself among requests, then what differs
-in its services is in that entry, too: SERVER.
-
-    accounts = [account(run, calibrated, model, rng) for each run]
-    found = ledger(accounts, calibrations)      # means over runs, with joint intervals
+If the server told how long it took, but not when it began, steps 1, 3 and 4 cannot be told apart
+and are one entry, AROUND. If it told nothing, or shares itself among requests, then what differs in
+its services is in that entry, too: SERVER.
 """
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapreplace
 from itertools import accumulate
@@ -80,7 +76,7 @@ class Recorded:
     """What was recorded of a run: one value for each request, in order of the intended arrival.
 
     starts_s, services_s: when the server began and how long it took, by its own account. If it did
-    not tell the starts, services_s have in them all that comes on top; is_told: these are its own
+    not tell the starts, services_s have in them all that comes on top; is_told: they are its own
     times, not those it was asked for. skipped: requests at the beginning that do not count.
     """
 
@@ -126,8 +122,7 @@ class Calibrated:
         return self.mean_s - self.delay_s
 
 
-Account = Mapping[Cause, float]
-"""The entries of a run in seconds; causes that cannot be told are left out."""
+Account = Mapping[Cause, float]  # entries in s, without causes that cannot be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +174,16 @@ def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Led
     CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError for
     no runs.
     """
-    causes = [cause for cause in Cause if any(cause in found for found in accounts)]
-    values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
-    entries_s = {cause: mean_of(values[cause]) for cause in causes}
-    found = Ledger(count("the number of runs", len(accounts)), len(set(calibrations)), entries_s)
-    if found.calibrations < LEAST_VALUES:
-        return found
+    runs, units = count("the number of runs", len(accounts)), len(set(calibrations))
+    causes = [cause for cause in Cause if any(cause in of for of in accounts)]
+    values = {cause: [of.get(cause, 0.0) for of in accounts] for cause in causes}
+    entries_s = {cause: mean_of(of) for cause, of in values.items()}
+    if units < LEAST_VALUES:
+        return Ledger(runs, units, entries_s)
+    gap = clustered_interval([sum(of.values()) for of in accounts], calibrations)
     each = 1 - (1 - CONFIDENCE) / len(causes)
-    return replace(
-        found,
-        gap=clustered_interval([sum(of.values()) for of in accounts], calibrations),
-        intervals={
-            cause: clustered_interval(values[cause], calibrations, each) for cause in causes
-        },
-    )
+    joint = {cause: clustered_interval(of, calibrations, each) for cause, of in values.items()}
+    return Ledger(runs, units, entries_s, gap, joint)
 
 
 _Levels = Iterator[tuple[Cause, float]]  # what is replaced next, and the mean response before it

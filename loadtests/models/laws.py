@@ -54,9 +54,9 @@ Routing = Mapping[str, Mapping[str, Probability]]
 def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
     """Visits to each station per visit to `reference`, in the order of `routing`.
 
-    Raises ValueError for a station that is not in the routing, a probability outside 0 to 1,
-    probabilities from a station that do not add up to 1, and a station from which no path leads
-    back to the reference (customers would collect there for ever).
+    Raises ValueError for a station that is not in the routing, probabilities that are none or do
+    not add up to 1, and a station from which no path leads back to the reference (customers would
+    collect there for ever).
     """
     _check(routing, reference)
     others = [name for name in routing if name != reference]
@@ -111,9 +111,9 @@ DELAY = None
 class Station:
     """A station, described by the service that a customer needs there in one round.
 
-    demand_s: D = V·S in seconds, 0 or more. servers: 1 for a queue with one server, m for one queue
-    with m equal servers (each visit is served by one of them, so S is the time of one server),
-    DELAY for a station without a queue. Raises ValueError for other values.
+    demand_s: D = V·S in seconds, 0 or more. servers: m equal servers of one queue (each visit is
+    served by one of them, so S is the time of one), or DELAY for a station without a queue. Raises
+    ValueError for other values.
     """
 
     name: str

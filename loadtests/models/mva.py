@@ -13,9 +13,9 @@ Symbols: D demand, m servers, Q mean customers at a station, p(j) the probabilit
 
 Textbooks take p(0|N) = 1 − (X·D + Σ (m−j)·p(j))/m. Once the station is saturated, this is a
 difference of nearly equal numbers, its error grows with every N, and results become negative. Here
-p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station. This
-has only products and quotients of positive numbers, so nothing cancels. The price is that each
-station with several servers doubles the number of networks to solve; MOST_MULTI_SERVERS limits it.
+p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station, so
+nothing cancels. The price is that each station with several servers doubles the number of networks
+to solve; MOST_MULTI_SERVERS limits it.
 
 Sources: M. Reiser and S. S. Lavenberg, Mean-value analysis of closed multichain queuing networks,
 Journal of the ACM 27 (1980); M. Reiser, Mean-value analysis and convolution method for

@@ -1,9 +1,9 @@
 """Open queues with Poisson arrivals: their means by formula, and each with its replay.
 
-M/M/1, M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain:
-λ ≥ 0, E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its
-subclass Unstable. Customers are served one by one in order of arrival (FCFS), or all at once, each
-with an equal share of the servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975),
+M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain: λ ≥ 0,
+E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its subclass
+Unstable. Customers are served one by one in order of arrival (FCFS), or all at once, each with an
+equal share of the servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975),
 sections 3.2, 3.5 and 5.6, vol. 2 (1976), section 4.4; A. K. Erlang (1917) for M/M/m, where the code
 never computes a^m or m!, so that it works for thousands of servers. M/G/m has no exact formula:
 A. O. Allen, Probability, Statistics, and Queueing Theory (1990), section 5.3, takes the waiting
@@ -65,11 +65,7 @@ class SteadyState:
 
 
 def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int = 1) -> float:
-    """ρ = λ·E[S]/m of a stable queue.
-
-    Raises ValueError for a rate below 0, a service time that is not positive or less than one
-    server, and Unstable for ρ ≥ 1 (also if ρ falls short of 1 by no more than rounding, 1e-12).
-    """
+    """ρ = λ·E[S]/m of a stable queue; Unstable also if it is below 1 by rounding alone, 1e-12."""
     not_negative("arrival_rate_per_s", arrival_rate_per_s)
     positive("service_time_s", service_time_s)
     count("servers", servers)
@@ -80,10 +76,7 @@ def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int =
 
 
 def maximum_rate_per_s(service_time_s: float) -> float:
-    """L = 1/E[S], the rate (1/s) that one server cannot exceed. The study's loads are shares of it.
-
-    Raises ValueError unless `service_time_s` is positive.
-    """
+    """L = 1/E[S], the rate (1/s) that one server cannot exceed; the study's loads are shares."""
     return 1 / positive("service_time_s", service_time_s)
 
 
@@ -154,10 +147,7 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
 def mgm_allen_cunneen(
     arrival_rate_per_s: float, service_time_s: float, cv: float, servers: int
 ) -> SteadyState:
-    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and for cv = 1.
-
-    cv: coefficient of variation of the service time. Raises ValueError, Unstable.
-    """
+    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and cv = 1."""
     of = mmm(arrival_rate_per_s, service_time_s, servers)
     waiting_time_s = of.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
     return SteadyState(arrival_rate_per_s, service_time_s, servers, of.utilisation, waiting_time_s)
@@ -192,7 +182,7 @@ class Queue:
         """Its means in the long run, with Poisson arrivals. cv: that of the service times.
 
         Exact, but for several servers in order of arrival (Allen and Cunneen). With sharing, the
-        means are those of exponential times (insensitivity). Raises ValueError, Unstable.
+        means are those of exponential times (insensitivity).
         """
         if self.is_shared:
             return mmm(arrival_rate_per_s, service_time_s, self.servers)

@@ -1,14 +1,12 @@
 """Simulates what results a short experiment should have, if the queue is as modelled.
 
 A short run that starts empty does not reach the steady state: its mean lies below that of the
-formula, and varies much from run to run. So a measured mean is compared with simulated runs of the
-same protocol, not with the formula alone.
+formula, and varies much from run to run. So a measured mean is compared with simulated runs, too.
 
 In a run, customers arrive from 0 to `duration_s` as a Poisson process at a system that is empty at
 0. All of them count, even if they are served after `duration_s` (the study's load generator waited
-for its users, too). The mean of a run is that of their response times. An experiment is `runs` such
-runs, and its result the mean of their means, each run with the same weight. A run without customers
-has no mean; it is left out, and counted in `empty_runs`.
+for its users, too). The result of an experiment is the mean of the mean response times of its runs,
+each run with the same weight. A run without customers has no mean and is left out.
 """
 
 from dataclasses import dataclass
@@ -50,7 +48,6 @@ class Expectation:
     between these with the probability that was asked for.
     """
 
-    empty_runs: int
     arrivals: float
     pooled_s: float
     mean_s: float
@@ -98,7 +95,6 @@ def expectation(
     )
     outside = round((1 - confidence) / 2 * simulated_runs)
     return Expectation(
-        empty_runs=simulated_runs - len(runs),
         arrivals=sum(numbers) / simulated_runs,
         pooled_s=sum(arrivals * mean_s for arrivals, mean_s in runs) / sum(numbers),
         mean_s=of_means.mean,

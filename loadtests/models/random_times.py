@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import accumulate, islice, repeat, takewhile
 from math import inf
 from random import Random
-from typing import Protocol
 
 from loadtests.models.domain import not_negative, positive
 from loadtests.models.samples import summary
@@ -57,21 +56,6 @@ def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
     return rng.gammavariate(cv**-2, mean_s * cv**2)
 
 
-class ServiceTimes(Protocol):
-    """A distribution of service times."""
-
-    @property
-    def mean_s(self) -> float:
-        """E[S] in seconds."""
-
-    @property
-    def cv(self) -> float:
-        """The standard deviation divided by the mean."""
-
-    def draw(self, rng: Random) -> float:
-        """One service time in seconds."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gamma:
     """Gamma distributed, as mean and cv alone do not determine the shape.
@@ -113,3 +97,6 @@ class Empirical:
     def draw(self, rng: Random) -> float:
         """One of the recorded times, in seconds."""
         return rng.choice(self.times_s)
+
+
+ServiceTimes = Gamma | Empirical

@@ -87,8 +87,8 @@ def knee_interval(
     factor is that of Student's t). To draw from the two to four repetitions of each N themselves
     would lack a third of their variance, and covers 75 to 88 % and not 95 %.
 
-    Raises ValueError as `fit` does, and if every N was measured only once, because then the
-    variance is unknown. An end is infinite if enough samples have no peak.
+    Raises ValueError as `fit` does, and if every N was measured only once. An end is infinite if
+    enough samples have no peak.
     """
     count("resamples", resamples)
     points = _points(measurements)
