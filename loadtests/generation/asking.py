@@ -10,7 +10,6 @@ The scheme of a URL says which client asks:
     mariadb://lab@127.0.0.1:3306        `sql`: the body is a statement, the path /DATABASE
 """
 
-import gc
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
@@ -62,12 +61,6 @@ def walk(
         under_way.kill()
     if failures:
         raise failures[0]
-
-
-def calm_collector() -> None:
-    """Exclude everything imported so far from garbage collection, so that it never delays a run."""
-    gc.collect()
-    gc.freeze()
 
 
 Asker = Client | SqlClient

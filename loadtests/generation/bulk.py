@@ -1,14 +1,9 @@
 """Makes load as study 002 did: a program posts from many threads, here `scripts/bulk_post`.
 
 This is a closed system: each thread waits for its answer before it posts again. The program runs as
-a process of its own; its rows become raw rows like those of Locust.
-
-    with posting(server, bulk, seed, log) as load: ...       # posts until the block ends
-    record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
-
-The program is ended after a time and not after a number of requests, because some threads would
-finish first and then fewer would post than stated; `window.busy_window` is the part of a run in
-which all post.
+a process of its own; its rows become raw rows like those of Locust. It is ended after a time and
+not after a number of requests, because some threads would finish first and then fewer would post
+than stated; `window.busy_window` is the part of a run in which all post.
 """
 
 import csv
@@ -57,7 +52,7 @@ class Bulk:
 class Load:
     """A program that posts. rows: the file that it writes when it ends.
 
-    ended_s: when it was told to end, on the monotonic clock.
+    ended_s: when it was told to end, on CLOCK_MONOTONIC.
     """
 
     process: "subprocess.Popen[bytes]"
@@ -119,10 +114,9 @@ def bulk_run(
 ) -> tuple[RunRecord, float]:
     """Post for a time, keep the rows and samples in `folder` under the id `run`, and judge the run.
 
-    then: is called when the last post is answered, before the rows are read.
-    Also returns when the program was told to end, in seconds since the run's start. Raises
-    ProgramFailed if nothing was posted, and KeyboardInterrupt after the measurements were kept and
-    the run was listed as interrupted.
+    then: is called when the last post is answered, before the rows are read. Also returns when the
+    program was told to end, in seconds since the run's start. Raises ProgramFailed if nothing was
+    posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
     """
     say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
     interrupted: KeyboardInterrupt | None = None

@@ -23,7 +23,7 @@ class Calibration:
     """Response times of one customer.
 
     overhead_s: mean time beyond what the server reported; None if it did not report every time.
-    times_s: each response time, in the order of the requests.
+    times_s: in the order of the requests.
     """
 
     run: str

@@ -1,12 +1,11 @@
 """The part of a Locust process (local, master or worker) that open and closed workloads share.
 
-When the test starts, the master, or the only process, makes the plan of the run. It divides the
-plan into a part for each worker, and sends the parts with the time of the common start before
-Locust tells the workers to start their users. Users then work on the part. Every answer becomes a
-raw row and, with the same response time, a request in Locust's own console and web page. Workers
-send their rows to the master once a second and at their end; only the master writes the file, as
-rows come. Locust's local runner sends such messages to itself, so a single process works the same
-way.
+When the test starts, the master, or the only process, makes the plan of the run, and sends each
+worker its part with the time of the common start before Locust tells the workers to start their
+users. Users then work on the part. Every answer becomes a raw row and, with the same response time,
+a request in Locust's own console and web page. Workers send their rows to the master once a second
+and at their end; only the master writes the file, as rows come. Locust's local runner sends such
+messages to itself, so a single process works the same way.
 
 The test ends when every user of every part has done its work, or a worker is lost: Locust quits if
 it is headless, and stops the test if it has a web page, where another test can be started; its run
@@ -16,6 +15,7 @@ Processes of one machine share a clock. Clocks of several machines must agree (N
 start is then taken from the time of day.
 """
 
+import gc
 import json
 import logging
 import time
@@ -33,7 +33,6 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtests.generation import options
-from loadtests.generation.asking import calm_collector
 from loadtests.generation.client import Answer
 from loadtests.generation.rows import Row, RowFile
 from loadtests.processes import ProgramFailed
@@ -252,13 +251,14 @@ class Node:
         self.part = part = Part(**msg.data)
         if part.boot != boot_id():
             part.start_s = monotonic() + part.unix_s - time.time()
-        calm_collector()
+        gc.collect()  # and what is there now is never collected, so that this never delays a run
+        gc.freeze()
 
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
     ) -> None:
         """Record a raw row for the request due at `due_s`, and a request in Locust's console."""
-        told, from_s = answer.told, due_s if is_open else answer.sent_s
+        told = answer.told
         times_s = due_s, answer.sent_s, told.start_s, answer.done_s, told.service_s
         row = Row(part.run, index, kind, *times_s, answer.status, told.worker).since(part.start_s)
         part.rows.append(row)
@@ -268,7 +268,7 @@ class Node:
         self.environment.events.request.fire(
             request_type=answer.method,
             name=kind,
-            response_time=(answer.done_s - from_s) * 1e3,
+            response_time=(row.open_response_s if is_open else row.closed_response_s) * 1e3,
             response_length=answer.body_bytes,
             response=None,
             context={},

@@ -1,11 +1,7 @@
 """Raw rows: one for every request of a run. Results are computed from these alone.
 
-`requests.csv` is a table (`loadtests.tables`) with the columns of `Row`. Times are seconds from the
-run's start on CLOCK_MONOTONIC, which all processes of a machine share. Rows are written as answers
-come.
-
-index: position in the schedule of an open run. In a closed run customer c (from 0) numbers its
-n-th request n · CUSTOMERS_AT_MOST + c, see `closed_index`.
+`requests.csv` is a table (`loadtests.tables`) of them, written as answers come. Times are seconds
+from the run's start on CLOCK_MONOTONIC, which all processes of a machine share.
 """
 
 import csv
@@ -23,9 +19,10 @@ NO_ANSWER = 0
 class Row:
     """One request. status: the HTTP status; 0 if no whole answer had come by `done_s`.
 
-    intended_s: when it should be sent: the scheduled arrival, or the end of the think time. sent_s:
-    just before connecting. done_s: when its last byte came. server_start_s, service_s, worker: as
-    the server reported them (`loadtests.servers.timing`), None and empty if it did not.
+    index: its position in the schedule of an open run, or `closed_index`. intended_s: when it
+    should be sent: the scheduled arrival, or the end of the think time. sent_s: just before
+    connecting. done_s: when its last byte came. server_start_s, service_s, worker: as the server
+    reported them (`loadtests.servers.timing`), None and empty if it did not.
     """
 
     run: str
@@ -75,7 +72,7 @@ COLUMNS = tuple(Row.__slots__)
 
 
 def closed_index(customer: int, number: int) -> int:
-    """The index of the `number`-th request (from 0) of `customer` (from 0) in a closed run."""
+    """The index of the `number`-th request of a customer (both from 0) in a closed run."""
     if not 0 <= customer < CUSTOMERS_AT_MOST:
         raise ValueError(f"customer is {customer}; there are at most {CUSTOMERS_AT_MOST}")
     return number * CUSTOMERS_AT_MOST + customer

@@ -3,9 +3,6 @@
 A run that was spoilt by its generator, by other work of the machine or by errors is neither
 repaired nor dropped: it is rejected by these rules, kept and listed. The rules were fixed before
 anything was measured.
-
-    verdict = judge(facts)
-    verdict.accepted, verdict.reasons
 """
 
 from collections.abc import Callable, Sequence
@@ -17,17 +14,15 @@ class Facts:
     """The facts that rules judge. A rule is skipped if its fact is None, as it was not measured.
 
     requests: number of rows. failed: rows without a good answer. scheduled: arrivals of the
-    schedule. lag_p99_s: 99th percentile of how late requests were sent. service_time_s: the
-    calibrated E[S]. foreign_cpu, client_cpu: means over the run, in cores. before_s, after_s: mean
-    response times of the calibrations. chance_s: how much these may differ by chance.
-    is_interrupted: the run ended before its time.
+    schedule. lag_p99_s: 99th percentile of how late requests were sent. foreign_cpu, client_cpu:
+    means over the run, in cores. before_s, after_s: E[S] by the calibrations around the run.
+    chance_s: how much these may differ by chance. is_interrupted: it ended before its time.
     """
 
     requests: int
     failed: int
     scheduled: int | None = None
     lag_p99_s: float | None = None
-    service_time_s: float | None = None
     foreign_cpu: float | None = None
     client_cpu: float | None = None
     before_s: float | None = None
@@ -75,7 +70,7 @@ RULES: Sequence[Rule] = (
     ),
     Rule(
         *("dispatch_lag_p99", 5, "% of E[S]"),
-        lambda of: _percent(of.lag_p99_s, of.service_time_s),
+        lambda of: _percent(of.lag_p99_s, of.before_s),
         "the generator sent too late, and its delay counts as waiting at the server",
     ),
     Rule(

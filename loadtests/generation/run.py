@@ -88,7 +88,6 @@ class RunRecord:
             failed=sum(not row.succeeded for row in self.rows),
             scheduled=self.scheduled,
             lag_p99_s=quantile(lags_s, 0.99) if self.scheduled and lags_s else None,
-            service_time_s=before.mean_s if before else None,
             foreign_cpu=mean_of_known(sample.foreign_cpu for sample in during),
             client_cpu=mean_of_known(sample.client_cpu for sample in during),
             before_s=before.mean_s if before else None,
@@ -107,9 +106,9 @@ def to_stderr(text: str) -> None:
 class Generator:
     """Makes load, and keeps what it saw in `folder`.
 
-    seed: of all that customers draw. say: shows a line of progress. `run` is the id of a run, of
-    letters, digits, dot, dash and underscore, not used before in the folder. Runs raise ValueError,
-    ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were kept.
+    seed: of all that customers draw. say: shows a line of progress. `run` is the id of a run, not
+    used before in the folder. All raise ValueError, ProgramFailed if Locust fails, and
+    KeyboardInterrupt after the measurements were kept.
     """
 
     folder: Path
@@ -138,13 +137,11 @@ class Generator:
     ) -> RunRecord:
         """Let customers ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
 
-        choices: the requests to draw from each time, each kind as often. `window.closed_window`
-        chooses the rows that count.
+        choices: what is drawn from, each kind as often. `closed_window` has the rows that count.
         """
         if (requests > 0) == (duration_s > 0):
-            raise ValueError(
-                f"either requests or duration_s must be given, not {requests} and {duration_s}"
-            )
+            both = f"{requests} and {duration_s}"
+            raise ValueError(f"either requests or duration_s must be given, not {both}")
         total = customers * (warm_up + requests) if requests else None
         job = _Job(self, "closed", run, target, total, duration_s or None)
         with TemporaryDirectory(prefix="flightchain-paths-") as scratch:
@@ -165,12 +162,10 @@ class Generator:
         interactions, see `loadtests/interaction_workload.py`; 0: each starts as soon as the last is
         done. `interactions.whole` makes rows of interactions.
         """
-        counts = {len(own) for own in sequences}
-        if len(counts) != 1 or 0 in counts:
-            raise ValueError(
-                f"all customers must do the same number of interactions, at least 1, not {counts}"
-            )
-        (count,) = counts
+        count, *others = {len(own) for own in sequences} or {0}
+        if others or not count:
+            told = "all customers must do the same number of interactions, at least 1, not"
+            raise ValueError(f"{told} {[count, *others]}")
         total = sum(len(interaction.steps) for own in sequences for interaction in own)
         job = _Job(self, "interaction", run, target, total, count * interval_s or None)
         users = len(sequences)
@@ -187,8 +182,7 @@ class Generator:
     ) -> Calibration:
         """Measure the service time with one customer, who asks again as soon as an answer comes.
 
-        It is the mean of `requests` response times, at least 2, after WARM_UP that do not count.
-        choices: as in `closed`. Raises ProgramFailed if a request fails.
+        requests: at least 2, after WARM_UP that do not count. Raises ProgramFailed if one fails.
         """
         if requests < 2:
             raise ValueError(f"requests is {requests}; a variance needs at least 2")
@@ -304,7 +298,7 @@ def keep(
     """Write the rows and samples of a run that another program than Locust has made.
 
     Their times are on CLOCK_MONOTONIC; in the files and in the record they are since the first
-    request, and samples from before it are left out. Also returns when the first request was sent.
+    request, and samples from before it are left out. Also returns when that was sent.
     """
     start_s = min(row.sent_s for row in rows)
     moved = tuple(row.since(start_s) for row in rows)
@@ -330,10 +324,7 @@ def _why(command: Sequence[str], status: int | None, log: Path) -> str:
 
 
 def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bool:
-    """Judge a run by the rules, and list it in `runs.csv`. Returns whether it counts.
-
-    facts: what is judged; all that the record tells, if left out.
-    """
+    """Judge a run by the rules, by all that it tells or by `facts`; list it; tell if it counts."""
     verdict = judge(facts or record.facts())
     append_verdict(folder, record, verdict)
     return verdict.accepted

@@ -2,8 +2,8 @@
 
 Shares are of one core: 1.0 is a core that was busy all the time. Foreign time is that of all
 programs but the generator, the server and this process, including what a hypervisor gave to others
-(steal). It is nearly 0 on a quiet machine. The listen queue is the number of connections that the
-kernel has accepted and the server has not.
+(steal). The listen queue is the number of connections that the kernel has accepted and the server
+has not.
 """
 
 import csv

@@ -58,15 +58,6 @@ def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
     not add up to 1, and a station from which no path leads back to the reference (customers would
     collect there for ever).
     """
-    _check(routing, reference)
-    others = [name for name in routing if name != reference]
-    matrix = [[Fraction(a == b) - routing[b].get(a, 0) for b in others] for a in others]
-    found = linear.solve(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
-    ratios = dict(zip(others, found, strict=True)) | {reference: Fraction(1)}
-    return {name: ratios[name] for name in routing}
-
-
-def _check(routing: Routing, reference: str) -> None:
     if reference not in routing:
         raise ValueError(f"the reference station {reference!r} is not in the routing")
     for station, row in routing.items():
@@ -84,6 +75,11 @@ def _check(routing: Routing, reference: str) -> None:
         homing |= {a for a, row in routing.items() if any(row.get(b, 0) > 0 for b in homing)}
     if lost := [name for name in routing if name not in homing]:
         raise ValueError(f"no path leads from station {lost[0]!r} back to {reference!r}")
+    others = [name for name in routing if name != reference]
+    matrix = [[Fraction(a == b) - routing[b].get(a, 0) for b in others] for a in others]
+    found = linear.solve(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
+    ratios = dict(zip(others, found, strict=True)) | {reference: Fraction(1)}
+    return {name: ratios[name] for name in routing}
 
 
 def demands_s(

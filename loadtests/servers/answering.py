@@ -23,10 +23,7 @@ EMULATED = "X-Emulated-Disk"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing.
-
-    status: for example "200 OK".
-    """
+    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing."""
 
     body: object
     parts_s: Mapping[str, float] = field(default_factory=dict)

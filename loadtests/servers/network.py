@@ -18,8 +18,8 @@ then one DELAY visit). This makes fewer waits for a slow machine and the same de
 network unless times are exponential. The seed of an interaction decides all its service times.
 Without one, the server's seed and the number of the interaction decide.
 
-With 64 threads up to 64 customers are inside at a time. With one thread the server is like the one
-of the study: one request at a time, whatever the network would allow.
+With one thread the server is like the one of the study: one request at a time, whatever the network
+would allow.
 
 Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), the time in its
 queue (`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is the delay that the machine added
@@ -27,11 +27,10 @@ at the end. `/told` lists the same values (seconds and counts) of at most `MOST_
 in the order in which they ended, so that a load generator need not spend time on reading headers.
 
 A station is one server, first come, first served. A customer is a thread, and its service times are
-injected, so it is known on arrival when its service will end: each customer keeps the time at which
-its last service ended, and each station the time from which it is free; a service begins at the
-later of the two. The thread sleeps until the end, in the queue and in service. So times add up in
-spite of late timers. A customer goes on if less than `SHORTEST_SLEEP_S` is left of a service, so
-that services shorter than a sleep add up to one; at the end of the whole route it always sleeps.
+injected, so it is known on arrival when its service will end: a service begins when the customer's
+last one has ended and the station is free. The thread sleeps until the end, in the queue and in
+service, so times add up in spite of late timers. A customer goes on if less than `SHORTEST_SLEEP_S`
+is left of a service; at the end of the whole route it always sleeps.
 """
 
 from collections import Counter, defaultdict, deque
@@ -69,8 +68,7 @@ class Station:
         It returns at the end, or up to `SHORTEST_SLEEP_S` earlier.
         """
         with self._lock:
-            end_s = max(arrived_s, self._free_s) + service_s
-            self._free_s = end_s
+            self._free_s = end_s = max(arrived_s, self._free_s) + service_s
         if end_s - monotonic() > SHORTEST_SLEEP_S:
             sleep_until(end_s)
         return end_s
@@ -124,8 +122,7 @@ def running(
 ) -> AbstractContextManager[Service]:
     """Run the server with these settings of `application` on a free port, until the block ends.
 
-    threads: customers inside at a time; 1 is one request at a time. Raises ValueError for wrong
-    settings, ProgramFailed if the server does not start.
+    threads: customers inside at a time. Raises ValueError, ProgramFailed if it does not start.
     """
     application(emulated_disk, cv, group, seed)  # raises ValueError for wrong settings
     made = f"loadtests.servers.network:application({emulated_disk!r}, {cv!r}, {group!r}, {seed!r})"
