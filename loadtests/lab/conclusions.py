@@ -2,7 +2,8 @@
 
 A conclusion of one experiment is worth little if the same protocol, on a server of which the truth
 is known, would often have led to another, or would have led to it whatever is true. So each claim
-is tried in the worlds of `loadtests.lab.worlds`.
+is tried in worlds: servers that behave exactly as a model says, measured as the study measured. A
+claim is true or false in a world, and a repetition of the protocol may lead to it or not.
 
 Study 002 prints neither how its times spread nor how often it measured, so its protocol cannot be
 repeated.
@@ -10,27 +11,252 @@ repeated.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import sqrt
 from random import Random
+from statistics import fmean
 from textwrap import fill
 
-from loadtests.lab.published import ITINERARY_COUNTED, ITINERARY_ITERATIONS
+import numpy as np
+
+from loadtests.grouping import grouped
+from loadtests.lab.published import (
+    ITINERARY,
+    ITINERARY_COUNTED,
+    ITINERARY_ITERATIONS,
+    MIXED,
+    OPEN_RUN_S,
+    OPEN_RUNS,
+    OPEN_WORKLOADS,
+    UNROUNDED,
+)
 from loadtests.lab.report.content import Section, Table, capital
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import plain_page
-from loadtests.lab.worlds import (
-    CLIENTS_003,
-    CVS_004,
-    Claim,
-    World,
-    of_study_000,
-    of_study_001,
-    of_study_003,
-    of_study_004,
-)
+from loadtests.models import open_queue, replay
 from loadtests.models.estimates import wilson
+from loadtests.models.protocol import Protocol, expectation, simulate_run
+from loadtests.models.random_times import gamma_time_s, poisson_times, with_mean_and_cv
+from loadtests.models.replay import Discipline
 
 REPETITIONS = 1000
 LINE = 30  # characters of a claim beside its bar
+RANGE_RUNS = 4000  # simulated for the range to which a claim about study 000 compares
+SERVERS_001, QUERIES_001, UTILISATIONS_001 = 3, (100, 1000), (0.3, 0.6, 0.8, 0.9, 0.95)
+CLIENTS_003 = (*range(1, 13), 18, 24, 36, 48, 60)
+CVS_004 = (1.0, 3.0)
+COUNTED_004 = [count * ITINERARY_COUNTED for count in (4, 3, 1)]  # queries, reservations, commits
+
+Means = Sequence[float]
+Claim = tuple[str, bool, Callable[[Means], bool]]  # words, whether it is so, whether means say so
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A server and a protocol. repeat: the results of one repetition. claims: tried on them."""
+
+    name: str
+    repeat: Callable[[Random], Means]
+    claims: Sequence[Claim]
+
+
+_LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)
+_RATES = [one.fraction / UNROUNDED.mean_s for one in OPEN_WORKLOADS]
+
+
+def _short_runs(discipline: Discipline, rng: Random) -> Means:
+    means_s = []
+    for rate in _RATES:
+        runs = [simulate_run(OPEN_RUN_S, rate, _LAW, rng, discipline) for _ in range(OPEN_RUNS)]
+        means_s.append(fmean(run.mean_s for run in runs if run is not None))
+    return means_s
+
+
+def of_study_000() -> list[World]:
+    """One server, asked at four rates in 15 short runs each, which begin with an empty server."""
+    fcfs = [
+        open_queue.mg1(rate, UNROUNDED.mean_s, UNROUNDED.variance_s2).response_time_s
+        for rate in _RATES
+    ]
+    shared = [open_queue.mg1_ps(rate, UNROUNDED.mean_s).response_time_s for rate in _RATES]
+    expected = [
+        expectation(
+            Protocol(OPEN_RUN_S, OPEN_RUNS),
+            rate,
+            _LAW,
+            Random(f"range {rate}"),  # noqa: S311  no secrets
+            simulated_runs=RANGE_RUNS,
+            confidence=0.95 ** (1 / len(_RATES)),  # so wide that all four hold with 95 %
+        )
+        for rate in _RATES
+    ]
+
+    def like_mg1(means: Means) -> bool:
+        both = zip(means, fcfs, shared, strict=True)
+        return all(abs(mean - one) < abs(mean - other) for mean, one, other in both)
+
+    def in_range(means: Means) -> bool:
+        return all(of.covers(mean) for of, mean in zip(expected, means, strict=True))
+
+    printed = [one.tested_s for one in OPEN_WORKLOADS]
+    in_order = [
+        ("at 0.85 its mean is below M/G/1", False, _below(fcfs, 3)),
+        ("at 0.8 and at 0.85 its mean is below M/G/1", False, _below(fcfs, 2, 3)),
+        ("at 0.85 its mean is as far below M/G/1 as the study's", False, _below(printed, 3)),
+        ("each mean is nearer to M/G/1 than to M/G/1-PS", True, like_mg1),
+        ("each mean is in the range that simulation gives such runs", True, in_range),
+    ]
+    sharing = [
+        ("at 0.85 its mean is below M/G/1-PS", False, _below(shared, 3)),
+        ("at 0.85 its mean is below even M/G/1", False, _below(fcfs, 3)),
+        ("each mean is nearer to M/G/1 than to M/G/1-PS", False, like_mg1),
+    ]
+    return [
+        World("serves one at a time (M/G/1)", partial(_short_runs, replay.fcfs), in_order),
+        World(
+            "serves all at once (M/G/1-PS)", partial(_short_runs, replay.processor_sharing), sharing
+        ),
+    ]
+
+
+def _below(limits: Means, *loads: int) -> Callable[[Means], bool]:
+    return lambda means: all(means[load] < limits[load] for load in loads)
+
+
+def of_study_001() -> list[World]:
+    """Three servers with exponential times, at five utilisations, from an empty server."""
+
+    def near(number: int, means: Means) -> bool:
+        return abs(means[number] - 1) <= 0.1
+
+    claims: list[Claim] = [
+        (f"at χ = {chi:g} the mean is within 10 % of M/M/3", True, partial(near, n))
+        for n, chi in enumerate(UTILISATIONS_001)
+    ]
+    claims.append(
+        (
+            "it fits at 0.3 and 0.6, and is off by more than 10 % at 0.9 or 0.95",
+            False,
+            lambda m: near(0, m) and near(1, m) and not (near(3, m) and near(4, m)),
+        )
+    )
+    return [
+        World(
+            f"is an M/M/{SERVERS_001} queue, asked {queries} queries a point",
+            partial(_queries, queries),
+            claims,
+        )
+        for queries in QUERIES_001
+    ]
+
+
+def _queries(count: int, rng: Random) -> Means:
+    """Mean response times from an empty server over those of the formula."""
+    ratios = []
+    for chi in UTILISATIONS_001:
+        rate = chi * SERVERS_001
+        services_s = [rng.expovariate(1.0) for _ in range(count)]
+        found = replay.multi_server(poisson_times(rate, rng, count=count), services_s, SERVERS_001)
+        ratios.append(fmean(found) / open_queue.mmm(rate, 1.0, SERVERS_001).response_time_s)
+    return ratios
+
+
+def of_study_003() -> list[World]:
+    """Customers without think time, four runs at each number of them."""
+    cores = MIXED.cores
+    highest: list[Claim] = [
+        (
+            f"throughput is highest at {cores - 1} to {cores + 1} clients",
+            False,
+            lambda m: abs(CLIENTS_003[m.index(max(m))] - cores) <= 1,
+        ),
+        (
+            f"with {cores} clients it is within 1 % of the highest",
+            True,
+            lambda m: m[CLIENTS_003.index(cores)] >= 0.99 * max(m),
+        ),
+        ("beyond, latency follows an exponential better than a line", False, _is_exponential),
+    ]
+    return [World(f"has {cores} cores and exponential times", _closed, highest)]
+
+
+def _closed(rng: Random) -> Means:
+    """Throughput at each number of clients, mean of the runs.
+
+    With n clients min(n, cores) are served at once; the times between completions are exponential.
+    """
+    means_per_s = []
+    for clients in CLIENTS_003:
+        requests, between_s = clients * MIXED.measured, 1 / min(clients, MIXED.cores)
+        took_s = [rng.gammavariate(requests, between_s) for _ in range(MIXED.runs)]
+        means_per_s.append(fmean(requests / run_s for run_s in took_s))
+    return means_per_s
+
+
+def _is_exponential(throughputs: Means) -> bool:
+    beyond = np.array([clients for clients in CLIENTS_003 if clients > MIXED.cores])
+    latencies = beyond / np.array(throughputs[-len(beyond) :])
+    by_line = np.polyval(np.polyfit(beyond, latencies, 1), beyond)
+    by_curve = np.exp(np.polyval(np.polyfit(beyond, np.log(latencies), 1), beyond))
+    misses = [np.sum((told - latencies) ** 2) for told in (by_curve, by_line)]
+    return bool(misses[0] < misses[1])
+
+
+def of_study_004() -> list[World]:
+    """Means over 80 transactions with one store and with several, of servers whose times vary."""
+    one, several = ITINERARY["Single RM"], ITINERARY["Multiple RM"]
+    printed = [mean for of in (one, several) for mean in (of.query_ms, of.reserve_ms, of.commit_ms)]
+    read_ms = (4 * one.query_ms + 3 * one.reserve_ms) / 7
+    slower = several.transaction_ms / one.transaction_ms
+    alike = [
+        slowed * mean for slowed in (1.0, slower) for mean in (read_ms, read_ms, one.commit_ms)
+    ]
+
+    def longer(means: Means) -> float:
+        return means[1] / means[0]
+
+    def dearer(means: Means) -> float:
+        return (means[5] / means[2]) / (means[3] / means[0])
+
+    so: list[Claim] = [
+        ("a reservation takes longer than a query", True, lambda m: longer(m) > 1),
+        ("stores slow commits more than queries", True, lambda m: dearer(m) > 1),
+    ]
+    not_so: list[Claim] = [
+        ("a reservation takes longer than a query", False, lambda m: longer(m) > 1),
+        (
+            f"a reservation takes {longer(printed):.2f} times as long as a query, as printed",
+            False,
+            lambda m: longer(m) > longer(printed),
+        ),
+        (
+            f"stores slow commits {dearer(printed):.1f} times as much as queries, as printed",
+            False,
+            lambda m: dearer(m) > dearer(printed),
+        ),
+    ]
+    return [
+        World(f"{what}, times vary (cv {cv:g})", partial(_transactions, means_ms, cv), claims)
+        for cv in CVS_004
+        for what, means_ms, claims in (
+            ("takes as long as printed", printed, so),
+            ("reserves as fast as it queries, stores slow all alike", alike, not_so),
+        )
+    ]
+
+
+def _transactions(means_ms: Means, cv: float, rng: Random) -> Means:
+    """Means of queries, reservations and commits: first with one store, then with several.
+
+    The mean of n gamma distributed times is gamma distributed, with cv/√n.
+    """
+    return [
+        gamma_time_s(mean, cv / sqrt(count), rng)
+        for mean, count in zip(means_ms, COUNTED_004 * 2, strict=True)
+    ]
+
+
+# --- how often claims hold --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +310,8 @@ class Tried:
     """A claim in a world. share: of the repetitions that led to it, with a 95 % interval."""
 
     world: str
-    claim: Claim
+    words: str
+    is_true: bool
     share: float
     low: float
     high: float
@@ -93,14 +320,20 @@ class Tried:
     def sentence(self) -> str:
         """The claim with its share."""
         share = f"{100 * self.share:.1f} % of the repetitions"
-        return f"{capital(self.claim.words)}: so said {share}. It is {self.told}."
+        return f"{capital(self.words)}: so said {share}. It is {self.told}."
 
     @property
     def told(self) -> str:
         """What the share says about the protocol."""
-        if self.claim.true:
+        if self.is_true:
             return "true" if self.share >= 0.9 else "true, and the protocol often misses it"
         return "false" if self.share <= 0.1 else "false, and the protocol often says it"
+
+
+_BARS: Mapping[bool, tuple[str, Source]] = {
+    True: ("true here", "ours"),
+    False: ("false here", "study"),
+}
 
 
 def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tried]:
@@ -109,50 +342,55 @@ def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tri
     for world in STUDIES[study].worlds():
         rng = Random(f"{seed} {study} {world.name}")  # noqa: S311  no secrets
         results = [world.repeat(rng) for _ in range(repetitions)]
-        for claim in world.claims:
-            held = sum(map(claim.holds, results))
-            found.append(Tried(world.name, claim, held / repetitions, *wilson(held, repetitions)))
+        for words, is_true, holds in world.claims:
+            held = sum(map(holds, results))
+            ends = wilson(held, repetitions)
+            found.append(Tried(world.name, words, is_true, held / repetitions, *ends))
     return found
 
 
 def page(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:
     """The page about a study, which is the same for the same seed."""
     of, found = STUDIES[study], tried(study, repetitions, seed)
-    lead = [of.concluded, of.protocol]
-    lead.append(
+    repeated = (
         f"The protocol was repeated {repetitions:,} times on simulated servers of which the truth "
         "is known. A claim that is false there should come up seldom, and one that is true often."
     )
-    worlds = list(dict.fromkeys(one.world for one in found))
-    sections = [_section(world, [one for one in found if one.world == world]) for world in worlds]
-    return plain_page(f"Study {study}: could it have concluded so?", lead, sections)
+    sections = [_section(*each) for each in grouped(found, lambda one: one.world).items()]
+    return plain_page(
+        f"Study {study}: could it have concluded so?",
+        [of.concluded, of.protocol, repeated],
+        sections,
+    )
 
 
 def _section(world: str, found: Sequence[Tried]) -> Section:
     title = f"If the server {world}"
-    rows = [
-        (one.claim.words, 100 * one.share, 100 * one.low, 100 * one.high, one.told) for one in found
-    ]
-    columns = ("Claim", "Came up / %", "from", "to", "In this world it is")
-    words = [fill(one.claim.words, LINE) for one in found]
-    kinds: list[tuple[str, Source, bool]] = [
-        ("true here", "ours", True),
-        ("false here", "study", False),
-    ]
+    table = Table.of(
+        title,
+        found,
+        [
+            ("Claim", lambda one: one.words),
+            ("Came up / %", lambda one: 100 * one.share),
+            ("from", lambda one: 100 * one.low),
+            ("to", lambda one: 100 * one.high),
+            ("In this world it is", lambda one: one.told),
+        ],
+    )
     series = [
         Series(
             name,
             source,
-            words,
-            [100 * one.share if one.claim.true is true else None for one in found],
+            [fill(one.words, LINE) for one in found],
+            [100 * one.share if one.is_true is is_true else None for one in found],
             [100 * one.low for one in found],
             [100 * one.high for one in found],
             "rows",
         )
-        for name, source, true in kinds
-        if any(one.claim.true is true for one in found)
+        for is_true, (name, source) in _BARS.items()
+        if any(one.is_true is is_true for one in found)
     ]
-    x, table = Axis("repetitions / %", limits=(0, 100)), Table(title, columns, rows)
     told = f"Repetitions of the protocol that lead to each claim, if the server {world}."
     said = [one.sentence for one in found]
+    x = Axis("repetitions / %", limits=(0, 100))
     return Section(title, said, [figure("Claims", told, x, Axis(""), series, table)])

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from loadtests.__main__ import main
-from loadtests.lab import conclusions, worlds
+from loadtests.lab import conclusions
 from loadtests.lab.conclusions import STUDIES, Tried, tried
 from loadtests.models.estimates import wilson
 
@@ -16,11 +16,11 @@ TIMES = 40
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worlds, "RANGE_RUNS", 600)
+    monkeypatch.setattr(conclusions, "RANGE_RUNS", 600)
 
 
 def share(found: list[Tried], world: str, words: str) -> Tried:
-    (one,) = [one for one in found if world in one.world and one.claim.words.startswith(words)]
+    (one,) = [one for one in found if world in one.world and one.words.startswith(words)]
     return one
 
 
