@@ -381,7 +381,7 @@ class TestTurns:
         random, covered = Random(4), []
         for _ in range(self.TRIALS):
             found = sum(random.random() < p for _ in range(500)) / 500
-            profile = Profile("run", "async", 100, {"index": found}, 500, {}, 1.0, None)
+            profile = Profile("async", 100, {"index": found}, 500, {}, 1.0, None)
             low, high = profile.interval("index")
             covered.append(low <= p <= high)
         assert share(covered) >= 0.92
