@@ -6,19 +6,21 @@ far as possible.
 
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from loadtests.experiments import experiment, open_workload
+from loadtests.generation.run import RUNS
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.report.content import Report, Section, Table, capital, summary
-from loadtests.lab.report.page import emulated_words, report_page
+from loadtests.lab.report.page import report_page
 from loadtests.lab.results import NO, REPORT, Results, ResultsError
 from loadtests.machine import description
 from loadtests.processes import PROJECT
@@ -49,19 +51,11 @@ def run(
         there_are = ", ".join(f"{load:g}" for load in known) or "none to choose"
         raise ResultsError(f"{experiment.name} has no load {unknown[0]}; it has {there_are}")
     results = _new(folder)
-    options = experiment.with_scale(options)
+    if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
+        options = replace(options, scale=experiment.scales[options.quick])
     manifest = _manifest(experiment, options, folder)
     results.write_manifest(manifest)
     return _measured(experiment, options, results, manifest, say)
-
-
-def forecast(
-    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
-) -> Report | None:
-    """Let `experiment` say what it will find; `resume` measures it. Otherwise as `run`."""
-    if experiment.forecast is None:
-        raise ResultsError(f"{experiment.name} makes no forecast")
-    return run(replace(experiment, measure=experiment.forecast), options, folder, say)
 
 
 def _new(folder: Path) -> Results:
@@ -115,15 +109,14 @@ def _measured(
     manifest: dict[str, Any],
     say: Callable[[str], None],
 ) -> Report | None:
-    scratch = Path(mkdtemp(prefix="flightchain-lab-"))
     try:
-        experiment.measure(Run(options, results, scratch, say))
+        with TemporaryDirectory(prefix="flightchain-lab-", ignore_cleanup_errors=True) as scratch:
+            experiment.measure(Run(options, results, Path(scratch), say))
         manifest["state"] = "complete"
     except KeyboardInterrupt:
         say("interrupted; what was measured is kept")
         raise
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
         manifest["ended"] = _now()
         results.write_manifest(manifest)
         report = _analysed(results, is_complete=manifest["state"] == "complete", say=say)
@@ -155,7 +148,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "ended": None,
         "commit": _commit(),
         "machine": description(folder),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "versions": dict(_versions()),
     }
 
 
@@ -163,11 +156,10 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _versions() -> Iterator[tuple[str, str]]:
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield package, version(package)
 
 
 def _commit() -> str | None:
@@ -185,26 +177,30 @@ def _commit() -> str | None:
     return asked.stdout.strip() or None
 
 
-RUNS = "runs"  # the table of all runs, accepted or rejected
-
-
 def analyse(results: Results) -> Report:
     """Write summary.json and report.html anew from the tables of `results`.
 
     A report of which every run was rejected is a failure. Raises ResultsError if it is not a folder
     of results or lacks a table that it needs.
     """
-    manifest, found = results.manifest(), experiment_of(results)
-    report = found.analyse(results)
-    if rejected := _without_a_run(results):
-        failure = report.failure or rejected
-        report = replace(report, failure=failure, conclusion=f"{capital(rejected)}.")
-    more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
-    reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
-    lead = [found.about, *([reproduces] if reproduces else [])]
-    emulated = emulated_words(manifest, found.emulated_so, found.report_seconds)
-    page = report_page(found.title, lead, manifest, report, more, emulated, found.waited)
-    results.write_analysis(summary(report), page)
+    manifest, found, more = results.manifest(), experiment_of(results), []
+    report, runs = found.analyse(results), results.rows_if_any(RUNS.removesuffix(".csv"))
+    if runs:
+        rejected = sum(row.get("accepted") == NO for row in runs)
+        told = (
+            f"Runs: {len(runs)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
+        )
+        rows = [[_cell(text) for text in row.values()] for row in runs]
+        more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows)])]
+        if rejected == len(runs):
+            told = (
+                f"all runs ({rejected}) were rejected by rule, so nothing was measured that counts"
+            )
+            failure = report.failure or told
+            report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
+    if found.study:
+        more.append(errata_section(found.study))
+    results.write_analysis(summary(report), report_page(found, manifest, report, more))
     return report
 
 
@@ -217,26 +213,6 @@ def experiment_of(results: Results) -> Experiment:
         raise ResultsError(
             f"{results.folder} is a result of the experiment {name!r}, which is unknown"
         ) from None
-
-
-def _without_a_run(results: Results) -> str:
-    """A sentence if runs were judged and every one was rejected."""
-    rows = results.rows_if_any(RUNS)
-    if not rows or any(row.get("accepted") != NO for row in rows):
-        return ""
-    return f"all runs ({len(rows)}) were rejected by rule, so nothing was measured that counts"
-
-
-def _runs(results: Results) -> list[Section]:
-    """A section with all runs, accepted and rejected."""
-    if not results.has(RUNS):
-        return []
-    rows = results.rows(RUNS)
-    columns = list(rows[0]) if rows else ["run"]
-    rejected = sum(row.get("accepted") == NO for row in rows)
-    told = f"Runs: {len(rows)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
-    table = Table("All runs", columns, [[_cell(row[name]) for name in columns] for row in rows])
-    return [Section("Runs", [told], [table])]
 
 
 def _cell(text: str) -> str | float | None:
