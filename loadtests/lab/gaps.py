@@ -58,16 +58,15 @@ class Entry:
         """The entry in words."""
         if self.told:
             return self.told
-        interval = self.low is not None and self.high is not None
-        size = f"{shown(abs(self.amount))} {unit}"
-        of = f" ({shown(self.low)} to {shown(self.high)})" if interval else ""
-        if interval and (self.low or 0.0) <= 0 <= (self.high or 0.0):
-            return f"{self.words.rstrip(',')}: no effect is seen{of}."
+        subject, size, of = self.words.rstrip(","), f"{shown(abs(self.amount))} {unit}", ""
+        if self.low is not None and self.high is not None:
+            of = f" ({shown(self.low)} to {shown(self.high)})"
+            if self.low <= 0 <= self.high:
+                return f"{subject}: no effect is seen{of}."
         if self.amount == 0:
-            return f"{self.words.rstrip(',')}: none."
-        if self.amount > 0:
-            return f"{self.words} adds {size}{of}."
-        return f"{self.words} takes {size} away{of}."
+            return f"{subject}: none."
+        does = f"adds {size}" if self.amount > 0 else f"takes {size} away"
+        return f"{self.words} {does}{of}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,33 +91,14 @@ class Gap:
 def of_ledger(found: Ledger, predicted_s: float) -> Gap:
     """The gap of a ledger in milliseconds, from the prediction to the measurement."""
     entries = []
-    for cause in reversed(list(found.entries_s)):
-        amount_s = found.entries_s[cause]
-        interval = found.intervals.get(cause)
-        if abs(amount_s) < _ALIKE * predicted_s:
-            entries.append(Entry(str(cause), WORDS[cause], 0.0))
-            continue
-        ends = (1000 * interval.low, 1000 * interval.high) if interval else (None, None)
-        entries.append(Entry(str(cause), WORDS[cause], 1000 * amount_s, *ends))
+    for cause, amount_s in reversed([*found.entries_s.items()]):
+        of = found.intervals.get(cause)
+        ends = (1000 * of.low, 1000 * of.high) if of else (None, None)
+        entry = Entry(str(cause), WORDS[cause], 1000 * amount_s, *ends)
+        is_none = abs(amount_s) < _ALIKE * predicted_s
+        entries.append(Entry(entry.name, entry.words, 0.0) if is_none else entry)
     ends = (1000 * found.gap.low, 1000 * found.gap.high) if found.gap else (None, None)
     return Gap(1000 * predicted_s, entries, "ms", *ends)
-
-
-def waterfall(title: str, told: str, gap: Gap) -> Figure:
-    """The figure of a gap, with its table."""
-    return Figure(title, _drawn(gap), told, entries_table(title, gap))
-
-
-def entries_table(title: str, gap: Gap) -> Table:
-    """A row for each entry, with its sentence."""
-    rows: list[Sequence[Cell]] = [("predicted", gap.predicted, None, None, "")]
-    rows += [
-        (entry.name, entry.amount, entry.low, entry.high, entry.sentence(gap.unit))
-        for entry in gap.entries
-    ]
-    rows.append(("measured", gap.measured, None, None, ""))
-    columns = ("Cause", f"Adds / {gap.unit}", "from", "to", "In words")
-    return Table(title, columns, rows, digits=4)
 
 
 def gap_told(gap: Gap) -> str:
@@ -133,35 +113,46 @@ def gap_told(gap: Gap) -> str:
     return f"Measured less predicted: {size}. {words or 'No single cause is seen.'}"
 
 
+def waterfall(title: str, told: str, gap: Gap) -> Figure:
+    """The figure of a gap, with a table that has a sentence for each entry."""
+    rows: list[Sequence[Cell]] = [("predicted", gap.predicted, None, None, "")]
+    rows += [
+        (entry.name, entry.amount, entry.low, entry.high, entry.sentence(gap.unit))
+        for entry in gap.entries
+    ]
+    rows.append(("measured", gap.measured, None, None, ""))
+    columns = ("Cause", f"Adds / {gap.unit}", "from", "to", "In words")
+    return Figure(title, _drawn(gap), told, Table(title, columns, rows, digits=4))
+
+
 def _drawn(gap: Gap) -> str:
-    amounts = [entry.amount for entry in gap.entries]
+    entries, amounts = gap.entries, [entry.amount for entry in gap.entries]
     levels = list(accumulate(amounts, initial=gap.predicted))
-    limits = _limits(gap, levels)
+    low = [
+        at + of.low if of.low is not None else None for of, at in zip(entries, levels, strict=False)
+    ]
+    high = [
+        at + of.high if of.high is not None else None
+        for of, at in zip(entries, levels, strict=False)
+    ]
+    limits = _limits([value for value in (*levels, *low, *high) if value is not None])
     floor = limits[0]
-    names = ["predicted", *(entry.name for entry in gap.entries), "measured"]
+    names = ["predicted", *(entry.name for entry in entries), "measured"]
     begins = [floor, *levels[:-1], floor]
     widths = [gap.predicted - floor, *amounts, gap.measured - floor]
     sources = ["model", *("study" if amount >= 0 else "second" for amount in amounts), "ours"]
-    low, high = ([None, *ends, None] for ends in _ends(gap, levels))
+    ends = [None, *low, None], [None, *high, None]
     series = []
     for source, name in _BARS.items():
         ys = [width if of == source else None for width, of in zip(widths, sources, strict=True)]
         if source in sources:
-            series.append(Series(name, source, names, ys, low, high, "rows", begins))
+            series.append(Series(name, source, names, ys, *ends, "rows", begins))
     from_0 = "" if floor == 0 else ", not from 0 on"
     return drawn(Axis(f"mean response time / {gap.unit}{from_0}", limits=limits), Axis(""), series)
 
 
-def _ends(gap: Gap, levels: Sequence[float]) -> tuple[list[float | None], list[float | None]]:
-    """Where the interval of each entry begins and ends in the drawing."""
-    pairs = list(zip(gap.entries, levels, strict=False))
-    low = [None if entry.low is None else at + entry.low for entry, at in pairs]
-    return low, [None if entry.high is None else at + entry.high for entry, at in pairs]
-
-
-def _limits(gap: Gap, levels: Sequence[float]) -> tuple[float, float]:
+def _limits(values: Sequence[float]) -> tuple[float, float]:
     """From 0, unless that would make what differs too small to see."""
-    ends = [end for side in _ends(gap, levels) for end in side if end is not None]
-    low, high = min([*levels, *ends]), max([*levels, *ends])
+    low, high = min(values), max(values)
     room = _ROOM * (high - low or high)
     return (max(0.0, low - room) if low > (high - low) else 0.0), high + room

@@ -9,8 +9,8 @@ Source: matplotlib's svg backend, rcParams `svg.hashsalt` and `svg.fonttype`.
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, cast
 
@@ -95,7 +95,7 @@ class Axis:
 
     label: str
     is_logarithmic: bool = False
-    limits: tuple[float, float] | None = field(default=None)
+    limits: tuple[float, float] | None = None
     ticks: Sequence[float] = ()
 
 
@@ -129,25 +129,25 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     return _inline(written.getvalue(), sha256(words.encode()).hexdigest()[:8])
 
 
+_SHAPES: Mapping[Shape, dict[str, Any]] = {  # what a shape has otherwise than its source
+    "points": {"linestyle": ""},
+    "steps": {"marker": "", "drawstyle": "steps-post"},
+    "curve": {"marker": "", "linestyle": "--", "linewidth": 1.1},
+}
+
+
 def _curve(axes: Axes, one: Series) -> None:
-    look = _LOOKS[one.source]
+    source = _LOOKS[one.source]
+    look = {
+        "color": source.colour,
+        "linestyle": source.stroke,
+        "marker": source.mark or ("x" if one.shape == "points" else ""),
+        "linewidth": 1.4,
+        **_SHAPES.get(one.shape, {}),
+    }
     ys = [float("nan") if value is None else value for value in one.ys]
-    stroke = {"points": "", "curve": "--"}.get(one.shape, look.stroke)
-    mark = "" if one.shape in {"steps", "curve"} else look.mark
-    if one.shape == "points" and not mark:
-        mark = "x"
-    axes.plot(
-        cast("Any", one.xs),
-        ys,
-        color=look.colour,
-        linestyle=stroke,
-        marker=mark,
-        markersize=4,
-        linewidth=1.1 if one.shape == "curve" else 1.4,
-        drawstyle="steps-post" if one.shape == "steps" else "default",
-        label=_label(one),
-    )
-    _interval(axes, one, list(one.xs))
+    axes.plot(cast("Any", one.xs), ys, markersize=4, label=_label(one), **look)
+    _vertical_intervals(axes, one, one.xs)
 
 
 def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
@@ -156,7 +156,7 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     heights = [0.0 if value is None else value for value in one.ys]
     axes.bar(centres, heights, width * 0.92, color=_LOOKS[one.source].colour, label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
-    _interval(axes, one, centres)
+    _vertical_intervals(axes, one, centres)
 
 
 def _height_in(rows: Sequence[Series]) -> float:
@@ -167,28 +167,22 @@ def _height_in(rows: Sequence[Series]) -> float:
 
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:
     """Draw horizontal bars; those of one word are next to each other."""
-    at, marks = 0.0, []
-    places: list[list[tuple[float, int]]] = [[] for _ in rows]  # of each series: y and position
+    at, marks = 0, []
+    places: list[dict[int, int]] = [{} for _ in rows]  # of each series: position -> y
     for position in range(len(rows[0].xs)):
-        first = at
-        for of, one in zip(places, rows, strict=True):
-            if one.ys[position] is not None:
-                of.append((at, position))
-                at += 1
-        marks.append((first + at - 1) / 2)
-        at += 1
+        there = [of for of, one in zip(places, rows, strict=True) if one.ys[position] is not None]
+        for y, of in enumerate(there, at):
+            of[position] = y
+        marks.append(at + (len(there) - 1) / 2)
+        at += len(there) + 1
     for of, one in zip(places, rows, strict=True):
-        widths = [one.ys[position] for _, position in of]
-        colour = _LOOKS[one.source].colour
-        left = [one.begins[position] if one.begins else 0.0 for _, position in of]
-        at_y = [y for y, _ in of]
-        axes.barh(at_y, cast("Any", widths), 0.86, left, color=colour, label=_label(one))
-        for y, position in of:
-            low, high = (
-                ends[position] if position < len(ends) else None for ends in (one.low, one.high)
-            )
-            if low is not None and high is not None:
-                axes.hlines(y, low, high, color=_INK, linewidth=1.0, alpha=0.6)
+        widths = [one.ys[position] for position in of]
+        left = [one.begins[position] if one.begins else 0.0 for position in of]
+        look = {"color": _LOOKS[one.source].colour, "label": _label(one)}
+        axes.barh([*of.values()], cast("Any", widths), 0.86, left, **cast("Any", look))
+        for position, low, high in _intervals(one):
+            if position in of:
+                axes.hlines(of[position], low, high, color=_INK, linewidth=1.0, alpha=0.6)
     axes.set_yticks(marks, [str(word) for word in rows[0].xs])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -198,31 +192,38 @@ def _label(one: Series) -> str:
     return one.name or "_"  # matplotlib leaves out names that begin with _
 
 
-def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
-    """Draw a vertical line from low to high at every x that has both."""
-    for x, low, high in zip(xs, one.low, one.high, strict=False):
+def _intervals(one: Series) -> Iterator[tuple[int, float, float]]:
+    """Each position that has both ends of an interval, and these ends."""
+    for position, (low, high) in enumerate(zip(one.low, one.high, strict=False)):
         if low is not None and high is not None:
-            axes.vlines(x, low, high, color=_LOOKS[one.source].colour, linewidth=1.2, alpha=0.7)
+            yield position, low, high
+
+
+def _vertical_intervals(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
+    for position, low, high in _intervals(one):
+        colour = _LOOKS[one.source].colour
+        axes.vlines(xs[position], low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
 def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
-    axes.set_xlabel(x.label)
-    axes.set_ylabel(y.label)
-    # without positive values there are no logarithms: every run of an experiment was rejected
-    if x.is_logarithmic and _has_positive(value for one in series for value in _along_x(one)):
-        axes.set_xscale("log")
-    if y.is_logarithmic and _has_positive(value for one in series for value in one.ys):
-        axes.set_yscale("log")
-    if x.limits:
-        axes.set_xlim(*x.limits)
-    if y.limits:
-        axes.set_ylim(*y.limits)
-    for given, drawn_axis in ((x, axes.xaxis), (y, axes.yaxis)):
+    along_x = [one.ys if one.shape == "rows" else one.xs for one in series]
+    along_y = [one.ys for one in series]
+    for given, axis, set_scale, set_limits, along in (
+        (x, axes.xaxis, axes.set_xscale, axes.set_xlim, along_x),
+        (y, axes.yaxis, axes.set_yscale, axes.set_ylim, along_y),
+    ):
+        axis.set_label_text(given.label)
+        values = [value for of in along for value in of if isinstance(value, (int, float))]
+        # without positive values there are no logarithms: every run of an experiment was rejected
+        if given.is_logarithmic and max(values, default=0) > 0:
+            set_scale("log")
+        if given.limits:
+            set_limits(*given.limits)
         if given.is_logarithmic:
-            _number_logarithms(drawn_axis)
+            _number_logarithms(axis)
         if given.ticks:
-            drawn_axis.set_ticks(given.ticks, [f"{tick:,g}" for tick in given.ticks])
-            drawn_axis.set_ticks([], minor=True)
+            axis.set_ticks(given.ticks, [f"{tick:,g}" for tick in given.ticks])
+            axis.set_ticks([], minor=True)
     axes.set_axisbelow(True)
 
 
@@ -235,14 +236,6 @@ def _number_logarithms(axis: Any) -> None:
         axis.set_minor_formatter(lambda value, _: f"{value:,g}")
     else:
         axis.set_minor_formatter(NullFormatter())
-
-
-def _along_x(one: Series) -> Sequence[float | str | None]:
-    return one.ys if one.shape == "rows" else one.xs
-
-
-def _has_positive(values: Iterable[float | str | None]) -> bool:
-    return any(isinstance(value, (int, float)) and value > 0 for value in values)
 
 
 def _inline(document: str, name: str) -> str:
