@@ -12,7 +12,7 @@ from loadtests.lab.running import experiment_of
 
 MOST_NAMED = 12  # results that only one side has, by name
 
-Metrics = Mapping[str, Mapping[str, Any]]  # name -> metric, as in a summary
+Metric = Mapping[str, Any]  # as in a summary
 
 
 def comparison_page(before: Results, after: Results) -> str:
@@ -28,29 +28,32 @@ def comparison_page(before: Results, after: Results) -> str:
             raise ResultsError(
                 f"cannot compare: {field} is {values[0]} in the first and {values[1]} in the second"
             )
-    of_before, of_after = (_metrics(results) for results in (before, after))
-    notes = [
-        f"Only the {which} has: {_named(alone)}."
-        for which, alone in (
-            ("first", of_before.keys() - of_after.keys()),
-            ("second", of_after.keys() - of_before.keys()),
-        )
-        if alone
-    ]
+    metrics = [{of["name"]: of for of in one.summary()["metrics"]} for one in (before, after)]
+    names = [of.keys() for of in metrics]
+    alone = ("first", names[0] - names[1]), ("second", names[1] - names[0])
+    notes = [f"Only the {which} has: {_named(those)}." for which, those in alone if those]
+    in_both = [name for name in metrics[0] if name in metrics[1]]
     scales = [manifest["scale"] for manifest in manifests]
     if scales[0] != scales[1]:
         notes.append(
             f"K is {scales[0]} in the first and {scales[1]} in the second: what does not divide by "
             "K (HTTP, timers, the generator) differs, and only results without a unit are compared."
         )
-        of_before = {name: one for name, one in of_before.items() if not one["unit"]}
-    rows = [
-        _compared(name, of_before[name], of_after[name]) for name in of_before if name in of_after
-    ]
-    if not rows:
+        in_both = [name for name in in_both if not metrics[0][name]["unit"]]
+    if not in_both:
         raise ResultsError(f"cannot compare: no result in common. {' '.join(notes)}".rstrip())
+    results = Table(
+        "Before and after",
+        ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
+        [_compared(name, *(of[name] for of in metrics)) for name in in_both],
+        "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
+        "the difference leaves out 0. Results without intervals are not decided.",
+    )
+    machine, later = (manifest["machine"] for manifest in manifests)
+    rows = [[name, str(machine.get(name)), str(value)] for name, value in later.items()]
+    machines = Table("The machines", ("", "Before", "After"), rows)
     found = experiment_of(before)
-    sections = [Section("Results", notes, [_table(rows)]), _machines(*manifests)]
+    sections = [Section("Results", notes, [results]), Section("Machines", parts=[machines])]
     return plain_page(f"{found.title}: two runs compared", [found.about], sections)
 
 
@@ -60,35 +63,13 @@ def _named(names: Set[str]) -> str:
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 
-def _table(rows: Sequence[Sequence[Cell]]) -> Table:
-    return Table(
-        "Before and after",
-        ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
-        rows,
-        "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
-        "the difference leaves out 0. Results without intervals are not decided.",
-    )
-
-
-def _machines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Section:
-    rows = [
-        [name, str(before["machine"].get(name)), str(value)]
-        for name, value in after["machine"].items()
-    ]
-    return Section("Machines", parts=[Table("The machines", ("", "Before", "After"), rows)])
-
-
-def _metrics(results: Results) -> Metrics:
-    return {metric["name"]: metric for metric in results.summary()["metrics"]}
-
-
-def _compared(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Sequence[Cell]:
+def _compared(name: str, before: Metric, after: Metric) -> Sequence[Cell]:
     ratio = after["value"] / before["value"] if before["value"] else None
     told = [str(Estimate(of["value"], of["low"], of["high"])) for of in (before, after)]
     return name, after["unit"], *told, ratio, _verdict(before, after)
 
 
-def _verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _verdict(before: Metric, after: Metric) -> str:
     """Whether after − before is decided, by the interval of a difference of independent values.
 
     Its ends are those of R. G. Newcombe, Statistics in Medicine 17 (1998), method 10: the distances

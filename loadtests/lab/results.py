@@ -162,7 +162,7 @@ class Results:
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest anew."""
-        self._write(MANIFEST, as_json(content))
+        self._write(MANIFEST, _json(content))
 
     def manifest(self) -> dict[str, Any]:
         """Read the manifest. Raises ResultsError if this is not a folder of results."""
@@ -179,7 +179,7 @@ class Results:
 
     def write_analysis(self, summary: Mapping[str, Any], report: str) -> None:
         """Write the summary and the report."""
-        self._write(SUMMARY, as_json(summary))
+        self._write(SUMMARY, _json(summary))
         self._write(REPORT, report)
 
     def _read(self, name: str) -> str:
@@ -192,6 +192,5 @@ class Results:
         (self.folder / name).write_text(text, encoding="utf-8")
 
 
-def as_json(content: object) -> str:
-    """`content` as indented JSON, always the same for the same content."""
+def _json(content: object) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
