@@ -21,8 +21,9 @@ from loadtests.generation.samples import cpu_s
 from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.report.content import Cell, Figure, Link, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.repeated import Estimate, measured
+from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
@@ -150,13 +151,13 @@ class Profile:
         """The name of the case in sentences."""
         return f"mode={self.mode}, {self.threads} threads"
 
-    def share(self, *activities: str) -> float:
-        """The share of these activities together in the time in which Python works."""
-        return sum(self.work.get(name, 0.0) for name in activities)
+    def share(self, *activities: str) -> Estimate:
+        """The share of these activities together in the time in which Python works.
 
-    def interval(self, *activities: str) -> tuple[float, float]:
-        """The 95 % interval of `share`, as if samples were independent."""
-        return wilson(self.work_samples * self.share(*activities), self.work_samples)
+        Its interval is as if samples were independent.
+        """
+        value = sum(self.work.get(name, 0.0) for name in activities)
+        return Estimate(value, *wilson(self.work_samples * value, self.work_samples))
 
 
 def analyse(results: Results) -> Report:
@@ -167,13 +168,24 @@ def analyse(results: Results) -> Report:
     waits = _shares_table(
         "Shares of the time of all threads of the worker", "Threads", profiles, lambda of: of.waits
     )
-    links = [Link(profile.graph, profile.told) for profile in profiles if profile.graph]
+    roles = [
+        (row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"]))
+        for row in results.rows(ROLES)
+    ]
     sections = [
         Section("What Python works on", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
         Section("Comparison with the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),
         Section("What requests wait for", [_WAITS_TOLD], [waits]),
-        Section("The processes", [_ROLES_TOLD], [_roles_table(results)]),
-        Section("Flame graphs", [_GRAPHS_TOLD], links=links),
+        Section(
+            "The processes",
+            ["Processor time of each process of the service during the recordings."],
+            [Table("Processor time (cores)", ("Case", "Process", "Cores"), roles)],
+        ),
+        Section(
+            "Flame graphs",
+            ["Open one in a browser: a click enlarges a frame. They load no other files."],
+            links=[(profile.graph, profile.told) for profile in profiles if profile.graph],
+        ),
     ]
     return Report(_findings(profiles), sections, list(_metrics(profiles)))
 
@@ -201,8 +213,6 @@ _WAITS_TOLD = """\
 Shares of all threads of the worker, including waiting ones. A waiting thread is known by its
 innermost frame. All others work or want to: from outside, a thread that waits for Python's lock
 looks like one at work."""
-_ROLES_TOLD = "Processor time of each process of the service during the recordings."
-_GRAPHS_TOLD = "Open one in a browser: a click enlarges a frame. They load no other files."
 
 
 def _profiles(results: Results) -> Iterator[Profile]:
@@ -238,16 +248,8 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
     )
     names = [str(name) for name, *_ in table.rows]
     series = [
-        Series(
-            profile.label,
-            source,
-            names,
-            [100 * profile.share(name) for name in names],
-            [100 * profile.interval(name)[0] for name in names],
-            [100 * profile.interval(name)[1] for name in names],
-            shape="rows",
-        )
-        for profile, source in zip(profiles, _SOURCES, strict=False)
+        measured(one.label, source, names, list(map(one.share, names)), factor=100, shape="rows")
+        for one, source in zip(profiles, _SOURCES, strict=False)
     ]
     rows: list[Sequence[Cell]] = [
         *table.rows,
@@ -294,19 +296,11 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
     rows: list[list[Cell]] = []
     for action, percent in published.ACTIVITIES.items():
         told, activities = _NEAREST[action]
-        ours = [100 * profile.share(*activities) if activities else None for profile in profiles]
+        ours = [100 * of.share(*activities).value if activities else None for of in profiles]
         rows.append([action, percent, told, *ours])
     columns = ("The study's action", "Study (%)", "Nearest of ours", *_labels(profiles))
     note = "The study sampled BigchainDB 2.0.0a6 on Python 3.6 with Pyflame; ours is with py-spy."
     return Table("Shares of study 002 and of this service", columns, rows, note)
-
-
-def _roles_table(results: Results) -> Table:
-    rows = [
-        (row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"]))
-        for row in results.rows(ROLES)
-    ]
-    return Table("Processor time (cores)", ("Case", "Process", "Cores"), rows)
 
 
 def _findings(profiles: Sequence[Profile]) -> list[str]:
@@ -319,7 +313,7 @@ def _findings(profiles: Sequence[Profile]) -> list[str]:
             f"mostly for: {largest}."
         )
     findings += [f"{profile.told}: {', '.join(_beside_study(profile))}." for profile in profiles]
-    unknown = max(profile.share(stacks.OTHER) for profile in profiles)
+    unknown = max(profile.share(stacks.OTHER).value for profile in profiles)
     findings.append(f"At most {100 * unknown:.1f} % of a case is of no known activity: “other”.")
     if few := [profile.label for profile in profiles if profile.work_samples < FEW_SAMPLES]:
         findings.append(
@@ -331,18 +325,18 @@ def _findings(profiles: Sequence[Profile]) -> list[str]:
 def _beside_study(profile: Profile) -> Iterator[str]:
     for action, (told, activities) in _NEAREST.items():
         if activities:
-            low, high = profile.interval(*activities)
+            share = profile.share(*activities)
+            low, high = times(100, share.low), times(100, share.high)
             yield (
-                f"{told} {100 * profile.share(*activities):.1f} % ({100 * low:.1f} to "
-                f"{100 * high:.1f}; in the study {action} {published.ACTIVITIES[action]:g} %)"
+                f"{told} {100 * share.value:.1f} % ({low:.1f} to {high:.1f}; in the study {action} "
+                f"{published.ACTIVITIES[action]:g} %)"
             )
 
 
 def _metrics(profiles: Sequence[Profile]) -> Iterator[Metric]:
     for profile in profiles:
         for name in (stacks.VALIDATION, stacks.HASHING, *stacks.MEMPOOL, stacks.OTHER):
-            label = f"share[{profile.label} threads, {name}]"
-            yield Metric(label, profile.share(name), "", *profile.interval(name))
+            yield profile.share(name).metric(f"share[{profile.label} threads, {name}]", "")
 
 
 EXPERIMENT = Experiment(

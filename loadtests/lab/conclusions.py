@@ -30,8 +30,9 @@ from loadtests.lab.published import (
     OPEN_WORKLOADS,
     UNROUNDED,
 )
-from loadtests.lab.report.content import Section, Table, capital
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.repeated import Estimate, measured
+from loadtests.lab.report.content import Section, Table, capital, times
+from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.models import open_queue, replay
 from loadtests.models.estimates import wilson
@@ -312,22 +313,20 @@ class Tried:
     world: str
     words: str
     is_true: bool
-    share: float
-    low: float
-    high: float
+    share: Estimate
 
     @property
     def sentence(self) -> str:
         """The claim with its share."""
-        share = f"{100 * self.share:.1f} % of the repetitions"
+        share = f"{100 * self.share.value:.1f} % of the repetitions"
         return f"{capital(self.words)}: so said {share}. It is {self.told}."
 
     @property
     def told(self) -> str:
         """What the share says about the protocol."""
         if self.is_true:
-            return "true" if self.share >= 0.9 else "true, and the protocol often misses it"
-        return "false" if self.share <= 0.1 else "false, and the protocol often says it"
+            return "true" if self.share.value >= 0.9 else "true, and the protocol often misses it"
+        return "false" if self.share.value <= 0.1 else "false, and the protocol often says it"
 
 
 _BARS: Mapping[bool, tuple[str, Source]] = {
@@ -344,8 +343,8 @@ def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tri
         results = [world.repeat(rng) for _ in range(repetitions)]
         for words, is_true, holds in world.claims:
             held = sum(map(holds, results))
-            ends = wilson(held, repetitions)
-            found.append(Tried(world.name, words, is_true, held / repetitions, *ends))
+            share = Estimate(held / repetitions, *wilson(held, repetitions))
+            found.append(Tried(world.name, words, is_true, share))
     return found
 
 
@@ -371,25 +370,18 @@ def _section(world: str, found: Sequence[Tried]) -> Section:
         found,
         [
             ("Claim", lambda one: one.words),
-            ("Came up / %", lambda one: 100 * one.share),
-            ("from", lambda one: 100 * one.low),
-            ("to", lambda one: 100 * one.high),
+            ("Came up / %", lambda one: 100 * one.share.value),
+            ("from", lambda one: times(100, one.share.low)),
+            ("to", lambda one: times(100, one.share.high)),
             ("In this world it is", lambda one: one.told),
         ],
     )
-    series = [
-        Series(
-            name,
-            source,
-            [fill(one.words, LINE) for one in found],
-            [100 * one.share if one.is_true is is_true else None for one in found],
-            [100 * one.low for one in found],
-            [100 * one.high for one in found],
-            "rows",
-        )
-        for is_true, (name, source) in _BARS.items()
-        if any(one.is_true is is_true for one in found)
-    ]
+    claims = [fill(one.words, LINE) for one in found]
+    series = []
+    for is_true, (name, source) in _BARS.items():
+        shares = [one.share if one.is_true is is_true else None for one in found]
+        if any(shares):
+            series.append(measured(name, source, claims, shares, factor=100, shape="rows"))
     told = f"Repetitions of the protocol that lead to each claim, if the server {world}."
     said = [one.sentence for one in found]
     x = Axis("repetitions / %", limits=(0, 100))

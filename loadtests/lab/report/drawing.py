@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -29,27 +29,19 @@ Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
 Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
 
 
-class _Look(NamedTuple):
-    """How a source looks: its colour, the page's variable for that, its stroke and its mark."""
-
-    colour: str
-    variable: str
-    stroke: str
-    mark: str
-
-
-# Colours are replaced by variables of the page, which page.css defines.
-_LOOKS: Mapping[Source, _Look] = {
-    "ours": _Look("#a10001", "--data-1", "-", "o"),
-    "study": _Look("#a10002", "--data-2", ":", "s"),
-    "model": _Look("#a10003", "--data-3", "--", ""),
-    "second": _Look("#a10004", "--data-4", "-.", "^"),
-    "third": _Look("#a10005", "--data-6", "-", "D"),
-    "bound": _Look("#a10006", "--data-5", ":", ""),
-    "fourth": _Look("#a10009", "--data-7", "-", "v"),
+# Colour, the page's variable for it, stroke and mark; page.css defines what replaces the colours.
+_LOOKS: Mapping[Source, tuple[str, str, str, str]] = {
+    "ours": ("#a10001", "--data-1", "-", "o"),
+    "study": ("#a10002", "--data-2", ":", "s"),
+    "model": ("#a10003", "--data-3", "--", ""),
+    "second": ("#a10004", "--data-4", "-.", "^"),
+    "third": ("#a10005", "--data-6", "-", "D"),
+    "bound": ("#a10006", "--data-5", ":", ""),
+    "fourth": ("#a10009", "--data-7", "-", "v"),
 }
 _INK, _LINE = "#a10007", "#a10008"
-_VARIABLES = {_INK: "--ink", _LINE: "--line"} | {of.colour: of.variable for of in _LOOKS.values()}
+_COLOURS = {source: colour for source, (colour, *_) in _LOOKS.items()}
+_VARIABLES = {_INK: "--ink", _LINE: "--line"} | {look[0]: look[1] for look in _LOOKS.values()}
 
 _IDS = re.compile(r'(?<=\bid=")|(?<=href="#)|(?<=url\(#)')
 _STYLE: dict[str, Any] = {
@@ -137,11 +129,11 @@ _SHAPES: Mapping[Shape, dict[str, Any]] = {  # what a shape has otherwise than i
 
 
 def _curve(axes: Axes, one: Series) -> None:
-    source = _LOOKS[one.source]
+    colour, _, stroke, mark = _LOOKS[one.source]
     look = {
-        "color": source.colour,
-        "linestyle": source.stroke,
-        "marker": source.mark or ("x" if one.shape == "points" else ""),
+        "color": colour,
+        "linestyle": stroke,
+        "marker": mark or ("x" if one.shape == "points" else ""),
         "linewidth": 1.4,
         **_SHAPES.get(one.shape, {}),
     }
@@ -154,7 +146,7 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     width = 0.8 / count
     centres = [at + (place - (count - 1) / 2) * width for at in range(len(one.xs))]
     heights = [0.0 if value is None else value for value in one.ys]
-    axes.bar(centres, heights, width * 0.92, color=_LOOKS[one.source].colour, label=_label(one))
+    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source], label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
     _vertical_intervals(axes, one, centres)
 
@@ -178,8 +170,8 @@ def _rows(axes: Axes, rows: Sequence[Series]) -> None:
     for of, one in zip(places, rows, strict=True):
         widths = [one.ys[position] for position in of]
         left = [one.begins[position] if one.begins else 0.0 for position in of]
-        look = {"color": _LOOKS[one.source].colour, "label": _label(one)}
-        axes.barh([*of.values()], cast("Any", widths), 0.86, left, **cast("Any", look))
+        look: Any = {"color": _COLOURS[one.source], "label": _label(one)}
+        axes.barh([*of.values()], cast("Any", widths), 0.86, left, **look)
         for position, low, high in _intervals(one):
             if position in of:
                 axes.hlines(of[position], low, high, color=_INK, linewidth=1.0, alpha=0.6)
@@ -201,7 +193,7 @@ def _intervals(one: Series) -> Iterator[tuple[int, float, float]]:
 
 def _vertical_intervals(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
     for position, low, high in _intervals(one):
-        colour = _LOOKS[one.source].colour
+        colour = _COLOURS[one.source]
         axes.vlines(xs[position], low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
