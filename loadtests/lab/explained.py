@@ -154,15 +154,9 @@ def _filling(formula_s: float, seed: int) -> Figure:
         f"Mean response time of the n-th customer at {fraction:g} of L, by {SIMULATED_QUEUES} "
         f"simulated queues that begin empty. A run of the study ends at about the {last}th."
     )
-    table = Table.of(
-        "How a queue fills",
-        [1, 5, 10, 20, last, 80, 150, CUSTOMERS],
-        [
-            ("Customer", lambda number: number),
-            ("Mean / s", lambda number: means_s[number - 1]),
-            ("% of the long run", lambda number: 100 * means_s[number - 1] / formula_s),
-        ],
-    )
+    shown = [(number, means_s[number - 1]) for number in (1, 5, 10, 20, last, 80, 150, CUSTOMERS)]
+    rows = [(number, mean_s, 100 * mean_s / formula_s) for number, mean_s in shown]
+    table = Table("How a queue fills", ("Customer", "Mean / s", "% of the long run"), rows)
     x, y = Axis("customer"), Axis("mean response time / s", limits=(0, 180))
     return figure("How a queue fills", told, x, y, series, table)
 

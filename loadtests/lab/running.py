@@ -6,7 +6,7 @@ far as possible.
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from loadtests.experiments import experiment, open_workload
-from loadtests.generation.run import RUNS
+from loadtests.generation.run import RUNS, Say
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.report.content import Report, Section, Table, capital, summary
@@ -30,9 +30,7 @@ INTERRUPTED = "interrupted"
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
 
 
-def run(
-    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
-) -> Report | None:
+def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Report | None:
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
     Returns None if too little was measured for a report. Raises ResultsError if the folder exists
@@ -53,9 +51,8 @@ def run(
     results = _new(folder)
     if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
         options = replace(options, scale=experiment.scales[options.quick])
-    manifest = _manifest(experiment, options, folder)
-    results.write_manifest(manifest)
-    return _measured(experiment, options, results, manifest, say)
+    results.write_manifest(_manifest(experiment, options, folder))
+    return _measured(experiment, options, results, say)
 
 
 def _new(folder: Path) -> Results:
@@ -73,17 +70,16 @@ def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
     """
     results = _new(folder)
     manifest = _manifest(open_workload.EXPERIMENT, Options(Mode.REAL), folder)
-    machine = {"cpu": "not known, because the rows were brought"}
+    manifest["machine"] = {"cpu": "not known, because the rows were brought"}
     try:
         open_workload.bring(files, results, workers)
     except ResultsError:
         shutil.rmtree(folder)
         raise
-    state = {"state": "complete", "ended": _now(), "machine": machine}
-    results.write_manifest({**manifest, **state})
+    results.write_manifest(manifest | {"state": "complete", "ended": _now()})
 
 
-def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
+def resume(folder: Path, say: Say) -> Report | None:
     """Measure what the results in `folder` still lack, with the same options, and analyse all.
 
     Raises ResultsError if it is not a folder of results or its experiment cannot be resumed, and
@@ -99,16 +95,13 @@ def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
     now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
-    return _measured(experiment, Options(**told), results, manifest, say)
+    return _measured(experiment, Options(**told), results, say)
 
 
 def _measured(
-    experiment: Experiment,
-    options: Options,
-    results: Results,
-    manifest: dict[str, Any],
-    say: Callable[[str], None],
+    experiment: Experiment, options: Options, results: Results, say: Say
 ) -> Report | None:
+    manifest = results.manifest()
     try:
         with TemporaryDirectory(prefix="flightchain-lab-", ignore_cleanup_errors=True) as scratch:
             experiment.measure(Run(options, results, Path(scratch), say))
@@ -117,18 +110,17 @@ def _measured(
         say("interrupted; what was measured is kept")
         raise
     finally:
-        manifest["ended"] = _now()
-        results.write_manifest(manifest)
-        report = _analysed(results, is_complete=manifest["state"] == "complete", say=say)
+        results.write_manifest(manifest | {"ended": _now()})
+        report = _analysed(results, say)
     return report
 
 
-def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]) -> Report | None:
+def _analysed(results: Results, say: Say) -> Report | None:
     """Analyse. Returns None, with a message, if an interrupted run has too little for a report."""
     try:
         report = analyse(results)
     except Exception as problem:
-        if is_complete:
+        if results.manifest()["state"] == "complete":
             raise
         say(f"too little was measured for a report: {problem!r}")
         return None
