@@ -16,8 +16,7 @@ import click
 from loadtests.experiments import NAMES, experiment
 from loadtests.experiments.what_if import measuring
 from loadtests.experiments.what_if import record as recording
-from loadtests.lab import conclusions, explained, running
-from loadtests.lab.comparing import comparison_page
+from loadtests.lab import conclusions, gaps, running
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page
@@ -179,7 +178,7 @@ def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
 @_page("comparison.html")
 def compare(before: Path, after: Path, out: Path) -> None:
     """Compare two runs of one experiment, side by side."""
-    _write(comparison_page(Results(before), Results(after)), out)
+    _write(running.comparison_page(Results(before), Results(after)), out)
 
 
 @main.command()
@@ -195,7 +194,7 @@ def errata(out: Path) -> None:
 @_SEED
 def explain(out: Path, seed: int) -> None:
     """Write why study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s, as a page."""
-    _write(explained.page(seed), out)
+    _write(gaps.study_page(seed), out)
 
 
 @main.command()

@@ -239,7 +239,7 @@ def _transactions(means_ms: Means, cv: float, rng: Random) -> Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Study:
     """A study. concluded: what it says. protocol: how it measured, with what had to be assumed."""
 
     concluded: str
@@ -247,8 +247,8 @@ class Repeated:
     worlds: Callable[[], Sequence[World]]
 
 
-STUDIES: Mapping[str, Repeated] = {
-    "000": Repeated(
+STUDIES: Mapping[str, Study] = {
+    "000": Study(
         "“At high load, the mean response time of our application stands out with respect to the "
         "one obtained by considering the M/G/1 queue.”",
         "Fifteen runs of 30 minutes at 0.3, 0.5, 0.8 and 0.85 of L, each from an empty server; "
@@ -256,14 +256,14 @@ STUDIES: Mapping[str, Repeated] = {
         "load.",
         of_study_000,
     ),
-    "001": Repeated(
+    "001": Study(
         "“The theoretical predictions line up almost perfectly with the data for larger "
         "inter-arrival times. Once the utilization gets nearer to one, the results deteriorate.”",
         "One run a point against an empty server with three threads. The number of queries is not "
         "printed; 100 and 1000 are tried.",
         of_study_001,
     ),
-    "003": Repeated(
+    "003": Study(
         "“The maximum throughput was reached when the number of clients was close/equal to the "
         "number of cores.” “The latency increased exponentially with the number of clients.”",
         "Four runs of 500 requests a client, without think time. The numbers of clients are not "
@@ -271,7 +271,7 @@ STUDIES: Mapping[str, Repeated] = {
         "throughput stays as it is, and latency is clients over throughput.",
         of_study_003,
     ),
-    "004": Repeated(
+    "004": Study(
         "“In commit requests, the cost difference is relatively large, since in the multiple RM "
         "test, Middleware needs to communicate with 2 more RMs.” A reservation took 0.12 ms longer "
         "than a query, which the study puts down to what it writes.",
