@@ -11,6 +11,7 @@ from itertools import product
 from operator import attrgetter
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
+from loadtests.generation.run import Generator
 from loadtests.generation.samples import Sample
 from loadtests.grouping import grouped
 from loadtests.lab import published
@@ -55,6 +56,7 @@ def measure(run: Run) -> None:
     threads, duration_s = run.choose((QUICK_THREADS, QUICK_RUN_S), (THREADS, RUN_S))
     repeats = run.options.reps or run.choose(QUICK_REPEATS, REPEATS)
     settings = {"mine_interval_s": MINE_INTERVAL_S}
+    generator = Generator(run.results.folder, run.options.seed, run.say)
     with run.results.table(POINTS, PointLine) as points:
         for repeat, mode in product(range(1, repeats + 1), MODES):
             folder = run.scratch / f"{mode}-{repeat}"
@@ -62,13 +64,7 @@ def measure(run: Run) -> None:
                 for count in threads:
                     name = f"{mode}-{count}-{repeat}"
                     _, until_s = bulk_run(
-                        service,
-                        Bulk(mode, count),
-                        run=name,
-                        folder=run.results.folder,
-                        seed=run.options.seed,
-                        duration_s=duration_s,
-                        say=run.say,
+                        generator, service, Bulk(mode, count), name, duration_s=duration_s
                     )
                     points.add(PointLine(name, mode, count, until_s, repeat))
 

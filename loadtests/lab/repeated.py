@@ -23,8 +23,9 @@ from loadtests.grouping import grouped
 from loadtests.lab.report.content import Metric, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
-from loadtests.lab.results import YES, OneLine, Results
+from loadtests.lab.results import YES, Results
 from loadtests.models.estimates import Interval, confidence_interval
+from loadtests.tables import OneLine
 
 
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:

@@ -21,7 +21,7 @@ from loadtests.experiments.itinerary.transactions import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import RunRecord, judge_run
+from loadtests.generation.run import Generator, RunRecord, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import MINED, PostsLine
@@ -178,15 +178,9 @@ class _Measuring:
             cluster.wait_until_mined()
             mined_unix_s.append(time())
 
+        generator = Generator(self.run.results.folder, self.run.options.seed, self.run.say)
         record, until_s = bulk_run(
-            cluster.service,
-            bulk,
-            run=name,
-            folder=self.run.results.folder,
-            seed=self.run.options.seed,
-            duration_s=self.sizes.posts_s,
-            say=self.run.say,
-            then=wait,
+            generator, cluster.service, bulk, name, duration_s=self.sizes.posts_s, then=wait
         )
         of_load = name, bulk.mode, bulk.threads, until_s, server
         mined_s = mined_unix_s[0] - record.begun_unix_s

@@ -15,7 +15,7 @@ from loadtests.experiments.itinerary.transactions import (
     RunLine,
     transactions_of,
 )
-from loadtests.generation.run import interaction_run, judge_run
+from loadtests.generation.run import Generator, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.published import ITINERARY_CLIENTS, ITINERARY_ITERATIONS
@@ -100,15 +100,8 @@ def travelled(
         count=line.iterations,
         commit=line.commit,
     )
-    record = interaction_run(
-        service,
-        sequences,
-        run=line.run,
-        folder=run.results.folder,
-        interval_s=line.interval_s,
-        seed=run.options.seed,
-        say=run.say,
-    )
+    generator = Generator(run.results.folder, run.options.seed, run.say)
+    record = generator.interactions(service, sequences, line.run, interval_s=line.interval_s)
     made = transactions_of(record.rows)
     failed = sum(not one.succeeded for one in made)
     facts = replace(record.facts(), requests=len(made), failed=failed)

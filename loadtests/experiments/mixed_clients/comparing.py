@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import dropwhile, pairwise
-from math import sqrt
 from operator import attrgetter
 from random import Random
 from statistics import fmean
+
+import numpy as np
 
 from loadtests.experiments.mixed_clients.measuring import LOCAL, NAMES, PLAN, PlanLine
 from loadtests.generation.interactions import whole
@@ -28,7 +29,6 @@ from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted, recorded_runs, samples_by_run
 from loadtests.lab.results import Results
 from loadtests.models import scalability
-from loadtests.models.linear import line_and_exponential
 from loadtests.models.samples import mean_of_known
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw
 from loadtests.scenarios import STEPS
@@ -150,7 +150,7 @@ class Curve:
 
     @cached_property
     def gap_s(self) -> float:
-        """D_b, with the demand of the most customers; of the generator, if it is known."""
+        """D_b of the most customers. The generator's is of the most for whom it is known, if any."""
         told = [mean_of_known(run.generator_demand_s for run in of.runs) for of in self.points]
         generator_s = next((seconds for seconds in reversed(told) if seconds is not None), 0.0)
         return (self.points[-1].service_demand_s + generator_s) / self.cores
@@ -175,10 +175,12 @@ class Curve:
         beyond = list(dropwhile(lambda point: point.throughput.value < least, self.points))
         if len(beyond) < LEAST_SATURATED:
             return None
-        ns, seen = [of.line.customers for of in beyond], [of.response.value for of in beyond]
-        by_line, by_exponential = line_and_exponential(ns, seen)
-        slope_s = (by_line[-1] - by_line[0]) / (ns[-1] - ns[0])
-        return Growth(ns[0], len(ns), slope_s, _error(by_line, seen), _error(by_exponential, seen))
+        ns = np.array([point.line.customers for point in beyond])
+        seen = np.array([point.response.value for point in beyond])
+        line, exponential = np.polyfit(ns, seen, 1), np.polyfit(ns, np.log(seen), 1)
+        fitted = np.polyval(line, ns), np.exp(np.polyval(exponential, ns))
+        errors = (float(np.sqrt(np.mean((of / seen - 1) ** 2))) for of in fitted)
+        return Growth(beyond[0].line.customers, len(beyond), float(line[0]), *errors)
 
     @cached_property
     def law(self) -> ScalabilityLaw | None:
@@ -199,11 +201,6 @@ class Curve:
             of.line.customers: [run.window.throughput_per_s for run in of.runs]
             for of in self.points
         }
-
-
-def _error(fitted: Sequence[float], seen: Sequence[float]) -> float:
-    """Root mean square of (fitted − measured)/measured."""
-    return sqrt(fmean((one / other - 1) ** 2 for one, other in zip(fitted, seen, strict=True)))
 
 
 def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:

@@ -19,8 +19,8 @@ from time import monotonic
 from loadtests.chains import Chain, copied
 from loadtests.generation.interactions import SEPARATOR, Sequences, save, step_index, whole
 from loadtests.generation.rows import Row
-from loadtests.generation.run import RunRecord, interaction_run, judge_run, keep
-from loadtests.generation.samples import Sampler, cpu_s
+from loadtests.generation.run import Generator, RunRecord, judge_run, keep
+from loadtests.generation.samples import Sampler, cpu_s, used_s
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import fresh_service, prepared
 from loadtests.lab.published import MIXED
@@ -96,10 +96,10 @@ def measure(run: Run) -> None:
             for place, measured in ((LOCAL, _inside), (HTTP, _over_http)):
                 own = [one[: sum(plan.counts[place])] for one in sequences[:customers]]
                 name = f"{place}-{blocks}-{customers}-{rep:02}"
-                record, used_s = measured(run, material.chains[blocks], own, name)
+                record, cpu_used_s = measured(run, material.chains[blocks], own, name)
                 made = _judged(run, record, place)
                 counts = *plan.counts[place], made
-                table.add(PlanLine(name, place, blocks, customers, *counts, used_s))
+                table.add(PlanLine(name, place, blocks, customers, *counts, cpu_used_s))
 
 
 def _judged(run: Run, record: RunRecord, place: str) -> int:
@@ -116,16 +116,10 @@ def _judged(run: Run, record: RunRecord, place: str) -> int:
 def _over_http(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[RunRecord, float]:
     """A run over HTTP, and the processor time of the service during it."""
     with fresh_service(run, chain, name) as service:
-        before_s = _used_s(service.pid)
-        record = interaction_run(
-            service,
-            own,
-            run=name,
-            folder=run.results.folder,
-            seed=run.options.seed,
-            say=lambda text: None,
-        )
-        return record, _used_s(service.pid) - before_s
+        before = cpu_s(family(service.pid))
+        generator = Generator(run.results.folder, run.options.seed, lambda text: None)
+        record = generator.interactions(service, own, name)
+        return record, used_s(cpu_s(family(service.pid)), before)
 
 
 def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[RunRecord, float]:
@@ -141,23 +135,19 @@ def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[R
         variables = environment(folder, {})
         miner = started([sys.executable, "-m", "backend", "mine"], run.log, variables)
         stack.callback(stop, miner)
-        before_s = _used_s(miner.pid)
+        before = cpu_s(family(miner.pid))
         command = [sys.executable, "-m", "backend.lab.in_process", *map(str, (given, made, facts))]
         program = started(command, run.log, variables)
         stack.callback(stop, program)
         samples = list(Sampler(program.pid, miner.pid, None).while_running(program, monotonic()))
         if program.returncode != 0:
             raise ProgramFailed(failure(command, program.returncode, run.log))
-        mining_s = _used_s(miner.pid) - before_s
+        mining_s = used_s(cpu_s(family(miner.pid)), before)
         with made.open(encoding="utf-8", newline="") as file:
             rows = [_row(name, line) for line in csv.DictReader(file)]
         record, _ = keep(run.results.folder, name, LOCAL, rows, samples)
-        used_s: float = json.loads(facts.read_bytes())["cpu_s"]
-        return record, used_s + mining_s
-
-
-def _used_s(pid: int) -> float:
-    return sum(cpu_s(family(pid)).values())
+        own_s: float = json.loads(facts.read_bytes())["cpu_s"]
+        return record, own_s + mining_s
 
 
 def _row(run: str, line: Mapping[str, str]) -> Row:
