@@ -346,7 +346,8 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
     series = lines(by_server, _SOURCES, lambda p: p.line.interval_s, lambda p: p.beyond_s, 1000)
     return figure(
         "The time of a commit",
-        "How long after its block is due a commit is answered, at one node and at four.",
+        "How long after its block is due a commit is answered, at one node and at four; a cross is "
+        "a rejected run.",
         Axis("time between blocks / s"),
         Axis("after the block is due / ms"),
         series,

@@ -150,7 +150,7 @@ class Curve:
 
     @cached_property
     def gap_s(self) -> float:
-        """D_b of the most customers. The generator's is of the most for whom it is known, if any."""
+        """D_b of the most customers; the generator's is of the most for whom it is known."""
         told = [mean_of_known(run.generator_demand_s for run in of.runs) for of in self.points]
         generator_s = next((seconds for seconds in reversed(told) if seconds is not None), 0.0)
         return (self.points[-1].service_demand_s + generator_s) / self.cores
