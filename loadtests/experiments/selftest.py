@@ -22,7 +22,7 @@ from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
-from loadtests.models import protocol, replay
+from loadtests.models import protocol
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
 from loadtests.models.open_queue import ONE, SteadyState
 from loadtests.models.random_times import poisson_times, with_mean_and_cv
@@ -118,7 +118,7 @@ def observed(results: Results) -> Observed:
     cv = ((DEMAND_CV * DEMAND_S) ** 2 + variance_s2) ** 0.5 / mean_s
     schedule = load(results.folder / SCHEDULES / f"{OPEN}.csv")
     demands_s = [arrival.demand_s or 0.0 for arrival in schedule]
-    replayed_s = replay.fcfs(
+    replayed_s = ONE.replayed_s(
         [arrival.intended_s for arrival in schedule],
         [demand_s + (mean_s - DEMAND_S) for demand_s in demands_s],
     )

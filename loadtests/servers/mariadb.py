@@ -9,12 +9,12 @@ Another MariaDB of the machine is not touched: nothing of /etc is read, the proc
 ended by its id, and its root user can log in only through a socket in a folder of ours. The user
 `lab` needs no password and may use only the database of flights.
 
-The study limited concurrent queries by innodb_thread_concurrency, which 10.5 ignores and 10.6 no
-longer has (MDEV-23379). The thread pool replaces it: `workers` = m makes m groups, each with a
-listener that distributes queries (thread_pool_dedicated_listener) and one working thread. New
-connections go to the groups in turn, so there are m queues rather than one, and a log-in counts as
-a visit: with one group, measured queries end one at a time, but not strictly in order of arrival.
-Without `workers` each connection has a thread, and queries wait only for cores of the processor.
+The thread pool stands for the study's innodb_thread_concurrency, which 10.5 ignores and 10.6 no
+longer has (MDEV-23379): `workers` = m makes m groups, each with a listener that distributes queries
+and one working thread. New connections go to the groups in turn, so there are m queues rather than
+one, and a log-in counts as a visit: with one group, measured queries end one at a time, but not
+strictly in order of arrival. Without `workers` each connection has a thread, and queries wait only
+for cores of the processor.
 """
 
 import getpass

@@ -108,7 +108,7 @@ def already(target: Target) -> Start:
 class Group:
     """Runs of one request type on one system, between two calibrations. rep: see `PointLine`."""
 
-    by: Measuring
+    measuring: Measuring
     system: str
     kind: str
     rep: int
@@ -120,7 +120,7 @@ class Group:
         an exception ends the group, the runs made until then are still listed. Raises ProgramFailed
         if a request of a calibration fails.
         """
-        run, counts = self.by.run, self.by.counts
+        run, counts = self.measuring.run, self.measuring.counts
         before = after = None
         made: list[tuple[str, RunRecord]] = []
         try:
@@ -141,10 +141,10 @@ class Group:
 
     def _lines(self, before: Calibration, servers: int, *, is_first: bool) -> list[PointLine]:
         """The runs to be made. E[S] of the known server is what was asked for and its overhead."""
-        service_s, plan = before.mean_s, self.by.plan
+        service_s, plan = before.mean_s, self.measuring.plan
         if self.system == KNOWN and before.overhead_s is not None:
             service_s = KNOWN_SERVICE_TIME_S + before.overhead_s
-        loads = self.by.loads(self.system, service_s, servers)
+        loads = self.measuring.loads(self.system, service_s, servers)
         runs = [(LOAD, name, rate_per_s, plan.load) for name, rate_per_s in loads]
         if is_first:
             per_s = ALONE_UTILISATION * servers / service_s
@@ -160,7 +160,7 @@ class Group:
         return f"{self.system}-{self.kind}-{name}-rep{self.rep:02d}"
 
     def _calibrated(self, target: Target, when: str) -> Calibration:
-        run, requests = self.by.run, self.by.plan.calibration
+        run, requests = self.measuring.run, self.measuring.plan.calibration
         return calibrate(
             target,
             {self.kind: list(islice(self._asked(self._id("calibration")), requests))},
@@ -172,15 +172,15 @@ class Group:
         )
 
     def _opened(self, target: Target, line: PointLine) -> RunRecord:
-        run, count = self.by.run, line.arrivals
+        run, count = self.measuring.run, line.arrivals
         times_s = poisson_times(line.rate_per_s, run.random(f"{line.run} times"), count=count)
-        self.by.points.add(line)
+        self.measuring.points.add(line)
         schedule = arrivals(times_s, self._asked(line.run))
         return open_run(target, schedule, run=line.run, folder=run.results.folder, say=run.say)
 
     def _asked(self, purpose: str) -> Iterator[Request]:
         """Endless requests. Each purpose has its own random numbers."""
-        run, flights = self.by.run, self.by.rig.flights
+        run, flights = self.measuring.run, self.measuring.rig.flights
         if self.system == KNOWN:
             random = run.random(f"{purpose} demands")
             return demanded(gamma_demands(KNOWN_SERVICE_TIME_S, 1, random))
