@@ -112,7 +112,7 @@ def committed(results: Results) -> list[Committed]:
     judged = accepted_by_run(results)
     mined = [one for one in results.lines(COMMITS, CommitLine) if one.status == MINED]
     by_run = grouped(mined, lambda one: one.run)
-    runs = [CommitRun(lines, judged.get(run, False)) for run, lines in by_run.items()]
+    runs = [CommitRun(own, judged.get(run, False)) for run, own in by_run.items()]
     return Committed.of_each(runs, lambda run: (run.lines[0].server, run.lines[0].interval_s))
 
 
@@ -138,12 +138,12 @@ def asked(results: Results) -> list[Asked]:
 
 def analyse(results: Results) -> Report:
     """Report posts, transactions, commits and reads. Raises ResultsError if there are no posts."""
-    (posts, unfinished), commits = posted(results), committed(results)
+    (loads, unfinished), commits = posted(results), committed(results)
     reads, runs = asked(results), itinerary_runs(results)
-    if not posts:
+    if not loads:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
     travelled = {NAMES[of]: made for of in NAMES for made in itineraries_of(runs, of)}
-    sound, sound_commits, sound_reads = accepted(posts), accepted(commits), accepted(reads)
+    sound, sound_commits, sound_reads = accepted(loads), accepted(commits), accepted(reads)
     both = [of for of in accepted([*travelled.values()]) if of.transaction.is_finding]
     both = both if len(both) == len(NAMES) else []
     most = max(  # mined by a cluster, so that idling counts least in shares of its time
@@ -152,7 +152,7 @@ def analyse(results: Results) -> Report:
         default=None,
     )
     findings = [
-        *rejected_told([*posts, *commits, *travelled.values()], "loads"),
+        *rejected_told([*loads, *commits, *travelled.values()], "loads"),
         *unfinished,
         *_rates_told(sound),
         *_consensus_told(most),
@@ -162,7 +162,7 @@ def analyse(results: Results) -> Report:
         _SHARED,
     ]
     sections = [
-        Section("Posts", [_POSTS_SO], [_posts_table(posts)]),
+        Section("Posts", [_POSTS_SO], [_posts_table(loads)]),
         Section("Transactions of nine requests", [_TRANSACTIONS_SO], [phases_table(travelled)]),
         Section("Commits and the time between blocks", [_COMMITS_SO], [_commits_figure(commits)]),
         Section("Questions to several nodes at once", [_READS_SO], [_reads_table(reads)]),
@@ -236,18 +236,18 @@ def _conclusion(
     return f"{NAMES[CLUSTER]} on this machine, beside one node: {'; '.join(told)}."
 
 
-def _rates_told(posts: Sequence[Load]) -> Iterator[str]:
+def _rates_told(loads: Sequence[Load]) -> Iterator[str]:
     """For each mode, the load of which a cluster acknowledges most, beside the single node."""
-    found = [of for of in posts if of.kept_per_s.is_finding and of.mined_per_s.is_finding]
-    if len(found) < len(posts):
+    found = [of for of in loads if of.kept_per_s.is_finding and of.mined_per_s.is_finding]
+    if len(found) < len(loads):
         yield (
-            f"{len(posts) - len(found)} of {len(posts)} rates of posts are in the table alone: "
+            f"{len(loads) - len(found)} of {len(loads)} rates of posts are in the table alone: "
             "their intervals hold 0, or are of two runs."
         )
     one = {(of.line.mode, of.line.threads): of for of in found if of.line.server == ONE}
     clustered = (of for of in found if of.line.server == CLUSTER)
-    for mode, loads in grouped(clustered, lambda of: of.line.mode).items():
-        best = max(loads, key=lambda of: of.kept_per_s.value)
+    for mode, of_mode in grouped(clustered, lambda of: of.line.mode).items():
+        best = max(of_mode, key=lambda of: of.kept_per_s.value)
         said = (
             f"mode={mode}: {NAMES[CLUSTER]} acknowledge {best.kept_per_s.plus_minus()} flights a "
             f"second of {best.line.threads} threads and mine {best.mined_per_s.plus_minus()}"
@@ -306,10 +306,10 @@ def _reads_told(reads: Sequence[Asked]) -> Iterator[str]:
         yield f"Answers a second of nodes that are asked at once: {told}."
 
 
-def _posts_table(posts: Sequence[Load]) -> Table:
+def _posts_table(loads: Sequence[Load]) -> Table:
     return Table.of(
         "Posts",
-        posts,
+        loads,
         [
             ("Server", lambda of: NAMES[of.line.server]),
             ("Mode", lambda of: of.line.mode),
@@ -373,12 +373,12 @@ def _reads_table(reads: Sequence[Asked]) -> Table:
 
 
 def _metrics(
-    posts: Sequence[Load], commits: Sequence[Committed], reads: Sequence[Asked]
+    loads: Sequence[Load], commits: Sequence[Committed], reads: Sequence[Asked]
 ) -> Iterator[Metric]:
-    for post in posts:
-        name = f"[{post.line.server},{post.line.mode},{post.line.threads}]"
-        yield post.kept_per_s.metric(f"acknowledged{name}", "1/s")
-        yield post.mined_per_s.metric(f"mined{name}", "1/s")
+    for load in loads:
+        name = f"[{load.line.server},{load.line.mode},{load.line.threads}]"
+        yield load.kept_per_s.metric(f"acknowledged{name}", "1/s")
+        yield load.mined_per_s.metric(f"mined{name}", "1/s")
     for commit in commits:
         name = f"commit_after_due[{commit.line.server},{commit.line.interval_s:g}]"
         yield commit.beyond_s.metric(name, "s")
