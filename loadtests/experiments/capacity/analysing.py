@@ -131,13 +131,14 @@ def _slowest(cells: Cells, types: Sequence[Configuration]) -> Iterator[str]:
 
 def _capacity(cells: Cells, curve: Curve) -> Iterator[str]:
     """Tell the knee, the best N, and whether service and generator compete for cores there."""
-    of, law, most = curve.of, curve.law, cells.populations[-1]
+    of, law, knee = curve.of, curve.scaling.law, curve.scaling.knee
+    most = cells.populations[-1]
     if law is None:
         yield f"Too few numbers of connections count to fit a law to {of}."
     else:
         is_within = law.knee <= most
         peak = f"is highest at N* = {law.knee:.3g}" if is_within else f"has no peak within {most}"
-        within = f" (95 %: {_knees(curve.knee, most)})" if curve.knee else ""
+        within = f" (95 %: {_knees(knee, most)})" if knee else ""
         yield (
             f"{of}: the universal scalability law fits with λ = {law.rate_per_s:,.0f}/s, "
             f"σ = {law.contention:.3g}, κ = {law.coherency:.2g}. Throughput {peak} "
@@ -228,11 +229,12 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
 
 
 def _law_drawn(curve: Curve, ns: Sequence[int], source: Source) -> list[Series]:
-    if curve.law is None:
+    law = curve.scaling.law
+    if law is None:
         return []
     step = (ns[-1] / ns[0]) ** (1 / _CURVE_POINTS)
     xs = [ns[0] * step**at for at in range(_CURVE_POINTS + 1)]
-    return [Series("", source, xs, list(map(curve.law.throughput_per_s, xs)), shape="curve")]
+    return [Series("", source, xs, list(map(law.throughput_per_s, xs)), shape="curve")]
 
 
 def _latency_figure(cells: Cells, types: Sequence[Configuration]) -> Figure:
@@ -294,9 +296,9 @@ def _laws(cells: Cells) -> Table:
     return Table.of(
         "The law of each configuration",
         [
-            (of, of.law, of.peak, of.knee if of.endpoint == QUESTIONS else None)
+            (of, law, of.peak, of.scaling.knee if of.endpoint == QUESTIONS else None)
             for of in cells.curves
-            if of.law and of.peak
+            if (law := of.scaling.law) and of.peak
         ],
         [
             ("Workers", lambda row: str(row[0].of)),

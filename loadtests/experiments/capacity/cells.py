@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import exp, log
 from operator import itemgetter
-from random import Random
 from statistics import fmean, median
 
 from loadtests.experiments.capacity.measuring import (
@@ -18,7 +17,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
 from loadtests.models import laws
-from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
+from loadtests.models.scalability import Scaling
 from loadtests.servers.service import WORKER_TYPES
 
 RESAMPLES = 200
@@ -36,9 +35,10 @@ class Curve:
         counting = (one for one in made if one.verdict.accepted)
         in_order = sorted(counting, key=lambda one: (one.connections, one.turn))
         self._rounds = grouped(in_order, lambda one: one.connections)
-        self._throughputs = {
+        throughputs = {
             n: [one.throughput_per_s for one in found] for n, found in self._rounds.items()
         }
+        self.scaling = Scaling(throughputs, LEAST_POPULATIONS, f"knee {of} {endpoint}", RESAMPLES)
 
     def counted(self, n: int) -> str:
         """How many of the rounds with N connections count."""
@@ -47,7 +47,7 @@ class Curve:
 
     def throughput(self, n: int) -> Estimate | None:
         """X(N), in 1/s; None if no round counts."""
-        return estimate(self._throughputs[n]) if n in self._rounds else None
+        return estimate(self.scaling.measurements[n]) if n in self._rounds else None
 
     def by_turn(self, n: int) -> dict[int, float]:
         """Turn -> X(N) in it."""
@@ -71,20 +71,6 @@ class Curve:
         """The N with the highest mean throughput, and this throughput; None if no round counts."""
         known = [(n, found) for n in self._rounds if (found := self.throughput(n))]
         return max(known, key=lambda pair: pair[1].value, default=None)
-
-    @cached_property
-    def law(self) -> ScalabilityLaw | None:
-        """The universal scalability law, if enough different N count."""
-        is_known = len(self._throughputs) >= LEAST_POPULATIONS
-        return fit(self._throughputs) if is_known else None
-
-    @cached_property
-    def knee(self) -> KneeInterval | None:
-        """The 95 % interval of the law's knee; None unless enough N have two rounds that count."""
-        if self.law is None or min(map(len, self._throughputs.values())) < 2:
-            return None
-        random = Random(f"knee {self.of} {self.endpoint}")  # noqa: S311  the same for the same rows
-        return knee_interval(self._throughputs, random, resamples=RESAMPLES)
 
 
 class Cells:

@@ -91,10 +91,10 @@ _COUNTERPARTS = "The study measured a bookstore. The tables list what replaces i
 
 def _knee(curve: Curve, to: str) -> str | None:
     """The knee of the law, as an interval if there is one."""
-    if curve.law is None:
+    law, knee = curve.scaling.law, curve.scaling.knee
+    if law is None:
         return None
-    ends = curve.knee or [curve.law.knee]
-    none = "∞" if curve.knee else "none"
+    ends, none = (knee, "∞") if knee else ([law.knee], "none")
     return to.join(none if isinf(end) else f"{end:.0f}" for end in ends)
 
 
@@ -107,7 +107,7 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
         )
         if curve.crossing is not None:
             text += f"; the asymptotes meet at N = {curve.crossing:.1f}"
-        if curve.knee is not None:
+        if curve.scaling.knee is not None:
             text += f"; the scalability law has its knee between {_knee(curve, ' and ')}"
         yield text + "."
     yield (
@@ -290,8 +290,8 @@ def _bounds(found: Sequence[Curve]) -> Table:
             ("D/D_b", lambda curve: curve.crossing),
             ("Best N", lambda curve: curve.best.line.customers),
             ("Knee of the law", lambda curve: _knee(curve, " to ")),
-            ("σ", lambda curve: curve.law.contention if curve.law else None),
-            ("κ", lambda curve: curve.law.coherency if curve.law else None),
+            ("σ", lambda curve: law.contention if (law := curve.scaling.law) else None),
+            ("κ", lambda curve: law.coherency if (law := curve.scaling.law) else None),
         ],
     )
 

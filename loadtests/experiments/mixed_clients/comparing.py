@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import dropwhile, pairwise
 from operator import attrgetter
-from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -28,9 +27,8 @@ from loadtests.generation.window import Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted, recorded_runs, samples_by_run
 from loadtests.lab.results import Results
-from loadtests.models import scalability
 from loadtests.models.samples import mean_of_known
-from loadtests.models.scalability import KneeInterval, ScalabilityLaw
+from loadtests.models.scalability import Scaling
 from loadtests.scenarios import STEPS
 
 LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator
@@ -183,24 +181,13 @@ class Curve:
         return Growth(beyond[0].line.customers, len(beyond), float(line[0]), *errors)
 
     @cached_property
-    def law(self) -> ScalabilityLaw | None:
-        """The law of the throughputs; None if there are fewer than three points."""
-        return scalability.fit(self._throughputs) if len(self.points) >= LEAST_POINTS else None
-
-    @cached_property
-    def knee(self) -> KneeInterval | None:
-        """The interval of its knee; None without a law, and if runs were not repeated."""
-        if self.law is None or min(len(point.runs) for point in self.points) < 2:
-            return None
-        purpose = f"{self.seed} knee {self.line.place} {self.line.blocks}"
-        return scalability.knee_interval(self._throughputs, Random(purpose))  # noqa: S311
-
-    @property
-    def _throughputs(self) -> dict[int, list[float]]:
-        return {
+    def scaling(self) -> Scaling:
+        """The scalability law of the throughputs, and its knee."""
+        xs = {
             of.line.customers: [run.window.throughput_per_s for run in of.runs]
             for of in self.points
         }
+        return Scaling(xs, LEAST_POINTS, f"{self.seed} knee {self.line.place} {self.line.blocks}")
 
 
 def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:

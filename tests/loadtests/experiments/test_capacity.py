@@ -71,7 +71,7 @@ class TestCells:
     @pytest.mark.parametrize("of", [LOOP, GTHREAD, SYNC])
     def test_the_knee_is_found_and_lies_in_its_interval(self, of: Configuration) -> None:
         curve = Cells(rounds(noise=0.003)).curve(of, NOTHING)
-        law, interval = curve.law, curve.knee
+        law, interval = curve.scaling.law, curve.scaling.knee
         assert law is not None
         assert interval is not None
         # twice as many workers: twice λ, the same knee
@@ -80,13 +80,13 @@ class TestCells:
 
     def test_of_too_few_connections_no_law_is_made(self) -> None:
         cells = Cells([one for one in rounds() if one.connections <= 4])
-        assert cells.curve(LOOP).law is None
+        assert cells.curve(LOOP).scaling.law is None
         assert "Too few numbers of connections" in "\n".join(findings(cells))
 
     def test_of_one_turn_there_is_a_law_without_an_interval(self) -> None:
         cells = Cells(rounds(turns=1))
-        assert cells.curve(LOOP).law is not None
-        assert cells.curve(LOOP).knee is None
+        assert cells.curve(LOOP).scaling.law is not None
+        assert cells.curve(LOOP).scaling.knee is None
         found = cells.curve(LOOP).throughput(8)
         assert found is not None
         assert found.low is None
