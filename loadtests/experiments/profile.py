@@ -127,19 +127,15 @@ def _busiest_worker(service: Service, settle_s: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The shares of activities in one case.
-
-    work: shares of the samples in which a thread held Python's lock; waits: shares of those of all
-    threads. held: share of the attempts to sample that found the lock held.
-    """
+    """The shares of activities in one case."""
 
     mode: str
     threads: int
-    work: Mapping[str, float]
+    work: Mapping[str, float]  # of the samples in which a thread held Python's lock
     work_samples: int
-    waits: Mapping[str, float]
-    held: float
-    graph: str | None
+    waits: Mapping[str, float]  # of the samples of all threads
+    held: float  # of the attempts to sample, those that found the lock held
+    graph: str | None  # file of the flame graph
 
     @property
     def label(self) -> str:

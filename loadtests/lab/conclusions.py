@@ -54,11 +54,11 @@ Claim = tuple[str, bool, Callable[[Means], bool]]  # words, whether it is so, wh
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A server and a protocol. repeat: the results of one repetition. claims: tried on them."""
+    """A server and a protocol."""
 
     name: str
-    repeat: Callable[[Random], Means]
-    claims: Sequence[Claim]
+    repeat: Callable[[Random], Means]  # the results of one repetition
+    claims: Sequence[Claim]  # tried on these
 
 
 _LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)

@@ -50,17 +50,14 @@ WORDS: Mapping[Cause, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A cause, the amount that it adds, and its interval if one is known. words: begin a sentence.
-
-    told: the whole sentence, if the one that is made of these would not do.
-    """
+    """A cause, the amount that it adds, and its interval if one is known."""
 
     name: str
-    words: str
+    words: str  # begin a sentence
     amount: float
     low: float | None = None
     high: float | None = None
-    told: str = ""
+    told: str = ""  # the whole sentence, if the one that is made of these would not do
 
     def is_seen(self, predicted: float) -> bool:
         """Whether it is worth telling: its interval excludes 0, or it is large and has none."""
@@ -85,15 +82,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A predicted and a measured time, and entries that sum to their difference, in `unit`.
-
-    gap_low, gap_high: the interval of the difference, if known.
-    """
+    """A predicted and a measured time, and entries that sum to their difference, in `unit`."""
 
     predicted: float
     entries: Sequence[Entry]
     unit: str
-    gap_low: float | None = None
+    gap_low: float | None = None  # where the interval of the difference begins, if it is known
     gap_high: float | None = None
 
     @property
