@@ -97,9 +97,9 @@ class TestRunning:
         self, torn: bytes, tmp_path: Path
     ) -> None:
         (tmp_path / "squares.csv").write_bytes(torn)
-        with Results(tmp_path).more("squares", ("x",)) as table:
-            table.write(x=1)
-        assert Results(tmp_path).rows("squares") == [{"x": "1"}]
+        with Results(tmp_path).more("squares", ("square",)) as table:
+            table.write(square=1)
+        assert Results(tmp_path).rows("squares") == [{"square": "1"}]
 
     def test_adds_no_rows_to_a_table_with_other_columns(self, tmp_path: Path) -> None:
         results = Results(tmp_path)
