@@ -6,7 +6,7 @@ otherwise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 Cell = str | int | float | None
@@ -81,13 +81,10 @@ class Report:
 
 
 def summary(report: Report) -> dict[str, Any]:
-    """The findings and metrics as JSON."""
-    return {
-        "conclusion": report.conclusion,
-        "findings": list(report.findings),
-        "failure": report.failure,
-        "metrics": [asdict(metric) for metric in report.metrics],
-    }
+    """All but the sections as JSON."""
+    found = asdict(replace(report, sections=()))
+    del found["sections"]
+    return found
 
 
 def capital(text: str) -> str:

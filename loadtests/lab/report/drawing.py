@@ -52,13 +52,10 @@ _STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": _LINE,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
     "legend.frameon": False,
 }
+_STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "text.color"), _INK)
+_STYLE |= dict.fromkeys(("xtick.color", "ytick.color"), _INK)
 
 
 @dataclass(frozen=True, slots=True)
