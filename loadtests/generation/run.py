@@ -266,7 +266,7 @@ class _Job:
                 self._say_progress(sample.at_s - start_s)
                 say_s += SAY_EVERY_S
         if not self.samples:
-            self.samples.append(sampler.sample(monotonic()))
+            self.samples.append(sampler.sample())
 
     def _say_progress(self, elapsed_s: float) -> None:
         with (self.by.folder / REQUESTS).open("rb") as file:

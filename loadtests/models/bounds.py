@@ -4,7 +4,7 @@ Sources: P. J. Denning and J. P. Buzen, ACM Computing Surveys 10 (1978), for the
 J. Zahorjan and others, Balanced job bound analysis of queueing networks, Communications of the ACM
 25 (1982), for the balanced ones; both in E. D. Lazowska and others, Quantitative System Performance
 (1984), chapter 5. R counts the time at all stations, delays among them, but not the think time Z.
-Domain: N ≥ 1, Z ≥ 0, at least one station with a queue and a demand. Otherwise ValueError.
+Domain: N ≥ 1, Z ≥ 0, at least one station with a queue and a demand.
 """
 
 from collections.abc import Sequence

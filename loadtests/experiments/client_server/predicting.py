@@ -44,7 +44,7 @@ from loadtests.models.estimates import (
     mean_over_runs,
     verdict,
 )
-from loadtests.models.open_queue import SteadyState, Unstable, mgm_allen_cunneen, mmm
+from loadtests.models.open_queue import Queue, SteadyState, Unstable, mgm_allen_cunneen, mmm
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.samples import quantile, summary
 
@@ -216,13 +216,13 @@ class Point(Repeated[OneRun]):
             self.alone.distribution,
             Random(self.run),  # noqa: S311  no secrets; the same report each time
             simulated_runs=SIMULATED_RUNS,
-            discipline=replay.with_servers(self.servers),
+            discipline=Queue(self.servers).replayed_s,
         )
 
     @cached_property
     def queued(self) -> "Replayed":
         """The runs replayed through m servers in order of arrival."""
-        return self._replayed(replay.with_servers(self.servers))
+        return self._replayed(Queue(self.servers).replayed_s)
 
     @cached_property
     def shared(self) -> "Replayed | None":

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.generation.asking import Place
+from loadtests.generation.asking import asker_to
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.client import Answer
 from loadtests.generation.run import open_run
@@ -77,7 +77,7 @@ def test_a_url_needs_user_and_host(url: str) -> None:
 
 def test_whom_nobody_can_ask_is_refused() -> None:
     with pytest.raises(ValueError, match="must begin with http, https, mariadb"):
-        Place("ftp://127.0.0.1")
+        asker_to("ftp://127.0.0.1")
 
 
 @pytest.fixture(scope="module")
