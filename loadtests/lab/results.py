@@ -89,36 +89,30 @@ class Results:
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest anew."""
-        self._write(MANIFEST, as_json(content))
-
-    def manifest(self) -> dict[str, Any]:
-        """Read the manifest. Raises ResultsError if this is not a folder of results."""
-        try:
-            found: dict[str, Any] = json.loads(self._read(MANIFEST))
-        except ValueError as problem:
-            raise ResultsError(f"{self.folder / MANIFEST} is not JSON: {problem}") from problem
-        return found
-
-    def summary(self) -> dict[str, Any]:
-        """Read the summary that `analyse` wrote. Raises ResultsError if there is none."""
-        found: dict[str, Any] = json.loads(self._read(SUMMARY))
-        return found
+        self._write(MANIFEST, content)
 
     def write_analysis(self, summary: Mapping[str, Any], report: str) -> None:
         """Write the summary and the report."""
-        self._write(SUMMARY, as_json(summary))
-        self._write(REPORT, report)
+        self._write(SUMMARY, summary)
+        (self.folder / REPORT).write_text(report, encoding="utf-8")
 
-    def _read(self, name: str) -> str:
-        try:
-            return (self.folder / name).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            raise ResultsError(f"{self.folder} is not a folder of results: no {name}") from None
+    def manifest(self) -> dict[str, Any]:
+        """Read the manifest. Raises ResultsError if this is not a folder of results."""
+        return self._read(MANIFEST)
 
-    def _write(self, name: str, text: str) -> None:
+    def summary(self) -> dict[str, Any]:
+        """Read the summary that `analyse` wrote. Raises ResultsError if there is none."""
+        return self._read(SUMMARY)
+
+    def _write(self, name: str, content: Mapping[str, Any]) -> None:
+        text = json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
         (self.folder / name).write_text(text, encoding="utf-8")
 
-
-def as_json(content: object) -> str:
-    """`content` as indented JSON, always the same for the same content."""
-    return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            raise ResultsError(f"{self.folder} is not a folder of results: no {name}") from None
+        except ValueError as problem:
+            raise ResultsError(f"{self.folder / name} is not JSON: {problem}") from problem
+        return found
