@@ -49,10 +49,8 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     start_s = max(ready_s)
     end_s = min(max(row.done_s for row in own) for own in by_customer.values())
     if end_s <= start_s:
-        raise ValueError(
-            f"the first customer finished at {end_s:.3f} s, before the last was ready at "
-            f"{start_s:.3f} s; let each ask more often"
-        )
+        told = f"at {end_s:.3f} s, before the last was ready at {start_s:.3f} s"
+        raise ValueError(f"the first customer finished {told}; let each ask more often")
     return _window(by_customer, start_s, end_s)
 
 

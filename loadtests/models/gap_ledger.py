@@ -24,7 +24,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapreplace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import inf, sqrt
 from operator import add, sub
 from random import Random
@@ -126,10 +126,9 @@ class Model:
 def account(run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> Account:
     """The entries of a run, which sum to its measured mean less the predicted one."""
     replays = _Replays(run, calibrated, model, rng)
-    levels = [*replays.of_server(), *replays.of_services()]
-    following = [*(mean_s for _, mean_s in levels[1:]), model.predicted_s]
+    levels = [*replays.of_server(), *replays.of_services(), (Cause.SAMPLING, model.predicted_s)]
     found = defaultdict[Cause, float](float)
-    for (cause, mean_s), following_s in zip(levels, following, strict=True):
+    for (cause, mean_s), (_, following_s) in pairwise(levels):
         found[cause] += mean_s - following_s
     return {cause: found[cause] for cause in Cause if cause in found}
 

@@ -65,9 +65,7 @@ def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
             if not 0 <= p <= 1:
                 raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
         if (total := sum(row.values())) != 1:
-            raise ValueError(
-                f"the probabilities from station {station!r} add up to {total}, not to 1"
-            )
+            raise ValueError(f"probabilities from station {station!r} add up to {total}, not to 1")
     homing = {reference}  # the stations from which a path leads to it; the longest visits all
     for _ in routing:
         homing |= {a for a, row in routing.items() if any(row.get(b, 0) > 0 for b in homing)}

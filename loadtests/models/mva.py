@@ -75,11 +75,9 @@ def solve(
     names = [station.name for station in stations]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two stations are called {twice[0]!r}")
-    multi = sum(station.is_multi for station in stations)
-    if multi > MOST_MULTI_SERVERS:
-        raise ValueError(
-            f"{multi} stations have several servers; at most {MOST_MULTI_SERVERS} can be solved"
-        )
+    multi, most = sum(station.is_multi for station in stations), MOST_MULTI_SERVERS
+    if multi > most:
+        raise ValueError(f"{multi} stations have several servers; at most {most} can be solved")
     if total_demand_s(stations) + think_time_s == 0:
         raise ValueError("a round takes no time: all demands and the think time are 0")
     return tuple(_solved(stations, most_customers, think_time_s, {}))

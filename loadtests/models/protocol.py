@@ -83,10 +83,8 @@ def expectation(
     ]
     runs = [run for run in simulated if run is not None]
     if len(runs) < 2:
-        raise ValueError(
-            f"runs of {protocol.duration_s} s have too few arrivals: "
-            f"only {len(runs)} of {simulated_runs} runs had a customer"
-        )
+        only = f"only {len(runs)} of {simulated_runs} runs had a customer"
+        raise ValueError(f"runs of {protocol.duration_s} s have too few arrivals: {only}")
     numbers, means_s = zip(*runs, strict=True)
     of_means = summary(means_s)
     results_s = sorted(

@@ -128,11 +128,9 @@ def _fit(points: _Points) -> ScalabilityLaw:
 def _fitted(points: _Points, free: Sequence[int]) -> tuple[float, list[float]]:
     """The error of the best fit, and its a, b and c."""
     abc = _aim(points, [n / x for n, x, _ in points], free)
+    if _error(points, abc) == math.inf:  # then it begins with a constant throughput per customer
+        abc = [points[0][0] / points[0][1], 0.0, 0.0]
     error = _error(points, abc)
-    if error == math.inf:  # then it begins with the constant throughput of each customer
-        n, x, _ = points[0]
-        abc = [n / x, 0.0, 0.0]
-        error = _error(points, abc)
     for _ in range(_MOST_STEPS):
         aim, share, found = _aim(points, _divisors(points, abc), free), 1.0, math.inf
         if all(math.isclose(v, to, rel_tol=_ENOUGH) for v, to in zip(abc, aim, strict=True)):
