@@ -25,7 +25,9 @@ from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
 from loadtests.lab.results import YES, Results
 from loadtests.models.estimates import Interval, confidence_interval
-from loadtests.tables import OneLine
+from loadtests.tables import Line
+
+OneLine = TypeVar("OneLine", bound=Line)
 
 
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
