@@ -17,12 +17,12 @@ BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own li
 
 @dataclass(frozen=True, slots=True)
 class PostsLine(Line):
-    """A line about a run of posts. until_s: when it was told to end, since its first request."""
+    """A line about a run of posts."""
 
     run: str
     mode: str
     threads: int
-    until_s: float
+    until_s: float  # when it was told to end, since its first request
 
 
 Told = TypeVar("Told", bound=PostsLine)

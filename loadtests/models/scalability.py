@@ -105,14 +105,11 @@ def knee_interval(
 
 @dataclass(frozen=True)
 class Scaling:
-    """What measured throughputs tell of the law: None where they are too few.
-
-    least: of different N, without which there is no law. purpose: of the interval's chance.
-    """
+    """What measured throughputs tell of the law: None where they are too few."""
 
     measurements: Measurements
-    least: int
-    purpose: str
+    least: int  # of different N, without which there is no law
+    purpose: str  # of the interval's chance
     resamples: int = 1000
 
     @cached_property

@@ -48,30 +48,24 @@ class Configuration(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round(Line):
-    """The measurements of one round.
-
-    run: its id. turn: all configurations are measured once in a turn. endpoint: one of ENDPOINTS.
-    mean_s, p50_s, p99_s: latency of the requests; None if none was answered. server_cpu_s,
-    generator_cpu_s: processor seconds. foreign_cpu: cores that other programs kept busy. cores:
-    number of cores that this process may use.
-    """
+    """The measurements of one round."""
 
     run: str
-    turn: int
+    turn: int  # in which all configurations are measured once
     worker_type: str
     workers: int
-    endpoint: str
+    endpoint: str  # one of ENDPOINTS
     connections: int
     duration_s: float
     requests: int
     failed: int
-    mean_s: float | None
+    mean_s: float | None  # latency of the requests; None if none was answered
     p50_s: float | None
     p99_s: float | None
     server_cpu_s: float
     generator_cpu_s: float
-    foreign_cpu: float
-    cores: int
+    foreign_cpu: float  # cores that other programs kept busy
+    cores: int  # that this process may use
 
     @property
     def throughput_per_s(self) -> float:
@@ -123,19 +117,16 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured. turns: rounds of each cell. more_turns: at most, for rejected rounds.
-
-    until_s: no turn but the first begins more than this many seconds after the start.
-    """
+    """What is measured."""
 
     flights: int
     questions_per_kind: int
     worker_types: tuple[str, ...]
     worker_counts: tuple[int, ...]
     connections: tuple[int, ...]
-    turns: int
-    more_turns: int
-    until_s: float
+    turns: int  # rounds of each cell
+    more_turns: int  # at most, for rejected rounds
+    until_s: float  # no turn but the first begins later after the start
 
 
 FULL = Plan(200_000, 300, WORKER_TYPES, (1, 2, 3, 4), (1, 2, 4, 8, 16, 32, 64), 3, 1, 13 * 60)

@@ -48,39 +48,35 @@ LOOK_EVERY_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class LoadLine(PostsLine):
-    """A run of posts. mined_s: from its first request until all nodes had mined it all.
-
-    engine_cpu_s, rest_cpu_s: the processor time of the consensus engines and of the services until
-    then. client_cpu: how busy the program was that posts, in cores.
-    """
+    """A run of posts."""
 
     server: str
-    mined_s: float
-    engine_cpu_s: float
-    rest_cpu_s: float
-    client_cpu: float
+    mined_s: float  # from its first request until all nodes had mined it all
+    engine_cpu_s: float  # of the consensus engines until then
+    rest_cpu_s: float  # of the services
+    client_cpu: float  # how busy the program was that posts, in cores
 
 
 @dataclass(frozen=True, slots=True)
 class CommitLine(Line):
-    """A commit. interval_s: the time between blocks. beyond_s: from when the block was due on."""
+    """A commit."""
 
     run: str
     server: str
-    interval_s: float
+    interval_s: float  # between blocks
     status: int
     response_s: float
-    beyond_s: float
+    beyond_s: float  # from when the block was due on
 
 
 @dataclass(frozen=True, slots=True)
 class ReadsLine(Line):
-    """A round of questions to `nodes` nodes at once. requests_per_s: of all of them together."""
+    """A round of questions to `nodes` nodes at once."""
 
     repeat: int
     turn: int
     nodes: int
-    requests_per_s: float
+    requests_per_s: float  # of all of them together
     failed: int
     foreign_cpu: float
 
@@ -92,18 +88,15 @@ class ReadsLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured. threads: of posts. iterations: of itineraries.
-
-    intervals_s: between blocks. commits: how many at each of these. rounds: of questions.
-    """
+    """How much is measured."""
 
     repeats: int
-    threads: tuple[int, ...]
+    threads: tuple[int, ...]  # of posts
     posts_s: float
-    iterations: int
-    intervals_s: tuple[float, ...]
-    commits: int
-    rounds: int
+    iterations: int  # of itineraries
+    intervals_s: tuple[float, ...]  # between blocks
+    commits: int  # at each of these
+    rounds: int  # of questions
     round_s: int
 
 

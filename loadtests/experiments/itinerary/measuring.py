@@ -34,14 +34,14 @@ NEW_FLIGHTS = 3000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured on a ledger of `blocks` blocks. singles: runs of one client without a pause.
+    """What is measured on a ledger of `blocks` blocks.
 
     rates: way to commit -> numbers of clients, and target rates of each as shares of 1/T, where T
-    is the time of a transaction in those runs; above 1 they cannot be reached.
+    is the time of a transaction of one client alone; above 1 they cannot be reached.
     """
 
     blocks: int
-    singles: int
+    singles: int  # runs of one client without a pause
     iterations: int
     rates: Mapping[str, tuple[Sequence[int], Sequence[float]]]
 

@@ -32,34 +32,33 @@ BATCHES, LEAST_TRANSACTIONS = 10, 2
 
 @dataclass(frozen=True, slots=True)
 class RunLine(Line):
-    """A line of the plan. interval_s: T of each client; 0 means without a pause."""
+    """A line of the plan."""
 
     run: str
     part: str
     commit: str
     clients: int
     fraction: float
-    interval_s: float
+    interval_s: float  # T of each client; 0: without a pause
     iterations: int
     blocks: int
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One itinerary of a client. number: its position among those of the client, from 0.
+    """One itinerary of a client.
 
     phases_s: phase -> times of its requests; a commit of several requests counts as one, from
-    sending the first to the last answer. is_late: the client was still busy with the transaction
-    before when this one was due.
+    sending the first to the last answer.
     """
 
     client: int
-    number: int
+    number: int  # among those of the client, from 0
     sent_s: float
     done_s: float
     phases_s: Mapping[str, Sequence[float]]
     succeeded: bool
-    is_late: bool
+    is_late: bool  # the client was still busy with the one before when it was due
 
     @property
     def time_s(self) -> float:

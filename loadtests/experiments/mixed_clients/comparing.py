@@ -38,14 +38,11 @@ LEAST_POINTS, LEAST_SATURATED = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class MixedRun:
-    """A run. generator_demand_s: processor time of the load generator for an interaction.
-
-    That is None in process, where there is no generator, and for runs too short to measure it.
-    """
+    """A run, and the time in which all customers are at work."""
 
     line: PlanLine
     window: Window
-    generator_demand_s: float | None
+    generator_demand_s: float | None  # processor time for an interaction; None: none, or too short
     is_accepted: bool
 
 
@@ -107,15 +104,11 @@ def points_of(runs: Sequence[MixedRun]) -> list[Point]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How R grows with N beyond the knee. first: lowest N there. points: number of points.
+    """How R grows with N beyond the knee. Errors are root mean squares relative to R."""
 
-    slope_s: slope of the line, the time that each further customer adds. line_error,
-    exponential_error: root mean square relative to R.
-    """
-
-    first: int
-    points: int
-    slope_s: float
+    first: int  # lowest N there
+    points: int  # how many
+    slope_s: float  # of the line: the time that each further customer adds
     line_error: float
     exponential_error: float
 

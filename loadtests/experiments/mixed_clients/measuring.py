@@ -36,17 +36,13 @@ DONE, REFUSED = 200, 500
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Runs at every place, ledger and number of customers. blocks: lengths of the ledgers.
-
-    counts: place -> interactions of each customer in one run, to warm up and then measured.
-    new_flights: size of the pool of flights to be added.
-    """
+    """Runs at every place, ledger and number of customers."""
 
     customers: Sequence[int]
-    blocks: Sequence[int]
+    blocks: Sequence[int]  # lengths of the ledgers
     runs: int
-    counts: Mapping[str, tuple[int, int]]
-    new_flights: int
+    counts: Mapping[str, tuple[int, int]]  # place -> interactions of each: to warm up, measured
+    new_flights: int  # size of the pool of flights to be added
 
 
 # a few interactions over HTTP, and enough in process that a run is not over at once
@@ -63,19 +59,16 @@ FULL = Plan(
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A run. warm_up, measured: interactions of each customer. interactions: of all together.
-
-    cpu_s: processor time of the service, or of the ledger's process, with the miner's.
-    """
+    """A run."""
 
     run: str
     place: str
     blocks: int
     customers: int
-    warm_up: int
-    measured: int
-    interactions: int
-    cpu_s: float
+    warm_up: int  # interactions of each customer that do not count
+    measured: int  # those that do
+    interactions: int  # of all together
+    cpu_s: float  # of the service, or of the ledger's process, with the miner's
 
 
 def measure(run: Run) -> None:
