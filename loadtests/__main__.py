@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 
 from loadtests.experiments import NAMES, experiment
-from loadtests.experiments.what_if import record as recording
+from loadtests.experiments.what_if import scoring
 from loadtests.lab import conclusions, explained, running
 from loadtests.lab.comparing import comparison_page
 from loadtests.lab.errata import errata_section
@@ -149,7 +149,7 @@ def forecast(seed: int, quick: bool, out: Path | None) -> None:
 @click.option("--out", type=_FILE, default=Path("record.html"), show_default=True)
 def record(folder: Path, out: Path) -> None:
     """Write all forecasts among the results in a folder as a page, and how many held."""
-    out.write_text(recording.page(folder), encoding="utf-8")
+    out.write_text(scoring.record(folder), encoding="utf-8")
     click.echo(out)
 
 

@@ -5,9 +5,8 @@ demands. From these demands alone comes what would be measured after a change: w
 with kept answers, with faster storage. Then the change is made and measured, and the report says
 which forecasts held.
 
-`changes` defines the changes, `learning` the demands, `forecasting` makes the forecasts, `runs` and
-`measuring` measure, `scoring` holds both against each other, and `record` adds up the forecasts of
-many results.
+`forecasting` defines the changes and makes the forecasts, `measuring` learns and measures, and
+`scoring` holds both against each other and adds up the forecasts of many results.
 
     scripts/lab forecast        # a dated forecast for this machine, in five minutes
     scripts/lab resume FOLDER   # puts it to the test
