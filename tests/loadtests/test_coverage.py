@@ -23,7 +23,7 @@ from loadtests.experiments.client_server.predicting import (
 )
 from loadtests.experiments.open_workload.comparing import steady_points
 from loadtests.experiments.open_workload.demands import throughput_per_s
-from loadtests.experiments.open_workload.runs import SERVICE, STEADY, STUDY, OpenRun
+from loadtests.experiments.open_workload.loads import SERVICE, STEADY, STUDY, OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.simulating import (
     LEAST_REPEATED,

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadtests.experiments.open_workload import figures
+from loadtests.experiments.open_workload import figures, loads
 from loadtests.experiments.open_workload.comparing import (
     REPLICATIONS_FROM,
     AsTheStudy,
-    AtLoad,
     Steady,
     give_or_take,
     percent,
@@ -14,26 +13,16 @@ from loadtests.experiments.open_workload.comparing import (
     study_points,
 )
 from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands
-from loadtests.experiments.open_workload.figures import REPORT_S, range_s
+from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, range_s
 from loadtests.experiments.open_workload.gaps import gap_section
-from loadtests.experiments.open_workload.runs import (
-    AS_THE_STUDY,
-    BRIEF_UP_TO,
-    BRIEF_WARM_UP,
-    SERVERS,
-    SETTLED_UP_TO,
-    WARM_UP,
-    LoadKey,
-    OpenRun,
-    open_runs,
-)
+from loadtests.experiments.open_workload.loads import SERVERS, SETTLED_UP_TO, LoadKey, OpenRun
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode
 from loadtests.lab.repeated import accepted, estimate
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Column, Metric, Report, Section, Table, times
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict
@@ -48,40 +37,40 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if there is no run with a request.
     """
-    manifest, made = results.manifest(), open_runs(results)
+    manifest, made = results.manifest(), loads.open_runs(results)
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")
     runs, until_decided = accepted(made), manifest.get("until_decided", False)
     steady = steady_points(made, is_until_decided=until_decided)
-    short = study_points(runs, manifest["seed"])
-    closed, known = closed_points(results), list(demands(results).values())
-    throughput = [figures.throughput(closed)] if closed else []
-    brief = [run for run in runs if run.part == AS_THE_STUDY]
-    over_time = figures.over_time(brief) if brief else []
-    path = results.folder / SAMPLES
-    is_real = manifest["mode"] == Mode.REAL and path.exists()
-    if load := figures.load(runs, sampling.read(path) if is_real else {}):
-        over_time.append(load)
+    short, closed = study_points(runs, manifest["seed"]), closed_points(results)
+    first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
     sections = [
-        Section(
-            "Response time against load",
-            ["Times are in service times E[S], so that runs at any scale can be compared."],
-            [figures.response(steady, short)],
-        ),
-        Section(
+        _section("Response time against load", [_UNITS], figures.response(steady, short)),
+        _section(
             "Predicted from one customer",
             [_DEMANDS],
-            [*_with_rows(_demands(known), figures.closed(closed)), *throughput],
+            Table.of("Demands of one request", demands(results).values(), _OF_DEMANDS, _FRONT),
+            figures.closed(closed),
+            figures.throughput(closed) if closed else None,
         ),
-        Section(
+        _section(
             "Steady state",
             [_STEADY, *([_UNTIL_DECIDED] if until_decided else []), *_limit(steady)],
-            _with_rows(_steady(steady), _causes(steady)),
+            Table.of("Steady state", steady, _OF_STEADY, _RULES),
+            Table.of("What lies behind", steady, _OF_CAUSES),
         ),
         gap_section(steady),
-        Section("As the study did it", [_SHORT], _with_rows(_short(short))),
-        Section("Over the time of a run", [], over_time),
-        Section("Calibration", [_CALIBRATION], _with_rows(_calibrations(runs))),
+        _section(
+            "As the study did it",
+            [_SHORT],
+            Table.of("As the study measured", short, _OF_SHORT, figures.REPORT_SECONDS, digits=4),
+        ),
+        _section("Over the time of a run", [], *_over_time(results, runs, manifest["mode"])),
+        _section(
+            "Calibration",
+            [_CALIBRATION],
+            Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4),
+        ),
     ]
     return Report(
         [
@@ -98,8 +87,18 @@ def analyse(results: Results) -> Report:
     )
 
 
-def _with_rows(*tables: Table) -> list[Table]:
-    return [table for table in tables if table.rows]
+def _section(title: str, told: Sequence[str], *parts: Table | Figure | None) -> Section:
+    """A section with those parts that there are; a table without rows is none."""
+    there = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
+    return Section(title, told, there)
+
+
+def _over_time(results: Results, runs: Sequence[OpenRun], mode: str) -> Iterator[Figure]:
+    if brief := [run for run in runs if run.part == loads.AS_THE_STUDY]:
+        yield from figures.over_time(brief)
+    path = results.folder / SAMPLES
+    if mode == Mode.REAL and path.exists():
+        yield from figures.load(runs, sampling.read(path))
 
 
 # --- findings ------------------------------------------------------------------------------------
@@ -107,23 +106,23 @@ def _with_rows(*tables: Table) -> list[Table]:
 
 def _conclusion(steady: Sequence[Steady]) -> str:
     """At how many loads the model of the queue predicts the response time."""
-    verdicts = [point.verdict for point in steady if point.key.can_be_decided]
+    verdicts = [point.verdict for point in steady if point.key.is_settled]
     if not verdicts:
         return "There is no steady state that could be compared with a formula."
-    loads = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
+    at = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
     given = ", given how long requests took," if any(one.is_as_served for one in steady) else ""
-    told = f"Of {loads} that can be decided, the queueing model{given} predicts the mean response "
+    told = f"Of {at} that can be decided, the queueing model{given} predicts the mean response "
     told += f"time {WITHIN} at {verdicts.count(Verdict.AGREES)}"
-    if wrong := verdicts.count(Verdict.DISAGREES):
-        told += f"; at {wrong} it does not"
-    if open_ := verdicts.count(Verdict.NOT_DECIDED):
-        told += f"; at {open_} these runs do not decide"
+    others = {Verdict.DISAGREES: "it does not", Verdict.NOT_DECIDED: "these runs do not decide"}
+    for verdict, words in others.items():
+        if count := verdicts.count(verdict):
+            told += f"; at {count} {words}"
     return f"{told}."
 
 
 def _steady_finding(point: Steady) -> str:
-    model, (difference, mean) = point.queue.name, point.judged
-    by = "by these runs" if point.key.can_be_decided else "here, where any runs are too short"
+    model, (difference, mean) = point.runs[0].queue.name, point.judged
+    by = "by these runs" if point.key.is_settled else "here, where any runs are too short"
     words = {
         Verdict.AGREES: f"{model} agrees {WITHIN}",
         Verdict.DISAGREES: f"{model} disagrees by more than {100 * TOLERANCE:g} %",
@@ -137,7 +136,7 @@ def _steady_finding(point: Steady) -> str:
     )
     if not point.is_as_served or point.slower is None:
         return told
-    more = 100 * (point.slower - 1)
+    more = 100 * (point.slower.mean - 1)
     return (
         f"{told} Requests took {abs(more):.1f} % {'longer' if more > 0 else 'less'} than one "
         "customer's before; with that in it, the paired difference is "
@@ -149,25 +148,23 @@ def _closed_findings(points: Sequence[Closed]) -> Iterator[str]:
     """For each server a sentence on how its throughput compares with mean value analysis."""
     several = [point for point in points if point.customers > 1]
     for server, of_server in grouped(several, lambda point: point.of.server).items():
-        differences = "; ".join(
-            f"{percent(point.difference, point.served_per_s)} for N = {point.customers} "
-            f"({point.verdict})"
-            for point in of_server
-        )
+        differences = [
+            f"{percent(one.difference, one.served_per_s)} for N = {one.customers} ({one.verdict})"
+            for one in of_server
+        ]
         yield (
             f"Customers who ask again at once, {SERVERS[server]}: throughput against mean value "
-            f"analysis, with the time that their requests took: {differences}."
+            f"analysis, with the time that their requests took: {'; '.join(differences)}."
         )
 
 
 def _study_finding(point: AsTheStudy) -> str:
-    mean, expected, theirs = point.measured, point.expected, point.of_study
-    where = "within" if expected.covers(mean) else "outside"
+    mean, expected, theirs = point.mean, point.expected, point.of_study
     ours = (
         f"{point.key.fraction:g} of L, measured as the study did (runs from empty: "
-        f"{len(point.runs)}): {mean:.3g} E[S], {where} the range {expected.low_s:.3g} to "
-        f"{expected.high_s:.3g} of an M/G/1 queue measured in the same way; replay of the same "
-        f"arrivals {point.replayed:.3g}."
+        f"{len(point.runs)}): {mean:.3g} E[S], {'within' if expected.covers(mean) else 'outside'} "
+        f"the range {expected.low_s:.3g} to {expected.high_s:.3g} of an M/G/1 queue measured in "
+        f"the same way; replay of the same arrivals {point.replayed:.3g}."
     )
     if point.published is None or theirs is None:
         return ours
@@ -227,17 +224,13 @@ def _metrics(
         what = "as_served" if point.is_as_served else "paired_difference"
         yield Metric(f"{what}{name}", share.estimate, "", *share.ends)
     for one in closed:
-        x = estimated(one.throughput_per_s)
-        yield x.metric(f"throughput[{one.of.server},{one.customers}]", "1/s")
+        name = f"throughput[{one.of.server},{one.customers}]"
+        yield estimated(one.throughput_per_s).metric(name, "1/s")
 
 
 # --- sections ------------------------------------------------------------------------------------
 
-_LOAD: Sequence[Column[AtLoad]] = [
-    ("Share of L", lambda point: f"{point.key.fraction:.2g}"),
-    ("Server", lambda point: SERVERS[point.key.server]),
-]
-
+_UNITS = "Times are in service times E[S], so that runs at any scale can be compared."
 _STEADY = (
     "Each run has its own arrivals, and its beginning is left out. The paired difference compares "
     "every request with the same arrival in a simulated queue, where it takes as long as the "
@@ -254,6 +247,16 @@ _UNTIL_DECIDED = (
     "its paired difference is a confidence sequence over calibrations (Lai 1976; Wang and Ramdas "
     "2025), which holds however often one looks and whenever one stops; after fewer than "
     f"{LEAST_VALUES} calibrations nothing is decided, and after as many ten runs are not needed."
+)
+_RULES = (
+    f"Times are in service times. Left out of each run are its first {loads.WARM_UP} arrivals "
+    f"({loads.BRIEF_WARM_UP} up to {loads.BRIEF_UP_TO:g} of L), or a tenth if that is more. The "
+    f"tolerance of {100 * TOLERANCE:g} % was fixed before the run. The verdict is about the paired "
+    "difference, but for the service about the difference as served. Runs that share a calibration "
+    "share its error, so intervals are over calibrations; one calibration has none, and fewer than "
+    f"{LEAST_VALUES} decide nothing. From {REPLICATIONS_FROM:g} of L on, neither do fewer than "
+    f"{REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short for the "
+    "steady state of the formula, as their replay shows."
 )
 _SHORT = (
     "The study sent 30 minutes of requests to an idle server, 15 times. That is 44 service "
@@ -275,129 +278,81 @@ _DEMANDS = (
     "predict open runs. Mean value analysis takes exponential times and so predicts a little less "
     "than there is. A generator on the same machine competes with the workers for its cores."
 )
+_FRONT = (
+    "“Beside the handler” is processor time of the worker for accepting and HTTP; it is not known "
+    "of a service on another machine. The worker is busy for all but what is on the way."
+)
+
+_OF_STEADY: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Model", lambda point: point.runs[0].queue.name),
+    ("Runs counted", lambda point: point.counted),
+    ("Arrivals", lambda point: sum(len(run.rows) - run.warm_up for run in point.runs)),
+    ("Predicted", lambda point: point.predicted),
+    ("Measured", lambda point: give_or_take(point.raw)),
+    ("Paired estimate", lambda point: point.paired.estimate),
+    ("Paired difference", lambda point: percent(point.difference, point.predicted)),
+    ("As served", lambda p: percent(p.as_served, p.served) if p.as_served else None),
+    ("Verdict", lambda point: str(point.verdict)),
+]
+_OF_CAUSES: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Replayed / E[S]", lambda point: point.replayed),
+    (
+        "Slower than calibrated",
+        lambda p: f"{100 * (p.slower.mean - 1):+.1f} %" if p.slower and p.is_told else None,
+    ),
+    ("Sent late, p99 / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
+]
+_OF_SHORT: Sequence[Column[AsTheStudy]] = [
+    ("Share of L", lambda point: f"{point.key.fraction:g}"),
+    ("Runs", lambda point: len(point.runs)),
+    ("M/G/1, steady", lambda point: point.predicted * REPORT_S),
+    ("Expected", lambda point: point.expected.mean_s * REPORT_S),
+    ("95 % range of ours", lambda point: range_s(point.expected)),
+    ("Ours", lambda point: point.mean * REPORT_S),
+    ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
+    ("95 % range of 15 runs", lambda point: range_s(point.of_study)),
+    ("The study's", lambda point: times(REPORT_S, point.published)),
+]
+_OF_DEMANDS: Sequence[Column[Demands]] = [
+    ("Server", lambda one: SERVERS[one.server]),
+    ("Requests", lambda one: one.requests),
+    ("Index or scan / ms", lambda one: 1000 * one.engine_s),
+    ("Files / ms", lambda one: 1000 * one.files_s),
+    ("Rest of the handler / ms", lambda one: 1000 * one.rest_s),
+    ("Beside the handler / ms", lambda one: 1000 * one.front_s),
+    ("On the way / ms", lambda one: 1000 * one.network_s),
+    ("Worker busy / ms", lambda one: 1000 * one.busy_s),
+    ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
+]
+_OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
+    ("Server", lambda run: SERVERS[run.server]),
+    ("Runs", lambda run: run.part.replace("-", " ")),
+    ("Share of L", lambda run: f"{run.fraction:.2g}"),
+    ("E[S] / ms", lambda run: 1000 * run.service_time_s),
+    ("cv", lambda run: run.cv),
+    ("E[S] outside the handler / ms", lambda run: times(1000, run.overhead_s)),
+    ("E[S] on the way / ms", lambda run: 1000 * run.delay_s),
+    ("Rate / 1/s", lambda run: run.rate_per_s),
+    ("ρ by the model", lambda run: run.utilisation),
+]
 
 
 def _limit(steady: Sequence[Steady]) -> Iterator[str]:
     """How late the generator sent requests, if anything was sent."""
     worst = max(steady, key=lambda point: point.lag, default=None)
-    if worst and worst.lag:
-        told = (
-            f"Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
-            f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.key.server]}, "
-            f"{worst.key.fraction:.2g} of L, the worst)"
-        )
-        if worst.is_as_served:
-            yield f"{told}. This counts as waiting at the server, but not in the time as served."
-        else:
-            yield (
-                "The limit of measurement is how late requests are sent: this counts as waiting "
-                f"at the server. {told}, and above 5 % a run is rejected; so questions that take "
-                "less than 20 times that cannot be measured by this generator."
-            )
-
-
-def _steady(points: Sequence[Steady]) -> Table:
-    """The steady state at each load, in service times."""
-    return Table.of(
-        "Steady state",
-        points,
-        [
-            *_LOAD,
-            ("Model", lambda point: point.queue.name),
-            ("Runs counted", lambda point: point.counted),
-            ("Arrivals", lambda point: point.arrivals),
-            ("Predicted", lambda point: point.predicted),
-            ("Measured", lambda point: give_or_take(point.raw)),
-            ("Paired estimate", lambda point: point.paired.estimate),
-            ("Paired difference", lambda point: percent(point.difference, point.predicted)),
-            ("As served", lambda p: percent(p.as_served, p.served) if p.as_served else None),
-            ("Verdict", lambda point: str(point.verdict)),
-        ],
-        f"Times are in service times. Left out of each run are its first {WARM_UP} arrivals "
-        f"({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L), or a tenth if that is more. The tolerance "
-        f"of {100 * TOLERANCE:g} % was fixed before the run. The verdict is about the paired "
-        "difference, but for the service about the difference as served. Runs that share a "
-        "calibration share its error, so intervals are over calibrations; one calibration has "
-        f"none, and fewer than {LEAST_VALUES} decide nothing. From {REPLICATIONS_FROM:g} of L on, "
-        f"neither do fewer than {REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they "
-        "are too short for the steady state of the formula, as their replay shows.",
+    if worst is None or not worst.lag:
+        return
+    told = (
+        f"Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
+        f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.key.server]}, "
+        f"{worst.key.fraction:.2g} of L, the worst)"
     )
-
-
-def _causes(points: Sequence[Steady]) -> Table:
-    """What may lie behind the differences of the steady state."""
-    return Table.of(
-        "What lies behind",
-        points,
-        [
-            *_LOAD,
-            ("Replayed / E[S]", lambda point: point.replayed),
-            (
-                "Slower than calibrated",
-                lambda p: f"{100 * (p.slower - 1):+.1f} %" if p.slower and p.is_told else None,
-            ),
-            ("Sent late, p99 / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
-        ],
-    )
-
-
-def _short(points: Sequence[AsTheStudy]) -> Table:
-    """The study's protocol at each load, in report seconds."""
-    return Table.of(
-        "As the study measured",
-        points,
-        [
-            ("Share of L", lambda point: f"{point.key.fraction:g}"),
-            ("Runs", lambda point: len(point.runs)),
-            ("M/G/1, steady", lambda point: point.predicted * REPORT_S),
-            ("Expected", lambda point: point.expected.mean_s * REPORT_S),
-            ("95 % range of ours", lambda point: range_s(point.expected)),
-            ("Ours", lambda point: point.measured * REPORT_S),
-            ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
-            ("95 % range of 15 runs", lambda point: range_s(point.of_study)),
-            ("The study's", lambda point: times(REPORT_S, point.published)),
-        ],
-        "Times are in report seconds: R/E[S] × 40.499.",
-        digits=4,
-    )
-
-
-def _demands(known: Sequence[Demands]) -> Table:
-    """The demands of a request on the service, in milliseconds."""
-    return Table.of(
-        "Demands of one request",
-        known,
-        [
-            ("Server", lambda one: SERVERS[one.server]),
-            ("Requests", lambda one: one.requests),
-            ("Index or scan / ms", lambda one: 1000 * one.engine_s),
-            ("Files / ms", lambda one: 1000 * one.files_s),
-            ("Rest of the handler / ms", lambda one: 1000 * one.rest_s),
-            ("Beside the handler / ms", lambda one: 1000 * one.front_s),
-            ("On the way / ms", lambda one: 1000 * one.network_s),
-            ("Worker busy / ms", lambda one: 1000 * one.busy_s),
-            ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
-        ],
-        "“Beside the handler” is processor time of the worker for accepting and HTTP; it is not "
-        "known of a service on another machine. The worker is busy for all but what is on the way.",
-    )
-
-
-def _calibrations(runs: Sequence[OpenRun]) -> Table:
-    """The calibration of the first run at each load that counts."""
-    return Table.of(
-        "Calibrations",
-        [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()],
-        [
-            ("Server", lambda run: SERVERS[run.server]),
-            ("Runs", lambda run: run.part.replace("-", " ")),
-            ("Share of L", lambda run: f"{run.fraction:.2g}"),
-            ("E[S] / ms", lambda run: 1000 * run.service_time_s),
-            ("cv", lambda run: run.cv),
-            ("E[S] outside the handler / ms", lambda run: times(1000, run.overhead_s)),
-            ("E[S] on the way / ms", lambda run: 1000 * run.delay_s),
-            ("Rate / 1/s", lambda run: run.rate_per_s),
-            ("ρ by the model", lambda run: run.utilisation),
-        ],
-        digits=4,
+    yield (
+        f"{told}. This counts as waiting at the server, but not in the time as served."
+        if worst.is_as_served
+        else "The limit of measurement is how late requests are sent: this counts as waiting at "
+        f"the server. {told}, and above 5 % a run is rejected; so questions that take less than 20 "
+        "times that cannot be measured by this generator."
     )

@@ -1,23 +1,17 @@
-"""Compares measurement and models at each share of L in five layers. Times are in E[S].
+"""Compares measurement and models at each share of L. Times are in E[S].
 
-1. the formula of the queue, for the steady state;
-2. the expected result of the study's protocol, simulated: short runs from an empty server;
-3. the paired estimate: formula + mean(measured − replayed), where each arrival is compared with the
-   same arrival in a simulated queue, so that chance is the same on both sides;
-4. the measurement, with its interval;
-5. the value that the study printed.
+What the five layers of the comparison are, and what “as served” is, tells `loadtests/README.md`. A
+verdict is about the paired estimate, formula + mean(measured − replayed): each arrival is compared
+with the same arrival in a simulated queue, so chance is the same on both sides. The model agrees if
+the 95 % interval of the difference is within ±5 % of the formula, and disagrees if it is outside.
 
-The verdict is about 3: it agrees if its 95 % interval is within ±5 % of the formula, and disagrees
-if it is outside. The service is judged by mean(measured − replayed) alone, from sending on and as a
-share of the replay: see `runs.is_as_served`. Runs that share a calibration share the error of its
-E[S], which at 0.85 of L is six times as large in the formula; so intervals are over calibrations,
-and fewer than five decide nothing. From 0.8 of L on it needs ten runs besides. Above 0.85 there is
-no verdict, because runs are too short for the formula. Simulated runs are their own replay, so
-their difference is that of the raw mean from the formula.
-
-A load that is measured until it is decided has a confidence sequence (`models.sequential`) over its
-calibrations, which may be looked at after every one; so it is judged as honestly as one whose
-length was fixed before.
+Runs that share a calibration share the error of its E[S], which at 0.85 of L is six times as large
+in the formula; so intervals are over calibrations, and fewer than five decide nothing. From 0.8 of
+L on it needs ten runs besides. Above 0.85 there is no verdict, because runs are too short for the
+formula. A load that is measured until it is decided has a confidence sequence
+(`models.sequential`), which may be looked at after every calibration; so it is judged as honestly
+as one whose length was fixed before. Simulated runs are their own replay, so their difference is
+that of the raw mean from the formula.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,32 +21,17 @@ from math import ceil, inf, sqrt
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.open_workload.runs import (
-    AS_THE_STUDY,
-    SMALL,
-    STEADY,
-    STUDY_SERVICES,
-    LoadKey,
-    OpenRun,
-    is_as_served,
-    open_runs,
-)
+from loadtests.experiments.open_workload import loads
+from loadtests.experiments.open_workload.loads import SMALL, LoadKey, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated, accepted
 from loadtests.lab.results import Results
-from loadtests.models.estimates import (
-    REPLICATIONS,
-    Interval,
-    Verdict,
-    batch_means,
-    clustered_interval,
-    verdict,
-)
-from loadtests.models.open_queue import Queue
+from loadtests.models import estimates
+from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import with_mean_and_cv
-from loadtests.models.samples import quantile
+from loadtests.models.samples import Summary, quantile, summary
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, values_needed
 
 SIMULATED_RUNS = 10_000
@@ -75,15 +54,15 @@ class AtLoad(Repeated[OpenRun]):
         """The load."""
         return self.runs[0].key
 
-    @property
-    def queue(self) -> Queue:
-        """The model of the server."""
-        return self.runs[0].queue
-
     def means(self, values_s: Iterable[Sequence[float]]) -> list[float]:
         """The mean of each run in service times, without its warm-up."""
         both = zip(self.runs, values_s, strict=True)
         return [fmean(of_run[run.warm_up :]) / run.service_time_s for run, of_run in both]
+
+    @property
+    def mean(self) -> float:
+        """The mean response time as measured."""
+        return fmean(self.means(run.responses_s for run in self.runs))
 
     @cached_property
     def served_s(self) -> list[list[float]]:
@@ -92,32 +71,23 @@ class AtLoad(Repeated[OpenRun]):
         return found if len(found) == len(self.runs) else []
 
     @cached_property
-    def services_s(self) -> list[list[float]]:
-        """The service times of each run with which it is replayed."""
-        return self.served_s or [run.drawn_s() for run in self.runs]
-
-    @cached_property
-    def _shares(self) -> list[float]:
-        """Each service time that was told over the calibrated mean."""
+    def slower(self) -> Summary | None:
+        """These times over the calibrated means; None if the server did not tell."""
         both = zip(self.runs, self.served_s, strict=False)
-        return [time_s / run.busy_s for run, of_run in both for time_s in of_run]
-
-    @cached_property
-    def slower(self) -> float | None:
-        """The mean of the service times over the calibrated one; None if they were not told."""
-        return fmean(self._shares) if self._shares else None
-
-    @cached_property
-    def calibrated_cv(self) -> float:
-        """The coefficient of variation of service times by the calibrations alone."""
-        return sqrt(fmean([run.cv**2 for run in self.runs]))
+        shares = [time_s / run.busy_s for run, of_run in both for time_s in of_run]
+        return summary(shares) if shares else None
 
     @cached_property
     def cv(self) -> float:
         """The coefficient of variation of the service times with which runs are replayed."""
         if self.slower is None:
             return self.calibrated_cv
-        return sqrt(fmean([(share / self.slower - 1) ** 2 for share in self._shares]))
+        return sqrt(self.slower.squares / self.slower.count) / self.slower.mean
+
+    @property
+    def calibrated_cv(self) -> float:
+        """That of service times by the calibrations alone."""
+        return sqrt(fmean([run.cv**2 for run in self.runs]))
 
     @cached_property
     def predicted(self) -> float:
@@ -127,25 +97,20 @@ class AtLoad(Repeated[OpenRun]):
     def predicted_at(self, fraction: float) -> float:
         """The mean response time by the formula at another share of L. Raises Unstable."""
         busier = fraction / self.key.fraction
-        return fmean(
-            [run.predicted_s(self.cv, busier=busier) / run.service_time_s for run in self.runs]
-        )
+        each_s = [run.predicted_s(self.cv, busier=busier) for run in self.runs]
+        return fmean([s / run.service_time_s for s, run in zip(each_s, self.runs, strict=True)])
 
     @cached_property
-    def replayed_s(self) -> list[list[float]]:
-        """The response times of each run's arrivals in the queue of the model."""
-        both = zip(self.runs, self.services_s, strict=True)
-        return [run.replayed_s(of_run) for run, of_run in both]
+    def _replays(self) -> list[tuple[OpenRun, list[float], list[float]]]:
+        """Each run with its service times, and its response times in the queue of the model."""
+        services_s = self.served_s or [run.drawn_s() for run in self.runs]
+        both = zip(self.runs, services_s, strict=True)
+        return [(run, of_run, run.replayed_s(of_run)) for run, of_run in both]
 
     @property
     def replayed(self) -> float:
-        """The mean of these."""
-        return fmean(self.means(self.replayed_s))
-
-    @property
-    def measured(self) -> float:
-        """The mean response time as measured."""
-        return fmean(self.means(run.responses_s for run in self.runs))
+        """The mean response time of the same arrivals in the queue of the model."""
+        return fmean(self.means(replayed_s for *_, replayed_s in self._replays))
 
 
 @dataclass(frozen=True)
@@ -155,19 +120,14 @@ class Steady(AtLoad):
     is_until_decided: bool = False
 
     @property
-    def arrivals(self) -> int:
-        """The number of arrivals that count."""
-        return sum(len(run.rows) - run.warm_up for run in self.runs)
-
-    @property
     def is_told(self) -> bool:
-        """Whether the server told how long requests took."""
+        """Whether a server told how long requests took."""
         return bool(self.served_s) and not self.runs[0].is_simulated
 
     @property
     def is_as_served(self) -> bool:
         """Whether the verdict is about `as_served`, not `difference`."""
-        return self.is_told and is_as_served(self.key.server, self.runs[0].overhead_s)
+        return self.is_told and loads.is_as_served(self.key.server, self.runs[0].overhead_s)
 
     @cached_property
     def raw(self) -> Interval:
@@ -183,17 +143,12 @@ class Steady(AtLoad):
         server that is slower than at the calibration is not hidden by the replay of its own times.
         """
         found = []
-        for n, run in enumerate(self.runs):
-            more_s, less_s = (
-                run.predicted_s(self.cv, slower=slower) for slower in (1 + SMALL, 1 - SMALL)
-            )
-            slope_s = (more_s - less_s) / (2 * SMALL) if self.served_s else 0.0
-            each = zip(run.responses_s, self.replayed_s[n], self.services_s[n], strict=True)
+        for run, services_s, replayed_s in self._replays:
+            ends_s = [run.predicted_s(self.cv, slower=1 + step) for step in (-SMALL, SMALL)]
+            slope_s = (ends_s[1] - ends_s[0]) / (2 * SMALL) if self.served_s else 0.0
+            each = zip(run.responses_s, replayed_s, services_s, strict=True)
             found.append(
-                [
-                    ours_s - theirs_s + slope_s * (service_s / run.busy_s - 1)
-                    for ours_s, theirs_s, service_s in each
-                ]
+                [ours - theirs + slope_s * (took / run.busy_s - 1) for ours, theirs, took in each]
             )
         return found
 
@@ -225,11 +180,6 @@ class Steady(AtLoad):
         return self._interval(self._more_than_served_s, is_judged=self.is_as_served)
 
     @property
-    def judged_name(self) -> str:
-        """What the difference is called that the verdict is about."""
-        return "difference as served" if self.is_as_served else "paired difference"
-
-    @property
     def served(self) -> float:
         """The mean of the replay with which `as_served` compares."""
         sent_s = [[row.closed_response_s for row in run.rows] for run in self.runs]
@@ -243,8 +193,13 @@ class Steady(AtLoad):
         return self.difference, self.predicted
 
     @property
+    def judged_name(self) -> str:
+        """What that difference is called."""
+        return "difference as served" if self.is_as_served else "paired difference"
+
+    @property
     def by_calibration(self) -> list[float]:
-        """The difference that the verdict is about, of the runs of each calibration."""
+        """That difference, of the runs of each calibration."""
         values_s = self._more_than_served_s if self.is_as_served else self._differences_s
         both = zip(self.runs, self.means(values_s), strict=True)
         by_unit = grouped(both, lambda pair: pair[0].unit).values()
@@ -257,12 +212,11 @@ class Steady(AtLoad):
         A confidence sequence needs no ten runs.
         """
         difference, mean = self.judged
-        if difference.values < LEAST_VALUES or not self.key.can_be_decided:
-            return Verdict.NOT_DECIDED
         is_high = self.key.fraction >= REPLICATIONS_FROM and not self.is_until_decided
-        if is_high and len(self.runs) < REPLICATIONS:
+        least = REPLICATIONS if is_high else 0
+        if difference.values < LEAST_VALUES or len(self.runs) < least or not self.key.is_settled:
             return Verdict.NOT_DECIDED
-        return verdict(difference, mean)
+        return estimates.verdict(difference, mean)
 
     @property
     def lag_s(self) -> float:
@@ -282,15 +236,15 @@ class Steady(AtLoad):
         A single calibration does not tell how much it is wrong itself, so the interval is
         infinitely wide. It is that of batches if E[S] is not measured but given to a single run.
         """
-        if is_judged and self.is_until_decided and self.key.can_be_decided:
+        if is_judged and self.is_until_decided and self.key.is_settled:
             return confidence_sequence(self.by_calibration)
         means, units = self.means(values_s), [run.unit for run in self.runs]
         if len(set(units)) > 1:
-            return clustered_interval(means, units)
+            return estimates.clustered_interval(means, units)
         if self.runs[0].calibration:
             return Interval(fmean(means), inf, 1)
         (run,), (of_run,) = self.runs, values_s
-        return batch_means([value_s / run.service_time_s for value_s in of_run[run.warm_up :]])
+        return estimates.batch_means([s / run.service_time_s for s in of_run[run.warm_up :]])
 
 
 def steady_points(runs: Sequence[OpenRun], *, is_until_decided: bool = False) -> list[Steady]:
@@ -298,7 +252,7 @@ def steady_points(runs: Sequence[OpenRun], *, is_until_decided: bool = False) ->
 
     It has none if no run counts or the queue has no steady state.
     """
-    of_part = [run for run in runs if run.part == STEADY and run.is_long_enough]
+    of_part = [run for run in runs if run.part == loads.STEADY and run.is_long_enough]
     return [
         Steady(counted, len(made), is_until_decided)
         for made in grouped(of_part, lambda run: run.key).values()
@@ -328,15 +282,15 @@ class AsTheStudy(AtLoad):
         return None if self.published is None else self._expected(OPEN_RUNS, UNROUNDED.variation)
 
     def _expected(self, runs: int, cv: float) -> Expectation:
-        law = with_mean_and_cv(1.0, cv)
-        random = Random(f"{self.seed} expected {self.key.fraction} {runs}")  # noqa: S311  no secrets
-        protocol = Protocol(STUDY_SERVICES, runs)
-        return expectation(protocol, self.key.fraction, law, random, simulated_runs=SIMULATED_RUNS)
+        fraction, law = self.key.fraction, with_mean_and_cv(1.0, cv)
+        random = Random(f"{self.seed} expected {fraction} {runs}")  # noqa: S311  no secrets
+        protocol = Protocol(loads.STUDY_SERVICES, runs)
+        return expectation(protocol, fraction, law, random, simulated_runs=SIMULATED_RUNS)
 
 
 def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
     """A point for each share of L that was measured as in the study, from the runs that count."""
-    of_part = [run for run in accepted(runs) if run.part == AS_THE_STUDY]
+    of_part = [run for run in accepted(runs) if run.part == loads.AS_THE_STUDY]
     by_load = grouped(of_part, lambda run: run.key).values()
     return [AsTheStudy(of_load, len(of_load), seed) for of_load in by_load]
 
@@ -346,7 +300,7 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
 
 def known(results: Results, key: LoadKey) -> Steady | None:
     """What the runs of a load that count say until now, by its confidence sequence."""
-    runs = [run for run in open_runs(results) if run.key == key]
+    runs = [run for run in loads.open_runs(results) if run.key == key]
     return next(iter(steady_points(runs, is_until_decided=True)), None)
 
 

@@ -1,13 +1,11 @@
 """Learns the demands of a request on the service from one customer, and predicts closed runs.
 
-With one customer nobody waits, so the time of a request is the sum of its demands. The answer's
-Server-Timing tells them: what the index or a scan's stages take, reading files, and the rest of the
-handler. What the worker's processor spends beside the handler (accepting, HTTP) is known from the
-system's accounts, if the service is on this machine; the rest is on its way, and keeps no worker
-from serving others. Mean value analysis predicts from these demands the throughput of N customers,
-and as served: with the mean time in the handler and the turnaround
-(`generation.calibration.turnaround_s`) of that run itself, so that a machine which changed its
-speed meanwhile is not taken for an error of the model.
+With one customer nobody waits, so the time of a request is the sum of its demands, which the
+answer's Server-Timing tells. What the worker's processor spends beside the handler (accepting,
+HTTP) is known from the system's accounts, if the service is on this machine; the rest is on its
+way, and keeps no worker from serving others. Mean value analysis predicts from these demands the
+throughput of N customers, and as served: with the mean time in the handler and the turnaround of
+that run itself, so that a machine which changed its speed is not taken for an error of the model.
 
 Closed runs of several customers tell the highest throughput, from which the rates of open runs
 come: with several workers it is not 1/E[S], and not known to be that times their number.

@@ -9,7 +9,7 @@ from random import Random
 from statistics import fmean
 
 from loadtests.experiments.open_workload.comparing import Steady
-from loadtests.experiments.open_workload.runs import OpenRun
+from loadtests.experiments.open_workload.loads import OpenRun
 from loadtests.generation.rows import Row
 from loadtests.lab.gaps import gap_told, of_ledger, waterfall
 from loadtests.lab.report.content import Figure, Section

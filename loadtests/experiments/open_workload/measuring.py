@@ -1,25 +1,20 @@
 """Measures each server in turns of a calibration and some runs at one share of L.
 
 All calibrations of a server send the same requests, so a difference between two is due to the
-machine. Machines change their speed now and then, and runs between two calibrations that differ are
-rejected together, so there are only a few runs between two; and at most a fifth of those of the
-steady state, because runs that share a calibration are one replication. The service tells how long
-each request took and is judged by that (`runs.is_as_served`), so no run of it is rejected for such
-a difference, or for late sending. A rejected run is made again with new arrivals, whatever the
-reason, until as many runs count as planned; at most twice as many runs are made as were lacking at
-the start or at a resumption. Response times play no part in this.
-
-With the option `until_decided` there is a calibration after each run of the steady state, and a
-load ends as soon as its confidence sequence decides, or after `AT_MOST_TIMES` as many runs as
-planned.
+machine. Runs between two that differ are rejected together, so there are only a few runs between
+two; and at most a fifth of those of the steady state, because runs that share a calibration are one
+replication. A rejected run is made again with new arrivals, whatever the reason, until as many runs
+count as planned; at most twice as many are made as were lacking at the start or at a resumption.
+Response times play no part in this. With the option `until_decided` there is a calibration after
+each run of the steady state, and a load ends as soon as its confidence sequence decides, or after
+`AT_MOST_TIMES` as many runs as planned.
 
 L is 1/E[S] where one request is served at a time. Of the service it is the highest throughput of
 closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the calibrations.
 
-Beside the raw rows this writes `plan.csv`, a line for each open run: its load and rate, and what
-was calibrated before it (`runs.RunLine`); and `demands.csv` and `closed.csv` for the service.
-The mode `model` has no server: its rows come from a simulated queue. And rows may be brought that
-were measured elsewhere.
+Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.RunLine`); and
+`demands.csv` and `closed.csv` for the service. In the mode `model` there is no server, and rows
+come from a simulated queue; and rows may be brought that were measured elsewhere.
 """
 
 from collections import Counter
@@ -31,20 +26,10 @@ from pathlib import Path
 from random import Random
 from time import monotonic
 
+from loadtests.experiments.open_workload import loads
 from loadtests.experiments.open_workload.comparing import Steady, known, told
 from loadtests.experiments.open_workload.demands import Rated, explored
-from loadtests.experiments.open_workload.runs import (
-    AS_THE_STUDY,
-    BROUGHT,
-    CALIBRATION,
-    PLAN,
-    SIMULATED,
-    STEADY,
-    Load,
-    RunLine,
-    is_as_served,
-    loads,
-)
+from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
 from loadtests.generation.calibrating import WARM_UP, calibrate, calibration_of
 from loadtests.generation.calibration import Calibration
@@ -81,7 +66,7 @@ class Missing:
 def measure(run: Run) -> None:
     """Make the runs that the results lack, at first all, in the order of the plan."""
     left = _missing(run)
-    with run.results.more(PLAN, RunLine) as table:
+    with run.results.more(loads.PLAN, RunLine) as table:
         for server, of_server in grouped(left, lambda one: one.load.server).items():
             if run.options.mode is Mode.MODEL:
                 _simulate(run, table, of_server)
@@ -95,12 +80,12 @@ def measure(run: Run) -> None:
 
 def _missing(run: Run) -> list[Missing]:
     verdicts, is_judged = accepted_by_run(run.results), run.options.mode is not Mode.MODEL
-    lines, found = run.results.lines_if_any(PLAN, RunLine), []
+    lines, found = run.results.lines_if_any(loads.PLAN, RunLine), []
     made = Counter(line.key for line in lines)
     accepted = Counter(line.key for line in lines if verdicts.get(line.run, not is_judged))
-    for planned in loads(run.options):
+    for planned in loads.planned(run.options):
         load = planned
-        if run.options.until_decided and load.key.can_be_decided:
+        if run.options.until_decided and load.key.is_settled:
             load = replace(load, runs=AT_MOST_TIMES * load.runs)
             if made[load.key] and _is_decided(known(run.results, load.key)):
                 continue
@@ -113,12 +98,16 @@ def _is_decided(point: Steady | None) -> bool:
     return point is not None and point.verdict is not Verdict.NOT_DECIDED
 
 
+def _told(load: Load) -> str:
+    return f"{load.server}, {load.part}, {load.fraction:g} of L"
+
+
 class _UnderTest:
     """A server that is ready for open runs, with its latest calibration. left: loads to measure."""
 
     def __init__(self, run: Run, table: TableWriter, server: str, found: Measured) -> None:
         self._run, self._table, self._found = run, table, found
-        self._calibrations = f"{CALIBRATION}{server}"
+        self._calibrations = f"{loads.CALIBRATION}{server}"
         self._asked = found.choices(run.random(self._calibrations))
         more = VARIED_TIMES if found.is_service else 1
         self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
@@ -148,7 +137,7 @@ class _UnderTest:
             together = min(self._together(load), lacking, most - made)
             lacking -= self._accepted(load, range(made + 1, made + together + 1))
             made += together
-            if load.key.can_be_decided:
+            if load.key.is_settled:
                 looks += 1
                 self._table.flush()
                 each_s = (monotonic() - begun_s) / looks
@@ -163,12 +152,11 @@ class _UnderTest:
         The time is known for this server; other servers are taken to be as fast. Rejected runs are
         made once more, and a load that is measured until it is decided may end sooner.
         """
-        load = left[0].load
         own, total = (sum(map(self._takes_s, of)) / 60 for of in (left[:1], left))
         about = "at most" if self._run.options.until_decided else "about"
         return (
-            f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {left[0].lacking}, {about} "
-            f"{own:.1f} min; with all that is left {about} {total:.1f} min"
+            f"{_told(left[0].load)}, runs: {left[0].lacking}, {about} {own:.1f} min; with all that "
+            f"is left {about} {total:.1f} min"
         )
 
     def _takes_s(self, one: Missing) -> float:
@@ -183,7 +171,7 @@ class _UnderTest:
         Calibrations are the units of intervals, so the runs of a load are spread over enough of
         them.
         """
-        if self._run.options.until_decided and load.key.can_be_decided:
+        if self._run.options.until_decided and load.key.is_settled:
             return 1
         at_most = load.runs // LEAST_VALUES if load.part == STEADY else load.runs
         in_time = int(CALIBRATED_EVERY_S / _duration_s(load, self._rated, self._before))
@@ -201,16 +189,12 @@ class _UnderTest:
         return accepted
 
     def _one(self, name: str, load: Load) -> RunRecord:
-        random = self._run.random(name)
-        times_s = _times(load, self._rated.busy_workers, self._before.mean_s, random)
-        schedule = arrivals(times_s, self._found.requests(random))
-        self._table.add(line(name, load, self._rated, self._before))
+        random, line = self._run.random(name), _line(name, load, self._rated, self._before)
+        schedule = arrivals(_times(load, line, random), self._found.requests(random))
+        self._table.add(line)
+        folder = self._run.results.folder
         return open_run(
-            self._found.target,
-            schedule,
-            run=name,
-            folder=self._run.results.folder,
-            say=lambda text: None,
+            self._found.target, schedule, run=name, folder=folder, say=lambda text: None
         )
 
     def _judged(
@@ -224,9 +208,9 @@ class _UnderTest:
 
         A run of the study's length has too few requests for a 99th percentile of its own.
         """
-        as_served = is_as_served(load.server, before.overhead_s)
+        as_served = loads.is_as_served(load.server, before.overhead_s)
         lags_s = [row.lag_s for record in records for row in record.rows]
-        lag_p99_s = quantile(lags_s, 0.99) if lags_s and load.part == AS_THE_STUDY else None
+        lag_p99_s = quantile(lags_s, 0.99) if lags_s and load.part == loads.AS_THE_STUDY else None
         accepted = 0
         for record in records:
             facts = record.facts(before, None if as_served else after)
@@ -245,17 +229,7 @@ def _duration_s(load: Load, rated: Rated, before: Calibration) -> float:
     return services * before.mean_s
 
 
-def _times(load: Load, busy_workers: float, service_time_s: float, random: Random) -> list[float]:
-    """The times of the arrivals of a run, at least one."""
-    rate_per_s = load.fraction * busy_workers / service_time_s
-    if load.part != AS_THE_STUDY:
-        return poisson_times(rate_per_s, random, count=load.arrivals)
-    until_s = load.services * service_time_s
-    times_s = poisson_times(rate_per_s, random, until_s=until_s)
-    return times_s or [until_s * random.random()]
-
-
-def line(name: str, load: Load, rated: Rated, before: Calibration) -> RunLine:
+def _line(name: str, load: Load, rated: Rated, before: Calibration) -> RunLine:
     """The line of a run in the plan."""
     return RunLine(
         run=name,
@@ -273,7 +247,12 @@ def line(name: str, load: Load, rated: Rated, before: Calibration) -> RunLine:
     )
 
 
-# --- without a server ----------------------------------------------------------------------------
+def _times(load: Load, line: RunLine, random: Random) -> list[float]:
+    """The times of the arrivals of a run, at least one."""
+    if load.arrivals:
+        return poisson_times(line.rate_per_s, random, count=load.arrivals)
+    times_s = poisson_times(line.rate_per_s, random, until_s=line.duration_s)
+    return times_s or [line.duration_s * random.random()]
 
 
 def _simulate(run: Run, table: TableWriter, missing: Sequence[Missing]) -> None:
@@ -283,16 +262,14 @@ def _simulate(run: Run, table: TableWriter, missing: Sequence[Missing]) -> None:
     given = Calibration("", 0, mean_s, (law.cv * mean_s) ** 2, 0.0)
     with closing(RowFile(run.results.folder / REQUESTS)) as file:
         for one in missing:
-            load = one.load
-            run.say(
-                f"{load.server}, {load.part}, {load.fraction:g} of L, simulated runs: {load.runs}"
-            )
-            for number in range(one.made + 1, load.runs + 1):
-                name = load.name(number)
-                random = run.random(name)
-                table.add(line(name, load, Rated(), given))
-                times_s = _times(load, 1.0, mean_s, random)
-                file.write(_simulated(name, times_s, [law.draw(random) for _ in times_s]))
+            run.say(f"{_told(one.load)}, simulated runs: {one.load.runs}")
+            for number in range(one.made + 1, one.load.runs + 1):
+                line = _line(one.load.name(number), one.load, Rated(), given)
+                table.add(line)
+                random = run.random(line.run)
+                times_s = _times(one.load, line, random)
+                services_s = [law.draw(random) for _ in times_s]
+                file.write(_simulated(line.run, times_s, services_s))
 
 
 def _simulated(name: str, times_s: Sequence[float], services_s: Sequence[float]) -> Iterator[Row]:
@@ -334,12 +311,12 @@ def bring(files: Sequence[Path], results: Results, workers: int) -> None:
     rated = Rated(Queue(workers), workers * before.mean_s / reported_s, front_s=0.0)
     with closing(RowFile(results.folder / REQUESTS)) as file:
         file.write(row for rows in runs.values() for row in rows)
-    with results.table(PLAN, RunLine) as table:
+    with results.table(loads.PLAN, RunLine) as table:
         for name, rows in opened.items():
             rate_per_s = len(rows) / max(row.intended_s for row in rows)
             fraction = rate_per_s * before.mean_s / rated.busy_workers
-            load = Load(BROUGHT, STEADY, fraction, 1, arrivals=len(rows))
-            table.add(line(name, load, rated, before))
+            load = Load(loads.BROUGHT, STEADY, fraction, 1, arrivals=len(rows))
+            table.add(_line(name, load, rated, before))
             record = RunRecord(name, "open", tuple(rows), (), len(rows), 0.0)
             judge_run(results.folder, record, record.facts(before, after))
 

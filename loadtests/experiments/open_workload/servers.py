@@ -4,15 +4,13 @@
 takes one request at a time. Blocks are really read, checked and filtered; with that, the study's
 blocks take (46 + 39)/K ms each, and ours as long for each block read from a file.
 
-`real`: the service with its own worker and lanes, as shipped. Only answers are not kept, because
-the same question would then be answered from memory, and the queue of scans has room for all. Its
-three plain questions take less than a millisecond, as long as a load generator is late; so it is
-asked for rankings of all routes, which the index adds up in tens of milliseconds, and for scans.
-Of each kind a worker answers one at a time, in the order in which they come. The service leaves
-the generator a core, if it has fewer workers than there are cores, and gives way to it on all of
-them.
-
-With `--host` the service on another machine is asked for rankings.
+`real`: the service as shipped. Only answers are not kept, because the same question would then be
+answered from memory, and the queue of scans has room for all. Its three plain questions take less
+than a millisecond, as long as a load generator is late; so it is asked for rankings of all routes,
+which the index adds up in tens of milliseconds, and for scans. Of each kind a worker answers one at
+a time, in the order in which they come. The service leaves the generator a core, if it has fewer
+workers than there are cores, and gives way to it on all of them. With `--host` the service on
+another machine is asked for rankings.
 """
 
 import os
@@ -24,15 +22,7 @@ from itertools import islice, repeat
 from random import Random
 
 from loadtests.chains import Chain, generated, imported
-from loadtests.experiments.open_workload.runs import (
-    ELSEWHERE,
-    SCAN,
-    SERVICE,
-    SERVICE_SCANS,
-    SERVICE_WORKERS,
-    STUDY,
-    WORKERS,
-)
+from loadtests.experiments.open_workload import loads
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Run
@@ -192,12 +182,12 @@ def _elsewhere(run: Run) -> Iterator[Measured]:
 
 
 _STARTS: Mapping[str, Callable[[Run], AbstractContextManager[Measured]]] = {
-    STUDY: _study,
-    SCAN: lambda run: emulated(run, run.options.scale or SCALE),
-    SERVICE: shipped,
-    SERVICE_WORKERS: lambda run: shipped(run, workers=WORKERS),
-    SERVICE_SCANS: lambda run: shipped(run, scans),
-    ELSEWHERE: _elsewhere,
+    loads.STUDY: _study,
+    loads.SCAN: lambda run: emulated(run, run.options.scale or SCALE),
+    loads.SERVICE: shipped,
+    loads.SERVICE_WORKERS: lambda run: shipped(run, workers=loads.WORKERS),
+    loads.SERVICE_SCANS: lambda run: shipped(run, scans),
+    loads.ELSEWHERE: _elsewhere,
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 
 from loadtests import chains
 from loadtests.__main__ import main
-from loadtests.experiments.open_workload import EXPERIMENT, comparing, measuring, servers
+from loadtests.experiments.open_workload import EXPERIMENT, comparing, loads, measuring, servers
 from loadtests.experiments.open_workload import demands as learning
 from loadtests.experiments.open_workload.analysing import _conclusion, _metrics
 from loadtests.experiments.open_workload.comparing import (
@@ -27,7 +28,7 @@ from loadtests.experiments.open_workload.comparing import (
 )
 from loadtests.experiments.open_workload.demands import Demands, closed_points, demands
 from loadtests.experiments.open_workload.gaps import gap_section
-from loadtests.experiments.open_workload.runs import (
+from loadtests.experiments.open_workload.loads import (
     AS_THE_STUDY,
     SCAN,
     SERVICE,
@@ -38,8 +39,8 @@ from loadtests.experiments.open_workload.runs import (
     Load,
     OpenRun,
     RunLine,
-    loads,
     open_runs,
+    planned,
 )
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation import run as generation_run
@@ -75,7 +76,7 @@ def _little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
-    monkeypatch.setattr(measuring, "loads", lambda options: chosen)
+    monkeypatch.setattr(loads, "planned", lambda options: chosen)
 
 
 def made(folder: Path, mode: Mode, scale: float) -> Results:
@@ -202,7 +203,8 @@ class TestComparing:
     def test_a_server_that_became_slower_is_told_from_one_of_another_order(self) -> None:
         runs = [a_run(0.5, slower=1.1, seed=seed, cv=0.2) for seed in range(5)]
         (point,) = steady_points(runs)
-        assert point.slower == pytest.approx(1.1, abs=0.03)
+        assert point.slower is not None
+        assert point.slower.mean == pytest.approx(1.1, abs=0.03)
         assert point.as_served is not None
         assert abs(point.as_served.estimate) < 1e-9
         assert point.difference.low > 0
@@ -264,11 +266,11 @@ class TestComparing:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         results = made(tmp_path / "one", Mode.MODEL, 1000)
-        plan(monkeypatch, *(replace(load, runs=load.runs + 1) for load in loads(QUICK)))
+        plan(monkeypatch, *(replace(load, runs=load.runs + 1) for load in planned(QUICK)))
         resume(results.folder, lambda text: None)
         runs = open_runs(results)
         assert [key for key, _ in groupby(runs, key=lambda run: (run.part, run.fraction))] == [
-            (load.part, load.fraction) for load in loads(QUICK)
+            (load.part, load.fraction) for load in planned(QUICK)
         ]
         assert [len(point.runs) for point in steady_points(runs)] == [2, 2]
 
@@ -276,8 +278,11 @@ class TestComparing:
     def test_the_warm_up_is_shorter_where_the_queue_is_soon_settled(
         self, fraction: float, left_out: int
     ) -> None:
-        (point,) = steady_points([a_run(fraction, arrivals=400)])
-        assert point.arrivals == 400 - left_out
+        run = a_run(fraction, arrivals=400)
+        assert run.warm_up == left_out
+        (point,) = steady_points([run])
+        counted = [row.open_response_s / SERVICE_S for row in run.rows[left_out:]]
+        assert point.mean == pytest.approx(fmean(counted))
 
     def test_a_run_that_was_cut_short_is_left_out(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2, arrivals=50)]
@@ -288,20 +293,20 @@ class TestComparing:
 class TestPlan:
     @pytest.mark.parametrize("quick", [True, False])
     def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
-        planned = loads(Options(Mode.EMULATED, quick=quick))
-        assert {load.part for load in planned} == {AS_THE_STUDY, STEADY}
-        assert {load.server for load in planned} == {STUDY, SCAN}
+        found = planned(Options(Mode.EMULATED, quick=quick))
+        assert {load.part for load in found} == {AS_THE_STUDY, STEADY}
+        assert {load.server for load in found} == {STUDY, SCAN}
 
     def test_of_the_service_as_shipped_has_one_worker_and_several(self) -> None:
-        planned = loads(Options(Mode.REAL))
-        assert {load.server for load in planned} == {SERVICE, "service-workers", SERVICE_SCANS}
-        assert {load.fraction for load in planned} == {0.3, 0.5, 0.8, 0.85}
+        found = planned(Options(Mode.REAL))
+        assert {load.server for load in found} == {SERVICE, "service-workers", SERVICE_SCANS}
+        assert {load.fraction for load in found} == {0.3, 0.5, 0.8, 0.85}
 
     def test_of_a_full_run_takes_less_than_an_hour(self) -> None:
         service_s = 0.086
         total_s = sum(
             load.runs * (load.services or load.arrivals / load.fraction) * service_s
-            for load in loads(Options(Mode.EMULATED))
+            for load in planned(Options(Mode.EMULATED))
         )
         assert total_s < 3600
 
@@ -546,7 +551,7 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
 
 def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> None:
     runs = [a_run(fraction, seed=seed) for fraction in (0.5, 0.95) for seed in (1, 2)]
-    decided = [point for point in steady_points(runs) if point.key.can_be_decided]
+    decided = [point for point in steady_points(runs) if point.key.is_settled]
     assert [point.key.fraction for point in decided] == [0.5]
     both, beyond = (steady_points(of) for of in (runs, runs[2:]))
     assert _conclusion(both).startswith("Of 1 load that can be decided")

@@ -7,7 +7,7 @@ import pytest
 
 from loadtests.experiments.open_workload.comparing import steady_points, study_points
 from loadtests.experiments.open_workload.figures import REPORT_S, load, over_time, response
-from loadtests.experiments.open_workload.runs import AS_THE_STUDY, STEADY, STUDY, OpenRun
+from loadtests.experiments.open_workload.loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
 from loadtests.generation.rows import Row
 from loadtests.generation.samples import Sample
 
@@ -89,19 +89,17 @@ class TestLoad:
     def test_is_of_all_runs_of_a_load_one_after_the_other(self) -> None:
         runs = [a_run(0.5, number, STEADY) for number in (1, 2)]
         samples = {"0.5-1": sampled(1.0), "0.5-2": sampled(3.0)}
-        figure = load(runs, samples)
-        assert figure is not None
+        (figure,) = load(runs, samples)
         (row,) = figure.table.rows
         both_s = 2 * (runs[0].duration_s + SERVICE_S)
         assert row == ["0.5 of L", 2, pytest.approx(both_s), 2.0, 0.5, 0.67]
 
     def test_has_a_row_for_each_load(self) -> None:
         runs = [a_run(fraction, 1, STEADY) for fraction in (0.8, 0.3, 0.5)]
-        figure = load(runs, {run.run: sampled(1.0) for run in runs})
-        assert figure is not None
+        (figure,) = load(runs, {run.run: sampled(1.0) for run in runs})
         assert [row[0] for row in figure.table.rows] == ["0.3 of L", "0.5 of L", "0.8 of L"]
 
     def test_of_a_server_on_another_machine_is_not_known(self) -> None:
         run = replace(a_run(0.5, 1, STEADY), server="elsewhere")
-        assert load([run], {run.run: sampled(1.0, server_cpu=None)}) is None
-        assert load([run], {}) is None
+        assert load([run], {run.run: sampled(1.0, server_cpu=None)}) == []
+        assert load([run], {}) == []

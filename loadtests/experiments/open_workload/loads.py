@@ -1,4 +1,4 @@
-"""Runs of open workloads: which there are to be, and those that were made, read from a result.
+"""Loads of open workloads: which there are to be, and the runs of them that were made.
 
 L is the rate at which a server is busy all the time. Times of a request, all in its row, in seconds
 since the run's start: `intended_s`, when it was to arrive; `sent_s`; `server_start_s`, if the
@@ -30,7 +30,7 @@ AS_THE_STUDY, STEADY = "as-the-study", "steady"
 
 STUDY, SCAN = "study", "scan"
 SERVICE, SERVICE_SCANS, SERVICE_WORKERS = "service", "service-scans", "service-workers"
-ELSEWHERE, BROUGHT = "elsewhere", "brought"
+ELSEWHERE, BROUGHT = "elsewhere", "brought"  # on another machine; a file of rows
 WORKERS = 2  # of the service as shipped
 SERVERS: Mapping[str, str] = {
     STUDY: "the study's way",
@@ -41,9 +41,14 @@ SERVERS: Mapping[str, str] = {
     ELSEWHERE: "the service at --host",
     BROUGHT: "the raw file",
 }
-"""Name in tables -> what it is. The last two: a service on another machine, and a file of rows."""
+"""Name in tables -> what it is."""
 
-_AS_SERVED = (SERVICE, SERVICE_WORKERS, SERVICE_SCANS, ELSEWHERE)
+_OF_MODE: Mapping[Mode, Sequence[str]] = {
+    Mode.MODEL: (STUDY,),
+    Mode.EMULATED: (STUDY, SCAN),
+    Mode.REAL: (SERVICE, SERVICE_WORKERS, SERVICE_SCANS),
+}
+_AS_SERVED = (*_OF_MODE[Mode.REAL], ELSEWHERE)
 _BRIEFLY = (SCAN, SERVICE_WORKERS, SERVICE_SCANS)
 _ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
 
@@ -70,7 +75,7 @@ class LoadKey(NamedTuple):
         return f"{self.fraction:.2g} of L, {SERVERS[self.server]}"
 
     @property
-    def can_be_decided(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether a verdict about it is possible: its runs reach the steady state."""
         return self.part == STEADY and self.fraction <= SETTLED_UP_TO
 
@@ -103,31 +108,24 @@ class Load:
 def is_as_served(server: str, overhead_s: float | None) -> bool:
     """Whether a server is judged as served: by arrivals and service times as they were in the run.
 
-    The service is, because it tells how long each request took; overhead_s is None if it does not.
-    Then neither a machine that changes its speed nor a generator that sends late can be taken for
-    an error of the model, so runs are not rejected for these. What was predicted from calibrations
-    is reported beside the verdict, and the gap ledger accounts for the difference.
+    The service is, if it tells how long each request took (overhead_s is not None). Then neither a
+    machine that changes its speed nor a generator that sends late can be taken for an error of the
+    model, so runs are not rejected for these; the gap ledger accounts for the difference.
     """
     return server in _AS_SERVED and overhead_s is not None
 
 
-def loads(options: Options) -> Sequence[Load]:
+def planned(options: Options) -> Sequence[Load]:
     """All loads, or those that were chosen, in the order in which they are measured."""
-    servers: Sequence[str] = (STUDY,)
-    if options.host:
-        servers = (ELSEWHERE,)
-    elif options.mode is Mode.REAL:
-        servers = (SERVICE, SERVICE_WORKERS, SERVICE_SCANS)
-    elif options.mode is Mode.EMULATED:
-        servers = (STUDY, SCAN)
-    planned = _quick if options.quick else _full
-    found = [load for server in servers for load in planned(server, options.reps)]
+    servers = (ELSEWHERE,) if options.host else _OF_MODE[options.mode]
+    made = _quick if options.quick else _full
+    found = [load for server in servers for load in made(server, options.reps)]
     return [load for load in found if not options.loads or load.fraction in options.loads]
 
 
 def fractions(options: Options) -> Sequence[float]:
     """The shares of L from which one may choose."""
-    return sorted({load.fraction for load in loads(replace(options, loads=()))})
+    return sorted({load.fraction for load in planned(replace(options, loads=()))})
 
 
 def _full(server: str, reps: int | None) -> Sequence[Load]:
@@ -248,8 +246,7 @@ class OpenRun(RunLine):
         """The number of its first arrivals that do not count; the study left out none.
 
         By simulation, R of a queue that began empty is within 0.5 % of the steady state after 20
-        arrivals at half of L, and within 1 % after 200 at 0.85 of L. Above `SETTLED_UP_TO` far more
-        are needed.
+        arrivals at half of L, and within 1 % after 200 at 0.85; above that far more are needed.
         """
         if self.part == AS_THE_STUDY:
             return 0
@@ -264,10 +261,7 @@ class OpenRun(RunLine):
 
     @cached_property
     def served_s(self) -> list[float] | None:
-        """The time that each request kept the server, as the server measured it.
-
-        None if it did not tell.
-        """
+        """How long each request kept the server, as it measured that; None if it did not tell."""
         told = [row.service_s for row in self.rows]
         untold = sum(time_s is None for time_s in told)
         if self.overhead_s is None or untold > MOST_UNTOLD * len(told):
@@ -297,8 +291,7 @@ class OpenRun(RunLine):
     def more_than_served_s(self, served_s: Sequence[float]) -> list[float]:
         """By how much each request took longer, from sending on, than in the queue as served.
 
-        There it keeps a server for the time that was told and the turnaround, or if that is not
-        known, for all that it keeps it by the model.
+        There it keeps a server for the time that was told and the turnaround, if that is known.
         """
         overhead_s = self.overhead_s or 0.0
         turn_s = turnaround_s(self.rows, overhead_s)
@@ -315,10 +308,9 @@ class OpenRun(RunLine):
 
 
 def open_runs(results: Results) -> list[OpenRun]:
-    """All runs with rows, accepted or rejected, ordered by load as in the plan.
+    """All runs with rows, accepted or rejected, by load as in the plan, even if one was resumed.
 
-    The order is the same if a load was resumed later. Calibrated after a run is what follows its
-    rows first.
+    The calibration after a run is the first after its rows.
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     is_judged = results.manifest()["mode"] != Mode.MODEL
