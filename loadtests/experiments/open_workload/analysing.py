@@ -13,9 +13,9 @@ from loadtests.experiments.open_workload.comparing import (
     study_points,
 )
 from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands
-from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, range_s
+from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, REPORT_SECONDS, range_s
 from loadtests.experiments.open_workload.gaps import gap_section
-from loadtests.experiments.open_workload.loads import SERVERS, SETTLED_UP_TO, LoadKey, OpenRun
+from loadtests.experiments.open_workload.loads import SERVERS, SETTLED_UP_TO, OpenRun
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.grouping import grouped
@@ -44,6 +44,8 @@ def analyse(results: Results) -> Report:
     steady = steady_points(made, is_until_decided=until_decided)
     short, closed = study_points(runs, manifest["seed"]), closed_points(results)
     first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
+    calibrations = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
+    as_the_study = Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4)
     sections = [
         _section("Response time against load", [_UNITS], figures.response(steady, short)),
         _section(
@@ -60,17 +62,9 @@ def analyse(results: Results) -> Report:
             Table.of("What lies behind", steady, _OF_CAUSES),
         ),
         gap_section(steady),
-        _section(
-            "As the study did it",
-            [_SHORT],
-            Table.of("As the study measured", short, _OF_SHORT, figures.REPORT_SECONDS, digits=4),
-        ),
+        _section("As the study did it", [_SHORT], as_the_study),
         _section("Over the time of a run", [], *_over_time(results, runs, manifest["mode"])),
-        _section(
-            "Calibration",
-            [_CALIBRATION],
-            Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4),
-        ),
+        _section("Calibration", [_CALIBRATION], calibrations),
     ]
     return Report(
         [
@@ -192,20 +186,16 @@ def _without(made: Sequence[OpenRun], steady: Sequence[Steady]) -> Iterator[str]
     """A sentence for each load that has no steady state by its model, or no run that counts."""
     counted = accepted(made)
     over = {run.key: run.queue.name for run in counted if not run.is_stable}
-    for key in sorted(over.keys() - {point.key for point in steady}, key=_order):
+    for key in sorted(over.keys() - {point.key for point in steady}):
         yield (
             f"{key.told}: {over[key]} has no steady state at this rate, because the server does "
             "more at once than the model says."
         )
-    for key in sorted({run.key for run in made} - {run.key for run in counted}, key=_order):
+    for key in sorted({run.key for run in made} - {run.key for run in counted}):
         yield (
             f"{key.told}, {key.part.replace('-', ' ')}: every run was rejected; the table of runs "
             "has the reasons."
         )
-
-
-def _order(key: LoadKey) -> tuple[str, str, float]:
-    return key.part, SERVERS[key.server], key.fraction
 
 
 def _metrics(

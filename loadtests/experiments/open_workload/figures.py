@@ -187,11 +187,6 @@ class _InTurn:
     def name(self) -> str:
         return f"{self.runs[0].fraction:g} of L"
 
-    @property
-    def planned_s(self) -> float:
-        """How long the first run was to last."""
-        return self.factor * self.runs[0].duration_s
-
     def printed(self, name: str) -> float | None:
         """What the study printed of the load; None if it did not."""
         found: float | None = getattr(_STUDY.get(self.runs[0].fraction), name, None)
@@ -252,7 +247,7 @@ def _over_time(
             xs, ys = [at_s for at_s, _ in of(one)], [value for _, value in of(one)]
             series.append(Series(f"{name}{one.name}", source, xs, ys, shape=shape))
     name, column = printed
-    end_s = max(one.planned_s for one in loads)
+    end_s = max(one.factor * one.runs[0].duration_s for one in loads)
     for level in [level for one in loads if (level := one.printed(column)) is not None]:
         series.append(Series(name, "study", [0.0, end_s], [level, level], shape="steps"))
         name = ""
@@ -277,7 +272,7 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
         return [(0.0, 0.0), *((step.time_s, float(step.customers)) for step in one.steps)]
 
     def averages(one: _InTurn) -> Line:
-        return one.modelled(one.planned_s)
+        return one.modelled(one.factor * one.runs[0].duration_s)
 
     return [
         _over_time(

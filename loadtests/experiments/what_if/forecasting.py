@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from heapq import heapreplace
-from itertools import cycle
+from itertools import chain, cycle
 from random import Random
 from statistics import fmean, median
 
@@ -143,8 +143,8 @@ class Known:
     """What several occasions tell of services, pressed or half idle. requests: of all, by service.
 
     deviation: how much the time that the same work takes varies from one occasion to the next, as
-    the standard deviation of its logarithm. degrees_of_freedom: of the deviation. occasions: how
-    many are known of each service.
+    the standard deviation of its logarithm, and its degrees of freedom; it is the same for all
+    services. occasions: how many are known of each service.
     """
 
     requests: Mapping[str, Sequence[Demand]]
@@ -163,21 +163,14 @@ class Known:
 
 
 def known(occasions: Mapping[str, Sequence[Occasion]]) -> Known:
-    """What is known from several occasions, by service. Raises ValueError if none has two.
-
-    How the speed varies is the same for all services.
-    """
-    requests = {
-        service: [one for occasion in of for one in occasion] for service, of in occasions.items()
-    }
+    """What is known from several occasions, by service. Raises ValueError if none has two."""
     degrees_of_freedom = sum(len(of) - 1 for of in occasions.values())
     if degrees_of_freedom < 1:
         raise ValueError("a speed needs two occasions of a service at least")
-    squares = 0.0
-    for of in occasions.values():
-        squares += summary([math.log(mean_processor_s(occasion)) for occasion in of]).squares
-    deviation = math.sqrt(squares / degrees_of_freedom)
-    return Known(requests, deviation, degrees_of_freedom, min(map(len, occasions.values())))
+    logarithms = [[math.log(mean_processor_s(one)) for one in of] for of in occasions.values()]
+    deviation = math.sqrt(sum(summary(of).squares for of in logarithms) / degrees_of_freedom)
+    requests = {service: [*chain.from_iterable(of)] for service, of in occasions.items()}
+    return Known(requests, deviation, degrees_of_freedom, min(map(len, logarithms)))
 
 
 def mean_processor_s(occasion: Occasion) -> float:
@@ -187,10 +180,8 @@ def mean_processor_s(occasion: Occasion) -> float:
 
 # --- forecasts -----------------------------------------------------------------------------------
 
-Times = tuple[float, float]
-"""For how long (s) a request keeps a worker busy, and for how long it is on its way."""
-Stream = Callable[[float], Sequence[float]]
-"""The times (s) of the arrivals of an open run, given their rate per second."""
+Times = tuple[float, float]  # for how long a request keeps a worker busy, and is on its way
+Stream = Callable[[float], Sequence[float]]  # rate per second -> times of an open run's arrivals
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ a forecast cannot know it. A run that the rules reject is made again, at most th
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,23 +20,8 @@ from statistics import fmean
 from loadtests.experiments.open_workload import demands
 from loadtests.experiments.open_workload.demands import FILES, TRIES, Demands, tried
 from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.what_if.forecasting import (
-    CHANGES,
-    CUSTOMERS,
-    FRACTION,
-    LEARNT,
-    QUANTITIES,
-    RESPONSE,
-    THROUGHPUT,
-    Change,
-    Demand,
-    Forecast,
-    Known,
-    Occasion,
-    forecasts,
-    known,
-    mean_processor_s,
-)
+from loadtests.experiments.what_if import forecasting
+from loadtests.experiments.what_if.forecasting import LEARNT, Change, Demand, Forecast, Occasion
 from loadtests.experiments.what_if.scoring import FORECASTS, WARM_UP, runs_of
 from loadtests.generation.calibration import turnaround_s
 from loadtests.generation.run import RUNS, RunRecord, closed_run, judge_run, open_run
@@ -53,7 +37,7 @@ from loadtests.processes import ProgramFailed
 
 OCCASIONS, QUICK_OCCASIONS = 4, 2
 PRESSING = 2  # customers, so that one worker is never idle
-PRESSED = "pressed"
+PRESSED, HALF_IDLE = "pressed", "half-idle"
 QUESTIONS_A_ROUND = 40  # so many different ones that hardly any is asked twice
 ROUNDS, QUICK_ROUNDS = 600, 80
 ARRIVALS, QUICK_ARRIVALS = 800, 100
@@ -82,59 +66,48 @@ def forecast(run: Run) -> None:
     rounds, cores = run.choose(QUICK_ROUNDS, ROUNDS), len(os.sched_getaffinity(0))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     with run.results.table(FORECASTS, Forecast) as table:
-        for change in CHANGES:
+        for change in forecasting.CHANGES:
             run.say(f"forecast: {change.told}")
             stream, random = partial(_stream, run, change), run.random(change.name)
-            for one in forecasts(change, pressed, half_idle, rounds, cores, stream, random, made):
+            given = rounds, cores, stream, random, made
+            for one in forecasting.forecasts(change, pressed, half_idle, *given):
                 table.add(one)
 
 
 def measure(run: Run) -> None:
     """Write the forecasts, and measure what they are of, as far as the results lack it."""
     forecast(run)
-    found = {
-        one.change: one.middle
-        for one in run.results.lines(FORECASTS, Forecast)
-        if one.quantity == THROUGHPUT
-    }
-    for change in CHANGES:
-        if not all(_counts(run, change, quantity) for quantity in QUANTITIES):
+    for change in forecasting.CHANGES:
+        if not all(_counts(run, change, quantity) for quantity in forecasting.QUANTITIES):
             run.say(f"measured: {change.told}")
             with change.made(run) as service:
-                _measure(run, service, change, FRACTION * found[change.name])
-
-
-def _measure(run: Run, service: Measured, change: Change, rate_per_s: float) -> None:
-    """Make the runs that a change lacks. rate_per_s: of the open run."""
-
-    def closed(name: str) -> RunRecord:
-        return _closed(run, service, name, CUSTOMERS, run.choose(QUICK_ROUNDS, ROUNDS))
-
-    def opened(name: str) -> RunRecord:
-        times_s = _stream(run, change, rate_per_s)
-        schedule = arrivals(times_s, service.requests(run.random(name)))
-        return open_run(
-            service.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
-        )
-
-    _until_it_counts(run, change, THROUGHPUT, closed)
-    _until_it_counts(run, change, RESPONSE, opened)
-
-
-def _until_it_counts(
-    run: Run, change: Change, quantity: str, made: Callable[[str], RunRecord]
-) -> None:
-    """Make a run until one counts. made: makes it, given its name."""
-
-    def make() -> None:
-        record = made(unused_name(run.results, f"{change.name}-{quantity}"))
-        judge_run(run.results.folder, record)
-
-    tried(lambda: _counts(run, change, quantity), make)
+                for quantity in forecasting.QUANTITIES:
+                    is_done = partial(_counts, run, change, quantity)
+                    tried(is_done, partial(_measure, run, service, change, quantity))
 
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:
     return any(runs_of(run.results, change.name, quantity).values())
+
+
+def _measure(run: Run, service: Measured, change: Change, quantity: str) -> None:
+    """Make the run that a forecast is about."""
+    folder, name = run.results.folder, unused_name(run.results, f"{change.name}-{quantity}")
+    if quantity == forecasting.THROUGHPUT:
+        record = _closed(
+            run, service, name, forecasting.CUSTOMERS, run.choose(QUICK_ROUNDS, ROUNDS)
+        )
+    else:
+        found = run.results.lines(FORECASTS, Forecast)
+        x = next(
+            one
+            for one in found
+            if (one.change, one.quantity) == (change.name, forecasting.THROUGHPUT)
+        )
+        times_s = _stream(run, change, forecasting.FRACTION * x.middle)
+        schedule = arrivals(times_s, service.requests(run.random(name)))
+        record = open_run(service.target, schedule, run=name, folder=folder, say=lambda text: None)
+    judge_run(folder, record)
 
 
 def _closed(run: Run, service: Measured, name: str, customers: int, rounds: int) -> RunRecord:
@@ -170,7 +143,7 @@ def learn(run: Run) -> None:
     occasions = run.choose(QUICK_OCCASIONS, OCCASIONS)
     for number in range(1, occasions + 1):
         for change in LEARNT:
-            if _times_known(run.results, change) < number:
+            if len(_occasions(run.results, change)) < number:
                 run.say(f"occasion {number} of {occasions}: {change.told}")
                 with change.made(run) as service:
                     _learn(run, service, change, number)
@@ -180,14 +153,14 @@ def _learn(run: Run, service: Measured, change: Change, number: int) -> None:
     results = run.results
 
     def ask() -> None:
-        pause_s = _pressed(results)[change.name][-1].handler_s
-        demands.learn(run, service, _half_idle(change), Queue(change.workers), pause_s)
+        pause_s = _pressed(results, change)[-1].handler_s
+        name, queue = f"{HALF_IDLE}-{change.name}", Queue(change.workers)
+        demands.learn(run, service, name, queue, pause_s)
 
     is_pressed = tried(
-        lambda: len(_pressed(results)[change.name]) >= number,
-        lambda: _press(run, service, change),
+        lambda: len(_pressed(results, change)) >= number, partial(_press, run, service, change)
     )
-    if not (is_pressed and tried(lambda: _times_known(results, change) >= number, ask)):
+    if not (is_pressed and tried(lambda: len(_occasions(results, change)) >= number, ask)):
         raise ProgramFailed(
             f"{change.name}: its runs were rejected {TRIES} times; {results.folder / RUNS} "
             f"says why. `scripts/lab resume {results.folder}` goes on when the machine is quiet"
@@ -213,35 +186,29 @@ def _press(run: Run, service: Measured, change: Change) -> None:
         table.add(PressedLine(name, change.name, fmean(told_s), turn_s, generator_s))
 
 
-def _pressed(results: Results) -> Mapping[str, Sequence[PressedLine]]:
-    """The runs that pressed a service and count, by service."""
+def _pressed(results: Results, change: Change) -> list[PressedLine]:
+    """The runs that pressed a service and count."""
     accepted = accepted_by_run(results)
-    lines = results.lines_if_any(PRESSED, PressedLine)
-    counted = [line for line in lines if accepted.get(line.run, False)]
-    return {one.name: [line for line in counted if line.service == one.name] for one in LEARNT}
+    return [
+        line
+        for line in results.lines_if_any(PRESSED, PressedLine)
+        if line.service == change.name and accepted.get(line.run, False)
+    ]
 
 
-def _half_idle(change: Change) -> str:
-    """The name under which `demands` has a service that one customer asked with pauses."""
-    return f"half-idle-{change.name}"
+def _occasions(results: Results, change: Change) -> list[tuple[Occasion, PressedLine]]:
+    """The occasions on which all was learnt of a service, each with the run that pressed it."""
+    asked = demands.learnt(results).get(f"{HALF_IDLE}-{change.name}", ())
+    both = zip(asked, _pressed(results, change), strict=False)
+    return [(_occasion(means, run, line), line) for (means, run), line in both]
 
 
-def _times_known(results: Results, change: Change) -> int:
-    """On how many occasions all was learnt of a service."""
-    asked = demands.learnt(results).get(_half_idle(change), ())
-    return min(len(_pressed(results)[change.name]), len(asked))
-
-
-def learnt(results: Results) -> tuple[Known, Known]:
+def learnt(results: Results) -> tuple[forecasting.Known, forecasting.Known]:
     """What is known of the services if they are pressed, and if they are half idle."""
-    found, lines = demands.learnt(results), _pressed(results)
-    pressed, half_idle = dict[str, list[Occasion]](), dict[str, list[Occasion]]()
-    for change in LEARNT:
-        both = list(zip(found[_half_idle(change)], lines[change.name], strict=False))
-        asked = [(_occasion(means, run, line), line) for (means, run), line in both]
-        half_idle[change.name] = [occasion for occasion, _ in asked]
-        pressed[change.name] = [_as_pressed(occasion, line) for occasion, line in asked]
-    return known(pressed), known(half_idle)
+    found = {change.name: _occasions(results, change) for change in LEARNT}
+    half_idle = {name: [occasion for occasion, _ in of] for name, of in found.items()}
+    pressed = {name: [_as_pressed(*occasion) for occasion in of] for name, of in found.items()}
+    return forecasting.known(pressed), forecasting.known(half_idle)
 
 
 def _occasion(means: Demands, run: Recorded, line: PressedLine) -> Occasion:
@@ -263,5 +230,5 @@ def _occasion(means: Demands, run: Recorded, line: PressedLine) -> Occasion:
 def _as_pressed(half_idle: Occasion, line: PressedLine) -> Occasion:
     """The demands of these requests on a worker that is never idle."""
     files_s = fmean([one.files_s for one in half_idle])
-    quicker = max(0.0, line.handler_s - files_s) / mean_processor_s(half_idle)
+    quicker = max(0.0, line.handler_s - files_s) / forecasting.mean_processor_s(half_idle)
     return [replace(one, processor_s=quicker * one.processor_s) for one in half_idle]

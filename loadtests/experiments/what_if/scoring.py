@@ -3,18 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from loadtests.experiments.what_if.forecasting import (
-    CHANGES,
-    CUSTOMERS,
-    FRACTION,
-    QUANTITIES,
-    RESPONSE,
-    THROUGHPUT,
-    Forecast,
-    mean_response_s,
-)
+from loadtests.experiments.what_if import forecasting
+from loadtests.experiments.what_if.forecasting import Forecast
 from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
@@ -36,20 +27,15 @@ NAME, FORECASTS = "what-if", "forecasts"
 WARM_UP = 5  # requests of each customer of a closed run that do not count
 
 
-class Shown(NamedTuple):
-    """How a quantity is shown. words: with its unit. factor: to that unit. unit: of a metric."""
-
-    words: str
-    factor: float
-    unit: str
-
-
-SHOWN: Mapping[str, Shown] = {
-    THROUGHPUT: Shown(f"answers a second, {CUSTOMERS} customers", 1.0, "1/s"),
-    RESPONSE: Shown(
-        f"mean response time in ms at {FRACTION:g} of the forecast throughput", 1000.0, "s"
+SHOWN: Mapping[str, tuple[str, float, str]] = {
+    forecasting.THROUGHPUT: (f"answers a second, {forecasting.CUSTOMERS} customers", 1.0, "1/s"),
+    forecasting.RESPONSE: (
+        f"mean response time in ms at {forecasting.FRACTION:g} of the forecast throughput",
+        1e3,
+        "s",
     ),
 }
+"""Quantity -> it in words with a unit, the factor to that unit, and the unit of its metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +58,17 @@ class Scored:
     def told(self) -> str:
         """The change in words."""
         of = self.forecast.change
-        return next((change.told for change in CHANGES if change.name == of), of)
+        return next((change.told for change in forecasting.CHANGES if change.name == of), of)
 
     @property
     def words(self) -> str:
         """The quantity in words, with the unit of `numbers`."""
-        return SHOWN[self.forecast.quantity].words
+        return SHOWN[self.forecast.quantity][0]
 
     @property
     def numbers(self) -> tuple[float, float, float, float | None]:
         """Low, middle and high of the forecast, and what was measured, as they are shown."""
-        of, factor = self.forecast, SHOWN[self.forecast.quantity].factor
+        of, (_, factor, _) = self.forecast, SHOWN[self.forecast.quantity]
         return factor * of.low, factor * of.middle, factor * of.high, times(factor, self.measured)
 
     @property
@@ -109,49 +95,49 @@ def runs_of(results: Results, change: str, quantity: str) -> Mapping[str, bool]:
 
 
 def _value(quantity: str, rows: Sequence[Row]) -> float:
-    if quantity == THROUGHPUT:
+    if quantity == forecasting.THROUGHPUT:
         return closed_window(rows, WARM_UP).throughput_per_s
     in_order = sorted(rows, key=lambda row: row.index)
-    return mean_response_s([row.closed_response_s for row in in_order])
+    return forecasting.mean_response_s([row.closed_response_s for row in in_order])
+
+
+_LEAD = (
+    "A forecast says what one run will show, with a range that 95 of 100 such runs would be in if "
+    "the model were right within 5 %. It is simulated from requests of two customers and of one "
+    "who pauses, who asked on several occasions before anything was changed."
+)
 
 
 def analyse(results: Results) -> Report:
     """Report on the forecasts. Raises ResultsError."""
     found = scored(results)
     score = [one for one in found if one.measured is not None]
-    held, rejected = sum(bool(one.held) for one in score), _rejected(found)
+    held = sum(bool(one.held) for one in score)
+    rejected = ""
+    if number := sum(one.measured is None and one.rejected > 0 for one in found):
+        rejected = (
+            f"{number} of {len(found)} forecasts were measured, but every run was rejected; the "
+            "table of runs has the reasons."
+        )
     if score:
         conclusion = f"{held} of {len(score)} forecasts held."
-    elif rejected:
-        conclusion = rejected[0]
     elif found:
-        conclusion = f"{len(found)} forecasts were made and wait for their measurement."
+        waiting = f"{len(found)} forecasts were made and wait for their measurement."
+        conclusion = rejected or waiting
     else:
         conclusion = "No forecast was made, because not all of the service is learnt yet."
-    lead = (
-        "A forecast says what one run will show, with a range that 95 of 100 such runs would be in "
-        "if the model were right within 5 %. It is simulated from requests of two customers and of "
-        "one who pauses, who asked on several occasions before anything was changed."
-    )
-    parts: list[Table | Figure] = [_table(found, quantity) for quantity in QUANTITIES]
-    metrics = [_metric(one) for one in score]
+    parts: list[Table | Figure] = [_table(found, quantity) for quantity in forecasting.QUANTITIES]
+    metrics = [*map(_metric, score)]
     if score:
         parts.append(_figure(score, held))
         metrics.append(Metric("forecasts_held", held / len(score)))
     return Report(
-        [*dict.fromkeys([conclusion, *(_sentence(one) for one in score), *rejected])],
-        [Section("Forecast and measured", [lead], parts)],
+        [*filter(None, dict.fromkeys([conclusion, *map(_sentence, score), rejected]))],
+        [Section("Forecast and measured", [_LEAD], parts)],
         metrics,
-        failure="" if score or not rejected else conclusion,
+        failure="" if score else rejected,
         conclusion=conclusion,
     )
-
-
-def _rejected(found: Sequence[Scored]) -> list[str]:
-    """A sentence about the forecasts of which every measurement was rejected, if there are any."""
-    number = sum(one.measured is None and one.rejected > 0 for one in found)
-    told = f"{number} of {len(found)} forecasts were measured, but every run was rejected"
-    return [f"{told}; the table of runs has the reasons."] if number else []
 
 
 def _sentence(one: Scored) -> str:
@@ -162,7 +148,7 @@ def _sentence(one: Scored) -> str:
 
 def _metric(one: Scored) -> Metric:
     of = one.forecast
-    return Metric(f"{of.quantity}[{of.change}]", one.measured or 0.0, SHOWN[of.quantity].unit)
+    return Metric(f"{of.quantity}[{of.change}]", one.measured or 0.0, SHOWN[of.quantity][2])
 
 
 def _table(found: Sequence[Scored], quantity: str) -> Table:
@@ -170,7 +156,7 @@ def _table(found: Sequence[Scored], quantity: str) -> Table:
     rows = [(one.told, *one.numbers, one.verdict) for one in of]
     columns = ("Service", "Low", "Middle", "High", "Measured", "Held")
     note = f"The forecasts were made at {of[0].forecast.made}." if of else ""
-    return Table(capital(SHOWN[quantity].words), columns, rows, note)
+    return Table(capital(SHOWN[quantity][0]), columns, rows, note)
 
 
 def _figure(score: Sequence[Scored], held: int) -> Figure:

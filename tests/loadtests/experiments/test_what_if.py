@@ -285,7 +285,7 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
         (measuring, "QUICK_ROUNDS", 40),
         (measuring, "QUICK_ARRIVALS", 60),
         (servers, "QUICK_FLIGHTS", 2000),
-        (measuring, "CHANGES", changes),
+        (forecasting, "CHANGES", changes),
     ):
         monkeypatch.setattr(module, name, value)
     folder = tmp_path / "one"
