@@ -298,26 +298,25 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
 # --- while it is measured ------------------------------------------------------------------------
 
 
-def known(results: Results, key: LoadKey) -> Steady | None:
-    """What the runs of a load that count say until now, by its confidence sequence."""
+def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
+    """Whether a load is decided until now, and a line on what is known and what is missing.
+
+    each_s: how long a calibration and its runs take.
+    """
     runs = [run for run in loads.open_runs(results) if run.key == key]
-    return next(iter(steady_points(runs, is_until_decided=True)), None)
-
-
-def told(point: Steady | None, each_s: float) -> str:
-    """A line on what is known and what is missing. each_s: how long a calibration's runs take."""
-    if point is None:
-        return "no run counts yet"
-    found, mean = point.judged
-    seen = f"{point.judged_name} {percent(found, mean)}, calibrations: {found.values}"
+    points = steady_points(runs, is_until_decided=True)
+    if not points:
+        return False, "no run counts yet"
+    (point,), (found, mean) = points, points[0].judged
+    known = f"{point.judged_name} {percent(found, mean)}, calibrations: {found.values}"
     if point.verdict is not Verdict.NOT_DECIDED:
-        return f"{seen}: the model {point.verdict}"
+        return True, f"{known}: the model {point.verdict}"
     more = values_needed(point.by_calibration, mean)
     if more is None:
-        return f"{seen}: it cannot be said yet when this is decided"
+        return False, f"{known}: it cannot be said yet when this is decided"
     minutes = max(1, ceil(more * each_s / 60))
     unit = "minute" if minutes == 1 else "minutes"
-    return f"{seen}: decided in about {minutes} {unit}; {more} more needed"
+    return False, f"{known}: decided in about {minutes} {unit}; {more} more needed"
 
 
 def percent(difference: Interval, of: float) -> str:

@@ -14,6 +14,7 @@ come: with several workers it is not 1/E[S], and not known to be that times thei
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
+from math import inf
 from statistics import fmean
 
 from loadtests.experiments.open_workload.servers import Measured
@@ -168,16 +169,9 @@ def _demands(line: DemandsLine, run: Recorded) -> Demands:
     total_s, response_s = mean_s(["total"]), fmean(run.times_s)
     engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
     front_s = min(max(0.0, (line.server_cpu_s or 0.0) - total_s), response_s - total_s)
-    return Demands(
-        engine_s=engine_s,
-        files_s=files_s,
-        rest_s=max(0.0, total_s - engine_s - files_s),
-        front_s=front_s,
-        network_s=response_s - total_s - front_s,
-        server=line.server,
-        queue=Queue(line.servers),
-        requests=len(run.asked),
-    )
+    rest_s, network_s = max(0.0, total_s - engine_s - files_s), response_s - total_s - front_s
+    queue, requests = Queue(line.servers), len(run.asked)
+    return Demands(engine_s, files_s, rest_s, front_s, network_s, line.server, queue, requests)
 
 
 def closed_points(results: Results) -> list[Closed]:
@@ -209,17 +203,15 @@ class Rated:
     """A server whose queue and L are known.
 
     busy_workers: L·E[S], how many requests are served at once when all workers are busy. front_s:
-    the part of E[S] that keeps a worker busy although the server does not report it; None: all.
+    how much of E[S] may keep a worker busy although the server does not report it.
     """
 
     queue: Queue = ONE
     busy_workers: float = 1.0
-    front_s: float | None = None
+    front_s: float = inf
 
     def delay_s(self, found: Calibration) -> float:
         """The part of E[S] that keeps no worker from serving others."""
-        if self.front_s is None:
-            return 0.0
         return max(0.0, (found.overhead_s or 0.0) - self.front_s)
 
 

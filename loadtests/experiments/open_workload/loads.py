@@ -55,7 +55,6 @@ _ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
 BRIEF_WARM_UP, WARM_UP = 50, WARM_UP_ARRIVALS
 BRIEF_UP_TO = 0.5
 SETTLED_UP_TO = 0.85
-LEAST_SETTLED = BATCHES  # requests after the warm-up, one for each batch
 MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
 SMALL = 1e-4  # relative step of a derivative
 PLAN, CALIBRATION = "plan", "calibration-"
@@ -256,8 +255,8 @@ class OpenRun(RunLine):
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether enough requests are left without the warm-up."""
-        return len(self.rows) >= self.warm_up + LEAST_SETTLED
+        """Whether enough requests are left without the warm-up, one for each batch."""
+        return len(self.rows) >= self.warm_up + BATCHES
 
     @cached_property
     def served_s(self) -> list[float] | None:

@@ -27,7 +27,7 @@ from random import Random
 from time import monotonic
 
 from loadtests.experiments.open_workload import loads
-from loadtests.experiments.open_workload.comparing import Steady, known, told
+from loadtests.experiments.open_workload.comparing import progress
 from loadtests.experiments.open_workload.demands import Rated, explored
 from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
@@ -41,7 +41,6 @@ from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import Results, ResultsError, TableWriter
-from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import poisson_times, with_mean_and_cv
 from loadtests.models.samples import quantile
@@ -87,15 +86,11 @@ def _missing(run: Run) -> list[Missing]:
         load = planned
         if run.options.until_decided and load.key.is_settled:
             load = replace(load, runs=AT_MOST_TIMES * load.runs)
-            if made[load.key] and _is_decided(known(run.results, load.key)):
+            if made[load.key] and progress(run.results, load.key, 0.0)[0]:
                 continue
         if accepted[load.key] < load.runs:
             found.append(Missing(load, made[load.key], load.runs - accepted[load.key]))
     return found
-
-
-def _is_decided(point: Steady | None) -> bool:
-    return point is not None and point.verdict is not Verdict.NOT_DECIDED
 
 
 def _told(load: Load) -> str:
@@ -141,9 +136,9 @@ class _UnderTest:
                 looks += 1
                 self._table.flush()
                 each_s = (monotonic() - begun_s) / looks
-                point = known(run.results, load.key)
-                run.say(f"{load.fraction:g} of L: {told(point, each_s)}")
-                if run.options.until_decided and _is_decided(point):
+                is_decided, known = progress(run.results, load.key, each_s)
+                run.say(f"{load.fraction:g} of L: {known}")
+                if run.options.until_decided and is_decided:
                     break
 
     def _progress(self, left: Sequence[Missing]) -> str:
