@@ -382,8 +382,8 @@ class TestTurns:
     def test_a_share_of_samples(self, p: float) -> None:
         random, covered = Random(4), []
         for _ in range(self.TRIALS):
-            found = sum(random.random() < p for _ in range(500)) / 500
-            profile = Profile("run", "async", 100, {"index": found}, 500, {}, 1.0, None)
-            low, high = profile.interval("index")
-            covered.append(low <= p <= high)
+            work = {"index": sum(random.random() < p for _ in range(500)) / 500}
+            profile = Profile("async", 100, work, 500, {}, 1.0, None)
+            found = profile.share("index")
+            covered.append((found.low or 0.0) <= p <= (found.high or 0.0))
         assert share(covered) >= 0.92

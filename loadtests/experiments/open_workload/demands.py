@@ -20,7 +20,7 @@ from statistics import fmean
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row
-from loadtests.generation.run import closed_run, judge_run
+from loadtests.generation.run import judge_run
 from loadtests.generation.schedule import Choices
 from loadtests.generation.window import Window, closed_window
 from loadtests.grouping import grouped
@@ -258,15 +258,9 @@ def _closed(
 ) -> None:
     name = f"closed-{server}-{customers}"
     run.say(f"{server}, closed, customers: {customers}")
-    record = closed_run(
-        found.target,
-        asked,
-        customers=customers,
-        duration_s=run.choose(QUICK_CLOSED_S, CLOSED_S),
-        run=name,
-        folder=run.results.folder,
-        seed=run.options.seed,
-        say=lambda text: None,
+    duration_s = run.choose(QUICK_CLOSED_S, CLOSED_S)
+    record = run.generator.closed(
+        found.target, asked, name, customers=customers, duration_s=duration_s
     )
     judge_run(run.results.folder, record, record.facts(before))
     with run.results.more(CLOSED, ClosedLine) as table:

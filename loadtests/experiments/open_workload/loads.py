@@ -11,7 +11,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from loadtests.generation.calibrating import WARM_UP as CALIBRATION_WARM_UP
+from loadtests.generation.calibration import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.calibration import turnaround_s
 from loadtests.generation.rows import Row
 from loadtests.grouping import grouped

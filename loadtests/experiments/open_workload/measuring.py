@@ -31,10 +31,9 @@ from loadtests.experiments.open_workload.comparing import progress
 from loadtests.experiments.open_workload.demands import Rated, explored
 from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
-from loadtests.generation.calibrating import WARM_UP, calibrate, calibration_of
-from loadtests.generation.calibration import Calibration
+from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of
 from loadtests.generation.rows import CUSTOMERS_AT_MOST, Row, RowFile, read_rows
-from loadtests.generation.run import REQUESTS, RunRecord, judge_run, open_run
+from loadtests.generation.run import REQUESTS, RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Run
@@ -112,15 +111,9 @@ class _UnderTest:
             self._rated = explored(run, found, server, self._asked, self._before)
 
     def _calibrated(self) -> Calibration:
-        return calibrate(
-            self._found.target,
-            self._asked,
-            requests=self._requests,
-            run=unused_name(self._run.results, self._calibrations),
-            folder=self._run.results.folder,
-            seed=self._run.options.seed,
-            say=self._run.say,
-        )
+        generator = replace(self._run.generator, say=self._run.say)
+        name = unused_name(self._run.results, self._calibrations)
+        return generator.calibrate(self._found.target, self._asked, name, requests=self._requests)
 
     def make(self, left: Sequence[Missing]) -> None:
         """Make the runs that the first of these loads lacks."""
@@ -134,7 +127,6 @@ class _UnderTest:
             made += together
             if load.key.is_settled:
                 looks += 1
-                self._table.flush()
                 each_s = (monotonic() - begun_s) / looks
                 is_decided, known = progress(run.results, load.key, each_s)
                 run.say(f"{load.fraction:g} of L: {known}")
@@ -187,10 +179,7 @@ class _UnderTest:
         random, line = self._run.random(name), _line(name, load, self._rated, self._before)
         schedule = arrivals(_times(load, line, random), self._found.requests(random))
         self._table.add(line)
-        folder = self._run.results.folder
-        return open_run(
-            self._found.target, schedule, run=name, folder=folder, say=lambda text: None
-        )
+        return self._run.generator.open(self._found.target, schedule, name)
 
     def _judged(
         self,

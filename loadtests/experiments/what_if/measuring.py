@@ -24,7 +24,7 @@ from loadtests.experiments.what_if import forecasting
 from loadtests.experiments.what_if.forecasting import LEARNT, Change, Demand, Forecast, Occasion
 from loadtests.experiments.what_if.scoring import FORECASTS, WARM_UP, runs_of
 from loadtests.generation.calibration import turnaround_s
-from loadtests.generation.run import RUNS, RunRecord, closed_run, judge_run, open_run
+from loadtests.generation.run import RUNS, RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
 from loadtests.generation.window import closed_window
 from loadtests.lab.experiment import Run
@@ -92,7 +92,7 @@ def _counts(run: Run, change: Change, quantity: str) -> bool:
 
 def _measure(run: Run, service: Measured, change: Change, quantity: str) -> None:
     """Make the run that a forecast is about."""
-    folder, name = run.results.folder, unused_name(run.results, f"{change.name}-{quantity}")
+    name = unused_name(run.results, f"{change.name}-{quantity}")
     if quantity == forecasting.THROUGHPUT:
         record = _closed(
             run, service, name, forecasting.CUSTOMERS, run.choose(QUICK_ROUNDS, ROUNDS)
@@ -106,23 +106,20 @@ def _measure(run: Run, service: Measured, change: Change, quantity: str) -> None
         )
         times_s = _stream(run, change, forecasting.FRACTION * x.middle)
         schedule = arrivals(times_s, service.requests(run.random(name)))
-        record = open_run(service.target, schedule, run=name, folder=folder, say=lambda text: None)
-    judge_run(folder, record)
+        record = run.generator.open(service.target, schedule, name)
+    judge_run(run.results.folder, record)
 
 
 def _closed(run: Run, service: Measured, name: str, customers: int, rounds: int) -> RunRecord:
     """Let `customers` ask `rounds` times together, after their warm-up."""
     requests = list(islice(service.requests(run.random(name)), QUESTIONS_A_ROUND * rounds))
-    return closed_run(
+    return run.generator.closed(
         service.target,
         {requests[0].kind: requests},
+        name,
         customers=customers,
         requests=rounds // customers,
         warm_up=WARM_UP,
-        run=name,
-        folder=run.results.folder,
-        seed=run.options.seed,
-        say=lambda text: None,
     )
 
 

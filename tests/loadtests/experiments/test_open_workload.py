@@ -48,7 +48,7 @@ from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.rules import Verdict as Judged
-from loadtests.generation.run import RunRecord
+from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import running as running_lab
 from loadtests.lab.experiment import Mode, Options, Run
@@ -367,26 +367,26 @@ class TestRepeating:
             file.close()
 
         def calibrate(
-            _: object, choices: Choices, *, run: str, folder: Path, **__: object
+            generator: Generator, _: object, choices: Choices, run: str, **__: object
         ) -> Calibration:
             asked.append(choices)
-            kept(folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
+            kept(generator.folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
             return Calibration(run, 9, next(means), 0, 0)
 
         def open_run(
-            target: object, schedule: Sequence[Arrival], *, run: str, folder: Path, **_: object
+            generator: Generator, target: object, schedule: Sequence[Arrival], run: str
         ) -> Any:
             rows = tuple(
                 Row(run, one.index, "k", at_s, at_s, at_s, at_s + 0.04, 0.04, 200, "1")
                 for one in schedule
                 for at_s in [one.intended_s]
             )
-            kept(folder, rows)
+            kept(generator.folder, rows)
             return RunRecord(run, "open", rows, (), len(rows), 0.0)
 
         monkeypatch.setattr(measuring, "measured", given)
-        monkeypatch.setattr(measuring, "open_run", open_run)
-        monkeypatch.setattr(measuring, "calibrate", calibrate)
+        monkeypatch.setattr(Generator, "open", open_run)
+        monkeypatch.setattr(Generator, "calibrate", calibrate)
         return asked
 
     @pytest.mark.parametrize(
@@ -509,14 +509,14 @@ class TestRepeating:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
         plan(monkeypatch, Load(STUDY, AS_THE_STUDY, 0.5, 3, services=STUDY_SERVICES))
-        open_run = vars(measuring)["open_run"]
+        open_run = Generator.open
 
-        def interrupted(*args: Any, run: str, **more: Any) -> Any:
-            if run.endswith("03"):
+        def interrupted(*args: Any) -> Any:
+            if args[-1].endswith("03"):
                 raise KeyboardInterrupt
-            return open_run(*args, run=run, **more)
+            return open_run(*args)
 
-        monkeypatch.setattr(measuring, "open_run", interrupted)
+        monkeypatch.setattr(Generator, "open", interrupted)
         results = Results(tmp_path)
         with pytest.raises(KeyboardInterrupt):
             measuring.measure(Run(QUICK_EMULATED, results, tmp_path, lambda text: None))

@@ -37,7 +37,6 @@ QUIET = Facts(
     failed=0,
     scheduled=500,
     lag_p99_s=0.0005,
-    service_time_s=DEMAND_S + OVERHEAD_S,
     foreign_cpu=0.03,
     client_cpu=0.05,
     before_s=DEMAND_S + OVERHEAD_S,
