@@ -2,16 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadtests.experiments.open_workload import figures, loads
-from loadtests.experiments.open_workload.comparing import (
-    REPLICATIONS_FROM,
-    AsTheStudy,
-    Steady,
-    give_or_take,
-    percent,
-    steady_points,
-    study_points,
-)
+from loadtests.experiments.open_workload import comparing, figures, loads
+from loadtests.experiments.open_workload.comparing import AsTheStudy, Steady, give_or_take, percent
 from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands
 from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, REPORT_SECONDS, range_s
 from loadtests.experiments.open_workload.gaps import gap_section
@@ -41,9 +33,10 @@ def analyse(results: Results) -> Report:
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")
     runs, until_decided = accepted(made), manifest.get("until_decided", False)
-    steady = steady_points(made, is_until_decided=until_decided)
-    short, closed = study_points(runs, manifest["seed"]), closed_points(results)
+    steady = comparing.steady_points(made, is_until_decided=until_decided)
+    short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
     first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
+    of_closed = Table.of("Closed runs", closed, _OF_CLOSED, _X_AS_SERVED)
     calibrations = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
     as_the_study = Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4)
     sections = [
@@ -52,8 +45,8 @@ def analyse(results: Results) -> Report:
             "Predicted from one customer",
             [_DEMANDS],
             Table.of("Demands of one request", demands(results).values(), _OF_DEMANDS, _FRONT),
-            figures.closed(closed),
-            figures.throughput(closed) if closed else None,
+            of_closed,
+            figures.throughput(closed, of_closed) if closed else None,
         ),
         _section(
             "Steady state",
@@ -191,7 +184,8 @@ def _without(made: Sequence[OpenRun], steady: Sequence[Steady]) -> Iterator[str]
             f"{key.told}: {over[key]} has no steady state at this rate, because the server does "
             "more at once than the model says."
         )
-    for key in sorted({run.key for run in made} - {run.key for run in counted}):
+    rejected = {run.key for run in made} - {run.key for run in counted}
+    for key in sorted(rejected, key=lambda one: (one.part, SERVERS[one.server], one.fraction)):
         yield (
             f"{key.told}, {key.part.replace('-', ' ')}: every run was rejected; the table of runs "
             "has the reasons."
@@ -205,14 +199,15 @@ def _metrics(
     for server, of_server in grouped(runs, lambda run: run.server).items():
         calibrated = {run.calibration: run.service_time_s for run in of_server}
         yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
-    names = [f"[{point.key.server},{point.key.fraction:g}]" for point in steady]
-    for point, name in zip(steady, names, strict=True):
+    shares = []
+    for point in steady:
+        name = f"[{point.key.server},{point.key.fraction:g}]"
         yield estimated(point.raw).metric(f"response_time{name}", "")
-    for point, name in zip(steady, names, strict=True):
         difference, mean = point.judged
         share = difference.times(1 / mean)
         what = "as_served" if point.is_as_served else "paired_difference"
-        yield Metric(f"{what}{name}", share.estimate, "", *share.ends)
+        shares.append(Metric(f"{what}{name}", share.estimate, "", *share.ends))
+    yield from shares
     for one in closed:
         name = f"throughput[{one.of.server},{one.customers}]"
         yield estimated(one.throughput_per_s).metric(name, "1/s")
@@ -244,9 +239,9 @@ _RULES = (
     f"tolerance of {100 * TOLERANCE:g} % was fixed before the run. The verdict is about the paired "
     "difference, but for the service about the difference as served. Runs that share a calibration "
     "share its error, so intervals are over calibrations; one calibration has none, and fewer than "
-    f"{LEAST_VALUES} decide nothing. From {REPLICATIONS_FROM:g} of L on, neither do fewer than "
-    f"{REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short for the "
-    "steady state of the formula, as their replay shows."
+    f"{LEAST_VALUES} decide nothing. From {comparing.REPLICATIONS_FROM:g} of L on, neither do "
+    f"fewer than {REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short "
+    "for the steady state of the formula, as their replay shows."
 )
 _SHORT = (
     "The study sent 30 minutes of requests to an idle server, 15 times. That is 44 service "
@@ -268,6 +263,7 @@ _DEMANDS = (
     "predict open runs. Mean value analysis takes exponential times and so predicts a little less "
     "than there is. A generator on the same machine competes with the workers for its cores."
 )
+_X_AS_SERVED = "The verdict is about the throughput X as served."
 _FRONT = (
     "“Beside the handler” is processor time of the worker for accepting and HTTP; it is not known "
     "of a service on another machine. The worker is busy for all but what is on the way."
@@ -315,6 +311,16 @@ _OF_DEMANDS: Sequence[Column[Demands]] = [
     ("On the way / ms", lambda one: 1000 * one.network_s),
     ("Worker busy / ms", lambda one: 1000 * one.busy_s),
     ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
+]
+_OF_CLOSED: Sequence[Column[Closed]] = [
+    ("Server", lambda point: SERVERS[point.of.server]),
+    ("Customers", lambda point: point.customers),
+    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+    ("As served / 1/s", lambda point: point.served_per_s),
+    ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
+    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
+    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
+    ("Verdict", lambda point: str(point.verdict)),
 ]
 _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
     ("Server", lambda run: SERVERS[run.server]),

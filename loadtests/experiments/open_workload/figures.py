@@ -6,13 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 from statistics import fmean
 
-from loadtests.experiments.open_workload.comparing import (
-    PUBLISHED,
-    AsTheStudy,
-    AtLoad,
-    Steady,
-    give_or_take,
-)
+from loadtests.experiments.open_workload.comparing import PUBLISHED, AsTheStudy, AtLoad, Steady
 from loadtests.experiments.open_workload.demands import Closed
 from loadtests.experiments.open_workload.loads import SERVERS, OpenRun
 from loadtests.generation.samples import Sample
@@ -22,15 +16,9 @@ from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Column, Figure, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, mg1_ps
 from loadtests.models.protocol import Expectation
-from loadtests.models.recorded import (
-    Step,
-    customers_over_time,
-    load_average,
-    mean_customers,
-    peak_customers,
-)
 from loadtests.models.samples import mean_of_known
 
 REPORT_S = UNROUNDED.mean_s
@@ -131,7 +119,7 @@ def range_s(of: Expectation | None) -> str | None:
     return f"{of.low_s * REPORT_S:.1f} to {of.high_s * REPORT_S:.1f}" if of else None
 
 
-def throughput(points: Sequence[Closed]) -> Figure:
+def throughput(points: Sequence[Closed], table: Table) -> Figure:
     """Throughput of closed runs against the number of customers, beside what MVA predicts."""
     series = []
     by_server = grouped(points, lambda point: point.of.server)
@@ -146,26 +134,7 @@ def throughput(points: Sequence[Closed]) -> Figure:
         "mean value analysis predicts from the demands of one customer."
     )
     x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s")
-    return figure("Throughput against customers", told, x_axis, y_axis, series, closed(points))
-
-
-def closed(points: Sequence[Closed]) -> Table:
-    """Closed runs beside mean value analysis."""
-    return Table.of(
-        "Closed runs",
-        points,
-        [
-            ("Server", lambda point: SERVERS[point.of.server]),
-            ("Customers", lambda point: point.customers),
-            ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
-            ("As served / 1/s", lambda point: point.served_per_s),
-            ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
-            ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
-            ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
-            ("Verdict", lambda point: str(point.verdict)),
-        ],
-        "The verdict is about the throughput X as served.",
-    )
+    return figure("Throughput against customers", told, x_axis, y_axis, series, table)
 
 
 # --- over the time of a run ----------------------------------------------------------------------
@@ -208,14 +177,14 @@ class _InTurn:
         ]
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[recorded.Step]:
         """The requests in the system."""
         arrivals_s, ends_s = zip(*self.stays_s, strict=True)
-        return customers_over_time(arrivals_s, ends_s)
+        return recorded.customers_over_time(arrivals_s, ends_s)
 
     def modelled(self, until_s: float) -> Line:
         """The load average if requests in service were all that runs."""
-        return load_average(self.steps, until_s, self.runs[0].servers)
+        return recorded.load_average(self.steps, until_s, self.runs[0].servers)
 
 
 def _by_load(runs: Sequence[OpenRun]) -> list[list[OpenRun]]:
@@ -264,68 +233,78 @@ def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
     """
     loads = [_InTurn(of[:1], REPORT_S / of[0].service_time_s) for of in _by_load(runs)]
     ends = loads[:1] + loads[1:][-1:]
+    return [_durations(ends), _customers(ends), _load_computed(loads)]
 
+
+def _durations(loads: Sequence[_InTurn]) -> Figure:
     def responses_s(one: _InTurn) -> Line:
         return [(end_s, end_s - at_s) for at_s, end_s in one.stays_s]
 
-    def customers(one: _InTurn) -> Line:
+    return _over_time(
+        "Response times over a run",
+        "Figure 3 of the study: response time of each request against the time of its answer, in "
+        "one run of 30 report minutes that began empty. Of the study's curves only the longest "
+        "times are known, which the dotted lines show.",
+        "response time / report seconds",
+        loads,
+        [("", "points", responses_s)],
+        [
+            ("Requests", lambda one: len(one.stays_s)),
+            ("Longest / report s", lambda one: max(time_s for _, time_s in responses_s(one))),
+            ("The study's longest / s", lambda one: one.printed("longest_s")),
+        ],
+        printed=("the study's longest", "longest_s"),
+        caption="One run at each load",
+    )
+
+
+def _customers(loads: Sequence[_InTurn]) -> Figure:
+    def steps(one: _InTurn) -> Line:
         return [(0.0, 0.0), *((step.time_s, float(step.customers)) for step in one.steps)]
 
+    def mean(one: _InTurn) -> float:
+        return recorded.mean_customers(one.steps, 0.0, one.begins_s[-1])
+
+    return _over_time(
+        "Customers over a run",
+        "Figure 4 of the study: requests in the system during the same runs. Of the study's curves "
+        "only peaks, which the dotted lines show, and means over time are known.",
+        "requests in the system",
+        loads,
+        [("", "steps", steps)],
+        [
+            ("At most", lambda one: recorded.peak_customers(one.steps)),
+            ("Mean over time", mean),
+            ("The study's most", lambda one: one.printed("most_customers")),
+            ("The study's mean", lambda one: one.printed("mean_customers")),
+        ],
+        printed=("the study's peak", "most_customers"),
+        caption="Customers in the system",
+    )
+
+
+def _load_computed(loads: Sequence[_InTurn]) -> Figure:
     def averages(one: _InTurn) -> Line:
         return one.modelled(one.factor * one.runs[0].duration_s)
 
-    return [
-        _over_time(
-            "Response times over a run",
-            "Figure 3 of the study: response time of each request against the time of its answer, "
-            "in one run of 30 report minutes that began empty. Of the study's curves only the "
-            "longest times are known, which the dotted lines show.",
-            "response time / report seconds",
-            ends,
-            [("", "points", responses_s)],
-            [
-                ("Requests", lambda one: len(one.stays_s)),
-                ("Longest / report s", lambda one: max(time_s for _, time_s in responses_s(one))),
-                ("The study's longest / s", lambda one: one.printed("longest_s")),
-            ],
-            printed=("the study's longest", "longest_s"),
-            caption="One run at each load",
-        ),
-        _over_time(
-            "Customers over a run",
-            "Figure 4 of the study: requests in the system during the same runs. Of the study's "
-            "curves only peaks, which the dotted lines show, and means over time are known.",
-            "requests in the system",
-            ends,
-            [("", "steps", customers)],
-            [
-                ("At most", lambda one: peak_customers(one.steps)),
-                ("Mean over time", lambda one: mean_customers(one.steps, 0.0, one.begins_s[-1])),
-                ("The study's most", lambda one: one.printed("most_customers")),
-                ("The study's mean", lambda one: one.printed("mean_customers")),
-            ],
-            printed=("the study's peak", "most_customers"),
-            caption="Customers in the system",
-        ),
-        _over_time(
-            "Load average over a run",
-            "Figure 5 of the study: the load average over a run, computed. Linux averages the "
-            "number of processes at work over a minute, which no division of times shortens, and "
-            "it does not count a wait that is put in for a disk. So the requests in service (one "
-            "at a time) of a run at each load, with times as the study's, are averaged as Linux "
-            "does; a run lasts 30 of these minutes. The study drew 0.3 and 0.85.",
-            _LOAD_AVERAGE,
-            loads,
-            [("", "steps", averages)],
-            [
-                ("Mean over the run", lambda one: fmean(y for _, y in averages(one))),
-                ("Highest", lambda one: max(y for _, y in averages(one))),
-                ("In the long run", lambda one: one.runs[0].fraction),
-                ("The study's mean", lambda one: one.printed("load_average")),
-            ],
-            caption="Load average",
-        ),
-    ]
+    return _over_time(
+        "Load average over a run",
+        "Figure 5 of the study: the load average over a run, computed. Linux averages the number "
+        "of processes at work over a minute, which no division of times shortens, and it does not "
+        "count a wait that is put in for a disk. So the requests in service (one at a time) of a "
+        "run at each load, with times as the study's, are averaged as Linux does; a run lasts 30 "
+        "of these minutes. The study drew 0.3 and 0.85.",
+        _LOAD_AVERAGE,
+        loads,
+        [("", "steps", averages)],
+        [
+            ("Mean over the run", lambda one: fmean(y for _, y in averages(one))),
+            ("Highest", lambda one: max(y for _, y in averages(one))),
+            ("In the long run", lambda one: one.runs[0].fraction),
+            ("The study's mean", lambda one: one.printed("load_average")),
+        ],
+        caption="Load average",
+    )
 
 
 def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> list[Figure]:

@@ -54,7 +54,7 @@ def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
     has_starts = is_whole and (run.overhead_s == 0 or known.connecting_s > 0)
     own_s = services_s if has_starts else run.served_s
     return Recorded(
-        run.arrivals_s,
+        [row.intended_s for row in run.rows],
         [row.sent_s for row in run.rows],
         [row.done_s for row in run.rows],
         own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in run.drawn_s()],

@@ -231,11 +231,6 @@ class OpenRun(RunLine):
         return float(self.service_variance_s2**0.5 / self.busy_s)
 
     @property
-    def arrivals_s(self) -> list[float]:
-        """The intended arrival times."""
-        return [row.intended_s for row in self.rows]
-
-    @property
     def responses_s(self) -> list[float]:
         """Response times, from the intended arrival."""
         return [row.open_response_s for row in self.rows]
@@ -276,7 +271,7 @@ class OpenRun(RunLine):
 
     def replayed_s(self, services_s: Sequence[float]) -> list[float]:
         """Response times of the same arrivals in the queue of the model."""
-        times_s = self.queue.replayed_s(self.arrivals_s, services_s)
+        times_s = self.queue.replayed_s([row.intended_s for row in self.rows], services_s)
         return [time_s + self.delay_s for time_s in times_s]
 
     def predicted_s(self, cv: float, *, slower: float = 1.0, busier: float = 1.0) -> float:

@@ -30,7 +30,7 @@ from loadtests.experiments.open_workload import loads
 from loadtests.experiments.open_workload.comparing import progress
 from loadtests.experiments.open_workload.demands import Rated, explored
 from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
-from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
+from loadtests.experiments.open_workload.servers import SCALE, STARTS, Measured
 from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of
 from loadtests.generation.rows import CUSTOMERS_AT_MOST, Row, RowFile, read_rows
 from loadtests.generation.run import REQUESTS, RunRecord, judge_run
@@ -69,7 +69,7 @@ def measure(run: Run) -> None:
             if run.options.mode is Mode.MODEL:
                 _simulate(run, table, of_server)
             else:
-                with measured(run, server) as found:
+                with STARTS[server](run) as found:
                     under_test = _UnderTest(run, table, server, found)
                     for n in range(len(of_server)):
                         under_test.make(left[n:])
@@ -153,11 +153,7 @@ class _UnderTest:
         return runs_s + calibrations * self._requests * self._before.mean_s
 
     def _together(self, load: Load) -> int:
-        """The number of runs between two calibrations.
-
-        Calibrations are the units of intervals, so the runs of a load are spread over enough of
-        them.
-        """
+        """The number of runs between two calibrations, of which there must be enough for a load."""
         if self._run.options.until_decided and load.key.is_settled:
             return 1
         at_most = load.runs // LEAST_VALUES if load.part == STEADY else load.runs

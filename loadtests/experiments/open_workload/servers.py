@@ -99,11 +99,6 @@ def scans(flights: Sequence[Flight]) -> Requests:
     return lambda random: repeat(Request("scan", path))
 
 
-def measured(run: Run, server: str) -> AbstractContextManager[Measured]:
-    """Run the server of this name until the `with` block ends. Raises ProgramFailed."""
-    return _STARTS[server](run)
-
-
 @contextmanager
 def _study(run: Run) -> Iterator[Measured]:
     folder = run.scratch / "study"
@@ -181,7 +176,12 @@ def _elsewhere(run: Run) -> Iterator[Measured]:
     yield Measured(site, rankings(flights), queue=None, is_service=True)
 
 
-_STARTS: Mapping[str, Callable[[Run], AbstractContextManager[Measured]]] = {
+def _chain(run: Run) -> Chain:
+    flights = run.choose(QUICK_FLIGHTS, FLIGHTS)
+    return imported(generated(flights), run.scratch / "chain", run.log)
+
+
+STARTS: Mapping[str, Callable[[Run], AbstractContextManager[Measured]]] = {
     loads.STUDY: _study,
     loads.SCAN: lambda run: emulated(run, run.options.scale or SCALE),
     loads.SERVICE: shipped,
@@ -189,8 +189,4 @@ _STARTS: Mapping[str, Callable[[Run], AbstractContextManager[Measured]]] = {
     loads.SERVICE_SCANS: lambda run: shipped(run, scans),
     loads.ELSEWHERE: _elsewhere,
 }
-
-
-def _chain(run: Run) -> Chain:
-    flights = run.choose(QUICK_FLIGHTS, FLIGHTS)
-    return imported(generated(flights), run.scratch / "chain", run.log)
+"""Name -> runs the server of this name until the `with` block ends. Raises ProgramFailed."""

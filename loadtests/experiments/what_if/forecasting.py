@@ -25,13 +25,7 @@ from itertools import chain, cycle
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.open_workload.servers import (
-    SCALE,
-    Measured,
-    emulated,
-    scanned_rankings,
-    shipped,
-)
+from loadtests.experiments.open_workload import servers
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line
 from loadtests.models.estimates import TOLERANCE, without_warm_up
@@ -113,19 +107,19 @@ class Change:
             network_s=max(0.0, demand.network_s + demand.turn_s - demand.kept_s),
         )
 
-    def made(self, run: Run) -> AbstractContextManager[Measured]:
+    def made(self, run: Run) -> AbstractContextManager[servers.Measured]:
         """Run the service after the change until the `with` block ends. Raises ProgramFailed."""
         if self.of == SCANS:
-            return emulated(run, SCALE / self.files)
+            return servers.emulated(run, servers.SCALE / self.files)
         if self.of == SCANNED and not self.engine:
-            return shipped(run, scanned_rankings)
-        return shipped(run, workers=self.workers, kept=self.kept)
+            return servers.shipped(run, servers.scanned_rankings)
+        return servers.shipped(run, workers=self.workers, kept=self.kept)
 
 
 LEARNT: Sequence[Change] = (
     Change(RANKINGS, RANKINGS, "Rankings, one worker that keeps no answers"),
     Change(SCANNED, SCANNED, "Rankings by scans, one worker"),
-    Change(SCANS, SCANS, f"Scans, the study's disk {SCALE:g} times as fast"),
+    Change(SCANS, SCANS, f"Scans, the study's disk {servers.SCALE:g} times as fast"),
 )
 """The services as they are, which are learnt from. What they do under load is forecast, too."""
 

@@ -9,15 +9,7 @@ from loadtests.experiments.what_if.forecasting import Forecast
 from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.report.content import (
-    Figure,
-    Metric,
-    Report,
-    Section,
-    Table,
-    capital,
-    times,
-)
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import MANIFEST, Results, ResultsError

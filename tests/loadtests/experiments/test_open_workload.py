@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -384,7 +384,7 @@ class TestRepeating:
             kept(generator.folder, rows)
             return RunRecord(run, "open", rows, (), len(rows), 0.0)
 
-        monkeypatch.setattr(measuring, "measured", given)
+        monkeypatch.setattr(measuring, "STARTS", defaultdict(lambda: given))
         monkeypatch.setattr(Generator, "open", open_run)
         monkeypatch.setattr(Generator, "calibrate", calibrate)
         return asked
@@ -560,7 +560,10 @@ def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
     arrivals = [
-        [run.arrivals_s for run in open_runs(made(tmp_path / name, Mode.MODEL, 1000))]
+        [
+            [row.intended_s for row in run.rows]
+            for run in open_runs(made(tmp_path / name, Mode.MODEL, 1000))
+        ]
         for name in "ab"
     ]
     assert arrivals[0] == arrivals[1]
