@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadtests.experiments.what_if import forecasting
-from loadtests.experiments.what_if.forecasting import Forecast
+from loadtests.experiments.what_if.forecasting import FRACTION, RESPONSE, THROUGHPUT, Forecast
 from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
@@ -17,15 +17,9 @@ from loadtests.models.estimates import wilson
 
 NAME, FORECASTS = "what-if", "forecasts"
 WARM_UP = 5  # requests of each customer of a closed run that do not count
-
-
 SHOWN: Mapping[str, tuple[str, float, str]] = {
-    forecasting.THROUGHPUT: (f"answers a second, {forecasting.CUSTOMERS} customers", 1.0, "1/s"),
-    forecasting.RESPONSE: (
-        f"mean response time in ms at {forecasting.FRACTION:g} of the forecast throughput",
-        1e3,
-        "s",
-    ),
+    THROUGHPUT: (f"answers a second, {forecasting.CUSTOMERS} customers", 1.0, "1/s"),
+    RESPONSE: (f"mean response time in ms at {FRACTION:g} of the forecast throughput", 1e3, "s"),
 }
 """Quantity -> it in words with a unit, the factor to that unit, and the unit of its metric."""
 
@@ -51,11 +45,6 @@ class Scored:
         """The change in words."""
         of = self.forecast.change
         return next((change.told for change in forecasting.CHANGES if change.name == of), of)
-
-    @property
-    def words(self) -> str:
-        """The quantity in words, with the unit of `numbers`."""
-        return SHOWN[self.forecast.quantity][0]
 
     @property
     def numbers(self) -> tuple[float, float, float, float | None]:
@@ -87,7 +76,7 @@ def runs_of(results: Results, change: str, quantity: str) -> Mapping[str, bool]:
 
 
 def _value(quantity: str, rows: Sequence[Row]) -> float:
-    if quantity == forecasting.THROUGHPUT:
+    if quantity == THROUGHPUT:
         return closed_window(rows, WARM_UP).throughput_per_s
     in_order = sorted(rows, key=lambda row: row.index)
     return forecasting.mean_response_s([row.closed_response_s for row in in_order])
@@ -133,9 +122,9 @@ def analyse(results: Results) -> Report:
 
 
 def _sentence(one: Scored) -> str:
-    low, _, high, value = one.numbers
+    words, (low, _, high, value) = SHOWN[one.forecast.quantity][0], one.numbers
     verdict = "as forecast" if one.held else "not as forecast"
-    return f"{one.told}: {one.words}: {value:.3g}, {verdict} ({low:.3g} to {high:.3g})."
+    return f"{one.told}: {words}: {value:.3g}, {verdict} ({low:.3g} to {high:.3g})."
 
 
 def _metric(one: Scored) -> Metric:
@@ -183,7 +172,8 @@ def record(folder: Path) -> str:
         for one in scored(results) if manifest.get("experiment") == NAME else ():
             low, _, high, measured = one.numbers
             cpu, made = str(manifest["machine"].get("cpu", "")), one.forecast.made
-            rows.append((made, cpu, one.told, one.words, low, high, measured, one.verdict))
+            words = SHOWN[one.forecast.quantity][0]
+            rows.append((made, cpu, one.told, words, low, high, measured, one.verdict))
             held += [] if one.held is None else [one.held]
     columns = ("Made", "Processor", "Service", "Forecast", "Low", "High", "Measured", "Held")
     section = Section("All forecasts", (), [Table("Forecasts", columns, rows)])
