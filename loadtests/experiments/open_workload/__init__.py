@@ -1,6 +1,6 @@
 """Measures open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000.
 
-`runs` defines how much is measured and reads what was, `servers` on which servers. `demands` finds
+`loads` defines how much is measured and reads what was, `servers` on which servers. `demands` finds
 out what the service can do, `measuring` measures, `comparing` and `gaps` compare with the models,
 `figures` draws and `analysing` reports.
 """
