@@ -19,7 +19,7 @@ from time import monotonic
 from loadtests.chains import Chain, copied
 from loadtests.generation.interactions import SEPARATOR, Sequences, save, step_index, whole
 from loadtests.generation.rows import Row
-from loadtests.generation.run import Generator, RunRecord, judge_run, keep
+from loadtests.generation.run import RunRecord, judge_run, keep
 from loadtests.generation.samples import Sampler, cpu_s, used_s
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import fresh_service, prepared
@@ -110,8 +110,7 @@ def _over_http(run: Run, chain: Chain | None, own: Sequences, name: str) -> tupl
     """A run over HTTP, and the processor time of the service during it."""
     with fresh_service(run, chain, name) as service:
         before = cpu_s(family(service.pid))
-        generator = Generator(run.results.folder, run.options.seed, lambda text: None)
-        record = generator.interactions(service, own, name)
+        record = run.generator.interactions(service, own, name)
         return record, used_s(cpu_s(family(service.pid)), before)
 
 
