@@ -18,27 +18,28 @@ asymptotes say what the others make. The entries sum to the gap. Times are repor
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 
 from loadtests.experiments.queueing_network.comparing import Point
 from loadtests.experiments.queueing_network.measuring import LATE
-from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SINGLE
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
+    EXPONENTIAL,
     FORMULAS,
     MVA,
     ONE,
-    STATIONS,
-    demands,
-    routing,
+    REGULAR,
+    SINGLE,
+    stations,
 )
 from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted
-from loadtests.lab.report.content import Figure, Section, Table
+from loadtests.lab.report.content import Section, Table
 from loadtests.models.laws import DELAY, Station
 
-WAY, DEMANDS, SHORT, LATENESS, SAMPLING = CAUSES = (
+WAY, DEMANDS, SHORT, LATENESS, SAMPLING = (
     *("way and thinking", "demands", "short run", "lateness", "sampling"),
 )
 WORDS: Mapping[str, str] = {
@@ -58,29 +59,25 @@ def gap_of(point: Point, alone: Point | None) -> Gap:
     alone: the point of a single customer, who tells the way to a server with one thread, as that
     does not report how long customers wait at its door; without it, the way is taken to be 0.
     """
-    nominal = demands(routing())
-    reported = {name: point.told[name] for name in STATIONS}
-    late_s, thought_s = point.told[LATE], _thought_s(point)
+    nominal, measured, late_s = stations(), point.response_s, point.told[LATE]
+    reported = [Station(station.name, point.told[station.name]) for station in nominal]
+    cycle_s = fmean([one for run in point.runs for one in run.cycles_s])
+    thought_s = cycle_s - fmean([one for run in point.runs for one in run.responses_s])
     way_s = _way_s(alone if point.server is SINGLE else point)
 
-    def response_s(demands_s: Mapping[str, float], think_s: float, delay_s: float) -> float:
-        stations = [Station(name, demand_s) for name, demand_s in demands_s.items()]
-        stations.append(Station("way", delay_s, DELAY))
-        formula = FORMULAS[_MODELS[point.server]]
-        return formula(stations, point.customers, think_s).response_s
+    def response_s(of: Sequence[Station], think_s: float, delay_s: float) -> float:
+        formula, way = FORMULAS[_MODELS[point.server]], Station("way", delay_s, DELAY)
+        return formula([*of, way], point.customers, think_s).response_s
 
-    by_formula_s = response_s(nominal, NETWORK_THINK_S, 0.0)
-    with_way_s = response_s(nominal, thought_s, way_s)
-    with_demands_s = response_s(reported, thought_s, way_s)
-    with_lateness_s = response_s(reported, thought_s, way_s + late_s)
-    simulated_s, measured = point.expected.response_s.mean, point.response_s
-    amounts_s = {
-        WAY: with_way_s - by_formula_s,
-        DEMANDS: with_demands_s - with_way_s,
-        SHORT: simulated_s - by_formula_s,
-        LATENESS: with_lateness_s - with_demands_s,
-    }
-    predicted_s = by_formula_s
+    levels_s = [
+        response_s(nominal, NETWORK_THINK_S, 0.0),
+        response_s(nominal, thought_s, way_s),
+        response_s(reported, thought_s, way_s),
+        response_s(reported, thought_s, way_s + late_s),
+    ]
+    predicted_s, short_s = levels_s[0], point.expected.response_s.mean - levels_s[0]
+    of_way_s, of_demands_s, of_lateness_s = (after - before for before, after in pairwise(levels_s))
+    amounts_s = {WAY: of_way_s, DEMANDS: of_demands_s, SHORT: short_s, LATENESS: of_lateness_s}
     if point.server is REGULAR:
         predicted_s += amounts_s.pop(SHORT)
     left_s = measured.estimate - predicted_s - sum(amounts_s.values())
@@ -88,12 +85,6 @@ def gap_of(point: Point, alone: Point | None) -> Gap:
     entries = [Entry(name, WORDS[name], amount_s) for name, amount_s in amounts_s.items()]
     entries.append(Entry(SAMPLING, WORDS[SAMPLING], left_s, *ends_s))
     return Gap(predicted_s, entries, "s", measured.low - predicted_s, measured.high - predicted_s)
-
-
-def _thought_s(point: Point) -> float:
-    """The mean time between an answer and the next request."""
-    cycles_s = fmean([one for run in point.runs for one in run.cycles_s])
-    return cycles_s - fmean([one for run in point.runs for one in run.responses_s])
 
 
 def _way_s(point: Point | None) -> float:
@@ -125,44 +116,38 @@ def gap_section(found: Sequence[Point]) -> Section:
         for point in accepted(found)
         if point.stations
     ]
-    largest = {point.server: (point, gap) for point, gap in gaps}
+    title = "Where the gaps come from"
+    if not gaps:
+        return Section(title, [_TOLD])
     figures = [
         waterfall(
             f"Gap at N = {point.customers}, {point.server.label}",
             f"{gap_told(gap)} Runs: {len(point.runs)}.",
             gap,
         )
-        for point, gap in largest.values()
+        for point, gap in {point.server: (point, gap) for point, gap in gaps}.values()
     ]
-    parts: list[Table | Figure] = [*figures, _table(gaps)] if gaps else []
-    return Section("Where the gaps come from", [_TOLD, *_beyond_chance(gaps)], parts)
+    return Section(title, [_TOLD, *_beyond_chance(gaps)], [*figures, _table(gaps)])
 
 
 def _beyond_chance(gaps: Sequence[tuple[Point, Gap]]) -> list[str]:
     """A sentence about what is left where chance alone does not explain it."""
     left = [
-        (point, entry)
+        f"{point.server.label} N = {point.customers} ({gap.entries[-1].amount:+.2g} s)"
         for point, gap in gaps
-        for entry in gap.entries
-        if entry.name == SAMPLING and entry.is_seen(gap.predicted)
+        if gap.entries[-1].is_seen(gap.predicted)
     ]
-    if not left:
-        return []
-    cases = ", ".join(
-        f"{point.server.label} N = {point.customers} ({entry.amount:+.2g} s)"
-        for point, entry in left
+    told = (
+        f"What is left lies beyond its 95 % interval in {len(left)} of {len(gaps)} cases, where "
+        f"chance alone brings {0.05 * len(gaps):.1f} on average: {', '.join(left)}. Far beyond it, "
+        "a cause that has no entry is at work."
     )
-    told = f"What is left lies beyond its 95 % interval in {len(left)} of {len(gaps)} cases"
-    expected = f"where chance alone brings {0.05 * len(gaps):.1f} on average"
-    return [f"{told}, {expected}: {cases}. Far beyond it, a cause that has no entry is at work."]
+    return [told] if left else []
 
 
 def _table(gaps: Sequence[tuple[Point, Gap]]) -> Table:
     def of_cause(cause: str) -> Callable[[tuple[Point, Gap]], float | None]:
-        def amount(one: tuple[Point, Gap]) -> float | None:
-            return next((entry.amount for entry in one[1].entries if entry.name == cause), None)
-
-        return amount
+        return lambda one: {entry.name: entry.amount for entry in one[1].entries}.get(cause)
 
     return Table.of(
         "Gaps at each N, in report seconds",
@@ -171,7 +156,7 @@ def _table(gaps: Sequence[tuple[Point, Gap]]) -> Table:
             ("Server", lambda one: one[0].server.label),
             ("N", lambda one: one[0].customers),
             ("Predicted", lambda one: one[1].predicted),
-            *((cause.capitalize(), of_cause(cause)) for cause in CAUSES),
+            *((cause.capitalize(), of_cause(cause)) for cause in WORDS),
             ("±", lambda one: one[0].response_s.half_width),
             ("Measured", lambda one: one[1].measured),
         ],

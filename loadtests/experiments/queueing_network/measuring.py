@@ -6,45 +6,86 @@ Beside the raw rows, `plan.csv` has a line for each closed run, and `told.csv` t
 server reported for each interaction, in the order in which they ended. The real part writes
 `scans.csv`, a line for each server that scanned, and `block_reads.csv`, the seconds of reading and
 checking each block in the study's way. The mode `model` has no server: a simulated network gives
-the rows. At the end many runs like these are simulated, as predictions: `simulated.csv` has a line
-for each.
+the rows, at K = 1. At the end many runs like these are simulated, as predictions: `simulated.csv`
+has a line for each.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
 from itertools import repeat
-from math import ceil
-from random import Random
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
-from loadtests.experiments.queueing_network.plan import SERVERS, WARM_UP, Plan, Server, plan_of
-from loadtests.experiments.queueing_network.predicting import STATIONS, solved
-from loadtests.experiments.queueing_network.simulating import simulated_results
+from loadtests.experiments.queueing_network.predicting import (
+    SERVERS,
+    TIMES,
+    WARM_UP,
+    Server,
+    simulated_results,
+    simulated_rounds,
+)
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
-from loadtests.lab.experiment import Mode, Run
+from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.ledgers import TwoChains, two_chains
 from loadtests.lab.one_customer import one_customer
-from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.published import BLOCKS, NETWORK_THINK_S
 from loadtests.lab.results import Line, TableWriter
-from loadtests.models.closed_network import Round, Visit, simulated
-from loadtests.models.random_times import with_mean_and_cv
 from loadtests.processes import Service
 from loadtests.servers import network, study
-from loadtests.servers.network import Station
+from loadtests.servers.service import RUN_BLOCKS
+
+SCALE, QUICK_SCALE = 100.0, 400.0
+RUNS_A_REPEAT = 100  # simulated, at the least, for each run that is measured
+KIND = "interaction"
+STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
 SIMULATED = "simulated"
 SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
+LATE = "late"
+TOLD_TIMES = (LATE, *TIMES)
+TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured. populations: values of N. report_s: length of a run in report seconds.
+
+    group: visits joined to one (`servers.network`). most_attempts: the most attempts at a closed
+    run until one is accepted.
+
+    blocks: length of the chains whose real blocks are read. run_blocks: blocks that our service
+    reads at a miss. scans: of each storage that count. simulated_runs: of each server and N.
+    """
+
+    populations: tuple[int, ...]
+    report_s: float
+    group: int
+    blocks: int
+    run_blocks: int
+    scans: int
+    most_attempts: int = 1
+    simulated_runs: int = 200
+
+
+FULL = Plan(tuple(range(1, 11)), 4000, 1, BLOCKS, RUN_BLOCKS, scans=5, most_attempts=2)
+QUICK = Plan((1, 2, 5), 1200, network.FILLED_BLOCKS, blocks=60, run_blocks=4, scans=3)
+
+
+def plan_of(options: Options) -> Plan:
+    """The plan for these options: about half an hour, or less than two minutes if quick."""
+    plan = QUICK if options.quick else FULL
+    chosen = tuple(n for n in plan.populations if n in options.loads)
+    return replace(plan, populations=chosen) if options.loads else plan
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A closed run. group, report_s: as in `plan.Plan`.
+    """A closed run. group, report_s: as in `Plan`.
 
     warm_up: first requests of each customer, which do not count.
     """
@@ -60,11 +101,6 @@ class PlanLine(Line):
     report_s: float
 
 
-LATE = "late"
-TOLD_TIMES = (LATE, *STATIONS, *(f"{name}_queue" for name in STATIONS))
-TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
-
-
 @dataclass(frozen=True, slots=True)
 class ScansLine(Line):
     """A run of scans by one storage. warm_up: the first ones, which do not count."""
@@ -75,24 +111,20 @@ class ScansLine(Line):
     warm_up: int
 
 
-KIND = "interaction"
-RUNS_A_REPEAT = 100  # simulated, at the least, for each run that is measured
-STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
-
-
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan."""
-    plan = plan_of(run.options)
+    plan, is_model = plan_of(run.options), run.options.mode is Mode.MODEL
+    scale = 1.0 if is_model else run.options.scale or 1.0
     with (
         run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
     ):
-        network = _Network(run, plan, table, told)
-        if run.options.mode is Mode.MODEL:
-            network.simulate()
+        closed = _Network(run, plan, scale, table, told)
+        if is_model:
+            closed.simulate()
         else:
-            network.measure()
-    if run.options.mode is not Mode.MODEL:
+            closed.measure()
+    if not is_model:
         _measure_blocks(run, plan)
     _predict(run, plan)
 
@@ -121,6 +153,7 @@ class _Network:
 
     run: Run
     plan: Plan
+    scale: float
     table: TableWriter
     told: TableWriter
 
@@ -128,7 +161,19 @@ class _Network:
         """Make the runs of real servers, all servers in turns."""
         run, plan = self.run, self.plan
         with ExitStack() as stack:
-            services = {server: stack.enter_context(self._running(server)) for server in SERVERS}
+            services = {
+                server: stack.enter_context(
+                    network.running(
+                        run.log,
+                        emulated_disk=self.scale,
+                        cv=server.cv,
+                        group=plan.group,
+                        threads=server.threads,
+                        seed=run.options.seed,
+                    )
+                )
+                for server in SERVERS
+            }
             for customers in plan.populations:
                 for server, service in services.items():
                     run.say(f"N = {customers}: {server.label}")
@@ -138,20 +183,10 @@ class _Network:
                         if made == wanted:
                             break
 
-    def _running(self, server: Server) -> AbstractContextManager[Service]:
-        return network.running(
-            self.run.log,
-            emulated_disk=self.run.options.scale or 1.0,
-            cv=server.cv,
-            group=self.plan.group,
-            threads=server.threads,
-            seed=self.run.options.seed,
-        )
-
     def _counts(self, server: Server, service: Service, customers: int, attempt: int) -> bool:
         """Make a closed run. Returns whether it counts."""
         options, folder = self.run.options, self.run.results.folder
-        line = self._noted(server, customers, options.scale or 1.0, attempt)
+        line = self._noted(server, customers, attempt)
         record = closed_run(
             service,
             {KIND: [Request(KIND, network.INTERACTION)]},
@@ -159,16 +194,16 @@ class _Network:
             run=line.run,
             folder=folder,
             think_s=line.think_s,
-            duration_s=self.plan.report_s / line.scale,
+            duration_s=self.plan.report_s / self.scale,
             seed=options.seed + attempt,
             say=self.run.say,
         )
         self._write_told(line.run, service.get(network.TOLD))
         return judge_run(folder, record)
 
-    def _noted(self, server: Server, customers: int, scale: float, attempt: int = 0) -> PlanLine:
+    def _noted(self, server: Server, customers: int, attempt: int = 0) -> PlanLine:
         """Write a run's line of the plan."""
-        plan = self.plan
+        plan, scale = self.plan, self.scale
         name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
         how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
         line = PlanLine(name, server.name, customers, *how)
@@ -181,49 +216,23 @@ class _Network:
             self.told.write(run=run, number=number, **times_s)
 
     def simulate(self) -> None:
-        """Make the runs in a simulated network, at K = 1."""
-        plan = self.plan
+        """Make the runs in a simulated network."""
+        plan, seed = self.plan, str(self.run.options.seed)
+        found = simulated_rounds(plan.populations, plan.report_s, plan.group, seed)
         with closing(RowFile(self.run.results.folder / REQUESTS)) as rows:
-            for customers in plan.populations:
-                rounds = ceil(plan.report_s * solved(customers)[-1].throughput_per_s / customers)
-                for server in SERVERS:
-                    self.run.say(f"N = {customers}: {server.label}, simulated")
-                    name = self._noted(server, customers, 1.0).run
-                    count, random = rounds + WARM_UP, self.run.random(name)
-                    found = simulated_rounds(server, customers, count, plan.group, random)
-                    rows.write(as_rows(name, found))
-                    self._write_told(name, [_as_told(one) for one in found])
-
-
-def simulated_rounds(
-    server: Server, customers: int, rounds: int, group: int, random: Random
-) -> list[Round]:
-    """Rounds of a simulation of `server`, with the route of `servers.network`."""
-    cpu, disk, delay = (Station(name) for name in STATIONS)
-    way = [
-        Visit(step.station.name, with_mean_and_cv(step.mean_s, server.cv))
-        for step in network.route(cpu, disk, delay, 1.0, group)
-    ]
-    is_single = server.threads == 1
-    return simulated(way, customers, NETWORK_THINK_S, rounds, random, one_at_a_time=is_single)
-
-
-def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
-    """Simulated rounds, in the order of their ends, as raw rows."""
-    numbers: Counter[int] = Counter()
-    found = []
-    for one in rounds:
-        index = closed_index(one.customer, numbers[one.customer])
-        numbers[one.customer] += 1
-        start_s, end_s = one.start_s, one.end_s
-        service_s = end_s - start_s - one.door_s
-        found.append(Row(run, index, KIND, start_s, start_s, None, end_s, service_s, 200, "model"))
-    return found
-
-
-def _as_told(one: Round) -> Mapping[str, float]:
-    queues = {f"{name}_queue": queue_s for name, queue_s in one.queue_s.items()}
-    return {**one.service_s, **queues, LATE: 0.0}
+            for (server, customers), (rounds,) in found.items():
+                self.run.say(f"N = {customers}: {server.label}, simulated")
+                name = self._noted(server, customers).run
+                numbers: Counter[float] = Counter()
+                for customer, start_s, end_s, *times_s in rounds[:, 1:].tolist():
+                    index = closed_index(int(customer), numbers[customer])
+                    numbers[customer] += 1
+                    at_s = start_s, start_s, None, end_s, sum(times_s)
+                    rows.write([Row(name, index, KIND, *at_s, 200, "model")])
+                told = [
+                    dict(zip(TIMES, times_s, strict=True)) for times_s in rounds[:, 4:].tolist()
+                ]
+                self._write_told(name, [{**one, LATE: 0.0} for one in told])
 
 
 # --- what a block costs --------------------------------------------------------------------------
