@@ -12,7 +12,7 @@ from loadtests.experiments.service_time.comparing import (
     refill_on_the_pi,
     times_faster,
 )
-from loadtests.experiments.service_time.plan import INDEX, KINDS, SCAN, STUDY
+from loadtests.experiments.service_time.measuring import INDEX, KINDS, SCAN, STUDY
 from loadtests.lab.published import BLOCKS, SERVICE_TIMES
 from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.repeated import of as estimated
@@ -43,10 +43,14 @@ def analyse(results: Results) -> Report:
     if not found:
         raise ResultsError(f"{results.folder} has no run with a request")
     sections = [
-        Section("Service times", _told(found), [_table(found), _figure(found)]),
+        Section("Service times", [*_told(found)], [_table(found), _figure(found)]),
         Section("What a service time consists of", [_READS_TOLD], [_reads_table(found)]),
     ]
     return Report([*_findings(found)], sections, [*_metrics(found)])
+
+
+def _ways(found: Cells) -> list[str]:
+    return [way for way in WAYS if any(key[0] == way for key in found)]
 
 
 # --- findings ----------------------------------------------------------------------------------
@@ -54,7 +58,7 @@ def analyse(results: Results) -> Report:
 
 def _findings(found: Cells) -> Iterator[str]:
     for way in _ways(found):
-        yield from _way_finding(found, way)
+        yield _way_finding(found, way)
     for way in (SCAN, INDEX):
         yield from _faster(found, way)
     for way in _ways(found):
@@ -64,50 +68,52 @@ def _findings(found: Cells) -> Iterator[str]:
         yield (
             "get_transaction of the study's storage is a refill of its cache: "
             f"{prediction.cell.reads:.3g} blocks per request, at the time per block of a scan, "
-            f"take {told_s(prediction.mean_s)}; measured {_off(prediction)}. From the published "
+            f"take {_off(prediction)}. From the published "
             f"figures it would be {on_pi:.3g} s, and {published:.3g} s were published."
         )
-    for one in (one for one in emulated(found) if one.cell.kind == "flight_counter"):
-        yield (
-            f"{one.cell.kind}, {WAYS[one.cell.way]}: {one.cell.reads:.4g} blocks of 85/K ms take "
-            f"{told_s(one.mean_s)}; measured {_off(one)}. Other work of a server is not divided "
-            "by K."
-        )
+    for (way, kind), one in emulated(found).items():
+        if kind == "flight_counter":
+            yield (
+                f"{kind}, {WAYS[way]}: {one.cell.reads:.4g} blocks of 85/K ms take {_off(one)}. "
+                "Other work of a server is not divided by K."
+            )
     if rejected := sum(cell.rejected for cell in found.values()):
-        made = rejected + sum(len(cell.means_s) for cell in found.values())
+        made = rejected + sum(len(cell.turns) for cell in found.values())
         yield f"{rejected} of {made} runs were rejected by rule and count nowhere."
 
 
 def _off(one: Predicted) -> str:
-    return f"{100 * one.difference:+.1f} % ({_VERDICTS[one.verdict]})"
+    off = 100 * (one.share.estimate - 1)
+    return f"{told_s(one.mean_s)}; measured {off:+.1f} % ({_VERDICTS[one.verdict]})"
 
 
-def _ways(found: Cells) -> list[str]:
-    return [way for way in WAYS if any(key[0] == way for key in found)]
-
-
-def _way_finding(found: Cells, way: str) -> Iterator[str]:
+def _way_finding(found: Cells, way: str) -> str:
     cell = found.get((way, "flight_counter"))
-    if cell is None or cell.mean_s is None:
-        yield f"{capital(WAYS[way])}: no run of flight_counter counts."
-        return
-    scaled = f"; times K that is {cell.mean_s.estimate * cell.scale:.4g} s"
-    published = SERVICE_TIMES["flight_counter"]
+    if cell is None or not cell.is_known:
+        return f"{capital(WAYS[way])}: no run of flight_counter counts."
+    mean_s, published = cell.mean_s, SERVICE_TIMES["flight_counter"]
+    scaled = f"; times K that is {mean_s.estimate * cell.scale:.4g} s"
     same = f" Published: {published.mean_s:.4g} s, cv {published.variation:.3f}."
-    yield (
+    return (
         f"{capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
-        f"{_with_interval(cell.mean_s)}, cv {_number(cell.cv)}, L = {_number(cell.capacity_per_s)} "
+        f"{_with_interval(mean_s)}, cv {cell.cv:.3g}, L = {1 / mean_s.estimate:.3g} "
         f"per second{scaled if cell.scale != 1 else ''}.{same if way == STUDY else ''}"
     )
 
 
+def _with_interval(of: Interval) -> str:
+    factor, unit = (1, "s") if of.estimate >= 1 else (1000, "ms")
+    return f"{factor * of.estimate:.3g} ± {factor * of.half_width:.2g} {unit}"
+
+
 def _faster(found: Cells, way: str) -> Iterator[str]:
-    told = []
-    for kind in KINDS:
-        ratio = times_faster(found, way, kind)
-        if ratio is not None and found[way, kind].scale == 1:
-            told.append(f"{kind} {estimated(ratio).plus_minus()}")
-    if told:
+    ratios = {
+        kind: ratio
+        for kind in KINDS
+        if (ratio := times_faster(found, way, kind)) and found[way, kind].scale == 1
+    }
+    if ratios:
+        told = [f"{kind} {estimated(ratio).plus_minus()}" for kind, ratio in ratios.items()]
         yield (
             f"{capital(WAYS[way])}, how many times as fast as the study's storage on the same "
             f"machine: {', '.join(told)}."
@@ -119,18 +125,16 @@ def _alike(found: Cells, way: str) -> Iterator[str]:
     means = {
         kind: cell.mean_s.estimate
         for kind in QUESTIONS
-        if (cell := found.get((way, kind))) and cell.mean_s
+        if (cell := found.get((way, kind))) and cell.is_known
     }
-    if len(means) < len(QUESTIONS):
-        return
-    slowest, quickest = max(means, key=lambda k: means[k]), min(means, key=lambda k: means[k])
-    spread = means[slowest] / means[quickest] - 1
-    of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
-    yield (
-        f"The three questions about flights, {WAYS[way]}: from {quickest} to {slowest} the mean "
-        f"grows by {100 * spread:.0f} % (in the study by "
-        f"{100 * (max(of_study) / min(of_study) - 1):.0f} %)."
-    )
+    if len(means) == len(QUESTIONS):
+        slowest, quickest = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+        of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
+        yield (
+            f"The three questions about flights, {WAYS[way]}: from {quickest} to {slowest} the "
+            f"mean grows by {100 * (means[slowest] / means[quickest] - 1):.0f} % (in the study by "
+            f"{100 * (max(of_study) / min(of_study) - 1):.0f} %)."
+        )
 
 
 # --- tables and figures ------------------------------------------------------------------------
@@ -141,39 +145,32 @@ _READS_TOLD = (
 )
 
 
-def _told(found: Cells) -> list[str]:
+def _told(found: Cells) -> Iterator[str]:
     cell = next(iter(found.values()))
-    told = [
-        (
-            "One customer has a new connection for each request. Intervals are 95 % intervals of "
-            "the mean over turns through all requests and ways (over batches if there is one "
-            "turn); the variance is that of all requests. Each kind of question about flights is "
-            "one fixed question, as in the study; blocks and transactions are drawn at random."
-        )
-    ]
+    yield (
+        "One customer has a new connection for each request. Intervals are 95 % intervals of "
+        "the mean over turns through all requests and ways (over batches if there is one "
+        "turn); the variance is that of all requests. Each kind of question about flights is "
+        "one fixed question, as in the study; blocks and transactions are drawn at random."
+    )
     if cell.blocks != BLOCKS:
-        told.append(
+        yield (
             f"The chain here has {cell.blocks} blocks, the study's had {BLOCKS}: a scan is shorter "
             "by that, and cannot be compared with the published figures."
         )
     if cell.scale != 1:
-        told.append(
+        yield (
             "Our scan has full blocks, and its work after reading is real. The study's storage has "
             "nearly empty ones."
         )
-    return told
 
 
 def _table(found: Cells) -> Table:
     rows: list[Sequence[content.Cell]] = []
     for kind in KINDS:
-        published = SERVICE_TIMES[kind]
-        rows.append(
-            (
-                *(kind, PUBLISHED, None, published.mean_s, None, published.variance_s2),
-                *(published.variation, 1 / published.mean_s, None, None),
-            )
-        )
+        of = SERVICE_TIMES[kind]
+        theirs = (of.mean_s, None, of.variance_s2, of.variation, 1 / of.mean_s, None, None)
+        rows.append((kind, PUBLISHED, None, *theirs))
         rows += [_row(found, way, kind) for way in WAYS if (way, kind) in found]
     columns: Sequence[str] = (
         *("Request", "Answered by", "Requests", "E[S] / s", "95 %, ±"),
@@ -191,18 +188,15 @@ def _table(found: Cells) -> Table:
 
 def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
     cell = found[way, kind]
-    mean_s = cell.mean_s
-    ratio = times_faster(found, way, kind) if way != STUDY and cell.scale == 1 else None
+    first = (kind, WAYS[way], len(cell.times_s))
+    if not cell.is_known:
+        return (*first, *[None] * 7)
+    mean_s, is_scaled = cell.mean_s.estimate, cell.scale != 1
+    ratio = None if way == STUDY or is_scaled else times_faster(found, way, kind)
     return (
-        kind,
-        WAYS[way],
-        cell.requests,
-        mean_s.estimate if mean_s else None,
-        mean_s.half_width if mean_s else None,
-        cell.variance_s2,
-        cell.cv,
-        cell.capacity_per_s,
-        mean_s.estimate * cell.scale if mean_s and cell.scale != 1 else None,
+        *first,
+        *(mean_s, cell.mean_s.half_width, cell.variance_s2, cell.cv, 1 / mean_s),
+        mean_s * cell.scale if is_scaled else None,
         estimated(ratio).plus_minus() if ratio else None,
     )
 
@@ -229,48 +223,34 @@ def _figure(found: Cells) -> Figure:
 
 def _scaled(cell: Cell | None) -> Estimate | None:
     """K times the mean service time."""
-    if cell is None or cell.mean_s is None:
-        return None
-    return estimated(cell.mean_s.times(cell.scale))
+    return estimated(cell.mean_s.times(cell.scale)) if cell and cell.is_known else None
 
 
 def _reads_table(found: Cells) -> Table:
-    waits = {(one.cell.way, one.cell.kind): one.mean_s for one in emulated(found)}
-    rows: list[Sequence[content.Cell]] = []
-    for (way, kind), cell in found.items():
-        if not cell.reads or cell.mean_s is None:
-            continue
-        mean_ms = 1000 * cell.mean_s.estimate
-        row = (kind, WAYS[way], cell.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
-        rows.append((*row, 1000 * waits[way, kind]) if waits else row)
-    columns: Sequence[str] = (
-        *("Request", "Answered by", "Blocks", "Blocks read", "E[S] / ms", "E[S] per read / ms"),
-        *(("Blocks read × 85/K ms / ms",) if waits else ()),
-    )
+    waits = emulated(found)
+    means_ms = {
+        key: 1000 * cell.mean_s.estimate
+        for key, cell in found.items()
+        if cell.reads and cell.is_known
+    }
+    columns: list[content.Column[tuple[str, str]]] = [
+        ("Request", lambda of: of[1]),
+        ("Answered by", lambda of: WAYS[of[0]]),
+        ("Blocks", lambda of: found[of].blocks),
+        ("Blocks read", lambda of: found[of].reads),
+        ("E[S] / ms", lambda of: means_ms[of]),
+        ("E[S] per read / ms", lambda of: means_ms[of] / found[of].reads),
+    ]
+    if waits:
+        columns.append(("Blocks read × 85/K ms / ms", lambda of: 1000 * waits[of].mean_s))
     note = "By the study's profile reading a block took 46 ms and checking 39 ms; 503 of 522 read."
-    return Table("Blocks read", columns, rows, note)
-
-
-# --- words -------------------------------------------------------------------------------------
+    return Table.of("Blocks read", means_ms, columns, note)
 
 
 def _metrics(found: Cells) -> Iterator[Metric]:
     for (way, kind), cell in found.items():
-        if cell.mean_s is not None:
+        if cell.is_known:
             yield estimated(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
-        if cell.cv is not None:
             yield Metric(f"cv[{way},{kind}]", cell.cv)
-    for one in emulated(found):  # without a unit, so that results at different K can be compared
-        if one.cell.mean_s is not None:
-            share = estimated(one.cell.mean_s.times(1 / one.mean_s))
-            yield share.metric(f"service_time_ratio[{one.cell.way},{one.cell.kind}]", "")
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
-
-
-def _with_interval(of: Interval) -> str:
-    if of.estimate >= 1:
-        return f"{of.estimate:.3g} ± {of.half_width:.2g} s"
-    return f"{1000 * of.estimate:.3g} ± {1000 * of.half_width:.2g} ms"
+    for (way, kind), one in emulated(found).items():  # no unit: to compare results at different K
+        yield estimated(one.share).metric(f"service_time_ratio[{way},{kind}]", "")
