@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadtests.experiments.queueing_network import block_costs
+from loadtests.experiments.queueing_network import block_costs, figures
 from loadtests.experiments.queueing_network.comparing import (
     Pair,
     Point,
@@ -11,14 +11,8 @@ from loadtests.experiments.queueing_network.comparing import (
     pairs,
     points,
 )
-from loadtests.experiments.queueing_network.figures import (
-    parameter_table,
-    schema_figure,
-    station_figures,
-    system_figures,
-)
 from loadtests.experiments.queueing_network.gaps import gap_section
-from loadtests.experiments.queueing_network.measuring import PLAN, PlanLine
+from loadtests.experiments.queueing_network.measuring import COUNTS, PLAN, PlanLine
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
     EXPONENTIAL,
@@ -55,19 +49,22 @@ def analyse(results: Results) -> Report:
     found = points(runs, expectations)
     compared = pairs(found, expectations)
     split = block_costs.storages(results)
-    counted = block_costs.counted_routing(split)
+    small = split.get(COUNTS)  # counts do not depend on how quiet the machine was
+    counted = small.routing if small else None
     sections = [
-        Section("The model", [_MODEL_TOLD], [schema_figure(), parameter_table(), _model_table()]),
+        Section(
+            "The model", [_MODEL_TOLD], [figures.schema(), figures.parameters(), _model_table()]
+        ),
         Section(
             "Which model describes which server",
             [_measured_told(results), _VERDICTS_TOLD],
-            [_pairs_table(compared), *system_figures(found, expectations, counted)],
+            [_pairs_table(compared), *figures.of_system(found, expectations, counted)],
         ),
         *(
             Section(
                 capital(server.label),
                 [_SERVERS_TOLD[server].format(beside_mva=_beside_mva(expectations))],
-                [*station_figures(server, found)],
+                [*figures.of_stations(server, found)],
             )
             for server in SERVERS
         ),

@@ -24,7 +24,6 @@ from loadtests.experiments.queueing_network.predicting import (
     Routing,
     routing,
     stations,
-    visits,
 )
 from loadtests.lab.one_customer import Recorded, recorded
 from loadtests.lab.published import (
@@ -38,7 +37,7 @@ from loadtests.lab.report.content import Cell, Metric, Section, Table, capital, 
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results
 from loadtests.models import bounds
-from loadtests.models.laws import Station
+from loadtests.models.laws import Station, visit_ratios
 from loadtests.models.samples import Summary, mean_of, summary
 
 REST = "the rest"
@@ -119,6 +118,11 @@ class Storage:
         return LABELS[self.name] + ("" if self.is_accepted else f" ({_REJECTED})")
 
     @property
+    def routing(self) -> Routing:
+        """How a scan goes through the study's network, by what the caches counted."""
+        return routing(self.blocks, round(self.refills), round(self.reads))
+
+    @property
     def demands(self) -> Demands:
         """The demands of its scan."""
         file_s = self.stages_s[_STAGES[self.name][0]]
@@ -166,15 +170,6 @@ def _storage(line: ScansLine, run: Recorded) -> Storage:
     }
     stages_s[REST] = max(0.0, mean_of(run.times_s) - sum(stages_s.values()))
     return Storage(line.storage, run.is_accepted, line.blocks, reads, refills, hits, stages_s)
-
-
-def counted_routing(of: Split) -> Routing | None:
-    """The routing of as many blocks as the study had, by what its caches counted; None if unknown.
-
-    Counts do not depend on how quiet the machine was.
-    """
-    one = of.get(COUNTS)
-    return None if one is None else routing(one.blocks, round(one.refills), round(one.reads))
 
 
 def block_reads(results: Results) -> Summary | None:
@@ -282,9 +277,9 @@ def _stages_table(split: Split) -> Table:
 
 
 def _visits_table(split: Split) -> Table:
-    rows = [_visits_row("the study, published", BLOCKS, REFILLS, None, None)]
+    rows = [_visits_row("the study, published", BLOCKS, REFILLS, None, routing())]
     rows += [
-        _visits_row(one.label, one.blocks, round(one.refills), round(one.reads), one.hits)
+        _visits_row(one.label, one.blocks, round(one.refills), one.hits, one.routing)
         for one in split.values()
         if one.reads >= 1 and one.refills >= 1
     ]
@@ -296,11 +291,10 @@ def _visits_table(split: Split) -> Table:
 
 
 def _visits_row(
-    label: str, blocks: int, refills: int, reads: int | None, hits: float | None
+    label: str, blocks: int, refills: int, hits: float | None, of: Routing
 ) -> Sequence[Cell]:
-    of = routing(blocks, refills, reads)
-    network, ratios = stations(of), visits(of)
-    cpu, disk = round(ratios["cpu"]), round(ratios["disk"])
+    network, visits = stations(of), visit_ratios(of, "terminal")
+    cpu, disk = round(visits["cpu"]), round(visits["disk"])
     demands_s = [station.demand_s for station in network]
     optimal = bounds.optimal_population(network, NETWORK_THINK_S)
     return (label, blocks, refills, disk, hits, cpu, disk, *demands_s, optimal)

@@ -1,10 +1,9 @@
 """Reads measured closed systems, and compares them with the models for each number of customers N.
 
-Times are in report seconds: K times the measured ones. X = N/mean cycle, where a cycle is from the
-end of a customer's interaction to the end of the next one. R is the mean response time. Both are
-means over the runs of a server and N, with the 95 % interval of `predicting.Spread`. A model agrees
-with a server if at every measured N the whole interval of X lies within the tolerance of its
-prediction; it disagrees if at some N the whole interval lies outside.
+Times are in report seconds: K times the measured ones. X = N/mean cycle, and R is the mean response
+time. Both are means over the runs of a server and N, with the 95 % interval of `predicting.Spread`.
+A model agrees with a server if at every measured N the whole interval of X lies within the
+tolerance of its prediction; it disagrees if at some N the whole interval lies outside.
 """
 
 from collections import defaultdict
@@ -34,7 +33,7 @@ from loadtests.experiments.queueing_network.predicting import (
     predicted,
     simulated_results,
 )
-from loadtests.generation.rows import Row, customer_of
+from loadtests.generation.rows import customer_of
 from loadtests.grouping import grouped
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import Repeated, accepted, accepted_by_run, rows_by_run, that_count
@@ -69,36 +68,25 @@ class ClosedRun:
 def closed_runs(results: Results) -> list[ClosedRun]:
     """All runs with rows, in the order of the plan. Raises ResultsError without a plan."""
     rows, is_accepted = rows_by_run(results), accepted_by_run(results)
-    told: dict[str, list[Told]] = defaultdict(list)
-    for row in results.rows_if_any(TOLD):
-        told[row["run"]].append({name: float(row[f"{name}_s"]) for name in TOLD_TIMES})
-    return [
-        _closed_run(
-            line,
-            rows[line.run],
-            told[line.run],
+    told = grouped(results.rows_if_any(TOLD), lambda row: row["run"])  # in the order of the ends
+    found = []
+    for line in results.lines(PLAN, PlanLine):
+        ended, scale = sorted(rows[line.run], key=lambda row: row.done_s), line.scale
+        cycles = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
+        of_run = told.get(line.run, [])
+        of_counted = [of_run[at] for at, _ in cycles] if len(of_run) == len(ended) else []
+        made = ClosedRun(
+            _NAMED[line.server],
+            line.customers,
             not is_accepted or is_accepted.get(line.run, False),
+            cycles_s=[scale * cycle_s for _, cycle_s in cycles],
+            responses_s=[scale * ended[at].closed_response_s for at, _ in cycles],
+            told=[
+                {name: scale * float(row[f"{name}_s"]) for name in TOLD_TIMES} for row in of_counted
+            ],
         )
-        for line in results.lines(PLAN, PlanLine)
-        if rows[line.run]
-    ]
-
-
-def _closed_run(
-    line: PlanLine, rows: Sequence[Row], told: Sequence[Told], is_accepted: bool
-) -> ClosedRun:
-    """told: in the order of the interactions' ends."""
-    ended, scale = sorted(rows, key=lambda row: row.done_s), line.scale
-    found = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
-    told_of = [told[at] for at, _ in found] if len(told) == len(rows) else []
-    return ClosedRun(
-        _NAMED[line.server],
-        line.customers,
-        is_accepted,
-        cycles_s=[scale * cycle_s for _, cycle_s in found],
-        responses_s=[scale * ended[at].closed_response_s for at, _ in found],
-        told=[{name: scale * value_s for name, value_s in one.items()} for one in told_of],
-    )
+        found += [made] if ended else []
+    return found
 
 
 def expected(results: Results) -> Expectations:

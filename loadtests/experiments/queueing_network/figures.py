@@ -21,15 +21,16 @@ from loadtests.experiments.queueing_network.predicting import (
     by_formula,
     predicted,
     routing,
-    solved,
-    visits,
+    stations,
 )
 from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Figure, Item, Table, capital
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.report.page import shown
+from loadtests.models import mva
+from loadtests.models.laws import visit_ratios
 
 MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured
 NS = tuple(range(1, MOST + 1))
@@ -54,22 +55,20 @@ def _over_n(
 # --- figures 6 and 7: the network ----------------------------------------------------------------
 
 
-def parameter_table() -> Table:
+def parameters() -> Table:
     """Figure 7: a table of the network's parameters."""
-    ratios = visits(routing())
+    ratios = visit_ratios(routing(), "terminal")
     rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
     rows += [
-        (s.name, s.visits, s.service_s, s.visits * s.service_s, ratios[name])
+        (s.name, s.visits, s.service_s, s.visits * s.service_s, float(ratios[name]))
         for name, s in STATIONS.items()
     ]
     columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
     return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
 
 
-def schema_figure() -> Figure:
+def schema() -> Figure:
     """Figure 6: the network with its routing."""
-    of = routing()
-    service_ms = {name: 1000 * station.service_s for name, station in STATIONS.items()}
     told = (
         "Figure 6 of the study: customers think at the TERMINAL and then go to the CPU, which "
         "looks at block after block; at a miss 19 blocks go through DISK and DELAY, one after the "
@@ -77,30 +76,29 @@ def schema_figure() -> Figure:
     )
     rows = [
         (origin.upper(), target.upper(), str(share), float(share))
-        for origin, row in of.items()
+        for origin, row in routing().items()
         for target, share in row.items()
     ]
     table = Table("The routing", ("From", "To", "Probability", ""), rows)
-    return Figure("The network", schema(of, service_ms, NETWORK_THINK_S), told, table)
+    return Figure("The network", _schema(), told, table)
 
 
 _INK = "stroke: var(--ink); fill: none; stroke-width: 1.4"
-_PLACES = {"cpu": (270, "--data-4"), "disk": (440, "--data-1"), "delay": (610, "--data-6")}
 _TERMINAL, _MIDDLE = 75, 130
 
 
-def schema(of: Routing, service_ms: Mapping[str, float], think_s: float) -> str:
-    """Figure 6 as SVG: stations with their mean service times, arrows with probabilities."""
+def _schema() -> str:
+    """Stations with their mean service times, and arrows with probabilities, as SVG."""
+    of = routing()
     cpu, delay = of["cpu"], of["delay"]
     drawn = [
         # some circles for customers who think, because there is no queue here
         *(f'<circle cx="{_TERMINAL}" cy="{y}" r="11" style="{_INK}"/>' for y in (104, 130, 156)),
         _text(_TERMINAL, 60, "TERMINAL", size=13),
-        _text(_TERMINAL, 78, f"{think_s:g} s"),
-        *(
-            _station(*place, name.upper(), f"{service_ms[name]:g} ms")
-            for name, place in _PLACES.items()
-        ),
+        _text(_TERMINAL, 78, f"{NETWORK_THINK_S:g} s"),
+        _station("cpu", 270, "--data-4"),
+        _station("disk", 440, "--data-1"),
+        _station("delay", 610, "--data-6"),
         _arrow("M 110 130 H 205", 158, 122, of["terminal"]["cpu"]),
         _arrow("M 296 147 C 300 262, 75 262, 75 172", 180, 252, cpu["terminal"]),
         _arrow("M 290 108 C 330 30, 190 30, 216 110", 256, 42, cpu["cpu"]),
@@ -117,7 +115,7 @@ def schema(of: Routing, service_ms: Mapping[str, float], think_s: float) -> str:
     )
 
 
-def _station(x: int, colour: str, name: str, service: str) -> str:
+def _station(name: str, x: int, colour: str) -> str:
     """A queue, open to the left, with its server."""
     left, right, top, bottom = x - 52, x - 4, _MIDDLE - 18, _MIDDLE + 18
     queue = f"M {left} {top} H {right} V {bottom} H {left}"
@@ -126,8 +124,8 @@ def _station(x: int, colour: str, name: str, service: str) -> str:
         f'<path d="{queue}{slots}" style="{_INK}"/>'
         f'<circle cx="{x + 15}" cy="{_MIDDLE}" r="19" '
         f'style="stroke: var({colour}); fill: none; stroke-width: 3"/>'
-        + _text(x - 24, 176, name, size=13)
-        + _text(x - 24, 193, service)
+        + _text(x - 24, 176, name.upper(), size=13)
+        + _text(x - 24, 193, f"{1000 * STATIONS[name].service_s:g} ms")
     )
 
 
@@ -152,109 +150,101 @@ def _at_stations(x: float, customers: Sequence[float]) -> dict[str, AtStation]:
     }
 
 
-def station_figures(server: Server, points: Sequence[Point]) -> Iterator[Figure]:
+def of_stations(server: Server, points: Sequence[Point]) -> Iterator[Figure]:
     """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
     at_n = zip(NS, NETWORK_AT_N, strict=True)
     of_study = {n: _at_stations(x, customers) for n, (x, _, customers) in at_n}
     by_mva = {
-        one.customers: _at_stations(
-            one.throughput_per_s, [one.at(name).customers for name in STATIONS]
-        )
-        for one in solved(MOST)
+        n: _at_stations(one.throughput_per_s, [one.at(name).customers for name in STATIONS])
+        for n, one in zip(NS, mva.solve(stations(), MOST, NETWORK_THINK_S), strict=True)
     }
     of_server = [one for one in accepted(points) if one.server is server]
     ours = {one.customers: one.stations for one in of_server if one.stations}
+    told = (
+        f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
+        "so are the study's orange squares."
+    )
     for title, label, quantity in (
         ("Figure 8: utilisation", "utilisation", "utilisation"),
         ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
         ("Figure 9, right: customers at the stations", "customers", "customers"),
     ):
-        yield _station_figure(server, (of_study, by_mva, ours), title, label, quantity)
-
-
-def _station_figure(
-    server: Server,
-    sources: Sequence[Mapping[int, Mapping[str, AtStation]]],
-    title: str,
-    label: str,
-    quantity: str,
-) -> Figure:
-    """sources: the study, MVA, ours: N -> the stations. quantity: their attribute that is drawn."""
-    series: list[Series] = []
-    columns: list[tuple[str, Sequence[Cell]]] = []
-    for name, colour in _OF_STATION.items():
-        theirs, model, ours = (
-            [getattr(of[n][name], quantity) if n in of else None for n in NS] for of in sources
-        )
-        series += [
-            Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
-            Series("", colour, NS, model, shape="curve"),
-            Series(name.upper(), colour, NS, ours, shape="points"),
-        ]
-        columns += [(f"{name.upper()}, the study", theirs), ("MVA", model), ("measured", ours)]
-    told = (
-        f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
-        "so are the study's orange squares."
-    )
-    return _over_n(f"{title}, {server.label}", told, label, series, columns)
+        series: list[Series] = []
+        columns: list[tuple[str, Sequence[Cell]]] = []
+        for name, colour in _OF_STATION.items():
+            theirs, model, found = (
+                [getattr(of[n][name], quantity) if n in of else None for n in NS]
+                for of in (of_study, by_mva, ours)
+            )
+            series += [
+                Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
+                Series("", colour, NS, model, shape="curve"),
+                Series(name.upper(), colour, NS, found, shape="points"),
+            ]
+            columns += [(f"{name.upper()}, the study", theirs), ("MVA", model), ("measured", found)]
+        yield _over_n(f"{title}, {server.label}", told, label, series, columns)
 
 
 # --- figures 10 and 11: the system ---------------------------------------------------------------
 
 
-def system_figures(
+def of_system(
     points: Sequence[Point], expected: Expectations, counted: Routing | None
 ) -> Iterator[Figure]:
     """Figures 10 and 11: the whole system with its asymptotes, all servers and models.
 
-    counted: the routing whose visits our scan in the study's way counted; None if none was made.
+    counted: of a scan of as many blocks as the study had, in its way; None if none was made.
     """
+    models = {
+        model: {n: one for n in NS if (one := predicted(model, n, expected))} for model in MODELS
+    }
+    as_counted = {n: by_formula(MVA, n, counted) for n in NS} if counted else {}
     for title, label, quantity in (
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),
     ):
-        yield _system_figure(points, expected, counted, title, f"{label}, report seconds", quantity)
+        yield _system_figure(points, expected, models, as_counted, title, label, quantity)
+
+
+_ByN = Mapping[int, Prediction]
 
 
 def _system_figure(
     points: Sequence[Point],
     expected: Expectations,
-    counted: Routing | None,
+    models: Mapping[str, _ByN],
+    as_counted: _ByN,
     title: str,
     label: str,
     quantity: str,
 ) -> Figure:
     """quantity: the attribute that points, predictions and simulated runs have it in."""
     value = attrgetter(quantity)
-    published = [value(Prediction(x, response_s)) for x, response_s, _ in NETWORK_AT_N]
-    models: dict[str, list[float | None]] = {
-        model: [value(one) if (one := predicted(model, n, expected)) else None for n in NS]
-        for model in MODELS
-    }
-    columns: list[tuple[str, Sequence[Cell]]] = [
-        ("The study", published),
-        *((capital(label), models[model]) for model, label in MODELS.items()),
-    ]
-    if counted is not None:
-        as_counted = [value(by_formula(MVA, n, counted)) for n in NS]
-        columns.append(("MVA, visits as counted", as_counted))
+    at_n = zip(NS, NETWORK_AT_N, strict=True)
+    published = {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}
+
+    def drawn(name: str, source: Source, of: _ByN, shape: Shape) -> Series:
+        return Series(name, source, [*of], [value(one) for one in of.values()], shape=shape)
+
     series = [
-        Series("MVA", "model", NS, models[MVA]),
-        Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
-        Series("the study (JMVA)", "study", NS, published, shape="points"),
+        drawn("MVA", "model", models[MVA], "line"),
+        drawn("asymptotes", "bound", models[ASYMPTOTES], "line"),
+        drawn("the study (JMVA)", "study", published, "points"),
+        *(drawn("", _OF_SERVER[of], models[model], "curve") for model, of in SIMULATED.items()),
+        drawn("", _OF_SERVER[SINGLE], models[ONE], "curve"),
     ]
-    for model, server in SIMULATED.items():  # only the N that were measured
-        known = {n: y for n, y in zip(NS, models[model], strict=True) if y is not None}
-        curve = Series("", _OF_SERVER[server], [*known], [*known.values()], shape="curve")
-        series.append(curve)
-    series.append(Series("", _OF_SERVER[SINGLE], NS, models[ONE], shape="curve"))
+    columns = [
+        ("The study", _at_ns(published, value)),
+        *((capital(name), _at_ns(models[model], value)) for model, name in MODELS.items()),
+    ]
+    if as_counted:
+        columns.append(("MVA, visits as counted", _at_ns(as_counted, value)))
     for server in SERVERS:
         of_server = [one for one in accepted(points) if one.server is server]
         own = {one.customers: estimated(value(one)) for one in of_server}
         runs = {n: value(one) for (of, n), one in expected.items() if of is server}
-        series.append(
-            measured(server.label, _OF_SERVER[server], [*own], [*own.values()], shape="points")
-        )
+        ys = [*own.values()]
+        series.append(measured(server.label, _OF_SERVER[server], [*own], ys, shape="points"))
         columns += [
             (f"Measured, {server.label}", _at_ns(own, lambda one: one.plus_minus())),
             (
@@ -269,8 +259,9 @@ def _system_figure(
         f"mean of simulated runs like the measured ones, for “{SINGLE.label}” the asymptotes of a "
         "single station."
     )
-    return _over_n(title, told, label, [one for one in series if len(one.xs)], columns)
+    shown_series = [one for one in series if len(one.xs)]
+    return _over_n(title, told, f"{label}, report seconds", shown_series, columns)
 
 
-def _at_ns(of: Mapping[int, Item], told: Callable[[Item], str]) -> list[str | None]:
+def _at_ns(of: Mapping[int, Item], told: Callable[[Item], Cell]) -> list[Cell]:
     return [told(of[n]) if n in of else None for n in NS]

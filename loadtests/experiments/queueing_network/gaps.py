@@ -1,23 +1,17 @@
 """Accounts for the gap between measured and predicted response time of closed runs. Pure.
 
-From the prediction to the measurement, each step adds a thing that the prediction leaves out:
-
-1. way and thinking: what an interaction takes on its way to the server and back, as a delay at
-   which nobody waits for others, and the think time that the generator really kept
-2. demands: those that the server drew and reported, in place of the nominal ones
-3. short run: the mean of simulated runs like the measured ones, in which all begin together
-4. lateness: by how much the machine was late at the end of an interaction
-5. sampling: what is left, with the interval of the measured mean; if that excludes 0, the report
-   says that something else is in it
-
-An entry is the difference that its step makes to the formula of the server: mean value analysis for
-exponential stations; for one request at a time, the asymptotes of a single station, which is also
-held by the way and the lateness, since its one worker connects and writes. Regular stations have
-no formula; their prediction is the mean of simulated runs, so that they have no third step, and the
-asymptotes say what the others make. The entries sum to the gap. Times are report seconds.
+From the prediction to the measurement, each step adds a thing that the prediction leaves out
+(WORDS). The way of an interaction to the server and back is a delay at which nobody waits for
+others. An entry is the difference that its step makes to the formula of the server: mean value
+analysis for exponential stations; for one request at a time, the asymptotes of a single station,
+which is also held by the way and the lateness, since its one worker connects and writes. Regular
+stations have no formula; their prediction is the mean of simulated runs, so that they have no entry
+for a short run, and the asymptotes say what the others make. What is left is sampling, with the
+interval of the measured mean; if that excludes 0, the report says that something else is in it. The
+entries sum to the gap. Times are report seconds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
@@ -62,8 +56,11 @@ def gap_of(point: Point, alone: Point | None) -> Gap:
     nominal, measured, late_s = stations(), point.response_s, point.told[LATE]
     reported = [Station(station.name, point.told[station.name]) for station in nominal]
     cycle_s = fmean([one for run in point.runs for one in run.cycles_s])
-    thought_s = cycle_s - fmean([one for run in point.runs for one in run.responses_s])
-    way_s = _way_s(alone if point.server is SINGLE else point)
+    thought_s = cycle_s - _stay_s(point)
+    outside = alone if point.server is SINGLE else point
+    way_s = 0.0
+    if outside and outside.told:
+        way_s = max(0.0, _stay_s(outside) - sum(outside.told.values()))
 
     def response_s(of: Sequence[Station], think_s: float, delay_s: float) -> float:
         formula, way = FORMULAS[_MODELS[point.server]], Station("way", delay_s, DELAY)
@@ -87,14 +84,9 @@ def gap_of(point: Point, alone: Point | None) -> Gap:
     return Gap(predicted_s, entries, "s", measured.low - predicted_s, measured.high - predicted_s)
 
 
-def _way_s(point: Point | None) -> float:
-    """The mean time of an interaction outside the server; 0 if it is not known."""
-    outside_s = [
-        response_s - sum(told.values())
-        for run in (point.runs if point else ())
-        for response_s, told in zip(run.responses_s, run.told, strict=False)
-    ]
-    return max(0.0, fmean(outside_s)) if outside_s else 0.0
+def _stay_s(point: Point) -> float:
+    """The mean response time of all interactions."""
+    return fmean([one for run in point.runs for one in run.responses_s])
 
 
 # --- the report ------------------------------------------------------------------------------
@@ -146,18 +138,10 @@ def _beyond_chance(gaps: Sequence[tuple[Point, Gap]]) -> list[str]:
 
 
 def _table(gaps: Sequence[tuple[Point, Gap]]) -> Table:
-    def of_cause(cause: str) -> Callable[[tuple[Point, Gap]], float | None]:
-        return lambda one: {entry.name: entry.amount for entry in one[1].entries}.get(cause)
-
-    return Table.of(
-        "Gaps at each N, in report seconds",
-        gaps,
-        [
-            ("Server", lambda one: one[0].server.label),
-            ("N", lambda one: one[0].customers),
-            ("Predicted", lambda one: one[1].predicted),
-            *((cause.capitalize(), of_cause(cause)) for cause in WORDS),
-            ("±", lambda one: one[0].response_s.half_width),
-            ("Measured", lambda one: one[1].measured),
-        ],
-    )
+    rows = []
+    for point, gap in gaps:
+        amounts = {entry.name: entry.amount for entry in gap.entries}
+        head = (point.server.label, point.customers, gap.predicted)
+        rows.append((*head, *map(amounts.get, WORDS), point.response_s.half_width, gap.measured))
+    columns = ("Server", "N", "Predicted", *map(str.capitalize, WORDS), "±", "Measured")
+    return Table("Gaps at each N, in report seconds", columns, rows)

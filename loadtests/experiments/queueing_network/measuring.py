@@ -1,17 +1,14 @@
 """Measures the three servers in turns for each number of customers, then the time of a block.
 
-A rejected run is made once more, except in a quick run.
-
-Beside the raw rows, `plan.csv` has a line for each closed run, and `told.csv` the times that the
-server reported for each interaction, in the order in which they ended. The real part writes
-`scans.csv`, a line for each server that scanned, and `block_reads.csv`, the seconds of reading and
-checking each block in the study's way. The mode `model` has no server: a simulated network gives
-the rows, at K = 1. At the end many runs like these are simulated, as predictions: `simulated.csv`
-has a line for each.
+A rejected run is made once more, except in a quick run. Beside the raw rows, `plan.csv` has a line
+for each closed run, and `told.csv` the times that the server reported for each interaction, in the
+order in which they ended. The real part writes `scans.csv`, a line for each server that scanned,
+and `block_reads.csv`, the seconds of reading and checking each block in the study's way. The mode
+`model` has no server: a simulated network gives the rows, at K = 1. At the end many runs like these
+are simulated, as predictions: `simulated.csv` has a line for each.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from itertools import repeat
@@ -30,7 +27,7 @@ from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Options, Run
-from loadtests.lab.ledgers import TwoChains, two_chains
+from loadtests.lab.ledgers import two_chains
 from loadtests.lab.one_customer import one_customer
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S
 from loadtests.lab.results import Line, TableWriter
@@ -85,10 +82,7 @@ def plan_of(options: Options) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A closed run. group, report_s: as in `Plan`.
-
-    warm_up: first requests of each customer, which do not count.
-    """
+    """A closed run. group, report_s: as in `Plan`. warm_up: first requests that do not count."""
 
     run: str
     server: str
@@ -198,7 +192,9 @@ class _Network:
             seed=options.seed + attempt,
             say=self.run.say,
         )
-        self._write_told(line.run, service.get(network.TOLD))
+        for number, one in enumerate(service.get(network.TOLD)):
+            times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
+            self.told.write(run=line.run, number=number, **times_s)
         return judge_run(folder, record)
 
     def _noted(self, server: Server, customers: int, attempt: int = 0) -> PlanLine:
@@ -210,11 +206,6 @@ class _Network:
         self.table.add(line)
         return line
 
-    def _write_told(self, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
-        for number, one in enumerate(interactions):
-            times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
-            self.told.write(run=run, number=number, **times_s)
-
     def simulate(self) -> None:
         """Make the runs in a simulated network."""
         plan, seed = self.plan, str(self.run.options.seed)
@@ -223,16 +214,15 @@ class _Network:
             for (server, customers), (rounds,) in found.items():
                 self.run.say(f"N = {customers}: {server.label}, simulated")
                 name = self._noted(server, customers).run
-                numbers: Counter[float] = Counter()
-                for customer, start_s, end_s, *times_s in rounds[:, 1:].tolist():
-                    index = closed_index(int(customer), numbers[customer])
-                    numbers[customer] += 1
+                seen: Counter[float] = Counter()
+                of_customers = rounds[:, 1:].tolist()
+                for number, (customer, start_s, end_s, *times_s) in enumerate(of_customers):
+                    index = closed_index(int(customer), seen[customer])
+                    seen[customer] += 1
                     at_s = start_s, start_s, None, end_s, sum(times_s)
                     rows.write([Row(name, index, KIND, *at_s, 200, "model")])
-                told = [
-                    dict(zip(TIMES, times_s, strict=True)) for times_s in rounds[:, 4:].tolist()
-                ]
-                self._write_told(name, [{**one, LATE: 0.0} for one in told])
+                    told = zip(TOLD_COLUMNS, (name, number, 0.0, *times_s), strict=True)
+                    self.told.write(**dict(told))
 
 
 # --- what a block costs --------------------------------------------------------------------------
@@ -243,40 +233,33 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
     chains = two_chains(run, plan.blocks)
     small = run.scratch / "small"
     study.write_small_chain(small)
+    asked = chains.questions["flight_counter"]
+    ours = chains.scanned(run.log, plan.run_blocks)
     with (
         run.results.table(SCANS, ScansLine) as table,
         one_customer(run.results) as customer,
     ):
-
-        def scan(storage: str, service: Service, path: str, blocks: int) -> None:
+        for storage, server, path, blocks in (
+            (COUNTS, study.running(small, run.log), study.FLIGHT_COUNTER, study.BLOCKS),
+            (STUDY, study.running(chains.study, run.log), asked.path, plan.blocks),
+            (OURS, ours, asked.scan_path, plan.blocks),
+        ):
             run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
             line = ScansLine(f"scan-{storage}", storage, blocks, WARM_UP)
             table.add(line)
-            customer.asks(
-                service,
-                line.run,
-                repeat(Request("flight_counter", path)),
-                warm_up=WARM_UP,
-                least=plan.scans,
-                least_s=run.choose(0.5, 1),
-            )
-
-        asked = chains.questions["flight_counter"]
-        with study.running(small, run.log) as service:
-            scan(COUNTS, service, study.FLIGHT_COUNTER, study.BLOCKS)
-        with study.running(chains.study, run.log) as service:
-            scan(STUDY, service, asked.path, plan.blocks)
-        with chains.scanned(run.log, plan.run_blocks) as service:
-            scan(OURS, service, asked.scan_path, plan.blocks)
-    _time_block_reads(run, chains)
-
-
-def _time_block_reads(run: Run, chains: TwoChains) -> None:
-    """Time reading each block but the newest; a cache of one block keeps none of them."""
-    run.say(f"reading {chains.blocks - 1} blocks one by one")
-    ledger = StudyLedger(chains.study, cached_blocks=1)
-    with run.results.table(BLOCK_READS, ("height", "read_s")) as table:
-        for height in range(chains.blocks - 1):
+            with server as service:
+                customer.asks(
+                    service,
+                    line.run,
+                    repeat(Request("flight_counter", path)),
+                    warm_up=WARM_UP,
+                    least=plan.scans,
+                    least_s=run.choose(0.5, 1),
+                )
+    run.say(f"reading {plan.blocks - 1} blocks one by one")  # all but the newest
+    ledger = StudyLedger(chains.study, cached_blocks=1)  # a cache of one block keeps none of them
+    with run.results.table(BLOCK_READS, ("height", "read_s")) as reads:
+        for height in range(plan.blocks - 1):
             start_s = perf_counter()
             ledger.block(height)
-            table.write(height=height, read_s=perf_counter() - start_s)
+            reads.write(height=height, read_s=perf_counter() - start_s)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from loadtests.grouping import grouped
 from loadtests.lab.published import BLOCKS, NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
@@ -91,11 +92,6 @@ def routing(blocks: int = BLOCKS, refills: int = REFILLS, reads: int | None = No
     }
 
 
-def visits(of: Routing) -> dict[str, float]:
-    """Visits to each station in one interaction, by the traffic equations."""
-    return {name: float(ratio) for name, ratio in visit_ratios(of, "terminal").items()}
-
-
 def stations(of: Routing | None = None) -> list[Station]:
     """The stations of a network with this routing, or the study's: D = V·S with the study's S."""
     times_s = {name: station.service_s for name, station in STATIONS.items()}
@@ -106,11 +102,6 @@ def stations(of: Routing | None = None) -> list[Station]:
 def joined(of: Sequence[Station]) -> Station:
     """A single station with all demands, also those of delays."""
     return Station("all", total_demand_s(of))
-
-
-def solved(most_customers: int) -> tuple[mva.Solution, ...]:
-    """The solutions by mean value analysis for 1 to `most_customers` customers."""
-    return mva.solve(stations(), most_customers, NETWORK_THINK_S)
 
 
 def by_formula(model: str, customers: int, of: Routing | None = None) -> Prediction:
@@ -275,49 +266,35 @@ def simulated_rounds(
     report_s, group: the length of a run and the visits joined to one, as in `measuring.Plan`. The
     same seed gives the same rounds.
     """
+    cells = [(server, n) for server in SERVERS for n in populations]
     found: dict[Cell, list[Array]] = {}
-    for is_single in (False, True):
-        of = [
-            (server, n)
-            for server in SERVERS
-            for n in populations
-            if (server.threads == 1) == is_single
-        ]
-        lanes = _Lanes(_way(group, is_single=is_single), of, runs, seed).run(report_s)
+    for of in grouped(cells, lambda cell: cell[0].threads).values():
+        lanes = _Lanes(of, group, runs, seed).run(report_s)
         found |= {cell: lanes[at * runs : (at + 1) * runs] for at, cell in enumerate(of)}
     return found
 
 
-def _way(group: int, *, is_single: bool) -> tuple[Array, Array, float]:
-    """The services of a round: numbers of their stations, mean times, and the factor of their cv.
-
-    One request at a time is one service, with the mean and variance of the whole round.
-    """
-    cpu, disk, delay = (network.Station(name) for name in STATIONS)
-    steps = network.route(cpu, disk, delay, 1.0, group)
-    numbers = np.array([list(STATIONS).index(step.station.name) for step in steps])
-    means_s = np.array([step.mean_s for step in steps])
-    if not is_single:
-        return numbers, means_s, 1.0
-    total_s = means_s.sum()
-    return np.array([_DOOR]), np.array([total_s]), sqrt((means_s**2).sum()) / total_s
-
-
 class _Lanes:
-    """The runs of all cells: at each step every lane serves the customer whose arrival is next.
+    """The runs of cells of one number of threads. Each step serves the next arrival in every lane.
 
     Rows of arrays are lanes; columns are customers, who are absent beyond N. For each of them
     `_told_s` has the time in service and in the queue of each station in the present round.
     """
 
-    def __init__(
-        self, way: tuple[Array, Array, float], cells: Sequence[Cell], runs: int, seed: str
-    ) -> None:
-        self._numbers, self._means_s, cv_factor = way
+    def __init__(self, cells: Sequence[Cell], group: int, runs: int, seed: str) -> None:
+        cpu, disk, delay = (network.Station(name) for name in STATIONS)
+        steps = network.route(cpu, disk, delay, 1.0, group)
+        self._numbers = np.array([list(STATIONS).index(step.station.name) for step in steps])
+        self._means_s = np.array([step.mean_s for step in steps])
+        cvs = np.repeat([server.cv for server, _ in cells], runs)
+        if cells[0][0].threads == 1:  # one service, with the mean and variance of the whole round
+            total_s = self._means_s.sum()
+            cvs *= sqrt((self._means_s**2).sum()) / total_s
+            self._numbers, self._means_s = np.array([_DOOR]), np.array([total_s])
+        self._shape = cvs**-2.0
         self._random = np.random.default_rng(list(seed.encode()))
         self._lane = np.arange(len(cells) * runs)
         customers = np.repeat([n for _, n in cells], runs)
-        self._shape = np.repeat([server.cv * cv_factor for server, _ in cells], runs) ** -2.0
         is_absent = np.arange(customers.max())[None, :] >= customers[:, None]
         self._next_s = np.where(is_absent, np.inf, 0.0)
         self._start_s = np.zeros_like(self._next_s)
@@ -334,16 +311,17 @@ class _Lanes:
         count = len(self._lane)
         with np.errstate(invalid="ignore"):  # who has finished arrives at ∞ and waits until then
             while len(self._lane):
-                size = (_AT_ONCE, len(self._lane))
-                for service in self._random.standard_gamma(self._shape, size) / self._shape:
-                    pieces += self._step(service, until_s)
-                self._leave_out_finished()
+                services = self._random.standard_gamma(self._shape, (_AT_ONCE, len(self._lane)))
+                pieces += [self._step(service, until_s) for service in services / self._shape]
+                going = np.isfinite(self._next_s).any(axis=1)
+                for name in ("_lane", "_shape", "_next_s", "_start_s", "_at", "_told_s", "_free_s"):
+                    setattr(self, name, getattr(self, name)[going])
         rounds = np.concatenate(pieces)
         rounds = rounds[np.lexsort((rounds[:, 3], rounds[:, 0]))]
         return np.split(rounds, np.searchsorted(rounds[:, 0], np.arange(1, count)))
 
-    def _step(self, service: Array, until_s: float) -> list[Array]:
-        """Serve the next customer of each lane. Returns the rounds that end with it, if any."""
+    def _step(self, service: Array, until_s: float) -> Array:
+        """Serve the next customer of each lane. Returns the rounds that end with it."""
         lanes = np.arange(len(self._lane))
         customer = self._next_s.argmin(axis=1)
         now_s, at = self._next_s[lanes, customer], self._at[lanes, customer]
@@ -353,26 +331,16 @@ class _Lanes:
         self._free_s[lanes, station] = end_s
         self._told_s[lanes, customer, 0, station] += service_s
         self._told_s[lanes, customer, 1, station] += begin_s - now_s
-        at += 1
-        ended = np.flatnonzero((at == len(self._means_s)) & np.isfinite(end_s))
-        at[at == len(self._means_s)] = 0
-        self._at[lanes, customer] = at
+        self._at[lanes, customer] = (at + 1) % len(self._means_s)
         self._next_s[lanes, customer] = end_s
-        return [self._ended(ended, customer[ended], end_s[ended], until_s)] if len(ended) else []
+        is_last = (at + 1 == len(self._means_s)) & np.isfinite(end_s)
+        return self._ended(lanes[is_last], customer[is_last], end_s[is_last], until_s)
 
-    def _ended(self, rows: Array, customer: Array, end_s: Array, until_s: float) -> Array:
-        start_s = self._start_s[rows, customer]
-        again_s = end_s + NETWORK_THINK_S
-        service_s, queue_s = self._told_s[rows, customer].swapaxes(0, 1)
-        self._start_s[rows, customer] = again_s
-        self._next_s[rows, customer] = np.where(again_s < until_s, again_s, np.inf)
-        self._told_s[rows, customer] = 0.0
+    def _ended(self, lanes: Array, customer: Array, end_s: Array, until_s: float) -> Array:
+        start_s, again_s = self._start_s[lanes, customer], end_s + NETWORK_THINK_S
+        service_s, queue_s = self._told_s[lanes, customer].swapaxes(0, 1)
+        self._start_s[lanes, customer] = again_s
+        self._next_s[lanes, customer] = np.where(again_s < until_s, again_s, np.inf)
+        self._told_s[lanes, customer] = 0.0
         times_s = service_s @ _SERVICES, queue_s[:, :_DOOR]
-        return np.column_stack([self._lane[rows], customer, start_s, end_s, *times_s])
-
-    def _leave_out_finished(self) -> None:
-        going = np.isfinite(self._next_s).any(axis=1)
-        if going.all():
-            return
-        for name in ("_lane", "_shape", "_next_s", "_start_s", "_at", "_told_s", "_free_s"):
-            setattr(self, name, getattr(self, name)[going])
+        return np.column_stack([self._lane[lanes], customer, start_s, end_s, *times_s])

@@ -1,6 +1,6 @@
 """Measures the service times of study 000: five requests, one customer.
 
-`measuring` measures, `comparing` makes numbers of the rows, and `analysing` makes the report.
+`measuring` measures, and `analysing` makes the report.
 """
 
 from loadtests.experiments.service_time.analysing import analyse

@@ -1,33 +1,38 @@
-"""Makes the report of service times from their tables."""
+"""Makes the report of service times from rows. Times are measured seconds.
 
-from collections.abc import Iterator, Sequence
+The mean is that of the accepted runs, with Student's interval over them, or over batches of a
+single run. The variance is that of all their requests. Numbers of blocks read from files are
+counted by the servers.
+"""
 
-from loadtests.experiments.service_time.comparing import (
-    Cell,
-    Cells,
-    Predicted,
-    cells,
-    emulated,
-    refill,
-    refill_on_the_pi,
-    times_faster,
-)
-from loadtests.experiments.service_time.measuring import INDEX, KINDS, SCAN, STUDY
-from loadtests.lab.published import BLOCKS, SERVICE_TIMES
-from loadtests.lab.repeated import Estimate, measured
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from loadtests.experiments.service_time.measuring import INDEX, KINDS, PLAN, SCAN, STUDY, PlanLine
+from loadtests.grouping import grouped
+from loadtests.lab.one_customer import Recorded, recorded
+from loadtests.lab.published import BLOCKS, NETWORK_CACHE_BLOCKS, SCAN_BLOCKS_READ, SERVICE_TIMES
+from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report import content
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, told_s
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import TOLERANCE, Interval, Verdict
+from loadtests.models.estimates import (
+    TOLERANCE,
+    Interval,
+    Verdict,
+    confidence_interval,
+    mean_over_runs,
+    verdict,
+)
+from loadtests.models.samples import mean_of, summary
 from loadtests.questions import KINDS as QUESTIONS
+from loadtests.servers.study import CHECK_MS, READ_MS
 
-WAYS = {
-    STUDY: "the study's storage, here",
-    SCAN: "our scan",
-    INDEX: "our index",
-}
+WAYS = {STUDY: "the study's storage, here", SCAN: "our scan", INDEX: "our index"}
 PUBLISHED = "the study, on its Pi"
 _SOURCES: dict[str, Source] = {STUDY: "second", SCAN: "ours", INDEX: "model"}
 _VERDICTS = {
@@ -35,6 +40,147 @@ _VERDICTS = {
     Verdict.DISAGREES: f"off by more than {TOLERANCE * 100:g} %",
     Verdict.NOT_DECIDED: f"whether within {TOLERANCE * 100:g} % is not decided",
 }
+BLOCK_S = (READ_MS + CHECK_MS) / 1000  # at K = 1
+_COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does not count them
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A request by one way. turns: turn -> its accepted run. rejected: number of other runs.
+
+    blocks: length of the chain. scale: K, 1 for a real disk.
+    """
+
+    way: str
+    kind: str
+    blocks: int
+    scale: float
+    turns: Mapping[int, Recorded]
+    rejected: int
+
+    @cached_property
+    def times_s(self) -> list[float]:
+        """The service times of all requests that count."""
+        return [time_s for run in self.turns.values() for time_s in run.times_s]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are enough requests, two, for a mean and a variance."""
+        return len(self.times_s) > 1
+
+    @cached_property
+    def mean_s(self) -> Interval:
+        """E[S]."""
+        return mean_over_runs([run.times_s for run in self.turns.values()])
+
+    @property
+    def variance_s2(self) -> float:
+        """The variance of all requests."""
+        return summary(self.times_s).variance
+
+    @property
+    def cv(self) -> float:
+        """The coefficient of variation."""
+        return math.sqrt(self.variance_s2) / self.mean_s.estimate
+
+    @cached_property
+    def reads(self) -> float:
+        """The mean number of blocks that a request reads from files; 0 if it is not counted."""
+        name = _COUNTED_AS.get(self.way, "")
+        counts = [one.count(name) for run in self.turns.values() for one in run.asked]
+        return mean_of(counts) if counts else 0.0
+
+
+Cells = dict[tuple[str, str], Cell]  # (way, kind), in alphabetical order
+
+
+def cells(results: Results) -> Cells:
+    """The cells of all requests and ways that have a run. Raises ResultsError without a plan."""
+    lines = results.lines(PLAN, PlanLine)
+    runs = recorded(results, {line.run: line.warm_up for line in lines})
+    made = grouped([line for line in lines if line.run in runs], lambda line: (line.way, line.kind))
+    found = {}
+    for key in sorted(made):
+        of = made[key]
+        turns = {line.turn: runs[line.run] for line in of if runs[line.run].is_accepted}
+        found[key] = Cell(*key, of[0].blocks, of[0].scale, turns, len(of) - len(turns))
+    return found
+
+
+def known(found: Cells, way: str, kind: str) -> Cell | None:
+    """The cell with a mean; None if there is none."""
+    cell = found.get((way, kind))
+    return cell if cell and cell.is_known else None
+
+
+def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
+    """How many times as fast a way is as the study's storage, from the turns that both have.
+
+    None if it is not known, and with an emulated disk.
+    """
+    study, ours = known(found, STUDY, kind), known(found, way, kind)
+    if study is None or ours is None or ours.scale != 1:
+        return None
+    ratios = [
+        mean_of(study.turns[turn].times_s) / mean_of(run.times_s)
+        for turn, run in ours.turns.items()
+        if turn in study.turns
+    ]
+    return confidence_interval(ratios) if len(ratios) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """E[S] = blocks read × time of a block. share: measured over predicted."""
+
+    mean_s: float
+    share: Interval
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the measurement lies within the tolerance of the prediction."""
+        return verdict(self.share.plus(-1), 1)
+
+
+def predicted(cell: Cell, block_s: float) -> Predicted:
+    """The prediction for a known cell that has read blocks."""
+    mean_s = cell.reads * block_s
+    return Predicted(mean_s, cell.mean_s.times(1 / mean_s))
+
+
+def emulated(found: Cells) -> Mapping[tuple[str, str], Predicted]:
+    """Predictions for cells with an emulated disk, where a block takes BLOCK_S/K."""
+    return {
+        key: predicted(cell, BLOCK_S / cell.scale)
+        for key, cell in found.items()
+        if cell.is_known and cell.reads and cell.scale != 1
+    }
+
+
+def refill(found: Cells) -> Predicted | None:
+    """get_transaction by the study's storage, predicted from a block's time in flight_counter.
+
+    None without measurements, or if most requests find their block in a cache, as in a chain that
+    is too short.
+    """
+    scan, lookup = (known(found, STUDY, kind) for kind in ("flight_counter", "get_transaction"))
+    if not (scan and scan.reads and lookup and lookup.reads >= 1):
+        return None
+    return predicted(lookup, scan.mean_s.estimate / scan.reads)
+
+
+def refill_on_the_pi() -> tuple[float, float]:
+    """Predicted and published get_transaction of the study (s), from its flight_counter.
+
+    A block of its chain is in one of two caches with a probability of 38/522; a miss reads 19.
+    """
+    block_s = SERVICE_TIMES["flight_counter"].mean_s / SCAN_BLOCKS_READ
+    misses = 1 - 2 * NETWORK_CACHE_BLOCKS / BLOCKS
+    read_s = misses * NETWORK_CACHE_BLOCKS * block_s
+    return read_s, SERVICE_TIMES["get_transaction"].mean_s
+
+
+# --- the report --------------------------------------------------------------------------------
 
 
 def analyse(results: Results) -> Report:
@@ -67,15 +213,15 @@ def _findings(found: Cells) -> Iterator[str]:
         on_pi, published = refill_on_the_pi()
         yield (
             "get_transaction of the study's storage is a refill of its cache: "
-            f"{prediction.cell.reads:.3g} blocks per request, at the time per block of a scan, "
-            f"take {_off(prediction)}. From the published "
-            f"figures it would be {on_pi:.3g} s, and {published:.3g} s were published."
+            f"{found[STUDY, 'get_transaction'].reads:.3g} blocks per request, at the time per "
+            f"block of a scan, take {_off(prediction)}. From the published figures it would be "
+            f"{on_pi:.3g} s, and {published:.3g} s were published."
         )
     for (way, kind), one in emulated(found).items():
         if kind == "flight_counter":
             yield (
-                f"{kind}, {WAYS[way]}: {one.cell.reads:.4g} blocks of 85/K ms take {_off(one)}. "
-                "Other work of a server is not divided by K."
+                f"{kind}, {WAYS[way]}: {found[way, kind].reads:.4g} blocks of 85/K ms take "
+                f"{_off(one)}. Other work of a server is not divided by K."
             )
     if rejected := sum(cell.rejected for cell in found.values()):
         made = rejected + sum(len(cell.turns) for cell in found.values())
@@ -88,8 +234,8 @@ def _off(one: Predicted) -> str:
 
 
 def _way_finding(found: Cells, way: str) -> str:
-    cell = found.get((way, "flight_counter"))
-    if cell is None or not cell.is_known:
+    cell = known(found, way, "flight_counter")
+    if cell is None:
         return f"{capital(WAYS[way])}: no run of flight_counter counts."
     mean_s, published = cell.mean_s, SERVICE_TIMES["flight_counter"]
     scaled = f"; times K that is {mean_s.estimate * cell.scale:.4g} s"
@@ -107,13 +253,9 @@ def _with_interval(of: Interval) -> str:
 
 
 def _faster(found: Cells, way: str) -> Iterator[str]:
-    ratios = {
-        kind: ratio
-        for kind in KINDS
-        if (ratio := times_faster(found, way, kind)) and found[way, kind].scale == 1
-    }
-    if ratios:
-        told = [f"{kind} {estimated(ratio).plus_minus()}" for kind, ratio in ratios.items()]
+    ratios = {kind: times_faster(found, way, kind) for kind in KINDS}
+    told = [f"{kind} {estimated(of).plus_minus()}" for kind, of in ratios.items() if of]
+    if told:
         yield (
             f"{capital(WAYS[way])}, how many times as fast as the study's storage on the same "
             f"machine: {', '.join(told)}."
@@ -122,11 +264,7 @@ def _faster(found: Cells, way: str) -> Iterator[str]:
 
 def _alike(found: Cells, way: str) -> Iterator[str]:
     """Tell whether the three questions about flights take the same time, as in the study."""
-    means = {
-        kind: cell.mean_s.estimate
-        for kind in QUESTIONS
-        if (cell := found.get((way, kind))) and cell.is_known
-    }
+    means = {kind: cell.mean_s.estimate for kind in QUESTIONS if (cell := known(found, way, kind))}
     if len(means) == len(QUESTIONS):
         slowest, quickest = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
         of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
@@ -192,7 +330,7 @@ def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
     if not cell.is_known:
         return (*first, *[None] * 7)
     mean_s, is_scaled = cell.mean_s.estimate, cell.scale != 1
-    ratio = None if way == STUDY or is_scaled else times_faster(found, way, kind)
+    ratio = None if way == STUDY else times_faster(found, way, kind)
     return (
         *first,
         *(mean_s, cell.mean_s.half_width, cell.variance_s2, cell.cv, 1 / mean_s),
@@ -207,7 +345,8 @@ def _figure(found: Cells) -> Figure:
     published = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
     series = [Series(PUBLISHED, "study", names, published, shape="bars")]
     for way in _ways(found):
-        means = [_scaled(found.get((way, kind))) for kind in KINDS]
+        of_way = [known(found, way, kind) for kind in KINDS]
+        means = [estimated(one.mean_s.times(one.scale)) if one else None for one in of_way]
         series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
     is_emulated = any(cell.scale != 1 for cell in found.values())
     unit = "K·E[S] / s" if is_emulated else "E[S] / s"
@@ -219,11 +358,6 @@ def _figure(found: Cells) -> Figure:
     table = Table("Mean service times", ("Request", "Answered by", unit), rows, digits=4)
     x, y = Axis("request"), Axis(unit, is_logarithmic=True)
     return figure("Mean service times", told, x, y, series, table)
-
-
-def _scaled(cell: Cell | None) -> Estimate | None:
-    """K times the mean service time."""
-    return estimated(cell.mean_s.times(cell.scale)) if cell and cell.is_known else None
 
 
 def _reads_table(found: Cells) -> Table:

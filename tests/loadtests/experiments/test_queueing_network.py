@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.experiments.queueing_network import EXPERIMENT, measuring
+from loadtests.experiments.queueing_network import EXPERIMENT, figures, measuring
 from loadtests.experiments.queueing_network.block_costs import (
     REST,
     Storage,
@@ -30,7 +30,6 @@ from loadtests.experiments.queueing_network.comparing import (
     pairs,
     points,
 )
-from loadtests.experiments.queueing_network.figures import schema
 from loadtests.experiments.queueing_network.measuring import (
     COUNTS,
     FULL,
@@ -61,9 +60,7 @@ from loadtests.experiments.queueing_network.predicting import (
     routing,
     simulated_results,
     simulated_rounds,
-    solved,
     stations,
-    visits,
 )
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
@@ -72,7 +69,9 @@ from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN
 from loadtests.lab.report.content import Table
 from loadtests.lab.results import Results
 from loadtests.lab.running import analyse, run
+from loadtests.models import mva
 from loadtests.models.estimates import Verdict
+from loadtests.models.laws import visit_ratios
 
 GROUP = 19
 LIKE_EXPONENTIAL, LIKE_REGULAR = "simulated-exponential", "simulated-regular"
@@ -117,19 +116,27 @@ def verdicts(found: Sequence[Pair]) -> dict[tuple[Server, str], Verdict]:
 
 class TestPredicting:
     def test_the_published_network_is_that_of_the_routing(self) -> None:
-        assert visits(routing()) == {"terminal": 1, "cpu": 523, "disk": 513, "delay": 513}
+        assert visit_ratios(routing(), "terminal") == {
+            "terminal": 1,
+            "cpu": 523,
+            "disk": 513,
+            "delay": 513,
+        }
         expected = {s.name.lower(): s.visits * s.service_s for s in NETWORK}
         assert {s.name: s.demand_s for s in stations()} == pytest.approx(expected)
 
     def test_with_the_blocks_really_read_there_are_fewer_visits(self) -> None:
-        assert visits(routing(522, 27, SCAN_BLOCKS_READ))["disk"] == SCAN_BLOCKS_READ
+        assert (
+            visit_ratios(routing(522, 27, SCAN_BLOCKS_READ), "terminal")["disk"] == SCAN_BLOCKS_READ
+        )
 
     def test_what_the_study_solved_is_what_mva_gives(self) -> None:
-        for solution, (x, response_s, customers) in zip(solved(30), NETWORK_AT_N, strict=True):
+        found = mva.solve(stations(), 30, NETWORK_THINK_S)
+        for solution, (x, response_s, customers) in zip(found, NETWORK_AT_N, strict=True):
             assert solution.throughput_per_s == pytest.approx(x, rel=1e-9)
             assert solution.response_time_s == pytest.approx(response_s, rel=1e-9)
-            found = [solution.at(name).customers for name in STATIONS]
-            assert found == pytest.approx(customers, rel=1e-9)
+            at = [solution.at(name).customers for name in STATIONS]
+            assert at == pytest.approx(customers, rel=1e-9)
 
     @pytest.mark.parametrize("customers", [1, 2, 5])
     def test_no_model_exceeds_the_asymptotes_by_much(self, customers: int) -> None:
@@ -140,10 +147,10 @@ class TestPredicting:
             assert found.response_s >= highest.response_s * 0.98
 
     def test_regular_times_lie_between_mva_and_the_asymptotes(self) -> None:
-        mva, regular, most = (
+        by_mva, regular, most = (
             prediction(model, 2).throughput_per_s for model in (MVA, LIKE_REGULAR, ASYMPTOTES)
         )
-        assert 1.1 * mva < regular < most
+        assert 1.1 * by_mva < regular < most
 
 
 class TestSimulating:
@@ -301,7 +308,7 @@ class TestSplitting:
 
 
 def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
-    svg = schema(routing(), {"cpu": 0.8, "disk": 46, "delay": 39}, 5)
+    svg = figures.schema().svg
     minidom.parseString(svg)  # raises for what is no XML
     words = set(re.findall(">([^<>]+)</text>", svg))
     assert {"1/523", "495/523", "27/523", "18/19", "1/19", "0.8 ms", "DISK", "5 s"} <= words

@@ -20,6 +20,7 @@ from loadtests.experiments.queueing_network.measuring import LATE
 from loadtests.experiments.queueing_network.predicting import (
     EXPONENTIAL,
     FORMULAS,
+    MVA,
     REGULAR,
     SERVERS,
     SINGLE,
@@ -27,7 +28,7 @@ from loadtests.experiments.queueing_network.predicting import (
     Expected,
     Server,
     Spread,
-    solved,
+    by_formula,
     stations,
 )
 from loadtests.lab.gaps import Gap
@@ -96,7 +97,7 @@ def test_the_entries_sum_to_the_gap(server: Server, customers: int) -> None:
 
 
 def test_each_server_starts_from_its_own_prediction() -> None:
-    mva_s = solved(2)[-1].response_time_s
+    mva_s = by_formula(MVA, 2).response_s
     single_s = 2 * TOTAL_S - NETWORK_THINK_S
     of = {server: gap(a_run(server, 2, 70.0)) for server in SERVERS}
     assert of[EXPONENTIAL].predicted == pytest.approx(mva_s)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments.service_time import EXPERIMENT, measuring
-from loadtests.experiments.service_time.analysing import analyse as analysed
-from loadtests.experiments.service_time.comparing import (
+from loadtests.experiments.service_time.analysing import (
     BLOCK_S,
     Cells,
     cells,
@@ -17,6 +16,7 @@ from loadtests.experiments.service_time.comparing import (
     refill_on_the_pi,
     times_faster,
 )
+from loadtests.experiments.service_time.analysing import analyse as report_of
 from loadtests.experiments.service_time.measuring import (
     FULL,
     INDEX,
@@ -100,7 +100,7 @@ class TestComparing:
         key = (STUDY, "get_block", 1)
         results = made_up(tmp_path / "r", {key: [1.0, 2.0]}, rejected=[key])
         assert not cells(results)[STUDY, "get_block"].is_known
-        assert "1 of 1 runs were rejected" in " ".join(analysed(results).findings)
+        assert "1 of 1 runs were rejected" in " ".join(report_of(results).findings)
 
     def test_ways_are_compared_turn_by_turn(self, tmp_path: Path) -> None:
         kind = "flight_counter"
@@ -140,7 +140,7 @@ class TestComparing:
         (one,) = emulated(found_in(tmp_path / "r", times, reads=reads, scale=20)).values()
         assert one.share.estimate == pytest.approx(1.5)
         assert one.verdict is Verdict.DISAGREES
-        report = analysed(made_up(tmp_path / "s", times, reads=reads, scale=20))
+        report = report_of(made_up(tmp_path / "s", times, reads=reads, scale=20))
         ratios = [one for one in report.metrics if one.name.startswith("service_time_ratio")]
         assert [(one.unit, round(one.value, 6)) for one in ratios] == [("", 1.5)]
 
@@ -152,7 +152,7 @@ def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> Non
         for kind in KINDS
         for turn in (1, 2)
     }
-    report = analysed(made_up(tmp_path / "r", times))
+    report = report_of(made_up(tmp_path / "r", times))
     table = report.sections[0].parts[0]
     assert len(table.rows) == 4 * len(KINDS)  # type: ignore[union-attr]
     told = " ".join(report.findings)
