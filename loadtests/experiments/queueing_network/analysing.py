@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadtests.experiments.queueing_network import block_costs, figures
 from loadtests.experiments.queueing_network.comparing import (
+    WORST_FIRST,
     Pair,
     Point,
     closed_runs,
@@ -105,7 +106,11 @@ def _findings(found: Sequence[Point], compared: Sequence[Pair]) -> Iterator[str]
             yield f"{capital(server.label)}, {_verdicts_told(by_server[server])}"
         else:
             yield f"{capital(server.label)}: no run counts."
-    network, single = stations(), [joined(stations())]
+    several, single = (
+        f"N_opt = {bounds.optimal_population(of, NETWORK_THINK_S):.3g} and X ≤ "
+        f"{bounds.maximum_throughput_per_s(of):.4f}"
+        for of in (stations(), [joined(stations())])
+    )
     measured = ""
     if of_single := [one for one in accepted(found) if one.server is SINGLE]:
         most = max(of_single, key=lambda one: one.customers)
@@ -114,26 +119,19 @@ def _findings(found: Sequence[Point], compared: Sequence[Pair]) -> Iterator[str]
         measured = f", measured {x.estimate:.4f} ± {half} with N = {most.customers}"
     yield (
         "In the study's network the station with the largest demand is DISK, which stands for "
-        "reading a block and unpacking it, and most of that is the processor's work: N_opt = "
-        f"{bounds.optimal_population(network, NETWORK_THINK_S):.3g} and X ≤ "
-        f"{bounds.maximum_throughput_per_s(network):.4f} per second. A server that answers one "
-        "request at a time, as the study's did, has N_opt = "
-        f"{bounds.optimal_population(single, NETWORK_THINK_S):.3g} and X ≤ "
-        f"{bounds.maximum_throughput_per_s(single):.4f}{measured}."
+        f"reading a block and unpacking it, and most of that is the processor's work: {several} "
+        "per second. A server that answers one request at a time, as the study's did, has "
+        f"{single}{measured}."
     )
     yield from rejected_told(found)
 
 
 def _verdicts_told(of_server: Sequence[Pair]) -> str:
-    by_verdict = grouped(of_server, lambda pair: pair.verdict)
+    best_first = sorted(of_server, key=lambda pair: -WORST_FIRST.index(pair.verdict))
     told = []
-    for verdict in (Verdict.AGREES, Verdict.NOT_DECIDED, Verdict.DISAGREES):
-        those = [
-            f"{MODELS[pair.model]} ({pair} at N = {pair.farthest})"
-            for pair in by_verdict.get(verdict, [])
-        ]
-        if those:
-            told.append(f"{capital(verdict)}: {', '.join(those)}.")
+    for verdict, pairs_of in grouped(best_first, lambda pair: pair.verdict).items():
+        those = [f"{MODELS[pair.model]} ({pair} at N = {pair.farthest})" for pair in pairs_of]
+        told.append(f"{capital(verdict)}: {', '.join(those)}.")
     return (
         f"X within {TOLERANCE * 100:g} % of a model at each of "
         f"{of_server[0].populations} values of N. {' '.join(told)}"

@@ -6,8 +6,9 @@ the work of the processor. As a network of these two, a scan has the demands D_f
 measured seconds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 
 from loadtests.baseline import STAGES as STUDY_STAGES
 from loadtests.experiments.queueing_network.measuring import (
@@ -25,7 +26,7 @@ from loadtests.experiments.queueing_network.predicting import (
     routing,
     stations,
 )
-from loadtests.lab.one_customer import Recorded, recorded
+from loadtests.lab.one_customer import Asked, Recorded, recorded
 from loadtests.lab.published import (
     BLOCKS,
     NETWORK_THINK_S,
@@ -149,25 +150,17 @@ def storages(results: Results) -> Split:
 
 
 def _storage(line: ScansLine, run: Recorded) -> Storage:
+    def mean(value: Callable[[Asked], float]) -> float:
+        return mean_of([value(one) for one in run.asked])
+
     if line.storage == OURS:
-        counts = [
-            (one.count("file"), one.count("file", 1), one.count("last") + one.count("random"))
-            for one in run.asked
-        ]
+        reads, refills = mean(lambda one: one.count("file")), mean(lambda one: one.count("file", 1))
+        hits = mean(lambda one: one.count("last") + one.count("random"))
     else:
-        counts = [
-            (
-                one.count("disk_reads"),
-                line.blocks - one.count("cache_hits"),
-                one.count("cache_hits"),
-            )
-            for one in run.asked
-        ]
-    reads, refills, hits = map(mean_of, zip(*counts, strict=True))
-    stages_s = {
-        stage: mean_of([one.duration_s(stage) for one in run.asked])
-        for stage in _STAGES[line.storage]
-    }
+        reads, hits = (mean(methodcaller("count", of)) for of in ("disk_reads", "cache_hits"))
+        refills = line.blocks - hits
+    stages = _STAGES[line.storage]
+    stages_s = {stage: mean(methodcaller("duration_s", stage)) for stage in stages}
     stages_s[REST] = max(0.0, mean_of(run.times_s) - sum(stages_s.values()))
     return Storage(line.storage, run.is_accepted, line.blocks, reads, refills, hits, stages_s)
 

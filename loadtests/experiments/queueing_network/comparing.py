@@ -189,7 +189,7 @@ def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
 
 # --- models against servers ----------------------------------------------------------------------
 
-_WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
+WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,5 +231,5 @@ def _pair(server: Server, model: str, found: Sequence[Point], expected: Expectat
             )
     verdicts = {verdict(difference, 1, TOLERANCE) for difference in off.values()}
     farthest = max(off, key=lambda n: abs(off[n].estimate))
-    worst = next(each for each in _WORST_FIRST if each in verdicts)
+    worst = next(each for each in WORST_FIRST if each in verdicts)
     return Pair(server, model, len(off), farthest, off[farthest], worst)

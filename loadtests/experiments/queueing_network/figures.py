@@ -206,14 +206,11 @@ def of_system(
         yield _system_figure(points, expected, models, as_counted, title, label, quantity)
 
 
-_ByN = Mapping[int, Prediction]
-
-
 def _system_figure(
     points: Sequence[Point],
     expected: Expectations,
-    models: Mapping[str, _ByN],
-    as_counted: _ByN,
+    models: Mapping[str, Mapping[int, Prediction]],
+    as_counted: Mapping[int, Prediction],
     title: str,
     label: str,
     quantity: str,
@@ -223,7 +220,7 @@ def _system_figure(
     at_n = zip(NS, NETWORK_AT_N, strict=True)
     published = {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}
 
-    def drawn(name: str, source: Source, of: _ByN, shape: Shape) -> Series:
+    def drawn(name: str, source: Source, of: Mapping[int, Prediction], shape: Shape) -> Series:
         return Series(name, source, [*of], [value(one) for one in of.values()], shape=shape)
 
     series = [

@@ -33,9 +33,8 @@ from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Section, Table
 from loadtests.models.laws import DELAY, Station
 
-WAY, DEMANDS, SHORT, LATENESS, SAMPLING = (
-    *("way and thinking", "demands", "short run", "lateness", "sampling"),
-)
+WAY, DEMANDS, SHORT = "way and thinking", "demands", "short run"
+LATENESS, SAMPLING = "lateness", "sampling"
 WORDS: Mapping[str, str] = {
     WAY: "The way to the server and back, and other think times than they should be,",
     DEMANDS: "That the server drew other service times than the nominal ones",

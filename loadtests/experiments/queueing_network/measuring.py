@@ -108,16 +108,12 @@ class ScansLine(Line):
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan."""
     plan, is_model = plan_of(run.options), run.options.mode is Mode.MODEL
-    scale = 1.0 if is_model else run.options.scale or 1.0
     with (
         run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
     ):
-        closed = _Network(run, plan, scale, table, told)
-        if is_model:
-            closed.simulate()
-        else:
-            closed.measure()
+        make_runs = _simulate if is_model else _measure_network
+        make_runs(run, plan, table, told)
     if not is_model:
         _measure_blocks(run, plan)
     _predict(run, plan)
@@ -141,88 +137,77 @@ def _predict(run: Run, plan: Plan) -> None:
 # --- the network ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Network:
-    """Makes the closed runs. table, told: where they are listed, and what the server reports."""
+def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int = 0) -> PlanLine:
+    name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
+    how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
+    return PlanLine(name, server.name, customers, *how)
 
-    run: Run
-    plan: Plan
-    scale: float
-    table: TableWriter
-    told: TableWriter
 
-    def measure(self) -> None:
-        """Make the runs of real servers, all servers in turns."""
-        run, plan = self.run, self.plan
-        with ExitStack() as stack:
-            services = {
-                server: stack.enter_context(
-                    network.running(
-                        run.log,
-                        emulated_disk=self.scale,
-                        cv=server.cv,
-                        group=plan.group,
-                        threads=server.threads,
-                        seed=run.options.seed,
-                    )
+def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
+    """Make the closed runs of real servers, all servers in turns."""
+    options, scale = run.options, run.options.scale or 1.0
+    with ExitStack() as stack:
+        services = {
+            server: stack.enter_context(
+                network.running(
+                    run.log,
+                    emulated_disk=scale,
+                    cv=server.cv,
+                    group=plan.group,
+                    threads=server.threads,
+                    seed=options.seed,
                 )
-                for server in SERVERS
-            }
-            for customers in plan.populations:
-                for server, service in services.items():
-                    run.say(f"N = {customers}: {server.label}")
-                    wanted, made = run.options.reps or 1, 0
-                    for attempt in range(wanted * plan.most_attempts):
-                        made += self._counts(server, service, customers, attempt)
-                        if made == wanted:
-                            break
+            )
+            for server in SERVERS
+        }
+        for customers in plan.populations:
+            for server, service in services.items():
+                run.say(f"N = {customers}: {server.label}")
+                wanted, made = options.reps or 1, 0
+                for attempt in range(wanted * plan.most_attempts):
+                    line = _line(plan, scale, server, customers, attempt)
+                    table.add(line)
+                    made += _counts(run, service, line, options.seed + attempt, told)
+                    if made == wanted:
+                        break
 
-    def _counts(self, server: Server, service: Service, customers: int, attempt: int) -> bool:
-        """Make a closed run. Returns whether it counts."""
-        options, folder = self.run.options, self.run.results.folder
-        line = self._noted(server, customers, attempt)
-        record = closed_run(
-            service,
-            {KIND: [Request(KIND, network.INTERACTION)]},
-            customers=customers,
-            run=line.run,
-            folder=folder,
-            think_s=line.think_s,
-            duration_s=self.plan.report_s / self.scale,
-            seed=options.seed + attempt,
-            say=self.run.say,
-        )
-        for number, one in enumerate(service.get(network.TOLD)):
-            times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
-            self.told.write(run=line.run, number=number, **times_s)
-        return judge_run(folder, record)
 
-    def _noted(self, server: Server, customers: int, attempt: int = 0) -> PlanLine:
-        """Write a run's line of the plan."""
-        plan, scale = self.plan, self.scale
-        name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
-        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
-        line = PlanLine(name, server.name, customers, *how)
-        self.table.add(line)
-        return line
+def _counts(run: Run, service: Service, line: PlanLine, seed: int, told: TableWriter) -> bool:
+    """Make a closed run. Returns whether it counts."""
+    record = closed_run(
+        service,
+        {KIND: [Request(KIND, network.INTERACTION)]},
+        customers=line.customers,
+        run=line.run,
+        folder=run.results.folder,
+        think_s=line.think_s,
+        duration_s=line.report_s / line.scale,
+        seed=seed,
+        say=run.say,
+    )
+    for number, one in enumerate(service.get(network.TOLD)):
+        times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
+        told.write(run=line.run, number=number, **times_s)
+    return judge_run(run.results.folder, record)
 
-    def simulate(self) -> None:
-        """Make the runs in a simulated network."""
-        plan, seed = self.plan, str(self.run.options.seed)
-        found = simulated_rounds(plan.populations, plan.report_s, plan.group, seed)
-        with closing(RowFile(self.run.results.folder / REQUESTS)) as rows:
-            for (server, customers), (rounds,) in found.items():
-                self.run.say(f"N = {customers}: {server.label}, simulated")
-                name = self._noted(server, customers).run
-                seen: Counter[float] = Counter()
-                of_customers = rounds[:, 1:].tolist()
-                for number, (customer, start_s, end_s, *times_s) in enumerate(of_customers):
-                    index = closed_index(int(customer), seen[customer])
-                    seen[customer] += 1
-                    at_s = start_s, start_s, None, end_s, sum(times_s)
-                    rows.write([Row(name, index, KIND, *at_s, 200, "model")])
-                    told = zip(TOLD_COLUMNS, (name, number, 0.0, *times_s), strict=True)
-                    self.told.write(**dict(told))
+
+def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
+    """Make the closed runs in a simulated network."""
+    found = simulated_rounds(plan.populations, plan.report_s, plan.group, str(run.options.seed))
+    with closing(RowFile(run.results.folder / REQUESTS)) as rows:
+        for (server, customers), (rounds,) in found.items():
+            run.say(f"N = {customers}: {server.label}, simulated")
+            line = _line(plan, 1.0, server, customers)
+            table.add(line)
+            seen: Counter[float] = Counter()
+            of_customers = rounds[:, 1:].tolist()
+            for number, (customer, start_s, end_s, *times_s) in enumerate(of_customers):
+                index = closed_index(int(customer), seen[customer])
+                seen[customer] += 1
+                at_s = start_s, start_s, None, end_s, sum(times_s)
+                rows.write([Row(line.run, index, KIND, *at_s, 200, "model")])
+                cells = zip(TOLD_COLUMNS, (line.run, number, 0.0, *times_s), strict=True)
+                told.write(**dict(cells))
 
 
 # --- what a block costs --------------------------------------------------------------------------

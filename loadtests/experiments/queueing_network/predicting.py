@@ -105,10 +105,7 @@ def joined(of: Sequence[Station]) -> Station:
 
 
 def by_formula(model: str, customers: int, of: Routing | None = None) -> Prediction:
-    """The prediction of MVA, ASYMPTOTES or ONE. Raises KeyError.
-
-    of: the routing, if it is not the study's.
-    """
+    """The prediction of MVA, ASYMPTOTES or ONE. of: the routing, if it is not the study's."""
     return FORMULAS[model](stations(of), customers, NETWORK_THINK_S)
 
 

@@ -5,7 +5,6 @@ single run. The variance is that of all their requests. Numbers of blocks read f
 counted by the servers.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,13 @@ from functools import cached_property
 from loadtests.experiments.service_time.measuring import INDEX, KINDS, PLAN, SCAN, STUDY, PlanLine
 from loadtests.grouping import grouped
 from loadtests.lab.one_customer import Recorded, recorded
-from loadtests.lab.published import BLOCKS, NETWORK_CACHE_BLOCKS, SCAN_BLOCKS_READ, SERVICE_TIMES
+from loadtests.lab.published import (
+    BLOCKS,
+    NETWORK_CACHE_BLOCKS,
+    SCAN_BLOCKS_READ,
+    SERVICE_TIMES,
+    ServiceTime,
+)
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report import content
@@ -74,14 +79,9 @@ class Cell:
         return mean_over_runs([run.times_s for run in self.turns.values()])
 
     @property
-    def variance_s2(self) -> float:
-        """The variance of all requests."""
-        return summary(self.times_s).variance
-
-    @property
-    def cv(self) -> float:
-        """The coefficient of variation."""
-        return math.sqrt(self.variance_s2) / self.mean_s.estimate
+    def service(self) -> ServiceTime:
+        """E[S], and the variance of all requests."""
+        return ServiceTime(self.mean_s.estimate, summary(self.times_s).variance)
 
     @cached_property
     def reads(self) -> float:
@@ -238,18 +238,15 @@ def _way_finding(found: Cells, way: str) -> str:
     if cell is None:
         return f"{capital(WAYS[way])}: no run of flight_counter counts."
     mean_s, published = cell.mean_s, SERVICE_TIMES["flight_counter"]
+    factor, unit = (1, "s") if mean_s.estimate >= 1 else (1000, "ms")
     scaled = f"; times K that is {mean_s.estimate * cell.scale:.4g} s"
     same = f" Published: {published.mean_s:.4g} s, cv {published.variation:.3f}."
     return (
         f"{capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
-        f"{_with_interval(mean_s)}, cv {cell.cv:.3g}, L = {1 / mean_s.estimate:.3g} "
-        f"per second{scaled if cell.scale != 1 else ''}.{same if way == STUDY else ''}"
+        f"{factor * mean_s.estimate:.3g} ± {factor * mean_s.half_width:.2g} {unit}, cv "
+        f"{cell.service.variation:.3g}, L = {1 / mean_s.estimate:.3g} per second"
+        f"{scaled if cell.scale != 1 else ''}.{same if way == STUDY else ''}"
     )
-
-
-def _with_interval(of: Interval) -> str:
-    factor, unit = (1, "s") if of.estimate >= 1 else (1000, "ms")
-    return f"{factor * of.estimate:.3g} ± {factor * of.half_width:.2g} {unit}"
 
 
 def _faster(found: Cells, way: str) -> Iterator[str]:
@@ -306,9 +303,7 @@ def _told(found: Cells) -> Iterator[str]:
 def _table(found: Cells) -> Table:
     rows: list[Sequence[content.Cell]] = []
     for kind in KINDS:
-        of = SERVICE_TIMES[kind]
-        theirs = (of.mean_s, None, of.variance_s2, of.variation, 1 / of.mean_s, None, None)
-        rows.append((kind, PUBLISHED, None, *theirs))
+        rows.append((kind, PUBLISHED, None, *_moments(SERVICE_TIMES[kind], None), None, None))
         rows += [_row(found, way, kind) for way in WAYS if (way, kind) in found]
     columns: Sequence[str] = (
         *("Request", "Answered by", "Requests", "E[S] / s", "95 %, ±"),
@@ -329,14 +324,14 @@ def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
     first = (kind, WAYS[way], len(cell.times_s))
     if not cell.is_known:
         return (*first, *[None] * 7)
-    mean_s, is_scaled = cell.mean_s.estimate, cell.scale != 1
+    scaled = None if cell.scale == 1 else cell.scale * cell.mean_s.estimate
     ratio = None if way == STUDY else times_faster(found, way, kind)
-    return (
-        *first,
-        *(mean_s, cell.mean_s.half_width, cell.variance_s2, cell.cv, 1 / mean_s),
-        mean_s * cell.scale if is_scaled else None,
-        estimated(ratio).plus_minus() if ratio else None,
-    )
+    faster = estimated(ratio).plus_minus() if ratio else None
+    return (*first, *_moments(cell.service, cell.mean_s.half_width), scaled, faster)
+
+
+def _moments(of: ServiceTime, half_width: float | None) -> Sequence[content.Cell]:
+    return (of.mean_s, half_width, of.variance_s2, of.variation, 1 / of.mean_s)
 
 
 def _figure(found: Cells) -> Figure:
@@ -385,6 +380,6 @@ def _metrics(found: Cells) -> Iterator[Metric]:
     for (way, kind), cell in found.items():
         if cell.is_known:
             yield estimated(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
-            yield Metric(f"cv[{way},{kind}]", cell.cv)
+            yield Metric(f"cv[{way},{kind}]", cell.service.variation)
     for (way, kind), one in emulated(found).items():  # no unit: to compare results at different K
         yield estimated(one.share).metric(f"service_time_ratio[{way},{kind}]", "")
