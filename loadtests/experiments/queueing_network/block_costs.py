@@ -34,6 +34,7 @@ from loadtests.lab.published import (
     SCAN_BLOCKS_READ,
     SERVICE_TIMES,
 )
+from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Cell, Metric, Section, Table, capital, told_s
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results
@@ -192,16 +193,15 @@ _BOUGHT_TOLD = (
 )
 
 
-def _demands(split: Split) -> list[Demands]:
-    measured = [split[name].demands for name in (STUDY, OURS) if name in split]
-    return [demands_on_the_pi(), *measured]
+def _of_full_blocks(split: Split) -> list[Storage]:
+    return [one for one in split.values() if one.name != COUNTS]
 
 
 def findings(split: Split) -> Iterator[str]:
     """A sentence about each storage whose run counts, and about the study's."""
     if not split:
         return
-    for demand in _demands({name: one for name, one in split.items() if one.is_accepted}):
+    for demand in (demands_on_the_pi(), *(one.demands for one in accepted(_of_full_blocks(split)))):
         bought = demand.with_twice_the_processor().total_s
         most = "files" if demand.file_s > demand.cpu_s else "the processor"
         yield (
@@ -216,11 +216,9 @@ def findings(split: Split) -> Iterator[str]:
 
 def metrics(split: Split) -> Iterator[Metric]:
     """The demands of storages whose run counts."""
-    for name in (STUDY, OURS):
-        if name in split and split[name].is_accepted:
-            demands = split[name].demands
-            yield Metric(f"demand_files[{name}]", demands.file_s, "s")
-            yield Metric(f"demand[{name}]", demands.total_s, "s")
+    for one in accepted(_of_full_blocks(split)):
+        yield Metric(f"demand_files[{one.name}]", one.demands.file_s, "s")
+        yield Metric(f"demand[{one.name}]", one.demands.total_s, "s")
 
 
 def sections(split: Split, reads: Summary | None) -> Iterator[Section]:
@@ -257,8 +255,7 @@ def _stages_table(split: Split) -> Table:
             1000 * spent_s,
             f"{100 * spent_s / one.demands.total_s:.1f} %",
         )
-        for name, one in split.items()
-        if name != COUNTS
+        for one in _of_full_blocks(split)
         for stage, spent_s in one.stages_s.items()
     ]
     columns = ("Storage", "Stage", "ms per block", "ms per scan", "Share")
@@ -298,7 +295,7 @@ def _bought_table(split: Split) -> Table:
         "Demands, now and with faster hardware",
         [
             one
-            for now in _demands(split)
+            for now in (demands_on_the_pi(), *(one.demands for one in _of_full_blocks(split)))
             for one in (now, now.without_files(), now.with_twice_the_processor())
         ],
         [

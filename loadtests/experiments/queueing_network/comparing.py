@@ -226,9 +226,8 @@ def _pair(server: Server, model: str, found: Sequence[Point], expected: Expectat
     off: dict[int, Interval] = {}
     for one in found:
         if prediction := predicted(model, one.customers, expected):
-            off[one.customers] = one.throughput_per_s.times(1 / prediction.throughput_per_s).plus(
-                -1
-            )
+            share = one.throughput_per_s.times(1 / prediction.throughput_per_s)
+            off[one.customers] = share.plus(-1)
     verdicts = {verdict(difference, 1, TOLERANCE) for difference in off.values()}
     farthest = max(off, key=lambda n: abs(off[n].estimate))
     worst = next(each for each in WORST_FIRST if each in verdicts)

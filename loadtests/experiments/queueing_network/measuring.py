@@ -11,7 +11,7 @@ are simulated, as predictions: `simulated.csv` has a line for each.
 from collections import Counter
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
-from itertools import repeat
+from itertools import product, repeat
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
@@ -36,7 +36,7 @@ from loadtests.servers import network, study
 from loadtests.servers.service import RUN_BLOCKS
 
 SCALE, QUICK_SCALE = 100.0, 400.0
-RUNS_A_REPEAT = 100  # simulated, at the least, for each run that is measured
+RUNS_A_REPEAT = 100  # simulated for each run, at the least: their mean is known ten times as well
 KIND = "interaction"
 STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
@@ -120,10 +120,7 @@ def measure(run: Run) -> None:
 
 
 def _predict(run: Run, plan: Plan) -> None:
-    """Simulate many runs of every server, to know what a single one should give.
-
-    They are so many that their mean is known ten times as well as that of the measured runs.
-    """
+    """Simulate many runs of every server, to know what a single one should give."""
     runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or 1))
     run.say(f"simulating {runs} runs of each server and N")
     seed = f"{run.options.seed} simulated"
@@ -160,16 +157,15 @@ def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter
             )
             for server in SERVERS
         }
-        for customers in plan.populations:
-            for server, service in services.items():
-                run.say(f"N = {customers}: {server.label}")
-                wanted, made = options.reps or 1, 0
-                for attempt in range(wanted * plan.most_attempts):
-                    line = _line(plan, scale, server, customers, attempt)
-                    table.add(line)
-                    made += _counts(run, service, line, options.seed + attempt, told)
-                    if made == wanted:
-                        break
+        for customers, server in product(plan.populations, SERVERS):
+            run.say(f"N = {customers}: {server.label}")
+            wanted, made = options.reps or 1, 0
+            for attempt in range(wanted * plan.most_attempts):
+                line = _line(plan, scale, server, customers, attempt)
+                table.add(line)
+                made += _counts(run, services[server], line, options.seed + attempt, told)
+                if made == wanted:
+                    break
 
 
 def _counts(run: Run, service: Service, line: PlanLine, seed: int, told: TableWriter) -> bool:
@@ -195,7 +191,8 @@ def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> No
     """Make the closed runs in a simulated network."""
     found = simulated_rounds(plan.populations, plan.report_s, plan.group, str(run.options.seed))
     with closing(RowFile(run.results.folder / REQUESTS)) as rows:
-        for (server, customers), (rounds,) in found.items():
+        for customers, server in product(plan.populations, SERVERS):
+            (rounds,) = found[server, customers]
             run.say(f"N = {customers}: {server.label}, simulated")
             line = _line(plan, 1.0, server, customers)
             table.add(line)

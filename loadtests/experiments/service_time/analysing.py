@@ -57,7 +57,6 @@ class Cell:
     """
 
     way: str
-    kind: str
     blocks: int
     scale: float
     turns: Mapping[int, Recorded]
@@ -100,10 +99,9 @@ def cells(results: Results) -> Cells:
     runs = recorded(results, {line.run: line.warm_up for line in lines})
     made = grouped([line for line in lines if line.run in runs], lambda line: (line.way, line.kind))
     found = {}
-    for key in sorted(made):
-        of = made[key]
+    for key, of in sorted(made.items(), key=lambda one: one[0]):
         turns = {line.turn: runs[line.run] for line in of if runs[line.run].is_accepted}
-        found[key] = Cell(*key, of[0].blocks, of[0].scale, turns, len(of) - len(turns))
+        found[key] = Cell(key[0], of[0].blocks, of[0].scale, turns, len(of) - len(turns))
     return found
 
 
