@@ -188,6 +188,10 @@ def of_stations(server: Server, points: Sequence[Point]) -> Iterator[Figure]:
 # --- figures 10 and 11: the system ---------------------------------------------------------------
 
 
+_STUDY, _COUNTED = "study", "counted"
+_CURVES = {_STUDY: "the study", **MODELS, _COUNTED: "MVA, visits as counted"}
+
+
 def of_system(
     points: Sequence[Point], expected: Expectations, counted: Routing | None
 ) -> Iterator[Figure]:
@@ -195,47 +199,42 @@ def of_system(
 
     counted: of a scan of as many blocks as the study had, in its way; None if none was made.
     """
-    models = {
-        model: {n: one for n in NS if (one := predicted(model, n, expected))} for model in MODELS
-    }
-    as_counted = {n: by_formula(MVA, n, counted) for n in NS} if counted else {}
+    at_n = zip(NS, NETWORK_AT_N, strict=True)
+    curves = {_STUDY: {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}}
+    for model in MODELS:
+        curves[model] = {n: one for n in NS if (one := predicted(model, n, expected))}
+    if counted:
+        curves[_COUNTED] = {n: by_formula(MVA, n, counted) for n in NS}
     for title, label, quantity in (
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),
     ):
-        yield _system_figure(points, expected, models, as_counted, title, label, quantity)
+        yield _system_figure(points, expected, curves, title, label, quantity)
 
 
 def _system_figure(
     points: Sequence[Point],
     expected: Expectations,
-    models: Mapping[str, Mapping[int, Prediction]],
-    as_counted: Mapping[int, Prediction],
+    curves: Mapping[str, Mapping[int, Prediction]],
     title: str,
     label: str,
     quantity: str,
 ) -> Figure:
     """quantity: the attribute that points, predictions and simulated runs have it in."""
     value = attrgetter(quantity)
-    at_n = zip(NS, NETWORK_AT_N, strict=True)
-    published = {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}
 
-    def drawn(name: str, source: Source, of: Mapping[int, Prediction], shape: Shape) -> Series:
+    def drawn(curve: str, name: str, source: Source, shape: Shape) -> Series:
+        of = curves[curve]
         return Series(name, source, [*of], [value(one) for one in of.values()], shape=shape)
 
     series = [
-        drawn("MVA", "model", models[MVA], "line"),
-        drawn("asymptotes", "bound", models[ASYMPTOTES], "line"),
-        drawn("the study (JMVA)", "study", published, "points"),
-        *(drawn("", _OF_SERVER[of], models[model], "curve") for model, of in SIMULATED.items()),
-        drawn("", _OF_SERVER[SINGLE], models[ONE], "curve"),
+        drawn(MVA, "MVA", "model", "line"),
+        drawn(ASYMPTOTES, "asymptotes", "bound", "line"),
+        drawn(_STUDY, "the study (JMVA)", "study", "points"),
+        *(drawn(model, "", _OF_SERVER[server], "curve") for model, server in SIMULATED.items()),
+        drawn(ONE, "", _OF_SERVER[SINGLE], "curve"),
     ]
-    columns = [
-        ("The study", _at_ns(published, value)),
-        *((capital(name), _at_ns(models[model], value)) for model, name in MODELS.items()),
-    ]
-    if as_counted:
-        columns.append(("MVA, visits as counted", _at_ns(as_counted, value)))
+    columns = [(capital(_CURVES[curve]), _at_ns(of, value)) for curve, of in curves.items()]
     for server in SERVERS:
         of_server = [one for one in accepted(points) if one.server is server]
         own = {one.customers: estimated(value(one)) for one in of_server}
