@@ -26,7 +26,7 @@ from loadtests.experiments.open_workload.comparing import steady_points
 from loadtests.experiments.open_workload.demands import throughput_per_s
 from loadtests.experiments.open_workload.loads import SERVICE, STEADY, STUDY, OpenRun
 from loadtests.experiments.profile import Profile
-from loadtests.experiments.queueing_network.simulating import (
+from loadtests.experiments.queueing_network.predicting import (
     LEAST_REPEATED,
     simulated_results,
     spread,
@@ -53,7 +53,7 @@ def share(covered: Sequence[bool]) -> float:
 
 
 class TestClosedRuns:
-    """Mean throughput of closed runs of the queueing network: `simulating.Spread.interval`."""
+    """Mean throughput of closed runs of the queueing network: `predicting.Spread.interval`."""
 
     def test_one_run_or_several(self) -> None:
         of, found = (
