@@ -30,7 +30,7 @@ from loadtests.lab.results import Results
 from loadtests.models import estimates
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.random_times import with_mean_and_cv
+from loadtests.models.random_times import Gamma
 from loadtests.models.samples import Summary, quantile, summary
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, values_needed
 
@@ -282,7 +282,7 @@ class AsTheStudy(AtLoad):
         return None if self.published is None else self._expected(OPEN_RUNS, UNROUNDED.variation)
 
     def _expected(self, runs: int, cv: float) -> Expectation:
-        fraction, law = self.key.fraction, with_mean_and_cv(1.0, cv)
+        fraction, law = self.key.fraction, Gamma(1.0, cv)
         random = Random(f"{self.seed} expected {fraction} {runs}")  # noqa: S311  no secrets
         protocol = Protocol(loads.STUDY_SERVICES, runs)
         return expectation(protocol, fraction, law, random, simulated_runs=SIMULATED_RUNS)
