@@ -7,7 +7,7 @@
 
 Run it from the project's folder, on every machine. Customers are Locust's users: `-u` says how
 many. Each ends after --warm-up and --requests requests, or after --duration. Every request is in
-the raw rows; `loadtests.generation.window` leaves out the warm-up and all requests after the first
+the raw rows; `loadtests.generation.rows` leaves out the warm-up and all requests after the first
 customer had finished. Every request has a connection of its own, unless --keep-alive is 1.
 """
 

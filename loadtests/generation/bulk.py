@@ -3,7 +3,7 @@
 This is a closed system: each thread waits for its answer before it posts again. The program runs as
 a process of its own; its rows become raw rows like those of Locust. It is ended after a time and
 not after a number of requests, because some threads would finish first and then fewer would post
-than stated; `window.busy_window` is the part of a run in which all post.
+than stated; `rows.busy_window` is the part of a run in which all post.
 """
 
 import csv

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, Window, busy_window
 from loadtests.generation.samples import Sample
-from loadtests.generation.window import Window, busy_window
 from loadtests.lab.repeated import Estimate, Repeated, recorded_runs, samples_by_run
 from loadtests.lab.results import Line, Results
 

@@ -69,9 +69,6 @@ class Gamma:
         return gamma_time_s(self.mean_s, self.cv, rng)
 
 
-with_mean_and_cv = Gamma
-
-
 class Empirical:
     """Recorded times (s), each as likely as any other, drawn with replacement.
 

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import dropwhile, pairwise
 from operator import attrgetter
+from random import Random
 from statistics import fmean
 
 import numpy as np
 
 from loadtests.experiments.mixed_clients.measuring import LOCAL, NAMES, PLAN, PlanLine
 from loadtests.generation.interactions import whole
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.samples import Sample
-from loadtests.generation.window import Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted, recorded_runs, samples_by_run
 from loadtests.lab.results import Results
@@ -180,7 +180,8 @@ class Curve:
             of.line.customers: [run.window.throughput_per_s for run in of.runs]
             for of in self.points
         }
-        return Scaling(xs, LEAST_POINTS, f"{self.seed} knee {self.line.place} {self.line.blocks}")
+        purpose = f"{self.seed} knee {self.line.place} {self.line.blocks}"
+        return Scaling(xs, LEAST_POINTS, Random(purpose))  # noqa: S311  no secrets
 
 
 def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:

@@ -19,10 +19,9 @@ from statistics import fmean
 
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
 from loadtests.generation.schedule import Choices
-from loadtests.generation.window import Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded

@@ -24,9 +24,9 @@ from loadtests.experiments.what_if import forecasting
 from loadtests.experiments.what_if.forecasting import LEARNT, Change, Demand, Forecast, Occasion
 from loadtests.experiments.what_if.scoring import FORECASTS, WARM_UP, runs_of
 from loadtests.generation.calibration import turnaround_s
+from loadtests.generation.rows import closed_window
 from loadtests.generation.run import RUNS, RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
-from loadtests.generation.window import closed_window
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.repeated import accepted_by_run, unused_name

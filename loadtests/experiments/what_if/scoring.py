@@ -6,8 +6,7 @@ from pathlib import Path
 
 from loadtests.experiments.what_if import forecasting
 from loadtests.experiments.what_if.forecasting import FRACTION, RESPONSE, THROUGHPUT, Forecast
-from loadtests.generation.rows import Row
-from loadtests.generation.window import closed_window
+from loadtests.generation.rows import Row, closed_window
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.report.drawing import Axis, Series, figure

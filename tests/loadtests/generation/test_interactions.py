@@ -17,8 +17,7 @@ from loadtests.generation.interactions import (
     step_of,
     whole,
 )
-from loadtests.generation.rows import Row, customer_of, number_of
-from loadtests.generation.window import closed_window
+from loadtests.generation.rows import Row, closed_window, customer_of, number_of
 
 TWO = Interaction("two", (Step("look", "GET", "/tip"), Step("add", "POST", "/transactions", "{}")))
 LENGTHS = {"two": 2}

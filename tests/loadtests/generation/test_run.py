@@ -13,7 +13,7 @@ import pytest
 
 from loadtests.generation import samples
 from loadtests.generation.calibration import WARM_UP
-from loadtests.generation.rows import customer_of, in_flight, number_of, read_rows
+from loadtests.generation.rows import closed_window, customer_of, in_flight, number_of, read_rows
 from loadtests.generation.rules import judge
 from loadtests.generation.run import Generator, append_verdict
 from loadtests.generation.schedule import (
@@ -25,7 +25,6 @@ from loadtests.generation.schedule import (
     load,
     mixed,
 )
-from loadtests.generation.window import closed_window
 from loadtests.models.random_times import deterministic_times, poisson_times
 from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
 from tests.loadtests.generation.conftest import QUICK, QUICK_S, until

@@ -2,8 +2,7 @@
 
 import pytest
 
-from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.window import closed_window
+from loadtests.generation.rows import Row, closed_index, closed_window
 
 
 def rows_of(customer: int, *done_s: float, status: int = 200) -> list[Row]:
