@@ -24,7 +24,7 @@ from loadtests.experiments.queueing_network.predicting import (
     simulated_rounds,
 )
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.run import REQUESTS, closed_run, judge_run
+from loadtests.generation.run import REQUESTS, Generator, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.ledgers import two_chains
@@ -170,16 +170,13 @@ def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter
 
 def _counts(run: Run, service: Service, line: PlanLine, seed: int, told: TableWriter) -> bool:
     """Make a closed run. Returns whether it counts."""
-    record = closed_run(
+    record = Generator(run.results.folder, seed, run.say).closed(
         service,
         {KIND: [Request(KIND, network.INTERACTION)]},
+        line.run,
         customers=line.customers,
-        run=line.run,
-        folder=run.results.folder,
         think_s=line.think_s,
         duration_s=line.report_s / line.scale,
-        seed=seed,
-        say=run.say,
     )
     for number, one in enumerate(service.get(network.TOLD)):
         times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
