@@ -32,7 +32,12 @@ from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Gamma
 from loadtests.models.samples import Summary, quantile, summary
-from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, values_needed
+from loadtests.models.sequential import (
+    LEAST_VALUES,
+    confidence_sequence,
+    sequential_verdict,
+    values_needed,
+)
 
 SIMULATED_RUNS = 10_000
 REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
@@ -212,8 +217,9 @@ class Steady(AtLoad):
         A confidence sequence needs no ten runs.
         """
         difference, mean = self.judged
-        is_high = self.key.fraction >= REPLICATIONS_FROM and not self.is_until_decided
-        least = REPLICATIONS if is_high else 0
+        if self.is_until_decided and self.key.is_settled:
+            return sequential_verdict(self.by_calibration, mean)
+        least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0
         if difference.values < LEAST_VALUES or len(self.runs) < least or not self.key.is_settled:
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
