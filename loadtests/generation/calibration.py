@@ -45,8 +45,8 @@ def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:
 def chance_s(before: Calibration, after: Calibration) -> float:
     """How much two means may differ by chance: half of a 95 % interval of their difference.
 
-    Both asked the same requests in the same order, so each is compared with itself, and what
-    differs between requests does not count. 0 if the times are not known.
+    Both asked the same requests in the same order, so each is compared with itself. 0 if the times
+    are not known.
     """
     pairs = zip(before.times_s, after.times_s, strict=True)
     differences_s = [later - earlier for earlier, later in pairs]

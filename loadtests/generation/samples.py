@@ -132,11 +132,8 @@ def listen_queue(port: int) -> int:
     )
 
 
-# --- samples.csv: a column cpu_N for each core ------------------------------------------------
-
-
 def append(path: Path, run: str, samples: Sequence[Sample]) -> None:
-    """Append the samples of a run to a table, which is made if it is missing."""
+    """Append the samples of a run to a table, which is made if it is missing: cpu_N is core N."""
     rows = [_cells(run, sample) for sample in samples]
     if rows:
         with to_append(path, tuple(rows[0])) as file:

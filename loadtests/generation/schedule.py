@@ -101,9 +101,6 @@ def _check(times_s: Sequence[float], what: str) -> None:
         raise ValueError(f"{what}: arrival times must be finite, not negative, and never fall")
 
 
-# --- keeping ---------------------------------------------------------------------------------
-
-
 def save(path: Path, schedule: Iterable[Arrival]) -> None:
     """Write a schedule without any loss: `load` returns an equal one."""
     _write(path, Arrival, schedule)

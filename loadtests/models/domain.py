@@ -37,10 +37,9 @@ def share(name: str, value: float) -> float:
 def recorded_times(
     arrivals_s: Sequence[float], others_s: Sequence[float], others: str = "services_s"
 ) -> None:
-    """Check a recording: arrival times in order, and for each a time of `others_s`.
+    """Raise ValueError unless times are finite, arrivals in order, and each has one of the others.
 
-    others: name of `others_s` for messages. Raises ValueError for lists of unequal length, times
-    that are not finite, and arrivals out of order.
+    others: name of `others_s` for messages.
     """
     if len(arrivals_s) != len(others_s):
         both = f"{len(arrivals_s)} and {len(others_s)}"

@@ -72,8 +72,7 @@ def expectation(
 ) -> Expectation:
     """Simulate the protocol at a load. Rates of ρ ≥ 1 are allowed, because runs end.
 
-    The range comes from `simulated_runs` experiments, each of `protocol.runs` runs drawn from the
-    simulated ones with replacement.
+    The range comes from `simulated_runs` experiments, each of runs drawn from the simulated ones.
     """
     count("simulated_runs", simulated_runs, least=2)
     share("confidence", confidence)
