@@ -12,9 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from loadtests.baseline import write_chain
 from loadtests.processes import ProgramFailed, backend
-from loadtests.questions import Asked, all_blocks
 
 RECORD = "imported.json"
 FREE_DISK_FACTOR = 1.2
@@ -96,14 +94,6 @@ def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def write_studys_way(service: Asked, folder: Path) -> int:
-    """Write the flights of `service` to `folder`, block by block, as the study kept them.
-
-    Returns how many blocks there are. Raises ProgramFailed, FileExistsError.
-    """
-    return write_chain(folder, all_blocks(service))
 
 
 class Chains:

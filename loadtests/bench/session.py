@@ -4,14 +4,16 @@ Things that are compared are measured in turns, and nothing else is measured mea
 warm in the page cache unless they do not fit into it.
 """
 
+import gzip
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 from loadtests import wrk
 from loadtests.chains import Chain, Chains
@@ -23,15 +25,19 @@ SEED = 2008
 LONGEST_FACTOR = 100
 FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 RECENT_BLOCKS = 20
+PAGE = 20
 
 Asked = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes them
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. factors: how many times longer the long chains are."""
+    """How much is measured. factors: how many times longer the long chains are.
 
-    rows: frozenset[int]
+    hours: how many hours' requests are sent before memory is measured.
+    """
+
+    rows: frozenset[int] = frozenset()
     flights: int = FLIGHTS
     factors: tuple[int, ...] = (4,)
     rounds: int = 5
@@ -39,8 +45,12 @@ class Plan:
     scan_rounds: int = 3
     repeats: int = 3
     questions_per_kind: int = 2000
-    hours: float = 1.0  # how many hours' requests are sent before memory is measured
-    worker_counts: tuple[int, ...] = (1, 2, 4)
+    hours: float = 1.0
+
+
+QUICK = Plan(
+    flights=3000, rounds=1, round_s=1, scan_rounds=1, repeats=1, questions_per_kind=50, hours=0.01
+)
 
 
 @dataclass
@@ -80,9 +90,13 @@ class Bench:
             self._drawn[chain.folder] = tried_out(service, self.plan.questions_per_kind, SEED)
         return self._drawn[chain.folder]
 
-    def script(self, name: str, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
+    def script(self, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
         """A script for wrk that asks for `paths`. etags: those that the client has of them."""
-        return wrk.write_script(self.scratch / f"{name}.lua", paths, etags)
+        return wrk.write_script(self.empty_folder() / "get.lua", paths, etags)
+
+    def posting_script(self, flights: Sequence[bytes]) -> Path:
+        """A script for wrk that posts single flights."""
+        return wrk.write_posting_script(self.empty_folder() / "post.lua", "/transactions", flights)
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
         """Send one round of load."""
@@ -96,20 +110,39 @@ class Bench:
             rounds.append([self.load(*one) for one in asked])
         return [list(of_one) for of_one in zip(*rounds, strict=True)]
 
+    def repeats(self, what: str) -> Iterator[int]:
+        """The numbers of the times that something is repeated, each told before it begins."""
+        for number in range(1, self.plan.repeats + 1):
+            self.say(f"{what}, {number} of {self.plan.repeats}")
+            yield number
+
     def empty_folder(self) -> Path:
         """A folder for a new chain, on the disk of the others."""
         return Path(mkdtemp(dir=self.scratch))
 
 
-def timed_ms(connection: HTTPConnection, path: str, *names: str) -> list[float]:
-    """GET `path`: the durations of these entries of its Server-Timing. Raises ProgramFailed."""
-    response, _ = exchanged(connection, path)
+class Got(NamedTuple):
+    """An answer. sent_bytes: as it came, perhaps compressed. timing_ms: from Server-Timing."""
+
+    body: bytes
+    sent_bytes: int
+    took_s: float
+    timing_ms: Mapping[str, float]
+
+
+def got(
+    connection: HTTPConnection, path: str, *timed: str, headers: Mapping[str, str] | None = None
+) -> Got:
+    """GET `path`. Raises ProgramFailed unless it is there, and Server-Timing has all of `timed`."""
+    start_s = perf_counter()
+    response, data = exchanged(connection, path, headers=headers, status=200)
+    took_s = perf_counter() - start_s
     timing = response.headers.get(SERVER_TIMING, "")
-    said = durations_s(timing)
-    found = [1000 * said[name] for name in names if name in said]
-    if response.status != 200 or len(found) < len(names):
-        raise ProgramFailed(f"{path} has status {response.status} and the timing {timing!r}")
-    return found
+    timing_ms = {name: 1000 * duration_s for name, duration_s in durations_s(timing).items()}
+    if not timing_ms.keys() >= set(timed):
+        raise ProgramFailed(f"{path} has the timing {timing!r}")
+    is_packed = response.headers.get("Content-Encoding") == "gzip"
+    return Got(gzip.decompress(data) if is_packed else data, len(data), took_s, timing_ms)
 
 
 def newest_blocks(service: Service) -> tuple[range, range]:

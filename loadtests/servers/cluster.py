@@ -15,19 +15,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
-from urllib.parse import urlsplit
 
 from loadtests.generation.samples import cpu_s
 from loadtests.processes import (
     PROJECT,
-    ProgramFailed,
     Service,
     Site,
     environment,
     family,
     started,
     stop,
+    wait_for,
     wait_until,
 )
 from loadtests.programs.cluster import UP
@@ -56,11 +54,8 @@ class Cluster:
 
     def wait_until_mined(self, within_s: float = MINED_WITHIN_S) -> None:
         """Return when every node has mined all flights of all nodes. Raises ProgramFailed."""
-        until_s = monotonic() + within_s
-        while not self._is_settled():
-            if monotonic() > until_s:
-                raise ProgramFailed(f"not all flights were mined by all within {within_s:g} s")
-            sleep(LOOK_AT_TIPS_EVERY_S)
+        problem = f"not all flights were mined by all within {within_s:g} s"
+        wait_for(self._is_settled, within_s, problem, LOOK_AT_TIPS_EVERY_S)
 
     def _is_settled(self) -> bool:
         tips = [Site(url).get("/tip") for url in self.urls]
@@ -111,6 +106,6 @@ def running_cluster(
     try:
         wait_until((folder / UP).exists, process, command, log)
         urls = tuple(urls_of_nodes(folder))
-        yield Cluster(Service(process.pid, urlsplit(urls[0]).port or 0), urls)
+        yield Cluster(Service(urls[0], process.pid), urls)
     finally:
         stop(process)
