@@ -16,10 +16,8 @@ What it promises:
   holds of its beginning: nothing right after construction, and nothing after an earlier scan of at
   least three times `cached_blocks` blocks.
 - Construction reads every block once, as the study did at start, to learn its hash and its first
-  transaction, and leaves the newest in `last` and `random` empty. These reads are in
-  `startup_costs`; `costs` starts at zero after them.
+  transaction, and leaves the newest in `last` and `random` empty.
 - Answers equal a plain loop over all flights, for chains of any length, empty ones included.
-
 - With an emulated disk a refill takes at least a given time for each block that it reads: the real
   work and a wait. Construction never waits.
 
@@ -33,6 +31,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from time import perf_counter, time
 from typing import Any
@@ -40,25 +39,10 @@ from typing import Any
 from loadtests.waits import Pace
 
 FLIGHT_FIELDS = (
-    "YEAR",
-    "DAY_OF_WEEK",
-    "FL_DATE",
-    "OP_CARRIER_AIRLINE_ID",
-    "OP_CARRIER_FL_NUM",
-    "ORIGIN_AIRPORT_ID",
-    "ORIGIN",
-    "ORIGIN_CITY_NAME",
-    "ORIGIN_STATE_NM",
-    "DEST_AIRPORT_ID",
-    "DEST",
-    "DEST_CITY_NAME",
-    "DEST_STATE_NM",
-    "DEP_TIME",
-    "DEP_DELAY",
-    "ARR_TIME",
-    "ARR_DELAY",
-    "CANCELLED",
-    "AIR_TIME",
+    *("YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM"),
+    *("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"),
+    *("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM"),
+    *("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"),
 )
 STAGES = ("file_read", "decode", "build_objects", "reencode", "hash")
 CACHED_BLOCKS = 19  # what fitted into each 10 MB cache of the study
@@ -158,14 +142,11 @@ def chain_length(folder: Path) -> int:
 
 
 def _transaction(flight: Mapping[str, object], transaction_id: int, now: str) -> Transaction:
-    record = {name: _as_text(flight.get(name)) for name in FLIGHT_FIELDS}
-    record["TRANSACTION_ID"] = str(transaction_id)
-    record["timestamp"] = _as_text(flight.get("timestamp", now))
-    return Transaction(record)
-
-
-def _as_text(value: object) -> str:
-    return "" if value is None else str(value)
+    record = {name: flight.get(name) for name in FLIGHT_FIELDS}
+    record |= {"TRANSACTION_ID": transaction_id, "timestamp": flight.get("timestamp", now)}
+    return Transaction(
+        {name: "" if value is None else str(value) for name, value in record.items()}
+    )
 
 
 class StudyLedger:
@@ -204,8 +185,7 @@ class StudyLedger:
         """How many flights went from city to city on ISO dates from initial to final, inclusive."""
         return sum(
             1
-            for block in self._scan()
-            for flight in block.transactions
+            for flight in self._flights()
             if origin_city == flight.ORIGIN_CITY_NAME
             and dest_city == flight.DEST_CITY_NAME
             and initial_date <= flight.FL_DATE <= final_date
@@ -221,8 +201,7 @@ class StudyLedger:
         carrier = str(carrier_id)
         delays_min = [
             float(flight.ARR_DELAY)
-            for block in self._scan()
-            for flight in block.transactions
+            for flight in self._flights()
             if carrier == flight.OP_CARRIER_AIRLINE_ID
             and initial_date <= flight.FL_DATE <= final_date
             and flight.ARR_DELAY
@@ -234,8 +213,7 @@ class StudyLedger:
         number = str(fl_num)
         return [
             dict(vars(flight))
-            for block in self._scan()
-            for flight in block.transactions
+            for flight in self._flights()
             if number == flight.OP_CARRIER_FL_NUM and fl_date == flight.FL_DATE
         ]
 
@@ -260,10 +238,10 @@ class StudyLedger:
         place = transaction_id - self._first_ids[height]
         return dict(vars(self.block(height).transactions[place]))
 
-    def _scan(self) -> Iterator[Block]:
-        """Every block, oldest first; when the scan leaves the caches, `random` moves ahead."""
-        for height in range(self._length):
-            yield self._cached(height, height)
+    def _flights(self) -> Iterator[Transaction]:
+        """Every flight, oldest first; when the scan leaves the caches, `random` moves ahead."""
+        blocks = (self._cached(height, height) for height in range(self._length))
+        return chain.from_iterable(block.transactions for block in blocks)
 
     def _cached(self, height: int, refill_from: int) -> Block:
         """Block `height` from a cache, after a refill of `random` from `refill_from` if need be."""
@@ -325,22 +303,17 @@ class StudyLedger:
         return block, block_hash
 
     def _load(self, height: int) -> tuple[Block, str]:
-        """The unchecked content of the file of block `height`: the block and its hash."""
+        """The unchecked content of the file of block `height`: the block and the hash it names."""
         start_s = perf_counter()
         try:
             text = block_path(self._folder, height).read_text(encoding="utf-8")
             start_s = self.costs.spend("file_read", start_s)
             content: dict[str, Any] = json.loads(text)
             start_s = self.costs.spend("decode", start_s)
-            block, recorded_hash = _built(content)
+            recorded_hash: str = content.pop("hash")
+            content["transactions"] = [Transaction(record) for record in content["transactions"]]
+            block = Block(**content)
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise BlockMismatch(height, f"its file is not a block ({problem!r})") from problem
         self.costs.spend("build_objects", start_s)
         return block, recorded_hash
-
-
-def _built(content: dict[str, Any]) -> tuple[Block, str]:
-    """The block of a decoded file, with objects for transactions, and the hash that it names."""
-    recorded_hash: str = content.pop("hash")
-    content["transactions"] = [Transaction(record) for record in content["transactions"]]
-    return Block(**content), recorded_hash

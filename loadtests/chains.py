@@ -75,7 +75,8 @@ def imported(source: Source, home: Path, log: Path | None) -> Chain:
     _, spent = backend(folder, "import", *source.arguments, log=log)
     tip, _ = backend(folder, "tip", log=log)
     chain = Chain(source.label, folder, json.loads(tip)["transactions"], spent.wall_s, spent.cpu_s)
-    facts = {name: value for name, value in asdict(chain).items() if name != "folder"}
+    facts = asdict(chain)
+    del facts["folder"]
     record.write_text(json.dumps(facts), encoding="utf-8")
     return chain
 

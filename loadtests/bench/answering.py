@@ -227,7 +227,7 @@ def _year(bench: Bench) -> Iterator[Figure]:
     yield _proof("verify.py, average of a year, s", _verified_s(bench.scratch, "year.ndjson"), None)
 
 
-def _proof(what: str, value: float, target: Target | None, **raw: Any) -> Figure:
+def _proof(what: str, value: float, target: Target, **raw: Any) -> Figure:
     return Figure.of(14, what, value, target, {**load_now(), **raw})
 
 

@@ -16,18 +16,23 @@ from loadtests.wrk import Load
 
 NOISY_SHARE = 0.2  # a spread from lowest to highest above this share of the median is noisy
 
+Numbers = Sequence[float]
+Loads = Sequence[Load]
+Raw = Mapping[str, Any]
+
 _HEADINGS = ("row", "what", "measured", "target", "reached")
 _REACHED = {"at least": operator.ge, "at most": operator.le, "under": operator.lt}
 
 
-class Target(NamedTuple):
+class Bound(NamedTuple):
     """What the median of some measurements has to reach. words: `at least`, `at most`, `under`."""
 
     words: str
     value: float
 
 
-at_least, at_most = partial(Target, "at least"), partial(Target, "at most")
+at_least, at_most = partial(Bound, "at least"), partial(Bound, "at most")
+Target = Bound | None
 
 
 class Spread(NamedTuple):
@@ -73,16 +78,16 @@ class Figure:
     target: str = ""
     reached: bool | None = None
     noisy: bool = False
-    raw: Mapping[str, Any] = field(default_factory=dict)
+    raw: Raw = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
         row: int,
         what: str,
-        values: float | Sequence[float],
-        target: Target | None,
-        raw: Mapping[str, Any],
+        values: float | Numbers,
+        target: Target,
+        raw: Raw,
         *,
         unit: str = "",
         measured: str = "",
@@ -108,38 +113,25 @@ class Figure:
 
 
 def ratio(
-    row: int,
-    what: str,
-    above: Sequence[float],
-    below: Sequence[float],
-    target: Target | None,
-    raw: Mapping[str, Any],
-    failed: int = 0,
+    row: int, what: str, above: Numbers, below: Numbers, target: Target, raw: Raw, failed: int = 0
 ) -> Figure:
     """The ratios of values measured in pairs. Raises ValueError for unequal numbers of them."""
     ratios = [a / b for a, b in zip(above, below, strict=True)]
     return Figure.of(row, what, ratios, target, {"ratios": ratios, **raw}, failed=failed)
 
 
-def rate_ratio(
-    row: int,
-    what: str,
-    above: Sequence[Load],
-    below: Sequence[Load],
-    target: Target | None,
-    raw: Mapping[str, Any],
-) -> Figure:
+def rate_ratio(row: int, what: str, above: Loads, below: Loads, target: Target, raw: Raw) -> Figure:
     """Requests per second of a load relative to those of another, round by round."""
     failed = failures([*above, *below])
     return ratio(row, what, rates(above), rates(below), target, raw, failed)
 
 
-def rates(loads: Sequence[Load]) -> list[float]:
+def rates(loads: Loads) -> list[float]:
     """Requests per second of each round of a load."""
     return [load.requests_per_s for load in loads]
 
 
-def failures(loads: Sequence[Load]) -> int:
+def failures(loads: Loads) -> int:
     """How many requests failed in all rounds of a load."""
     return sum(load.failed for load in loads)
 

@@ -14,7 +14,7 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from loadtests.bench.figures import Figure, Target, at_least, at_most, short, spread_of
+from loadtests.bench.figures import Bound, Figure, at_least, at_most, short, spread_of
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, imported
 from loadtests.machine import at_most_cores
@@ -25,7 +25,7 @@ from loadtests.scenarios import sent_form
 LEAST_IMPORTED_PER_S = at_least(100_000)
 CORES = 2  # of an import, and of verify
 MOST_BYTES_A_FLIGHT = at_most(20)
-MOST_START_S = Target("under", 1)
+MOST_START_S = Bound("under", 1)
 MOST_VERIFY_S = at_most(15)
 
 

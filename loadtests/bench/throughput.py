@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from loadtests.bench.figures import (
+    Bound,
     Figure,
     Target,
     at_least,
@@ -123,7 +124,7 @@ def _against_nothing(
     service: Service,
     what: str,
     paths: Sequence[str],
-    target: Target | None,
+    target: Target,
     known: Sequence[str] = (),
 ) -> Iterator[Figure]:
     """Throughput relative to the empty endpoint; in row 1, if there is a target, the p99, too."""
@@ -192,7 +193,7 @@ PAGES = f"first {PAGE} flights of blocks at hand"
 POSTS = f"posts of {CLIENTS} clients, durable"
 
 # What has to be reached by a load: requests per second, as multiples of those of another load;
-LEAST: Mapping[str, Mapping[str, Target]] = {
+LEAST: Mapping[str, Mapping[str, Bound]] = {
     KEPT: {LIMIT: at_least(0.6), FLASK: at_least(3)},
     UNCHANGED: {KEPT: at_least(1)},
     TRANSACTIONS: {LIMIT: at_least(0.4)},
