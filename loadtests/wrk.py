@@ -21,7 +21,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from loadtests.machine import Usage, moment
-from loadtests.processes import Service
 
 CONNECTIONS = 8
 THREADS = 1
@@ -72,7 +71,7 @@ class Load:
     """The results of one run of wrk. failed: answers other than 2xx and 3xx, and socket errors.
 
     p50_ms, p99_ms: as wrk prints them. recorded: the uncorrected latencies, if wrk could tell them.
-    usage: who used the processor meanwhile, of a `measured_load`.
+    usage: who used the processor meanwhile.
     """
 
     requests: int
@@ -146,35 +145,33 @@ def program() -> str:
     return found
 
 
-def load(base_url: str, script: Path, duration_s: int, connections: int = CONNECTIONS) -> Load:
-    """Load the service at `base_url` for `duration_s` seconds. Raises WrkFailed."""
+def load(
+    base_url: str,
+    script: Path,
+    duration_s: int,
+    connections: int = CONNECTIONS,
+    server_pid: int | None = None,
+) -> Load:
+    """Load the service at `base_url` for `duration_s` seconds. Raises WrkFailed.
+
+    server_pid: its process, for its processor time.
+    """
+    options = {
+        "threads": THREADS,
+        "connections": connections,
+        "duration": f"{duration_s}s",
+        "timeout": f"{TIMEOUT_S}s",
+        "script": script,
+    }
+    given = [f"--{name}={value}" for name, value in options.items()]
+    before = moment(server_pid)
     finished = subprocess.run(  # noqa: S603  our own command
-        [
-            program(),
-            f"--threads={THREADS}",
-            f"--connections={connections}",
-            f"--duration={duration_s}s",
-            f"--timeout={TIMEOUT_S}s",
-            "--latency",
-            f"--script={script}",
-            base_url,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+        [program(), "--latency", *given, base_url], capture_output=True, text=True, check=False
     )
+    usage = before.until(moment(server_pid))
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
-    return parsed(finished.stdout, connections)
-
-
-def measured_load(
-    service: Service, script: Path, duration_s: int, connections: int = CONNECTIONS
-) -> Load:
-    """Load a service, and tell who used the processor meanwhile. Raises WrkFailed."""
-    before = moment(service.pid)
-    found = load(service.url, script, duration_s, connections)
-    return replace(found, usage=before.until(moment(service.pid)))
+    return replace(parsed(finished.stdout, connections), usage=usage)
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:

@@ -43,9 +43,6 @@ from loadtests.processes import (
 )
 from loadtests.questions import KINDS, Question, all_blocks, flights_of_block, paths
 
-LEAST_TIMES_FASTER = at_least(15)
-MOST_PAGE_MS = at_most(30)
-MOST_TIMES_AS_LONG = at_most(2)
 TIMES = 20  # requests of each page and of each question by groups
 
 # --- scans ---------------------------------------------------------------------------------------
@@ -56,7 +53,7 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
 
     The services have one worker, so that every question meets the same caches.
     """
-    chain = bench.chains.month()
+    chain = bench.month()
     only_http = ("serve", "--only-http")
     with (
         bench.service(chain, only_http, workers=1, cache_bytes=0) as cold,
@@ -111,7 +108,7 @@ def _scanned(
             _require_same(question, ours, studys)
     raw = {"study_s": study_s, "ours_s": cold_s, **facts, **load_now()}
     what = f"{kind} by scan, times faster than the study's way"
-    figure = ratio(3, what, study_s, cold_s, LEAST_TIMES_FASTER, raw)
+    figure = ratio(3, what, study_s, cold_s, at_least(15), raw)
     if facts["bytes_read_per_scan"] < 0.9 * facts["block_bytes"]:
         told = f"{figure.measured}, but NOT every block was read"
         figure = replace(figure, measured=told, reached=False)
@@ -134,7 +131,7 @@ ALWAYS = ("/", "/blocks", "/blocks/1", "/blocks/1?check=transactions", "/transac
 
 def pages(bench: Bench) -> Iterator[Figure]:
     """The median for each kind of page, and for the slowest kind."""
-    chain, port = bench.chains.month(), free_port()
+    chain, port = bench.month(), free_port()
     site = Site(f"http://{HOST}:{port}")
     with bench.service(chain, ("serve", "--frontend"), frontend_port=port) as service:
         asked = {address: [address] * TIMES for address in ALWAYS}
@@ -149,7 +146,7 @@ def pages(bench: Bench) -> Iterator[Figure]:
     slowest = max(medians_ms, key=lambda name: medians_ms[name])
     what = f"a page, beyond the backend's answers, slowest kind ({slowest}), ms"
     raw = {"median_ms": medians_ms, "load": load_now()}
-    yield Figure.of(11, what, medians_ms[slowest], MOST_PAGE_MS, raw)
+    yield Figure.of(11, what, medians_ms[slowest], at_most(30), raw)
 
 
 def _made_ms(connection: HTTPConnection, addresses: dict[str, list[str]]) -> dict[str, float]:
@@ -175,7 +172,7 @@ YEAR = {
 
 def proofs(bench: Bench) -> Iterator[Figure]:
     """Time and size of each kind of proof, of the month and of a year of one airline."""
-    chain, files = bench.chains.month(), bench.scratch
+    chain, files = bench.month(), bench.scratch
     with bench.service(chain) as service, service.connection() as connection:
         (files / "log.vkey").write_bytes(got(connection, "/log/key").body)
         yield from _transactions(bench, connection, service)
@@ -209,7 +206,7 @@ def _transactions(bench: Bench, connection: HTTPConnection, service: Service) ->
 
 def _year(bench: Bench) -> Iterator[Figure]:
     """The proof of an average over a year of New York's flights, or of a few in a quick run."""
-    is_whole, chain = bench.plan.flights >= FLIGHTS, bench.chains.month()
+    is_whole, chain = bench.plan.flights >= FLIGHTS, bench.month()
     if is_whole:
         chain = imported(NEW_YORK, bench.empty_folder(), bench.log)
     bench.say(f"proving an average of {chain.label}")
@@ -252,7 +249,7 @@ WORST = {"sort": "average_delay", "order": "descending", "least_flights": 100, "
 
 def breakdowns(bench: Bench) -> Iterator[Figure]:
     """Each kind of question, and how many times the time of `BEFORE` it takes."""
-    chain = bench.chains.month()
+    chain = bench.month()
     with (
         bench.service(chain, answer_cache_bytes=0) as service,
         service.connection() as connection,
@@ -269,7 +266,7 @@ def breakdowns(bench: Bench) -> Iterator[Figure]:
         if what != BEFORE:
             times, title = took_ms / before_ms, f"index: {what}, times as long"
             told, raw = f"{short(times)} ({short(took_ms)} ms)", {"index_ms": took_ms}
-            yield Figure.of(15, title, times, MOST_TIMES_AS_LONG, raw, measured=told)
+            yield Figure.of(15, title, times, at_most(2), raw, measured=told)
 
 
 def _by_groups(service: Service) -> dict[str, str]:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from loadtests.bench import answering, footprint, posting, throughput
 from loadtests.bench.figures import Figure, details, table
 from loadtests.bench.session import FLIGHTS, LONGEST_FACTOR, QUICK, Bench, Plan
-from loadtests.chains import Chains, Source, generated
+from loadtests.chains import Source, generated
 from loadtests.machine import description
 from loadtests.processes import PROJECT, ProgramFailed
 from loadtests.questions import KNOWN_ANSWERS, KNOWN_MONTH, disagreements
@@ -37,6 +37,7 @@ from loadtests.wrk import WrkFailed
 DEFAULT_MONTH = PROJECT.parent / "shared" / "data" / KNOWN_MONTH
 MONTH_FLIGHTS = 605_765
 QUIET_LOAD = 0.5
+FAILED = "FAILED"  # in place of what was measured
 
 # These are only for guesses of the time left, and of what --full needs.
 QUICK_SHARE = 0.07  # of the time of a usual run
@@ -45,16 +46,11 @@ DISK_BYTES_A_FLIGHT = 60
 
 
 class Row(NamedTuple):
-    """How a row of the table is measured.
-
-    guess_s: how many seconds that takes on a small PC. full_s: more with --full. asks_month:
-    whether it asks the month's service, which must know the known answers.
-    """
+    """How a row of the table is measured, in so many seconds as a guess, and more with --full."""
 
     measure: Callable[[Bench], Iterator[Figure]]
     guess_s: float
     full_s: float = 0.0
-    asks_month: bool = False
 
 
 # In the order in which they are measured: row 7 needs the load of row 1 on the same service. Row 10
@@ -63,20 +59,21 @@ ROWS: Mapping[int, Row] = {
     4: Row(footprint.imports, 36),
     5: Row(footprint.bytes_on_disk, 12),
     12: Row(footprint.verifies, 36),
-    1: Row(throughput.questions_against_nothing, 220, asks_month=True),
-    7: Row(footprint.memory, 80, asks_month=True),
-    8: Row(throughput.other_answers, 440, asks_month=True),
+    1: Row(throughput.questions_against_nothing, 220),
+    7: Row(footprint.memory, 80),
+    8: Row(throughput.other_answers, 440),
     9: Row(posting.posts, 80),
-    13: Row(throughput.front, 200, asks_month=True),
+    13: Row(throughput.front, 200),
     14: Row(answering.proofs, 90),
     15: Row(answering.breakdowns, 20),
     16: Row(posting.clusters, 590),
-    11: Row(answering.pages, 20, asks_month=True),
-    3: Row(answering.scan_against_study, 100, asks_month=True),
-    2: Row(throughput.short_against_long, 170, full_s=1320),
-    6: Row(footprint.starts, 32, full_s=6),
+    11: Row(answering.pages, 20),
+    3: Row(answering.scan_against_study, 100),
+    2: Row(throughput.short_against_long, 170, 1320),
+    6: Row(footprint.starts, 32, 6),
 }
 ON_THE_MONTHS_SERVICE = {1, 7, 8, 9}
+ASK_THE_MONTH = {1, 3, 7, 8, 11, 13}  # which must know the known answers
 
 
 class Progress:
@@ -124,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(report.text())
     if options.json is not None:
         options.json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
-    return 1 if report.wrong_answers or report.failed else 0
+    has_failed = any(figure.measured == FAILED for figure in report.figures)
+    return 1 if report.wrong_answers or has_failed else 0
 
 
 def _interrupt(received: int, frame: object) -> None:  # noqa: ARG001  the signature of a handler
@@ -175,15 +173,11 @@ def plan_from(options: argparse.Namespace) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a run found. wrong_answers: None if there was no month with known answers.
-
-    failed: whether a row could not be measured to its end.
-    """
+    """All that a run found. wrong_answers: None if there was no month with known answers."""
 
     header: Mapping[str, Any]
     figures: Sequence[Figure]
     wrong_answers: Sequence[str] | None
-    failed: bool = False
 
     def text(self) -> str:
         """For people."""
@@ -232,15 +226,14 @@ def _measured(options: argparse.Namespace, folder: Path, scratch: Path) -> Repor
             f"{flights * DISK_BYTES_A_FLIGHT / 1e9:.1f} GB; "
             "a closer guess follows when shorter chains have been made"
         )
-    shown_log = None if sys.stderr.isatty() else log
-    chains = Chains(folder, shown_log, source, plan.flights, progress.say)
+    import_log = None if sys.stderr.isatty() else log
     wrong_answers: list[str] | None = None
     figures: list[Figure] = []
-    failed = False
-    with closing(Bench(plan, chains, scratch, log, progress.say)) as bench:
+    measured_with = Bench(plan, source, folder, scratch, log, import_log, progress.say)
+    with closing(measured_with) as bench:
         for number, row in rows.items():
             progress.begin(number)
-            if row.asks_month and source.is_known_month and wrong_answers is None:
+            if number in ASK_THE_MONTH and source.is_known_month and wrong_answers is None:
                 progress.say("asking the known answers of both engines")
                 wrong_answers = disagreements(bench.month_service())
             if number not in ON_THE_MONTHS_SERVICE:
@@ -250,10 +243,9 @@ def _measured(options: argparse.Namespace, folder: Path, scratch: Path) -> Repor
             except (ProgramFailed, WrkFailed) as problem:  # what was measured is not lost for that
                 progress.say(f"failed: {problem}")
                 why = {"why": str(problem)}
-                figures.append(Figure(number, "NOT measured to its end", "FAILED", raw=why))
-                failed = True
+                figures.append(Figure(number, "NOT measured to its end", FAILED, raw=why))
     figures.sort(key=lambda figure: figure.row)
-    return Report(header, figures, wrong_answers, failed)
+    return Report(header, figures, wrong_answers)
 
 
 def month_from(options: argparse.Namespace, say: Callable[[str], None]) -> Source:

@@ -22,16 +22,12 @@ from loadtests.processes import Memory, ProgramFailed, Service, backend, exchang
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
 from loadtests.scenarios import sent_form
 
-LEAST_IMPORTED_PER_S = at_least(100_000)
 CORES = 2  # of an import, and of verify
-MOST_BYTES_A_FLIGHT = at_most(20)
-MOST_START_S = Bound("under", 1)
-MOST_VERIFY_S = at_most(15)
 
 
 def imports(bench: Bench) -> Iterator[Figure]:
     """Flights per second of an import into an empty folder, with everything indexed."""
-    source, log = bench.chains.month_source, bench.log
+    source, log = bench.month_source, bench.log
     repeats = bench.repeats(f"importing {source.label}")
     with at_most_cores(CORES):
         done = [imported(source, bench.empty_folder(), log) for _ in repeats]
@@ -39,19 +35,19 @@ def imports(bench: Bench) -> Iterator[Figure]:
     per_s = [chain.flights / chain.import_wall_s for chain in done]
     what, told = f"import of {source.label}, flights per second", spread_of(per_s).and_best
     raw = _spent(done[0].flights, walls_s, cpus_s)
-    yield Figure.of(4, what, per_s, LEAST_IMPORTED_PER_S, raw, measured=told)
+    yield Figure.of(4, what, per_s, at_least(100_000), raw, measured=told)
 
 
 def verifies(bench: Bench) -> Iterator[Figure]:
     """Seconds that `verify` takes to check every block of the month, and its index."""
-    chain = bench.chains.month()
+    chain = bench.month()
     repeats = bench.repeats(f"verifying {chain.label}")
     with at_most_cores(CORES):
         done = [backend(chain.folder, "verify", log=bench.log)[1] for _ in repeats]
     walls_s = [spent.wall_s for spent in done]
     raw = _spent(chain.flights, walls_s, [spent.cpu_s for spent in done])
     what = f"verify of {chain.label} with its index"
-    yield Figure.of(12, what, walls_s, MOST_VERIFY_S, raw, unit=" s")
+    yield Figure.of(12, what, walls_s, at_most(15), raw, unit=" s")
 
 
 def _spent(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
@@ -61,10 +57,10 @@ def _spent(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> d
 
 def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
     """Bytes on disk per flight."""
-    chain = bench.chains.month()
+    chain = bench.month()
     per_flight = chain.block_bytes / chain.flights
     raw: dict[str, Any] = {"flights": chain.flights, "block_bytes": chain.block_bytes}
-    yield Figure.of(5, "chain on disk, bytes a flight", per_flight, MOST_BYTES_A_FLIGHT, raw)
+    yield Figure.of(5, "chain on disk, bytes a flight", per_flight, at_most(20), raw)
     index = f"{short(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
     yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
 
@@ -72,11 +68,11 @@ def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
 def starts(bench: Bench) -> Iterator[Figure]:
     """Seconds from the start of a service to its first answer to a question, chains in turns."""
     factors = [*bench.plan.factors]
-    if LONGEST_FACTOR not in factors and bench.chains.has_generated(LONGEST_FACTOR):
+    if LONGEST_FACTOR not in factors and bench.has_generated(LONGEST_FACTOR):
         factors.append(LONGEST_FACTOR)
     for factor in factors:
-        bench.chains.require_room(factor)
-    chains = [bench.chains.month(), *map(bench.chains.generated, factors)]
+        bench.require_room(factor)
+    chains = [bench.month(), *map(bench.generated, factors)]
     asked = [(chain, _first_question(bench, chain)) for chain in chains]
     rounds = [
         [_start_s(bench, chain, path) for chain, path in asked]
@@ -85,7 +81,7 @@ def starts(bench: Bench) -> Iterator[Figure]:
     for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
         raw = {"first_answer_s": times_s, **load_now()}
         what = f"start to first answer, {chain.label}"
-        yield Figure.of(6, what, times_s, MOST_START_S, raw, unit=" s")
+        yield Figure.of(6, what, times_s, Bound("under", 1), raw, unit=" s")
 
 
 def _first_question(bench: Bench, chain: Chain) -> str:
@@ -100,8 +96,6 @@ def _start_s(bench: Bench, chain: Chain, path: str) -> float:
 
 # --- memory --------------------------------------------------------------------------------------
 
-MOST_WORKER_MB = at_most(80)
-MOST_SERVICE_MB = at_most(256)
 SCANS_AT_ONCE = 8
 
 # An hour has 28 requests and a post each second, and an export and a scan each minute.
@@ -114,7 +108,7 @@ POSTED = {"Content-Type": "application/json"}
 def memory(bench: Bench) -> Iterator[Figure]:
     """The service's memory after the load of row 1 and some scans, and after an hour's requests."""
     service = bench.month_service()
-    questions = bench.questions(bench.chains.month(), service)
+    questions = bench.questions(bench.month(), service)
     bench.say("memory: every question, and scans at the same time")
     if 1 not in bench.plan.rows:
         for asked in paths(questions).values():
@@ -130,8 +124,8 @@ def memory(bench: Bench) -> Iterator[Figure]:
 def _used(when: str, found: Sequence[Memory], **more: Any) -> Iterator[Figure]:
     raw = {"pss_mb": _megabytes(found), **more, **load_now()}
     for what, pss_bytes, most_mb in (
-        ("largest worker", _largest_worker(found), MOST_WORKER_MB),
-        ("all processes", sum(one.pss_bytes for one in found), MOST_SERVICE_MB),
+        ("largest worker", _largest_worker(found), at_most(80)),
+        ("all processes", sum(one.pss_bytes for one in found), at_most(256)),
     ):
         title, used_mb = f"memory, {what}{when} (proportional set size)", pss_bytes / 1e6
         yield Figure.of(7, title, used_mb, most_mb, raw, unit=" MB", measured=f"{used_mb:.1f} MB")
@@ -150,7 +144,7 @@ def _largest_worker(found: Sequence[Memory]) -> int:
 
 def _after_an_hour(bench: Bench) -> Iterator[Figure]:
     """The memory after an hour's requests, on a copy of the month, to which flights are posted."""
-    month = bench.chains.month()
+    month = bench.month()
     chain = replace(month, folder=bench.empty_folder() / "chain")
     shutil.copytree(month.folder, chain.folder, symlinks=True)
     share = bench.plan.hours

@@ -40,9 +40,6 @@ from loadtests.servers.cluster import Cluster, missing, running_cluster, urls_of
 BATCH_PATH = "/transactions/batch"
 BATCH_BLOCKS = 5
 BATCHES = 12
-LEAST_BATCHED_PER_S = at_least(20_000)
-LEAST_TIMES_ONE_CLIENT = at_least(3)
-LEAST_TIMES_ONE_CLIENT_IF_SLOW = at_least(6)
 CLIENTS = 8
 SYNC_MS = 10
 
@@ -82,7 +79,7 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
             per_s.append(sum(map(len, blocks)) / (perf_counter() - start_s))
     what = f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client"
     raw, told = {"flights_per_s": per_s, **load_now()}, spread_of(per_s).and_best
-    return Figure.of(9, what, per_s, LEAST_BATCHED_PER_S, raw, measured=told)
+    return Figure.of(9, what, per_s, at_least(20_000), raw, measured=told)
 
 
 def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) -> None:
@@ -103,11 +100,11 @@ def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) ->
 
 def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
     script = bench.posting_script(flights)
-    disks = {"on this disk": (LEAST_TIMES_ONE_CLIENT, list[str]())}
+    disks = {"on this disk": (at_least(3), list[str]())}
     slow = slowed(SYNC_MS)
     if (reason := obstacle(slow)) is None:
         name = f"with {SYNC_MS} ms added to each sync by strace"
-        disks[name] = LEAST_TIMES_ONE_CLIENT_IF_SLOW, slow
+        disks[name] = at_least(6), slow
     else:
         bench.say(f"no slower disk is tried: {reason}")
     with ExitStack() as stack:
@@ -164,10 +161,6 @@ def obstacle(prefix: Sequence[str]) -> str | None:
 CLUSTER = 16  # the row
 NODES = 4
 INTERVAL_S = 1.0
-LEAST_POSTS_PER_S = at_least(500)
-LEAST_BATCHED_IN_CLUSTER_PER_S = at_least(5_000)
-MOST_CATCHING_UP_S = at_most(300)
-MOST_ENGINE_MB = at_most(130)
 CAUGHT_UP_WITHIN_S = 1800.0
 LOOK_EVERY_S = 0.2
 
@@ -192,7 +185,7 @@ def clusters(bench: Bench) -> Iterator[Figure]:
             CLUSTER,
             f"{what} (resident set size)",
             max(engines_mb),
-            MOST_ENGINE_MB,
+            at_most(130),
             {"engines_mb": engines_mb, **load_now()},
             unit=" MB",
             measured=f"{max(engines_mb):.1f} MB",
@@ -228,7 +221,7 @@ def _posted_to(bench: Bench, cluster: Cluster, flights: Sequence[bytes]) -> Iter
         durable.append(load.requests_per_s)
         mined.append(load.requests / (perf_counter() - start_s))
     what = f"posts per second of {CLIENTS} clients to a cluster of {NODES}"
-    yield from _rates(what, durable, mined, LEAST_POSTS_PER_S)
+    yield from _rates(what, durable, mined, at_least(500))
 
 
 def _batched_to(bench: Bench, cluster: Cluster, batches: Sequence[Path]) -> Iterator[Figure]:
@@ -244,7 +237,7 @@ def _batched_to(bench: Bench, cluster: Cluster, batches: Sequence[Path]) -> Iter
     flights = cluster.service.get("/tip")["transactions"] - held
     what = f"flights per second in batches of {1000 * BATCH_BLOCKS:,} to a cluster of {NODES}"
     durable, mined = [flights / durable_s], [flights / mined_s]
-    yield from _rates(what, durable, mined, LEAST_BATCHED_IN_CLUSTER_PER_S)
+    yield from _rates(what, durable, mined, at_least(5_000))
 
 
 def _rates(
@@ -282,7 +275,7 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
         CLUSTER,
         f"a new node starts and fetches {wanted['transactions']:,} flights",
         took_s,
-        MOST_CATCHING_UP_S,
+        at_most(300),
         {"took_s": took_s, "blocks": wanted["height"], **load_now()},
         unit=" s",
         measured=f"{took_s:.0f} s",

@@ -6,6 +6,7 @@ warm in the page cache unless they do not fit into it.
 
 import gzip
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -16,13 +17,15 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from loadtests import wrk
-from loadtests.chains import Chain, Chains
+from loadtests.chains import Chain, Source, generated, imported, is_imported
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, tried_out
 from loadtests.servers.timing import SERVER_TIMING, durations_s
 
 SEED = 2008
 LONGEST_FACTOR = 100
+KNOWN_FACTOR = 4  # the needs of longer chains are guessed from the chain with this factor
+FREE_DISK_FACTOR = 1.2
 FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 RECENT_BLOCKS = 20
 PAGE = 20
@@ -55,16 +58,63 @@ QUICK = Plan(
 
 @dataclass
 class Bench:
-    """What the measurements of a run share. scratch: a folder for files that are not kept."""
+    """What the measurements of a run share.
+
+    month_source: the source of the month. folder: of the chains. scratch: a folder for files that
+    are not kept. import_log: takes the progress of imports; None shows it.
+    """
 
     plan: Plan
-    chains: Chains
+    month_source: Source
+    folder: Path
     scratch: Path
     log: Path
+    import_log: Path | None
     say: Callable[[str], None]
     _drawn: dict[Path, Questions] = field(default_factory=dict)
     _month: Service | None = None
     _open: ExitStack = field(default_factory=ExitStack)
+
+    def month(self) -> Chain:
+        """The chain of the month."""
+        return self._chain(self.month_source)
+
+    def generated(self, factor: int) -> Chain:
+        """A generated chain `factor` times as long as the shortest."""
+        return self._chain(generated(factor * self.plan.flights))
+
+    def has_generated(self, factor: int) -> bool:
+        """Whether an earlier run has kept that chain."""
+        return is_imported(self._home(generated(factor * self.plan.flights)))
+
+    def _chain(self, source: Source) -> Chain:
+        if not is_imported(self._home(source)):
+            self.say(f"importing {source.label}")
+        return imported(source, self._home(source), self.import_log)
+
+    def _home(self, source: Source) -> Path:
+        return self.folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")
+
+    def require_room(self, factor: int) -> None:
+        """Say what the chain `factor` times as long will take, judging by `KNOWN_FACTOR`'s chain.
+
+        Nothing is said if that chain is short, or there already. Raises ProgramFailed if the disk
+        has too little room.
+        """
+        if factor <= KNOWN_FACTOR or self.has_generated(factor):
+            return
+        known, scale = self.generated(KNOWN_FACTOR), factor / KNOWN_FACTOR
+        need_bytes = scale * (known.block_bytes + known.index_bytes)
+        free_bytes = shutil.disk_usage(self.folder).free
+        self.say(
+            f"{factor * self.plan.flights:,} generated flights will take about "
+            f"{scale * known.import_wall_s / 60:.0f} minutes and {need_bytes / 1e9:.1f} GB of the "
+            f"{free_bytes / 1e9:.0f} GB free in {self.folder}"
+        )
+        if free_bytes < FREE_DISK_FACTOR * need_bytes:
+            raise ProgramFailed(
+                f"{self.folder} has too little room for that; choose another folder with --keep"
+            )
 
     def service(
         self, chain: Chain, arguments: Sequence[str] = ("serve",), **settings: object
@@ -75,7 +125,7 @@ class Bench:
     def month_service(self) -> Service:
         """The service on the month, with default settings. It runs until `close`."""
         if self._month is None:
-            self._month = self._open.enter_context(self.service(self.chains.month()))
+            self._month = self._open.enter_context(self.service(self.month()))
         return self._month
 
     def close(self) -> None:
@@ -100,7 +150,8 @@ class Bench:
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
         """Send one round of load."""
-        return wrk.measured_load(service, script, self.plan.round_s, connections)
+        round_s = self.plan.round_s
+        return wrk.load(service.url, script, round_s, connections, service.pid)
 
     def in_turns(self, what: str, *asked: Asked) -> list[list[wrk.Load]]:
         """All rounds of each load in `asked`, in its order; a round sends each of them once."""

@@ -47,24 +47,16 @@ from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask
 from loadtests.servers.service import EMPTY_ENDPOINT
 from loadtests.wrk import Load
 
-LEAST_OF_EMPTY = at_least(0.9)
-LEAST_OF_EMPTY_ON_A_LONG_CHAIN = at_least(0.85)
-LEAST_OF_EMPTY_FOR_BLOCKS = at_least(0.5)
-LEAST_OF_EMPTY_IF_KNOWN = at_least(0.95)
-MOST_OF_EMPTY_P99 = at_most(1.5)
-MOST_TIMES_SLOWER = at_most(1.2)
-LONG_FACTOR = 4
-
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
     """Throughput of each question relative to the empty endpoint of the same service.
 
     It is measured for the service as it is, and for one that keeps no answers.
     """
-    month, service = bench.chains.month(), bench.month_service()
+    month, service = bench.month(), bench.month_service()
     asked = paths(bench.questions(month, service))
     for kind in KINDS:
-        yield from _against_nothing(bench, 1, service, kind, asked[kind], LEAST_OF_EMPTY)
+        yield from _against_nothing(bench, 1, service, kind, asked[kind], at_least(0.9))
     with bench.service(month, answer_cache_bytes=0) as forgetful:
         for kind in KINDS:
             what = f"{kind}, each computed anew"
@@ -77,18 +69,18 @@ def other_answers(bench: Bench) -> Iterator[Figure]:
     All blocks of the month fit into the caches and are in them; answers about them are not kept.
     """
     service = bench.month_service()
-    asked = paths(bench.questions(bench.chains.month(), service))
+    asked = paths(bench.questions(bench.month(), service))
     for what, some in _of_blocks(bench, service).items():
-        yield from _against_nothing(bench, 8, service, what, some, LEAST_OF_EMPTY_FOR_BLOCKS)
+        yield from _against_nothing(bench, 8, service, what, some, at_least(0.5))
         asked[what] = some
     height = service.get("/tip")["height"]
     asked["whole blocks"] = [f"/blocks/{at}" for at in range(1, height + 1)]
     for what in (*KINDS, "transactions anywhere", "whole blocks"):
         title, known = f"{what}, unchanged (304)", etags(service, asked[what])
-        least = LEAST_OF_EMPTY_IF_KNOWN
+        least = at_least(0.95)
         yield from _against_nothing(bench, 8, service, title, asked[what], least, known)
     bench.close()
-    chain, least = bench.chains.generated(LONG_FACTOR), LEAST_OF_EMPTY_ON_A_LONG_CHAIN
+    chain, least = bench.generated(4), at_least(0.85)
     with bench.service(chain) as service:
         for kind, some in paths(bench.questions(chain, service)).items():
             what = f"{kind} of {chain.flights:,} flights"
@@ -140,7 +132,7 @@ def _against_nothing(
         asked_ms, empty_ms = ([load.p99_ms for load in loads] for loads in (asked, empty))
         raw = {"question_p99_ms": asked_ms, "empty_p99_ms": empty_ms}
         title = f"{title}, 99th percentile of latency"
-        yield ratio(row, title, asked_ms, empty_ms, MOST_OF_EMPTY_P99, raw)
+        yield ratio(row, title, asked_ms, empty_ms, at_most(1.5), raw)
 
 
 def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:
@@ -159,10 +151,10 @@ def short_against_long(bench: Bench) -> Iterator[Figure]:
 
     Neither service keeps answers, because a kept answer costs the same on any chain.
     """
-    chain = bench.chains.generated(1)
+    chain = bench.generated(1)
     for factor in bench.plan.factors:
-        bench.chains.require_room(factor)
-        longer = bench.chains.generated(factor)
+        bench.require_room(factor)
+        longer = bench.generated(factor)
         services = [bench.service(each, answer_cache_bytes=0) for each in (chain, longer)]
         with services[0] as few, services[1] as many:
             asked_few = paths(bench.questions(chain, few))
@@ -175,7 +167,7 @@ def short_against_long(bench: Bench) -> Iterator[Figure]:
                 )
                 raw = {**_summary("short", on_few), **_summary("long", on_many), **load_now()}
                 what = f"{kind}, times slower with {factor} times the blocks"
-                yield rate_ratio(2, what, on_few, on_many, MOST_TIMES_SLOWER, raw)
+                yield rate_ratio(2, what, on_few, on_many, at_most(1.2), raw)
 
 
 # --- the front -----------------------------------------------------------------------------------
@@ -218,7 +210,7 @@ def front(bench: Bench) -> Iterator[Figure]:
 
 def _sent(bench: Bench, stack: ExitStack) -> dict[str, tuple[Service, Any, int]]:
     """Each load: what is sent, and to which service, which `stack` ends."""
-    month, open_until_end = bench.chains.month(), stack.enter_context
+    month, open_until_end = bench.month(), stack.enter_context
     service = open_until_end(bench.service(month))
     forgetful = open_until_end(bench.service(month, answer_cache_bytes=0))
     mixed = in_turns(bench.questions(month, service))

@@ -158,7 +158,7 @@ class _Bench:
 
     def _round(self, service: Service, turn: int, cell: Cell) -> None:
         script, duration_s = self._scripts[cell.endpoint], self._plan.round_s
-        load = wrk.measured_load(service, script, duration_s, cell.connections)
+        load = wrk.load(service.url, script, duration_s, cell.connections, service.pid)
         seen, usage = load.recorded, load.usage
         assert seen is not None  # wrk 4.1 tells
         assert usage is not None
