@@ -72,11 +72,7 @@ BOOKSTORE = (
     ),
 )
 TRAVEL_AGENCY = (
-    Counterpart(
-        "start",
-        "begin: ask for the tip",
-        "The state in which the itinerary begins.",
-    ),
+    Counterpart("start", "begin: ask for the tip", "The state in which the itinerary begins."),
     Counterpart(
         "queryCustomer",
         "query: the mean delay of the carrier in the month",

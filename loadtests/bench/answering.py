@@ -20,16 +20,16 @@ from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
 from loadtests.baseline import StudyLedger, write_chain
 from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, short, spread_of
-from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now
+from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now, timed
 from loadtests.chains import Source, imported
 from loadtests.processes import (
     HOST,
@@ -61,17 +61,16 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
     ):
         questions = bench.questions(chain, cold)
         bench.say("writing the same blocks the study's way, and opening them")
-        start_s, folder = perf_counter(), bench.empty_folder()
-        write_chain(folder, all_blocks(cold))
-        ledger = StudyLedger(folder)
-        opened_s = perf_counter() - start_s
+        folder = bench.empty_folder()
+        _, written_s = timed(lambda: write_chain(folder, all_blocks(cold)))
+        ledger, opened_s = timed(lambda: StudyLedger(folder))
         question = questions[KINDS[0]][0]
         warm.get(question.scan_path)
         facts = {
             "bytes_read_per_scan": _bytes_of_a_scan(cold, question),
             "bytes_read_per_cached_scan": _bytes_of_a_scan(warm, question),
             "block_bytes": chain.block_bytes,
-            "writing_and_opening_the_study_chain_s": opened_s,
+            "writing_and_opening_the_study_chain_s": written_s + opened_s,
         }
         for kind in KINDS:
             yield from _scanned(bench, ledger, (cold, warm), questions[kind], facts)
@@ -95,16 +94,15 @@ def _scanned(
     Raises ProgramFailed if the answers differ.
     """
     kind, rounds = questions[0].kind, bench.plan.scan_rounds
-    times_s = study_s, cold_s, warm_s = list[float](), list[float](), list[float]()
+    study_s, cold_s, warm_s = list[float](), list[float](), list[float]()
     for number, question in enumerate(questions[:rounds], start=1):
         bench.say(f"scans: {kind}, round {number} of {rounds}")
-        start_s = perf_counter()
-        studys = getattr(ledger, kind)(*question.parameters.values())
-        study_s.append(perf_counter() - start_s)
-        for service, took_s in zip(services, times_s[1:], strict=True):
-            start_s = perf_counter()
-            ours = service.get(question.scan_path)
-            took_s.append(perf_counter() - start_s)
+        scan = partial(getattr(ledger, kind), *question.parameters.values())
+        studys, took_s = timed(scan)
+        study_s.append(took_s)
+        for service, times_s in zip(services, (cold_s, warm_s), strict=True):
+            ours, took_s = timed(partial(service.get, question.scan_path))
+            times_s.append(took_s)
             _require_same(question, ours, studys)
     raw = {"study_s": study_s, "ours_s": cold_s, **facts, **load_now()}
     what = f"{kind} by scan, times faster than the study's way"
@@ -163,11 +161,7 @@ def _made_ms(connection: HTTPConnection, addresses: dict[str, list[str]]) -> dic
 VERIFY = PROJECT / "scripts" / "verify.py"
 TRANSACTIONS = 200
 NEW_YORK = Source("New York 2013", ("--nycflights",))
-YEAR = {
-    "OP_CARRIER_AIRLINE_ID": 20366,
-    "INITIAL_DATE": "2013-01-01",
-    "FINAL_DATE": "2013-12-31",
-}
+YEAR = {"OP_CARRIER_AIRLINE_ID": 20366, "INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-12-31"}
 
 
 def proofs(bench: Bench) -> Iterator[Figure]:
@@ -230,10 +224,9 @@ def _proof(what: str, value: float, target: Target, **raw: Any) -> Figure:
 
 def _verified_s(folder: Path, name: str) -> float:
     """How long `verify.py` takes. Raises ProgramFailed unless it verifies the file."""
-    start_s = perf_counter()
     command = [sys.executable, str(VERIFY), name, "--key", "log.vkey", "--json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
-    took_s = perf_counter() - start_s
+    run = partial(subprocess.run, command, cwd=folder, capture_output=True, text=True, check=False)
+    done, took_s = timed(run)
     if done.returncode != 0:
         verdict = json.loads(done.stdout or "{}")
         raise ProgramFailed(f"verify.py refuses {name}: {verdict} {done.stderr[-300:]}")
@@ -250,10 +243,7 @@ WORST = {"sort": "average_delay", "order": "descending", "least_flights": 100, "
 def breakdowns(bench: Bench) -> Iterator[Figure]:
     """Each kind of question, and how many times the time of `BEFORE` it takes."""
     chain = bench.month()
-    with (
-        bench.service(chain, answer_cache_bytes=0) as service,
-        service.connection() as connection,
-    ):
+    with bench.service(chain, answer_cache_bytes=0) as service, service.connection() as connection:
         bench.say(f"asking by groups of {chain.label}")
         times_ms = {
             what: min(got(connection, path, "index").timing_ms["index"] for _ in range(TIMES))

@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from loadtests import wrk
 from loadtests.chains import Chain, Source, generated, imported, is_imported
@@ -30,6 +30,7 @@ FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 RECENT_BLOCKS = 20
 PAGE = 20
 
+Result = TypeVar("Result")
 Asked = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes them
 
 
@@ -172,6 +173,12 @@ class Bench:
         return Path(mkdtemp(dir=self.scratch))
 
 
+def timed(call: Callable[[], Result]) -> tuple[Result, float]:
+    """What a call returns, and the seconds that it takes."""
+    start_s = perf_counter()
+    return call(), perf_counter() - start_s
+
+
 class Got(NamedTuple):
     """An answer. sent_bytes: as it came, perhaps compressed. timing_ms: from Server-Timing."""
 
@@ -182,15 +189,15 @@ class Got(NamedTuple):
 
 
 def got(
-    connection: HTTPConnection, path: str, *timed: str, headers: Mapping[str, str] | None = None
+    connection: HTTPConnection, path: str, *entries: str, headers: Mapping[str, str] | None = None
 ) -> Got:
-    """GET `path`. Raises ProgramFailed unless it is there, and Server-Timing has all of `timed`."""
-    start_s = perf_counter()
-    response, data = exchanged(connection, path, headers=headers, status=200)
-    took_s = perf_counter() - start_s
+    """GET `path`. Raises ProgramFailed unless it is there, and Server-Timing has all `entries`."""
+    (response, data), took_s = timed(
+        lambda: exchanged(connection, path, headers=headers, status=200)
+    )
     timing = response.headers.get(SERVER_TIMING, "")
     timing_ms = {name: 1000 * duration_s for name, duration_s in durations_s(timing).items()}
-    if not timing_ms.keys() >= set(timed):
+    if not timing_ms.keys() >= set(entries):
         raise ProgramFailed(f"{path} has the timing {timing!r}")
     is_packed = response.headers.get("Content-Encoding") == "gzip"
     return Got(gzip.decompress(data) if is_packed else data, len(data), took_s, timing_ms)

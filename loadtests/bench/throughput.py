@@ -33,14 +33,7 @@ from loadtests.bench.figures import (
     short,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import (
-    PAGE,
-    RECENT_BLOCKS,
-    SEED,
-    Bench,
-    load_now,
-    newest_blocks,
-)
+from loadtests.bench.session import PAGE, RECENT_BLOCKS, SEED, Bench, load_now, newest_blocks
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
 from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
