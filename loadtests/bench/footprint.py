@@ -72,21 +72,18 @@ def starts(bench: Bench) -> Iterator[Figure]:
         factors.append(LONGEST_FACTOR)
     for factor in factors:
         bench.require_room(factor)
-    chains = [bench.month(), *map(bench.generated, factors)]
-    asked = [(chain, _first_question(bench, chain)) for chain in chains]
+    chains, paths = [bench.month(), *map(bench.generated, factors)], []
+    for chain in chains:
+        with bench.service(chain) as service:
+            paths.append(drawn(flights_of_block(service, 1), 1, SEED)[KINDS[0]][0].path)
     rounds = [
-        [_start_s(bench, chain, path) for chain, path in asked]
+        [_start_s(bench, *pair) for pair in zip(chains, paths, strict=True)]
         for _ in bench.repeats(f"starting on {len(chains)} chains in turns")
     ]
     for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
         raw = {"first_answer_s": times_s, **load_now()}
         what = f"start to first answer, {chain.label}"
         yield Figure.of(6, what, times_s, Bound("under", 1), raw, unit=" s")
-
-
-def _first_question(bench: Bench, chain: Chain) -> str:
-    with bench.service(chain) as service:
-        return drawn(flights_of_block(service, 1), 1, SEED)[KINDS[0]][0].path
 
 
 def _start_s(bench: Bench, chain: Chain, path: str) -> float:
@@ -164,11 +161,17 @@ def _put_through(
     bench: Bench, service: Service, chain: Chain, questions: Questions, share: float
 ) -> None:
     """Send requests of all kinds at the same time. share: of an hour's requests."""
-    requests, *counts = (max(1, round(share * of)) for of in (REQUESTS, POSTS, EXPORTS, SCANS))
+    requests, posts, exports, scans = (
+        max(1, round(share * count)) for count in (REQUESTS, POSTS, EXPORTS, SCANS)
+    )
+    counters = [asked.path for asked in questions["flight_counter"]]
+    exported = [f"{path.replace('/flight_counter?', '/flights?')}&format=csv" for path in counters]
+    scanned = [one.scan_path for each in zip(*questions.values(), strict=True) for one in each]
     with ThreadPoolExecutor(3) as pool:
         doing = [
-            pool.submit(send, service, questions, count)
-            for send, count in zip((_post, _export, _scan), counts, strict=True)
+            pool.submit(_post, service, posts),
+            pool.submit(_ask, service, exported, exports),
+            pool.submit(_ask, service, scanned, scans),
         ]
         script = bench.script(_mixed(service, chain, questions))
         while requests > 0:
@@ -195,26 +198,14 @@ def _mixed(service: Service, chain: Chain, questions: Questions) -> list[str]:
     return [draw[kind]() for kind in kinds]
 
 
-def _post(service: Service, _questions: Questions, count: int) -> None:
-    """Post flights of the first block again."""
+def _post(service: Service, count: int) -> None:
     flights = cycle(flights_of_block(service, 1))
     with service.connection() as connection:
         for flight in islice(flights, count):
             exchanged(connection, "/transactions", sent_form(flight), POSTED, status=202)
 
 
-def _export(service: Service, questions: Questions, count: int) -> None:
-    """Ask for flights between two cities, as CSV."""
+def _ask(service: Service, paths: Sequence[str], count: int) -> None:
     with service.connection() as connection:
-        for asked in islice(cycle(questions["flight_counter"]), count):
-            path = asked.path.replace("/flight_counter?", "/flights?") + "&format=csv"
-            _, exported = exchanged(connection, path, status=200)
-            if not exported:
-                raise ProgramFailed(f"GET {path} was answered with nothing")
-
-
-def _scan(service: Service, questions: Questions, count: int) -> None:
-    """Ask the kinds of questions in turn, by scan."""
-    in_turns = (one for each in zip(*questions.values(), strict=True) for one in each)
-    for question in islice(cycle(in_turns), count):
-        service.get(question.scan_path)
+        for path in islice(cycle(paths), count):
+            exchanged(connection, path, status=200)

@@ -33,7 +33,7 @@ from loadtests.bench.figures import (
     short,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import PAGE, RECENT_BLOCKS, SEED, Bench, load_now, newest_blocks
+from loadtests.bench.session import PAGE, RECENT_BLOCKS, SEED, Asked, Bench, load_now, newest_blocks
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
 from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
@@ -197,11 +197,11 @@ def front(bench: Bench) -> Iterator[Figure]:
             bench.load(*load)
         rounds = bench.in_turns("everything in turns", *loads.values())
     found = dict(zip(loads, rounds, strict=True))
-    for what, (_, _, connections) in loads.items():
-        yield from figures_of(what, found, connections)
+    for what in loads:
+        yield from figures_of(what, found)
 
 
-def _sent(bench: Bench, stack: ExitStack) -> dict[str, tuple[Service, Any, int]]:
+def _sent(bench: Bench, stack: ExitStack) -> dict[str, Asked]:
     """Each load: what is sent, and to which service, which `stack` ends."""
     month, open_until_end = bench.month(), stack.enter_context
     service = open_until_end(bench.service(month))
@@ -214,27 +214,25 @@ def _sent(bench: Bench, stack: ExitStack) -> dict[str, tuple[Service, Any, int]]
     heights, newest = newest_blocks(service)
     count = bench.plan.questions_per_kind
     ids = Random(SEED).choices(newest, k=count)  # noqa: S311 - a load, no secrets
-    asked: dict[str, tuple[Service, Sequence[str], Sequence[str]]] = {
-        LIMIT: (open_until_end(empty_asgi(bench.log)), ["/"] * count, ()),
-        FLASK: (open_until_end(flask_view(bench.log)), ["/"] * count, ()),
-        KEPT: (service, kept, ()),
-        UNCHANGED: (service, kept, known),
-        "random questions, no answers kept": (forgetful, mixed, ()),
-        TRANSACTIONS: (service, [f"/transactions/{number}" for number in ids], ()),
-        PAGES: (service, [f"/blocks/{height}?limit={PAGE}" for height in heights], ()),
-        "/tip": (service, ["/tip"], ()),
-    }
-    new = open_until_end(running(bench.empty_folder(), bench.log))
+
+    def read(of: Service, paths: Sequence[str], known: Sequence[str] = ()) -> Asked:
+        return of, bench.script(paths, known), CONNECTIONS
+
     posts = bench.posting_script(bodies_of_block(service, POSTED_BLOCK))
     return {
-        **{what: (of, bench.script(*sent), CONNECTIONS) for what, (of, *sent) in asked.items()},
-        POSTS: (new, posts, CLIENTS),
+        LIMIT: read(open_until_end(empty_asgi(bench.log)), ["/"] * count),
+        FLASK: read(open_until_end(flask_view(bench.log)), ["/"] * count),
+        KEPT: read(service, kept),
+        UNCHANGED: read(service, kept, known),
+        "random questions, no answers kept": read(forgetful, mixed),
+        TRANSACTIONS: read(service, [f"/transactions/{number}" for number in ids]),
+        PAGES: read(service, [f"/blocks/{height}?limit={PAGE}" for height in heights]),
+        "/tip": read(service, ["/tip"]),
+        POSTS: (open_until_end(running(bench.empty_folder(), bench.log)), posts, CLIENTS),
     }
 
 
-def figures_of(
-    what: str, found: Mapping[str, Sequence[Load]], connections: int
-) -> Iterator[Figure]:
+def figures_of(what: str, found: Mapping[str, Sequence[Load]]) -> Iterator[Figure]:
     """The figure of a load, and, unless it is a yardstick itself, each of its ratios."""
     asked, least = found[what], LEAST.get(what, {})
     p99s_ms, cost_us, per_s = _p99s_ms(asked), 1e6 * _cost_s(asked), rates(asked)
@@ -246,7 +244,7 @@ def figures_of(
         "foreign_cores": [load.usage.foreign_cores for load in asked if load.usage],
         "requests": sum(load.requests for load in asked),
         "failed": failures(asked),
-        "connections": connections,
+        "connections": CLIENTS if what == POSTS else CONNECTIONS,
         **load_now(),
     }
     yield Figure.of(

@@ -2,9 +2,9 @@
 
 Ours is `python -m backend.lab.measure`, the service's own code in a process of its own, so that
 this module need not import it. It is compared with what a Python programmer would write without us,
-`loadtests.programs.usual_ways`: the standard json, and the package jsonschema with the schema that
-the service publishes. All use the same flights, which the service itself has made, and are timed
-from outside.
+`loadtests.usual_ways`: the standard json, and the package jsonschema with the schema that the
+service publishes. All use the same flights, which the service itself has made, and are timed from
+outside.
 
 Tables: `processes.csv` has a row for each process; `runs.csv`, whether the machine was quiet then.
 """
@@ -38,15 +38,15 @@ PROCESSES, RUNS = "processes", "runs"
 DISTURBED = "disturbed"  # marks programs for which too few processes had a quiet machine
 ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
-_OURS, _USUAL = "backend.lab.measure", "loadtests.programs.usual_ways"
+_OURS, _USUAL = "backend.lab.measure", "loadtests.usual_ways"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to be timed: a task of a module. told: its name in reports. file: its input.
+    """A program to be timed: a task of a module. told: its name in reports.
 
     quick_times: how often it does its task in a quick run, from which slow programs are
-    extrapolated.
+    extrapolated. files: its input, and what else it needs.
     """
 
     name: str
@@ -54,20 +54,19 @@ class Program:
     task: str
     quick_times: int
     module: str
-    file: str
-    more: tuple[str, ...] = ()
+    files: tuple[str, ...]
 
     def command(self, folder: Path, times: int) -> list[str]:
         """The command line that does the task so often, with files in `folder`."""
-        task, *more = self.task.replace(" ", "-"), *(str(folder / name) for name in self.more)
-        return [sys.executable, "-m", self.module, task, str(folder / self.file), str(times), *more]
+        task, (file, *more) = self.task.replace(" ", "-"), (str(folder / one) for one in self.files)
+        return [sys.executable, "-m", self.module, task, file, str(times), *more]
 
 
 PROGRAMS = (
-    Program("ours", "the service", ROUND_TRIPS, TIMES, _OURS, TRANSACTIONS),
-    Program("json", "json of Python", ROUND_TRIPS, 20_000, _USUAL, TRANSACTIONS),
-    Program("ours", "the service", VALIDATIONS, TIMES, _OURS, POSTED),
-    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, _USUAL, POSTED, (SCHEMA,)),
+    Program("ours", "the service", ROUND_TRIPS, TIMES, _OURS, (TRANSACTIONS,)),
+    Program("json", "json of Python", ROUND_TRIPS, 20_000, _USUAL, (TRANSACTIONS,)),
+    Program("ours", "the service", VALIDATIONS, TIMES, _OURS, (POSTED,)),
+    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, _USUAL, (POSTED, SCHEMA)),
 )
 
 
@@ -184,7 +183,8 @@ class Measured:
     """The processes of a program. counted: those that count. made: their number in all.
 
     start_s: median wall time of the start alone. is_disturbed: the machine was quiet for too few
-    processes, so all of them count.
+    processes, so all of them count. walls_s: wall times for as many repetitions as in the study; if
+    there were fewer, the time beyond the start is extrapolated.
     """
 
     program: Program
@@ -192,22 +192,7 @@ class Measured:
     made: int
     start_s: float
     is_disturbed: bool
-
-    @property
-    def times(self) -> int:
-        """How often each did the task."""
-        return self.counted[0].times
-
-    @property
-    def walls_s(self) -> list[float]:
-        """Wall times for as many repetitions as in the study.
-
-        If there were fewer, the time beyond the start is extrapolated.
-        """
-        walls_s, factor = [one.wall_s for one in self.counted], TIMES / self.times
-        if self.times == TIMES:
-            return walls_s
-        return [self.start_s + factor * max(0.0, wall_s - self.start_s) for wall_s in walls_s]
+    walls_s: list[float]
 
     @property
     def median_s(self) -> float:
@@ -247,8 +232,11 @@ def _measured(results: Results, task: str) -> list[Measured]:
         made, is_disturbed = len(works), len(quiet_works) < LEAST_REPEATS or not quiet_starts
         if not is_disturbed:
             starts, works = quiet_starts, quiet_works
-        start_s = median(one.wall_s for one in starts)
-        found.append(Measured(program, works, made, start_s, is_disturbed))
+        start_s, factor = median(one.wall_s for one in starts), TIMES / works[0].times
+        walls_s = [one.wall_s for one in works]
+        if factor != 1:
+            walls_s = [start_s + factor * max(0.0, wall_s - start_s) for wall_s in walls_s]
+        found.append(Measured(program, works, made, start_s, is_disturbed, walls_s))
     if not found:
         raise ResultsError(f"{results.folder} has no process that did {task}")
     return found
@@ -276,8 +264,8 @@ def _section(task: str, found: Sequence[Measured]) -> Section:
         for name, printed_s in TASKS[task].printed.items()
     ]
     for one in found:
-        if one.times != TIMES:
-            note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
+        if (times := one.counted[0].times) != TIMES:
+            note += f" {one.program.told}: measured with {times:,} and extrapolated."
         told = f"median of {len(one.counted)}" + f", {DISTURBED}" * one.is_disturbed
         source: Source = "bound" if one.is_disturbed else "ours"
         compared.append(Compared(one.program.told, one.median_s, told, source))
@@ -327,7 +315,7 @@ def _processes(every: Sequence[Measured]) -> Table:
         every,
         [
             ("Program", lambda one: f"{one.program.task}, {one.program.told}"),
-            ("Times", lambda one: f"{one.times:,}"),
+            ("Times", lambda one: f"{one.counted[0].times:,}"),
             ("Counted", lambda one: f"{len(one.counted)} of {one.made}"),
             ("Least wall (s)", lambda one: min(each.wall_s for each in one.counted)),
             ("Median wall (s)", lambda one: median(each.wall_s for each in one.counted)),

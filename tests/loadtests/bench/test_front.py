@@ -21,7 +21,7 @@ def figures(
 ) -> dict[str, Figure]:
     """What is said of `what` after one round, by the words that tell the figures apart."""
     loads = {LIMIT: [limit], FLASK: [flask], KEPT: [kept or asked], what: [asked]}
-    return {figure.what.removeprefix(what): figure for figure in figures_of(what, loads, 32)}
+    return {figure.what.removeprefix(what): figure for figure in figures_of(what, loads)}
 
 
 def reached(found: dict[str, Figure]) -> dict[str, bool | None]:
@@ -65,7 +65,7 @@ def test_the_ratio_of_the_best_rounds_is_among_the_details() -> None:
         FLASK: [a_load(1000), a_load(2000)],
         KEPT: [a_load(2000, p99_ms=4.0), a_load(8000, p99_ms=3.0)],
     }
-    figures = figures_of(KEPT, loads, 32)
+    figures = figures_of(KEPT, loads)
     best = [figure.raw["ratio_of_the_best"] for figure in figures if figure.target]
     assert best == [pytest.approx(0.8), pytest.approx(4.0), pytest.approx(3.0)]
 

@@ -118,7 +118,7 @@ def test_without_work_there_is_nothing_to_report(results: Results, tmp_path: Pat
 class TestPrograms:
     def ask(self, task: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "loadtests.programs.usual_ways", task, *map(str, arguments)],
+            [sys.executable, "-m", "loadtests.usual_ways", task, *map(str, arguments)],
             cwd=PROJECT,
             capture_output=True,
             text=True,

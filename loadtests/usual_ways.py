@@ -1,7 +1,7 @@
 """Do tasks of the service in the usual ways of Python, as whole processes, timed from outside.
 
-    python -m loadtests.programs.usual_ways round-trips FILE TIMES
-    python -m loadtests.programs.usual_ways validations FILE TIMES SCHEMA
+    python -m loadtests.usual_ways round-trips FILE TIMES
+    python -m loadtests.usual_ways validations FILE TIMES SCHEMA
 
 The files are those of `python -m backend.lab.measure`, which does the same tasks by the service's
 own code: JSON lines, which are repeated until TIMES were done. The exit status is 1 if a line is

@@ -1,1 +1,0 @@
-"""Programs that the lab starts: tasks in the usual ways of Python, and the parent of a cluster."""
