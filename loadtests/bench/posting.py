@@ -14,15 +14,16 @@ began, and fetches the month.
 
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from http.client import HTTPConnection
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from time import perf_counter, sleep
 
 from loadtests.bench.figures import Figure, Target, at_least, at_most, rate_ratio, rates, spread_of
-from loadtests.bench.session import Bench, load_now
+from loadtests.bench.session import Bench, load_now, timed
 from loadtests.processes import (
     ProgramFailed,
     Service,
@@ -61,41 +62,42 @@ def bodies_of_block(service: Service, height: int) -> list[bytes]:
     return [sent_form(flight).encode() for flight in flights_of_block(service, height)]
 
 
+def _batch(blocks: Iterable[Sequence[bytes]]) -> bytes:
+    """The flights of some blocks as JSON lines."""
+    return b"\n".join(chain.from_iterable(blocks))
+
+
 def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
-    batches = [
-        b"\n".join(flight for block in blocks[at : at + BATCH_BLOCKS] for flight in block)
-        for at in range(0, len(blocks), BATCH_BLOCKS)
-    ]
+    firsts = range(0, len(blocks), BATCH_BLOCKS)
+    batches = [_batch(blocks[first : first + BATCH_BLOCKS]) for first in firsts]
     per_s = []
     for _ in range(bench.plan.repeats):
         bench.say("posting batches to a new chain")
-        with (
-            running(bench.empty_folder(), bench.log) as service,
-            service.connection() as connection,
-        ):
-            start_s = perf_counter()
-            for batch in batches:
-                post_batch(connection, batch)
-            per_s.append(sum(map(len, blocks)) / (perf_counter() - start_s))
+        with running(bench.empty_folder(), bench.log) as service:
+            _, took_s = timed(partial(_send, service, batches))
+        per_s.append(sum(map(len, blocks)) / took_s)
     what = f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client"
     raw, told = {"flights_per_s": per_s, **load_now()}, spread_of(per_s).and_best
     return Figure.of(9, what, per_s, at_least(20_000), raw, measured=told)
 
 
-def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) -> None:
-    """Post flights as JSON lines. Raises ProgramFailed unless they are accepted.
+def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
+    """Post batches, one after the other. Raises ProgramFailed unless they are accepted.
 
-    within_s: for so long it is posted again if the service has no room for it yet.
+    within_s: for so long each is posted again if the service has no room for it yet.
     """
-    until_s = perf_counter() + within_s
     kind = {"Content-Type": "application/x-ndjson"}
-    while True:
-        response, body = exchanged(connection, BATCH_PATH, batch, kind)
-        if response.status != 503 or perf_counter() > until_s:
-            break
-        sleep(float(response.headers.get("Retry-After", 1)))
-    if response.status != 202:
-        raise ProgramFailed(f"POST {BATCH_PATH} was answered {response.status}: {body[:300]!r}")
+    with site.connection() as connection:
+        for batch in batches:
+            until_s = perf_counter() + within_s
+            while True:
+                response, said = exchanged(connection, BATCH_PATH, batch, kind)
+                if response.status != 503 or perf_counter() > until_s:
+                    break
+                sleep(float(response.headers.get("Retry-After", 1)))
+            if response.status != 202:
+                told = f"{response.status}: {said[:300]!r}"
+                raise ProgramFailed(f"POST {BATCH_PATH} was answered {told}")
 
 
 def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
@@ -200,11 +202,9 @@ def _written(bench: Bench, service: Service) -> Iterator[Path]:
     height: int = service.get("/tip")["height"]
     folder = bench.empty_folder()
     for first in range(1, height + 1, BATCH_BLOCKS):
-        blocks = range(first, min(first + BATCH_BLOCKS, height + 1))
+        heights = range(first, min(first + BATCH_BLOCKS, height + 1))
         path = folder / f"{first}.jsonl"
-        path.write_bytes(
-            b"\n".join(flight for at in blocks for flight in bodies_of_block(service, at))
-        )
+        path.write_bytes(_batch(bodies_of_block(service, at) for at in heights))
         yield path
 
 
@@ -229,8 +229,8 @@ def _batched_to(bench: Bench, cluster: Cluster, batches: Sequence[Path]) -> Iter
     held: int = cluster.service.get("/tip")["transactions"]
     start_s = perf_counter()
     with ThreadPoolExecutor(NODES) as pool:
-        shares = [batches[node::NODES] for node in range(NODES)]
-        list(pool.map(_send, cluster.urls, shares))
+        shares = [map(Path.read_bytes, batches[node::NODES]) for node in range(NODES)]
+        list(pool.map(_send, map(Site, cluster.urls), shares, repeat(CAUGHT_UP_WITHIN_S)))
     durable_s = perf_counter() - start_s
     cluster.wait_until_mined(CAUGHT_UP_WITHIN_S)
     mined_s = perf_counter() - start_s
@@ -250,12 +250,6 @@ def _rates(
         raw = {"per_s": per_s, **load_now()}
         values = per_s if len(per_s) > 1 else per_s[0]
         yield Figure.of(CLUSTER, f"{what}, {how}", values, target, raw)
-
-
-def _send(url: str, batches: Sequence[Path]) -> None:
-    with Site(url).connection() as connection:
-        for path in batches:
-            post_batch(connection, path.read_bytes(), CAUGHT_UP_WITHIN_S)
 
 
 def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
