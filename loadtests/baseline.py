@@ -15,8 +15,7 @@ What it promises:
 - So a scan over n blocks reads max(0, n - cached_blocks) of them from disk, less what `random`
   holds of its beginning: nothing right after construction, and nothing after an earlier scan of at
   least three times `cached_blocks` blocks.
-- Construction reads every block once, as the study did at start, to learn its hash and its first
-  transaction, and leaves the newest in `last` and `random` empty.
+- Construction reads every block once, as the study did at start, and leaves the newest in `last`.
 - Answers equal a plain loop over all flights, for chains of any length, empty ones included.
 - With an emulated disk a refill takes at least a given time for each block that it reads: the real
   work and a wait. Construction never waits.
@@ -152,9 +151,9 @@ def _transaction(flight: Mapping[str, object], transaction_id: int, now: str) ->
 class StudyLedger:
     """A chain in `folder`, answered the study's way: every question about flights is a full scan.
 
-    Attributes: `costs` since construction, or since the caller last set it to `Costs()`;
-    `startup_costs` of construction. Construction and every question raise BlockMismatch if a block
-    is not the one on record, and FileNotFoundError if its file is gone.
+    Dates are ISO and inclusive. Attributes: `costs` since construction, or since the caller last
+    set it to `Costs()`; `startup_costs` of construction. Construction and every question raise
+    BlockMismatch if a block is not the one on record, and FileNotFoundError if its file is gone.
     """
 
     def __init__(
@@ -194,10 +193,7 @@ class StudyLedger:
     def average_delays(
         self, carrier_id: int | str, initial_date: str, final_date: str
     ) -> float | None:
-        """The mean ARR_DELAY in minutes of the carrier's flights that arrived, None without any.
-
-        Dates are ISO and inclusive.
-        """
+        """Mean ARR_DELAY in minutes of a carrier's flights that arrived, None without any."""
         carrier = str(carrier_id)
         delays_min = [
             float(flight.ARR_DELAY)
@@ -218,19 +214,13 @@ class StudyLedger:
         ]
 
     def block(self, height: int) -> Block:
-        """Block `height`; if it is in neither cache, its neighbourhood is read into `random`.
-
-        Raises IndexError if there is no such block.
-        """
+        """Block `height`, from a cache or with its neighbourhood from disk. Raises IndexError."""
         if not 0 <= height < self._length:
             raise IndexError(f"no block {height}: the chain has {self._length}")
         return self._cached(height, height - self._cached_blocks // 2)
 
     def transaction(self, transaction_id: int) -> dict[str, str]:
-        """The transaction of that id, its block found by binary search over the first ids.
-
-        Raises IndexError if there is no such transaction.
-        """
+        """The transaction of that id, in a block found by binary search. Raises IndexError."""
         if not 0 <= transaction_id < self._first_ids[-1]:
             raise IndexError(f"no transaction {transaction_id}: there are {self._first_ids[-1]}")
         # The rightmost of equal first ids: a block without transactions shares that of the next.

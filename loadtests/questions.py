@@ -11,7 +11,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain
+from itertools import chain, product
 from random import Random
 from typing import Any
 from urllib.parse import urlencode
@@ -84,16 +84,13 @@ def drawn(flights: Sequence[Flight], count: int, seed: int) -> Questions:
     first, last = date.fromisoformat(min(days)), date.fromisoformat(max(days))
     random = Random(seed)  # noqa: S311 - a load, no secrets
     chosen = random.choices(flights, k=count)
-    return {
-        kind: [_about(flight, kind, first, last, random) for flight in chosen] for kind in KINDS
-    }
-
-
-def _about(flight: Flight, kind: str, first: date, last: date, random: Random) -> Question:
-    known = flight
-    if "INITIAL_DATE" in PARAMETERS[kind]:
-        known = flight | _interval(flight["FL_DATE"], first, last, random)
-    return Question(kind, {name: str(known[name]) for name in PARAMETERS[kind]})
+    found: Questions = {kind: [] for kind in KINDS}
+    for kind, flight in product(KINDS, chosen):
+        has_interval = "INITIAL_DATE" in PARAMETERS[kind]
+        interval = _interval(flight["FL_DATE"], first, last, random) if has_interval else {}
+        known = flight | interval
+        found[kind].append(Question(kind, {name: str(known[name]) for name in PARAMETERS[kind]}))
+    return found
 
 
 def _interval(day_text: str, first: date, last: date, random: Random) -> dict[str, str]:

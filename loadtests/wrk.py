@@ -118,7 +118,7 @@ class Recorded:
 def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
     """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn.
 
-    etags: those that the client has of each path, to be sent as If-None-Match.
+    etags: those that the client has of each, to be sent as If-None-Match.
     """
     known = (f", {{['If-None-Match'] = '{etag}'}}" for etag in etags)
     asked = zip_longest(request_paths, known, fillvalue="")

@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from loadtests.baseline import StudyLedger, write_chain
-from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, short, spread_of
+from loadtests.bench.figures import Figure, Target, at_least, at_most, ratio, short, spread
 from loadtests.bench.session import FLIGHTS, SEED, Bench, got, load_now, timed
 from loadtests.chains import Source, imported
 from loadtests.processes import (
@@ -111,7 +111,7 @@ def _scanned(
         told = f"{figure.measured}, but NOT every block was read"
         figure = replace(figure, measured=told, reached=False)
     yield figure
-    what, told = f"{kind} by scan, caches warm", f"{spread_of(warm_s)} s"
+    what, told = f"{kind} by scan, caches warm", f"{spread(warm_s)} s"
     yield Figure(3, what, told, raw={"ours_cached_s": warm_s})
 
 

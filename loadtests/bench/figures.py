@@ -35,33 +35,19 @@ at_least, at_most = partial(Bound, "at least"), partial(Bound, "at most")
 Target = Bound | None
 
 
-class Spread(NamedTuple):
-    """The lowest, median and highest of some measurements of the same thing."""
-
-    lowest: float
-    median: float
-    highest: float
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether the measurements lie so wide apart that the median says little."""
-        return self.highest - self.lowest > NOISY_SHARE * self.median
-
-    @property
-    def and_best(self) -> str:
-        """The median and the highest as text."""
-        return f"{short(self.median)}, best {short(self.highest)}"
-
-    def __str__(self) -> str:
-        return f"{short(self.median)} ({short(self.lowest)} to {short(self.highest)})"
+def spread(values: Numbers) -> str:
+    """The median of measurements of the same thing, with the lowest and the highest."""
+    return f"{short(median(values))} ({short(min(values))} to {short(max(values))})"
 
 
-def spread_of(values: Iterable[float]) -> Spread:
-    """The spread of `values`. Raises ValueError if there are none."""
-    found = sorted(values)
-    if not found:
-        raise ValueError("a spread needs at least one value")
-    return Spread(found[0], median(found), found[-1])
+def and_best(values: Numbers) -> str:
+    """The median of measurements of the same thing, and the highest."""
+    return f"{short(median(values))}, best {short(max(values))}"
+
+
+def is_noisy(values: Numbers) -> bool:
+    """Whether the measurements lie so wide apart that the median says little."""
+    return max(values) - min(values) > NOISY_SHARE * median(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +84,18 @@ class Figure:
         measured: shown in place of the value or the spread. unit: of the target and the value.
         failed: requests that failed; then the target is not reached.
         """
-        spread = spread_of(values if isinstance(values, Sequence) else [values])
-        value = str(spread) if isinstance(values, Sequence) else short(values)
-        told = measured or value + unit
+        if isinstance(values, Sequence):
+            several, told = values, spread(values)
+        else:
+            several, told = [values], short(values)
+        middle, told = median(several), measured or told + unit
         return cls(
             row,
             what,
             f"{told}, {failed} FAILED" if failed else told,
             f"{target.words} {target.value:,g}{unit}" if target else "",
-            _REACHED[target.words](spread.median, target.value) and not failed if target else None,
-            spread.is_noisy,
+            _REACHED[target.words](middle, target.value) and not failed if target else None,
+            is_noisy(several),
             raw,
         )
 

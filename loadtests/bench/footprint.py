@@ -14,7 +14,7 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from loadtests.bench.figures import Bound, Figure, at_least, at_most, short, spread_of
+from loadtests.bench.figures import Bound, Figure, and_best, at_least, at_most, short
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, imported
 from loadtests.machine import at_most_cores
@@ -33,7 +33,7 @@ def imports(bench: Bench) -> Iterator[Figure]:
         done = [imported(source, bench.empty_folder(), log) for _ in repeats]
     walls_s, cpus_s = [one.import_wall_s for one in done], [one.import_cpu_s for one in done]
     per_s = [chain.flights / chain.import_wall_s for chain in done]
-    what, told = f"import of {source.label}, flights per second", spread_of(per_s).and_best
+    what, told = f"import of {source.label}, flights per second", and_best(per_s)
     raw = _spent(done[0].flights, walls_s, cpus_s)
     yield Figure.of(4, what, per_s, at_least(100_000), raw, measured=told)
 

@@ -22,7 +22,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from time import perf_counter, sleep
 
-from loadtests.bench.figures import Figure, Target, at_least, at_most, rate_ratio, rates, spread_of
+from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio, rates
 from loadtests.bench.session import Bench, load_now, timed
 from loadtests.processes import (
     ProgramFailed,
@@ -77,7 +77,7 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
             _, took_s = timed(partial(_send, service, batches))
         per_s.append(sum(map(len, blocks)) / took_s)
     what = f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client"
-    raw, told = {"flights_per_s": per_s, **load_now()}, spread_of(per_s).and_best
+    raw, told = {"flights_per_s": per_s, **load_now()}, and_best(per_s)
     return Figure.of(9, what, per_s, at_least(20_000), raw, measured=told)
 
 
