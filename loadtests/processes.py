@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -198,7 +198,6 @@ class Service(Site):
         return "web server" if parent_of(pid) == self.pid else "worker"
 
 
-@contextmanager
 def running(
     folder: Path,
     log: Path,
@@ -206,7 +205,7 @@ def running(
     asking: str = "/tip",
     settings: Mapping[str, object] | None = None,
     prefix: Sequence[str] = (),
-) -> Iterator[Service]:
+) -> AbstractContextManager[Service]:
     """A service on the chain in `folder`, on a free port, that has answered `asking`.
 
     prefix: comes before its command, and must become the service, in the same process. Raises
@@ -214,8 +213,7 @@ def running(
     """
     port = free_port()
     variables = environment(folder, {"port": port, **(settings or {})})
-    with serving([*prefix, *_command(arguments)], port, log, asking, variables) as service:
-        yield service
+    return serving([*prefix, *_command(arguments)], port, log, asking, variables)
 
 
 @contextmanager

@@ -42,18 +42,14 @@ def validations(flights: Iterator[object], schema: Path) -> None:
     The schema is read and prepared once, and dates must be real dates. It has no rules between
     fields (the weekday of a date).
     """
-    from jsonschema import (  # type: ignore[import-untyped]  # round trips start without it
-        Draft202012Validator,
-        ValidationError,
-    )
+    import jsonschema  # type: ignore[import-untyped]  # round trips start without it
 
-    validator = Draft202012Validator(
-        json.loads(schema.read_bytes()), format_checker=Draft202012Validator.FORMAT_CHECKER
-    )
+    kind = jsonschema.Draft202012Validator
+    validator = kind(json.loads(schema.read_bytes()), format_checker=kind.FORMAT_CHECKER)
     try:
         for flight in flights:
             validator.validate(flight)
-    except ValidationError as problem:
+    except jsonschema.ValidationError as problem:
         sys.exit(f"error: {problem.message}")
 
 

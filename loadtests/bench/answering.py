@@ -265,27 +265,19 @@ def _by_groups(service: Service) -> dict[str, str]:
     flight = flights_of_block(service, (tip + 1) // 2)[0]
     first = date.fromisoformat(flight["FL_DATE"]).replace(day=1)
     last = first.replace(day=monthrange(first.year, first.month)[1])
-    days = {"INITIAL_DATE": first.isoformat(), "FINAL_DATE": last.isoformat()}
-    some_days = {
-        "INITIAL_DATE": first.replace(day=3).isoformat(),
-        "FINAL_DATE": first.replace(day=2 + SOME_DAYS).isoformat(),
-    }
-    carrier, number = (
-        {name: flight[name]} for name in ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM")
-    )
+    third, last_of_some = first.replace(day=3), first.replace(day=2 + SOME_DAYS)
+    days = {"INITIAL_DATE": first, "FINAL_DATE": last}
+    some_days = {"INITIAL_DATE": third, "FINAL_DATE": last_of_some}
+    carrier = {"OP_CARRIER_AIRLINE_ID": flight["OP_CARRIER_AIRLINE_ID"]}
     origin = {"ORIGIN": flight["ORIGIN"]}
     route = {**origin, "DEST": flight["DEST"]}
     asked: dict[str, dict[str, object]] = {
         BEFORE: {**carrier, "group_by": "day", "distribution": "true"},
-        "all flights by carrier": {"group_by": "carrier"},
-        "all flights by hour": {"group_by": "hour"},
+        **{f"all flights by {by}": {"group_by": by} for by in ("carrier", "hour")},
         "a carrier by hour": {**carrier, "group_by": "hour"},
-        "a route by carrier": {**route, "group_by": "carrier"},
-        "a route by hour": {**route, "group_by": "hour"},
-        "a route by weekday": {**route, "group_by": "weekday"},
+        **{f"a route by {by}": {**route, "group_by": by} for by in ("carrier", "hour", "weekday")},
         "a route with its distribution": {**route, "distribution": "true"},
-        "an airport by hour": {**origin, "group_by": "hour"},
-        "an airport by destination": {**origin, "group_by": "destination"},
+        **{f"an airport by {by}": {**origin, "group_by": by} for by in ("hour", "destination")},
         "the ten worst airports": {"group_by": "origin", **WORST},
         "the ten worst routes": {"group_by": "route", **WORST},
         "the ten worst routes of a carrier": {**carrier, "group_by": "route", **WORST},
@@ -294,6 +286,7 @@ def _by_groups(service: Service) -> dict[str, str]:
         f"a route by hour, {SOME_DAYS} days": {**route, "group_by": "hour", **some_days},
     }
     found = {what: f"/average_delays?{urlencode(days | more)}" for what, more in asked.items()}
-    day, last_day = {"FL_DATE": days["INITIAL_DATE"]}, {"FINAL_DATE": days["FINAL_DATE"]}
-    found["a flight number"] = f"/filter_transactions?{urlencode(number | day | last_day)}"
+    number = {"OP_CARRIER_FL_NUM": flight["OP_CARRIER_FL_NUM"]}
+    of_number = number | {"FL_DATE": first, "FINAL_DATE": last}
+    found["a flight number"] = f"/filter_transactions?{urlencode(of_number)}"
     return found

@@ -3,8 +3,11 @@
     scripts/bench                     about half an hour on a small PC
     scripts/bench --quick             every code path in a few minutes; the numbers mean nothing
     scripts/bench --only 1 3          only these rows of the table
-    scripts/bench --full --keep DIR   100 times the blocks, too; keeps chains for the next run
+    scripts/bench --full --keep DIR   100 times the blocks, too (60.6 million flights, a few
+                                      gigabytes, half an hour and more); keeps chains for later
 
+The month of flights is --month, or ../shared/data/ontime-2008-01.csv.xz beside the checkout if it
+is there, else as many generated flights.
 Machines are shared and differ, so ratios within one run count. The table goes to standard output,
 progress to standard error. The exit status is 0 when everything was measured, whether targets were
 reached or not; 1 when something failed or an answer was wrong; 130 for Ctrl-C. Services listen at
@@ -27,7 +30,7 @@ from typing import Any, NamedTuple
 
 from loadtests.bench import answering, footprint, posting, throughput
 from loadtests.bench.figures import Figure, details, table
-from loadtests.bench.session import FLIGHTS, LONGEST_FACTOR, QUICK, Bench, Plan
+from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan
 from loadtests.chains import Source, generated
 from loadtests.machine import description
 from loadtests.processes import PROJECT, ProgramFailed
@@ -139,22 +142,13 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=(__doc__ or "").strip(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    month = (
-        f"file with the month of flights; default ../shared/data/{KNOWN_MONTH} beside the checkout "
-        "if it is there, else as many generated flights"
-    )
-    full = (
-        f"measure {LONGEST_FACTOR} times the blocks, too: {FLIGHTS * LONGEST_FACTOR / 1e6:.1f} "
-        "million flights, a few gigabytes, half an hour and more"
-    )
-    kept = "keep imported chains in FOLDER, and use those that are there already"
-    parser.add_argument("--month", type=Path, metavar="FILE", help=month)
+    parser.add_argument("--month", type=Path, metavar="FILE", help="file with the month of flights")
     parser.add_argument(
         "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="only these rows"
     )
     parser.add_argument("--quick", action="store_true", help="use tiny data, to try out the code")
-    parser.add_argument("--full", action="store_true", help=full)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help=kept)
+    parser.add_argument("--full", action="store_true", help="measure 100 times the blocks, too")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="folder of kept chains")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON, too")
     options = parser.parse_args(arguments)
     if options.month is not None and not options.month.is_file():
