@@ -1,31 +1,22 @@
 """The command line of the lab: `scripts/lab`, or `python -m loadtests` with its packages installed.
 
-\b
-scripts/lab list                        lists the experiments
-scripts/lab run open-workload --quick   measures and reports, in two minutes
-scripts/lab run all --out results       runs every experiment, each into a folder
-scripts/lab resume DIR                  continues an interrupted or disturbed run
-scripts/lab analyse DIR                 makes the report anew from the raw rows
-scripts/lab analyse FILE FILE           makes a report of raw rows that Locust wrote
-scripts/lab compare DIR DIR             compares two runs of one experiment
-scripts/lab forecast                    forecasts what changes of the service would do
-scripts/lab record                      tells how many of all forecasts held
-scripts/lab errata                      lists what the studies have printed wrong
-scripts/lab explain                     explains why study 000 measured less than M/G/1 says
-scripts/lab repeat 000                  tells how often a study's conclusion would have held
-"""  # noqa: D301  click's mark for lines that it must not join
+`COMMAND --help` tells the options of a command; loadtests/README.md has examples.
+"""
 
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from loadtests.experiments import NAMES, experiment
+from loadtests.experiments.what_if import measuring
 from loadtests.experiments.what_if import record as recording
-from loadtests.lab import conclusions, explained, running
-from loadtests.lab.comparing import comparison_page
+from loadtests.lab import conclusions, gaps, running
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page
@@ -35,10 +26,14 @@ from loadtests.wrk import WrkFailed
 
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
-WHAT_IF = "what-if"
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_NAMES, _MODES = click.Choice([*NAMES, "all"]), click.Choice([*map(str, Mode)])
+_POSITIVE, _COUNT = click.FloatRange(min=0, min_open=True), click.IntRange(min=1)
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_SEED = click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+_QUICK = click.option("--quick", is_flag=True, help="Do everything once, within two minutes.")
+_OUT = click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
 
 
 def _say(text: str) -> None:
@@ -58,9 +53,18 @@ def _new_folder(name: str, out: Path | None) -> Path:
     return (out or RESULTS) / f"{name}-{began}"
 
 
+def _page(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option("--out", type=_FILE, default=Path(name), show_default=True)
+
+
+def _write(page: str, out: Path) -> None:
+    out.write_text(page, encoding="utf-8")
+    click.echo(out)
+
+
 @click.group(help=__doc__)
 def main() -> None:
-    """The lab."""
+    """The group of all commands."""
 
 
 @main.command("list")
@@ -73,22 +77,10 @@ def list_experiments() -> None:
 
 
 @main.command()
-@click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", type=click.Choice([*NAMES, "all"])
-)
-@click.option(
-    "--mode",
-    type=click.Choice([str(mode) for mode in Mode]),
-    help="Default: the experiment's first mode.",
-)
-@click.option(
-    "--scale",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Times of the study are divided by this.",
-)
-@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
-@click.option("--reps", type=click.IntRange(min=1), help="Number of replications.")
-@click.option("--quick", is_flag=True, help="Run everything once, within two minutes.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", type=_NAMES)
+@click.option("--mode", type=_MODES, help="Default: the experiment's first mode.")
+@click.option("--scale", type=_POSITIVE, help="Times of the study are divided by this.")
+@click.option("--reps", type=_COUNT, help="Number of replications.")
 @click.option("--until-decided", is_flag=True, help="Measure until verdicts are decided.")
 @click.option(
     "--loads",
@@ -97,18 +89,11 @@ def list_experiments() -> None:
     help="Only these: shares of L for open-workload, numbers of customers for queueing-network.",
 )
 @click.option("--host", default="", help="URL of a running service to measure, on any machine.")
-@click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
+@_SEED
+@_QUICK
+@_OUT
 def run(
-    names: tuple[str, ...],
-    mode: str | None,
-    scale: float | None,
-    seed: int,
-    reps: int | None,
-    quick: bool,
-    until_decided: bool,
-    loads: tuple[float, ...],
-    host: str,
-    out: Path | None,
+    names: tuple[str, ...], mode: str | None, host: str, out: Path | None, **chosen: Any
 ) -> None:
     """Run experiments; each leaves a folder with raw rows and a report.
 
@@ -118,11 +103,10 @@ def run(
     failures = []
     for name in NAMES if "all" in names else names:
         found = experiment(name)
-        chosen = mode or (Mode.REAL if host else found.modes[0])
-        options = Options(Mode(chosen), scale, seed, reps, quick, host, until_decided, loads)
+        of = Mode(mode or (Mode.REAL if host else found.modes[0]))
         folder = _new_folder(name, out)
         _say(f"{name}: {found.title}")
-        report = running.run(found, options, folder, _say)
+        report = running.run(found, Options(of, host=host, **chosen), folder, _say)
         click.echo(folder)
         if report and report.failure:
             failures.append(f"{name}: {report.failure}")
@@ -131,26 +115,26 @@ def run(
 
 
 @main.command()
-@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
-@click.option("--quick", is_flag=True, help="Do everything once, within two minutes.")
-@click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
-def forecast(seed: int, quick: bool, out: Path | None) -> None:
+@_SEED
+@_QUICK
+@_OUT
+def forecast(out: Path | None, **chosen: Any) -> None:
     """Forecast what changes of the service would do on this machine.
 
     `resume` makes the changes and measures them; `run what-if` does both.
     """
-    folder = _new_folder(WHAT_IF, out)
-    running.forecast(experiment(WHAT_IF), Options(Mode.REAL, seed=seed, quick=quick), folder, _say)
+    folder = _new_folder("what-if", out)
+    forecasting = replace(experiment("what-if"), measure=measuring.forecast)
+    running.run(forecasting, Options(Mode.REAL, **chosen), folder, _say)
     click.echo(folder)
 
 
 @main.command()
 @click.argument("folder", type=_FOLDER, default=RESULTS)
-@click.option("--out", type=_FILE, default=Path("record.html"), show_default=True)
+@_page("record.html")
 def record(folder: Path, out: Path) -> None:
     """Write all forecasts among the results in a folder as a page, and how many held."""
-    out.write_text(recording.page(folder), encoding="utf-8")
-    click.echo(out)
+    _write(recording.page(folder), out)
 
 
 @main.command()
@@ -170,7 +154,7 @@ def resume(folder: Path) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--workers", default=1, show_default=True, help="Of a server whose rows are brought.")
-@click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
+@_OUT
 def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
     """Make summaries and reports anew from their raw rows.
 
@@ -191,45 +175,39 @@ def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
 @main.command()
 @click.argument("before", type=_FOLDER)
 @click.argument("after", type=_FOLDER)
-@click.option("--out", type=_FILE, default=Path("comparison.html"), show_default=True)
+@_page("comparison.html")
 def compare(before: Path, after: Path, out: Path) -> None:
     """Compare two runs of one experiment, side by side."""
-    out.write_text(comparison_page(Results(before), Results(after)), encoding="utf-8")
-    click.echo(out)
+    _write(running.comparison_page(Results(before), Results(after)), out)
 
 
 @main.command()
-@click.option("--out", type=_FILE, default=Path("errata.html"), show_default=True)
+@_page("errata.html")
 def errata(out: Path) -> None:
     """Write the errata of all five studies as a page."""
     lead = ["Every number of the five studies was computed again. These do not agree."]
-    out.write_text(plain_page("Errata", lead, [errata_section()]), encoding="utf-8")
-    click.echo(out)
+    _write(plain_page("Errata", lead, [errata_section()]), out)
 
 
 @main.command()
-@click.option("--out", type=_FILE, default=Path("explained.html"), show_default=True)
-@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+@_page("explained.html")
+@_SEED
 def explain(out: Path, seed: int) -> None:
     """Write why study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s, as a page."""
-    out.write_text(explained.page(seed), encoding="utf-8")
-    click.echo(out)
+    _write(gaps.study_page(seed), out)
 
 
 @main.command()
 @click.argument("study", type=click.Choice(list(conclusions.STUDIES)))
-@click.option(
-    "--times", type=click.IntRange(min=1), default=conclusions.REPETITIONS, show_default=True
-)
-@click.option("--out", type=_FILE, default=Path("repeated.html"), show_default=True)
-@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--times", type=_COUNT, default=conclusions.REPETITIONS, show_default=True)
+@_page("repeated.html")
+@_SEED
 def repeat(study: str, times: int, out: Path, seed: int) -> None:
     """Repeat a study's protocol in simulation: how often would its conclusion have held?
 
     There is no 002, because it prints neither how its times spread nor how often it measured.
     """
-    out.write_text(conclusions.page(study, times, seed), encoding="utf-8")
-    click.echo(out)
+    _write(conclusions.page(study, times, seed), out)
 
 
 def run_command() -> int:

@@ -10,19 +10,21 @@ Tables: `recordings.csv` has a row for each recording, with the name of its file
 in `loadtests.generation`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic, sleep
 
-from loadtests.generation.bulk import LOG, Bulk, Load, kept, posting
+from loadtests.generation.bulk import LOG, Bulk, kept, posting
 from loadtests.generation.samples import cpu_s
 from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.report.content import Cell, Figure, Link, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import Line, Results, ResultsError, TableWriter
-from loadtests.lab.stacks import Recording, record
+from loadtests.lab.repeated import Estimate, measured
+from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.report.drawing import Axis, Source, figure
+from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
 
@@ -33,14 +35,15 @@ RATE_HZ = 50
 SETTLE_S, QUICK_SETTLE_S = 3.0, 1.0
 MINE_INTERVAL_S = 0.5
 LOCK, ALL, GRAPH = "lock", "all", "graph"
-LOOKS = {
-    LOCK: ("raw", "lock", "txt"),
-    ALL: ("raw", "all", "txt"),
-    GRAPH: ("flamegraph", "running", "svg"),
+LOOKS: Mapping[str, Sequence[str]] = {  # the options of py-spy
+    LOCK: ("--format=raw", "--gil"),
+    ALL: ("--format=raw", "--idle"),
+    GRAPH: ("--format=flamegraph",),
 }
 AT_WORK = "at work, or waiting for Python's lock"
 FEW_SAMPLES = 500
 RECORDINGS, ROLES = "recordings", "roles"
+_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,6 @@ class RecordingLine(Line):
     errors: int
 
 
-_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
 # --- measuring -----------------------------------------------------------------------------------
 
 
@@ -76,63 +78,48 @@ def measure(run: Run) -> None:
                 running(run.scratch / name, run.log, settings=settings) as service,
                 posting(service, bulk, run.options.seed, run.results.folder / LOG) as load,
             ):
-                _look(run, service, load, bulk, recordings, roles)
+                worker = _busiest_worker(service, run.choose(QUICK_SETTLE_S, SETTLE_S))
+                before, start_s = _spent_s(service), monotonic()
+                for look in LOOKS:
+                    load.require_alive()
+                    run.say(f"{name}: sampling, {look}")
+                    recordings.add(_recorded(run, worker, bulk, name, look))
+                wall_s = monotonic() - start_s
+                for (role, pid), spent_s in _spent_s(service, before).items():
+                    is_sampled = " (sampled)" * (pid == worker)
+                    roles.write(run=name, role=f"{role}{is_sampled}", cpu_s=spent_s, wall_s=wall_s)
                 load.end()
                 kept(load, bulk, name, run.results.folder)
 
 
-def _look(
-    run: Run,
-    service: Service,
-    load: Load,
-    bulk: Bulk,
-    recordings: TableWriter,
-    roles: TableWriter,
-) -> None:
-    name = f"{bulk.mode}-{bulk.threads}"
-    before = _used_s(service)
-    sleep(run.choose(QUICK_SETTLE_S, SETTLE_S))
-    worker = _busiest_worker(service, before)
-    before, start_s = _used_s(service), monotonic()
-    for look in LOOKS:
-        load.require_alive()
-        run.say(f"{name}: sampling, {look}")
-        file, found = _recorded(run, worker, name, look)
-        sizes = RATE_HZ, found.looks, found.samples, found.errors
-        recordings.add(RecordingLine(name, bulk.mode, bulk.threads, look, file, *sizes))
-    wall_s = monotonic() - start_s
-    for (role, pid), used_s in _used_s(service).items():
-        spent_s = used_s - before.get((role, pid), 0.0)
-        is_sampled = " (sampled)" * (pid == worker)
-        roles.write(run=name, role=f"{role}{is_sampled}", cpu_s=spent_s, wall_s=wall_s)
-
-
-def _recorded(run: Run, worker: int, name: str, look: str) -> tuple[str, Recording]:
-    form, threads, suffix = LOOKS[look]
-    file = f"{name}-{look}.{suffix}"
+def _recorded(run: Run, worker: int, bulk: Bulk, name: str, look: str) -> RecordingLine:
+    file = f"{name}-{look}.{'svg' if look == GRAPH else 'txt'}"
     duration_s = run.choose(QUICK_LOOK_S, LOOK_S)
     path = run.results.folder / file
-    return file, record(
-        worker, path, form=form, rate_hz=RATE_HZ, duration_s=duration_s, threads=threads
-    )
+    found = stacks.record(worker, path, *LOOKS[look], rate_hz=RATE_HZ, duration_s=duration_s)
+    looks = RATE_HZ * round(duration_s)
+    return RecordingLine(name, bulk.mode, bulk.threads, look, file, RATE_HZ, looks, *found)
 
 
-def _used_s(service: Service) -> dict[tuple[str, int], float]:
-    """Processor seconds of each process of the service so far, by its role and id."""
+Spent = Mapping[tuple[str, int], float]
+
+
+def _spent_s(service: Service, before: Spent | None = None) -> Spent:
+    """Processor seconds of each process of the service since `before`, by its role and id."""
     members = service.memory()
     used_s = cpu_s(member.pid for member in members)
-    return {(one.role, one.pid): used_s[one.pid] for one in members if one.pid in used_s}
+    roles = [(one.role, one.pid) for one in members if one.pid in used_s]
+    return {of: used_s[of[1]] - (before or {}).get(of, 0.0) for of in roles}
 
 
-def _busiest_worker(service: Service, before: Mapping[tuple[str, int], float]) -> int:
-    used_s = {
-        pid: seconds - before.get((role, pid), 0.0)
-        for (role, pid), seconds in _used_s(service).items()
-        if role == "worker"
-    }
-    if not used_s:
+def _busiest_worker(service: Service, settle_s: float) -> int:
+    before = _spent_s(service)
+    sleep(settle_s)
+    spent_s = _spent_s(service, before)
+    workers = {pid: of_pid_s for (role, pid), of_pid_s in spent_s.items() if role == "worker"}
+    if not workers:
         raise ProgramFailed("the service has no worker to sample")
-    return max(used_s, key=lambda pid: used_s[pid])
+    return max(workers, key=workers.__getitem__)
 
 
 # --- analysing -----------------------------------------------------------------------------------
@@ -146,7 +133,6 @@ class Profile:
     threads. held: share of the attempts to sample that found the lock held.
     """
 
-    run: str
     mode: str
     threads: int
     work: Mapping[str, float]
@@ -160,36 +146,48 @@ class Profile:
         """The name of the case in tables."""
         return f"{self.mode}, {self.threads}"
 
-    def share(self, *activities: str) -> float:
-        """The share of these activities together in the time in which Python works."""
-        return sum(self.work.get(name, 0.0) for name in activities)
+    @property
+    def told(self) -> str:
+        """The name of the case in sentences."""
+        return f"mode={self.mode}, {self.threads} threads"
 
-    def interval(self, *activities: str) -> tuple[float, float]:
-        """The 95 % interval of `share`, as if samples were independent."""
-        return wilson(self.work_samples * self.share(*activities), self.work_samples)
+    def share(self, *activities: str) -> Estimate:
+        """The share of these activities together in the time in which Python works.
+
+        Its interval is as if samples were independent.
+        """
+        value = sum(self.work.get(name, 0.0) for name in activities)
+        return Estimate(value, *wilson(self.work_samples * value, self.work_samples))
 
 
 def analyse(results: Results) -> Report:
     """Make the report from the files of stacks. Raises ResultsError if no case has all it needs."""
-    profiles = _profiles(results)
+    profiles = list(_profiles(results))
     if not profiles:
         raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
+    waits = _shares_table(
+        "Shares of the time of all threads of the worker", "Threads", profiles, lambda of: of.waits
+    )
+    roles = [
+        (row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"]))
+        for row in results.rows(ROLES)
+    ]
     sections = [
         Section("What Python works on", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
         Section("Comparison with the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),
-        Section("What requests wait for", [_WAITS_TOLD], [_waits_table(profiles)]),
-        Section("The processes", [_ROLES_TOLD], [_roles_table(results)]),
+        Section("What requests wait for", [_WAITS_TOLD], [waits]),
+        Section(
+            "The processes",
+            ["Processor time of each process of the service during the recordings."],
+            [Table("Processor time (cores)", ("Case", "Process", "Cores"), roles)],
+        ),
         Section(
             "Flame graphs",
             ["Open one in a browser: a click enlarges a frame. They load no other files."],
-            links=[
-                Link(profile.graph, f"mode={profile.mode}, {profile.threads} threads")
-                for profile in profiles
-                if profile.graph
-            ],
+            links=[(profile.graph, profile.told) for profile in profiles if profile.graph],
         ),
     ]
-    return Report(_findings(profiles), sections, _metrics(profiles))
+    return Report(_findings(profiles), sections, list(_metrics(profiles)))
 
 
 _WORK_TOLD = f"""\
@@ -215,40 +213,29 @@ _WAITS_TOLD = """\
 Shares of all threads of the worker, including waiting ones. A waiting thread is known by its
 innermost frame. All others work or want to: from outside, a thread that waits for Python's lock
 looks like one at work."""
-_ROLES_TOLD = "Processor time of each process of the service during the recordings."
 
 
-def _profiles(results: Results) -> list[Profile]:
-    found = []
-    for name, made in grouped(results.lines(RECORDINGS, RecordingLine), lambda r: r.run).items():
+def _profiles(results: Results) -> Iterator[Profile]:
+    for made in grouped(results.lines(RECORDINGS, RecordingLine), lambda line: line.run).values():
         of = {line.look: line for line in made}
         if LOCK not in of or ALL not in of:
             continue
-        held, threads = (_stacks(results, of[look]) for look in (LOCK, ALL))
-        samples = sum(stack.count for stack in held)
-        if not samples:
+        held, threads = (_stacks(results.folder / of[look].file) for look in (LOCK, ALL))
+        if not held:
             continue
-        waits = {
-            AT_WORK if activity == stacks.OTHER else activity: share
-            for activity, share in stacks.shares(threads, stacks.WAITS).items()
-        }
-        found.append(
-            Profile(
-                name,
-                of[LOCK].mode,
-                of[LOCK].threads,
-                stacks.shares(held, stacks.WORK),
-                samples,
-                waits,
-                samples / of[LOCK].looks,
-                of[GRAPH].file if GRAPH in of else None,
-            )
+        waits = stacks.shares(threads, stacks.WAITS)
+        yield Profile(
+            of[LOCK].mode,
+            of[LOCK].threads,
+            stacks.shares(held, stacks.WORK),
+            held.total(),
+            {AT_WORK if name == stacks.OTHER else name: share for name, share in waits.items()},
+            held.total() / of[LOCK].looks,
+            of[GRAPH].file if GRAPH in of else None,
         )
-    return found
 
 
-def _stacks(results: Results, line: RecordingLine) -> list[stacks.Stack]:
-    path = results.folder / line.file
+def _stacks(path: Path) -> Counter[stacks.Frames]:
     try:
         return stacks.stacks(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
@@ -256,95 +243,77 @@ def _stacks(results: Results, line: RecordingLine) -> list[stacks.Stack]:
 
 
 def _work_figure(profiles: Sequence[Profile]) -> Figure:
-    names = _by_size([profile.work for profile in profiles])
+    table = _shares_table(
+        "Shares of the time in which Python works", "Activity", profiles, lambda of: of.work
+    )
+    names = [str(name) for name, *_ in table.rows]
     series = [
-        Series(
-            profile.label,
-            source,
-            names,
-            [100 * profile.share(name) for name in names],
-            [100 * profile.interval(name)[0] for name in names],
-            [100 * profile.interval(name)[1] for name in names],
-            shape="rows",
-        )
-        for profile, source in zip(profiles, _SOURCES, strict=False)
+        measured(one.label, source, names, list(map(one.share, names)), factor=100, shape="rows")
+        for one, source in zip(profiles, _SOURCES, strict=False)
     ]
-    rows: list[list[Cell]] = [
-        [name, *(100 * profile.share(name) for profile in profiles)] for name in names
+    rows: list[Sequence[Cell]] = [
+        *table.rows,
+        ["samples", *(f"{profile.work_samples:,}" for profile in profiles)],
+        ["samples with the lock held (%)", *(100 * profile.held for profile in profiles)],
     ]
-    rows.append(["samples", *(f"{profile.work_samples:,}" for profile in profiles)])
-    rows.append(["samples with the lock held (%)", *(100 * p.held for p in profiles)])
-    columns = ("Activity", *(f"{profile.label} (%)" for profile in profiles))
-    table = Table("Shares of the time in which Python works", columns, rows)
     told = (
         f"Shares by mode and threads; the largest is {names[0]}. Lines are 95 % intervals, as if "
         "samples were independent, which they are not quite."
     )
-    return figure("What Python works on", told, Axis("share / %"), Axis(""), series, table)
+    x, table = Axis("share / %"), replace(table, rows=rows)
+    return figure("What Python works on", told, x, Axis(""), series, table)
 
 
-def _by_size(of: Sequence[Mapping[str, float]]) -> list[str]:
-    names = {name for shares in of for name in shares}
-    total = {name: sum(shares.get(name, 0.0) for shares in of) for name in names}
-    return sorted(names, key=lambda name: (name == stacks.OTHER, -total[name], name))
+def _shares_table(
+    caption: str,
+    heading: str,
+    profiles: Sequence[Profile],
+    shares_of: Callable[[Profile], Mapping[str, float]],
+) -> Table:
+    """A row for each activity, those of large shares first, with its share in each case."""
+    of = [shares_of(profile) for profile in profiles]
+    total = {name: sum(each.get(name, 0.0) for each in of) for each in of for name in each}
+    names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
+    rows: list[list[Cell]] = [[name, *(100 * each.get(name, 0.0) for each in of)] for name in names]
+    return Table(caption, (heading, *_labels(profiles)), rows)
 
 
-_NEAREST: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "Crypto-conditions validation": ("canonical bytes and hash", (stacks.HASHING,)),
-    "MongoDB queries": ("mempool, and looking for duplicates", stacks.MEMPOOL),
-    "Schema validation": ("validation of the flight", (stacks.VALIDATION,)),
-    "An extra deep copy": ("none", ()),
-    "Mining": ("none, as another process does it", ()),
+def _labels(profiles: Sequence[Profile]) -> list[str]:
+    return [f"{profile.label} (%)" for profile in profiles]
+
+
+_NEAREST: Mapping[str, tuple[str, Sequence[str]]] = {
+    "Crypto-conditions validation": ("canonical bytes and hash", [stacks.HASHING]),
+    "MongoDB queries": ("mempool and duplicates", stacks.MEMPOOL),
+    "Schema validation": ("validation", [stacks.VALIDATION]),
+    "An extra deep copy": ("none", []),
+    "Mining": ("none, as another process does it", []),
 }
+"""An action of the study -> the nearest of ours."""
 
 
 def _study_table(profiles: Sequence[Profile]) -> Table:
     rows: list[list[Cell]] = []
     for action, percent in published.ACTIVITIES.items():
         told, activities = _NEAREST[action]
-        ours = [100 * profile.share(*activities) if activities else None for profile in profiles]
+        ours = [100 * of.share(*activities).value if activities else None for of in profiles]
         rows.append([action, percent, told, *ours])
-    columns = (
-        "The study's action",
-        "Study (%)",
-        "Nearest of ours",
-        *(f"{p.label} (%)" for p in profiles),
-    )
+    columns = ("The study's action", "Study (%)", "Nearest of ours", *_labels(profiles))
     note = "The study sampled BigchainDB 2.0.0a6 on Python 3.6 with Pyflame; ours is with py-spy."
     return Table("Shares of study 002 and of this service", columns, rows, note)
-
-
-def _waits_table(profiles: Sequence[Profile]) -> Table:
-    names = _by_size([profile.waits for profile in profiles])
-    rows: list[list[Cell]] = [
-        [name, *(100 * profile.waits.get(name, 0.0) for profile in profiles)] for name in names
-    ]
-    columns = ("Threads", *(f"{profile.label} (%)" for profile in profiles))
-    return Table("Shares of the time of all threads of the worker", columns, rows)
-
-
-def _roles_table(results: Results) -> Table:
-    rows: list[list[Cell]] = [
-        [row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"])]
-        for row in results.rows(ROLES)
-    ]
-    return Table("Processor time (cores)", ("Case", "Process", "Cores"), rows)
 
 
 def _findings(profiles: Sequence[Profile]) -> list[str]:
     findings = []
     for profile in profiles:
-        largest = [
-            f"{name} ({100 * share:.0f} %)"
-            for name, share in profile.work.items()
-            if name != stacks.OTHER
-        ][:3]
+        known = [(name, share) for name, share in profile.work.items() if name != stacks.OTHER]
+        largest = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in known[:3])
         findings.append(
-            f"mode={profile.mode}, {profile.threads} threads: Python's lock was held in "
-            f"{100 * profile.held:.0f} % of the samples, mostly for: {', '.join(largest)}."
+            f"{profile.told}: Python's lock was held in {100 * profile.held:.0f} % of the samples, "
+            f"mostly for: {largest}."
         )
-    findings += [_beside_study(profile) for profile in profiles]
-    unknown = max(profile.share(stacks.OTHER) for profile in profiles)
+    findings += [f"{profile.told}: {', '.join(_beside_study(profile))}." for profile in profiles]
+    unknown = max(profile.share(stacks.OTHER).value for profile in profiles)
     findings.append(f"At most {100 * unknown:.1f} % of a case is of no known activity: “other”.")
     if few := [profile.label for profile in profiles if profile.work_samples < FEW_SAMPLES]:
         findings.append(
@@ -353,29 +322,21 @@ def _findings(profiles: Sequence[Profile]) -> list[str]:
     return findings
 
 
-def _beside_study(profile: Profile) -> str:
-    parts = []
-    for told, activities, action in (
-        ("validation", (stacks.VALIDATION,), "Schema validation"),
-        ("canonical bytes and hash", (stacks.HASHING,), "Crypto-conditions validation"),
-        ("mempool and duplicates", stacks.MEMPOOL, "MongoDB queries"),
-    ):
-        low, high = profile.interval(*activities)
-        parts.append(
-            f"{told} {100 * profile.share(*activities):.1f} % ({100 * low:.1f} to "
-            f"{100 * high:.1f}; in the study {action} {published.ACTIVITIES[action]:g} %)"
-        )
-    return f"mode={profile.mode}, {profile.threads} threads: {', '.join(parts)}."
+def _beside_study(profile: Profile) -> Iterator[str]:
+    for action, (told, activities) in _NEAREST.items():
+        if activities:
+            share = profile.share(*activities)
+            low, high = times(100, share.low), times(100, share.high)
+            yield (
+                f"{told} {100 * share.value:.1f} % ({low:.1f} to {high:.1f}; in the study {action} "
+                f"{published.ACTIVITIES[action]:g} %)"
+            )
 
 
-def _metrics(profiles: Sequence[Profile]) -> list[Metric]:
-    metrics = []
+def _metrics(profiles: Sequence[Profile]) -> Iterator[Metric]:
     for profile in profiles:
         for name in (stacks.VALIDATION, stacks.HASHING, *stacks.MEMPOOL, stacks.OTHER):
-            low, high = profile.interval(name)
-            label = f"share[{profile.label} threads, {name}]"
-            metrics.append(Metric(label, profile.share(name), "", low, high))
-    return metrics
+            yield profile.share(name).metric(f"share[{profile.label} threads, {name}]", "")
 
 
 EXPERIMENT = Experiment(

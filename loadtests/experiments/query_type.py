@@ -1,25 +1,24 @@
 """Repeats figure 1 of study 001: the response time of each request type without waiting."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from loadtests.experiments.client_server import systems, telling
-from loadtests.experiments.client_server.asked import KINDS
-from loadtests.experiments.client_server.measuring import Measuring, Plan, from_flights, measuring
+from loadtests.experiments.client_server import telling
+from loadtests.experiments.client_server.measuring import Plan, already, measuring
 from loadtests.experiments.client_server.predicting import Point, points
 from loadtests.experiments.client_server.systems import (
+    AVERAGE,
     INDEXED,
     KEY,
+    KINDS,
     POSITION,
     SERVICE,
-    SYSTEMS,
     UNINDEXED,
-    Rig,
 )
-from loadtests.generation.run import Target
+from loadtests.experiments.client_server.telling import interval_ms, ms, told_ms
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted, measured
-from loadtests.lab.report.content import Figure, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.content import Figure, Report, Section, Table, times
+from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
@@ -29,114 +28,75 @@ FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
 
 def measure(run: Run) -> None:
     """Measure every system and type at a utilisation of 0.03."""
-    rig = Rig(run)
-    with measuring(run, run.choose(QUICK, FULL)) as measured:
-        with rig.database(SERVERS) as database:
+    plan = run.choose(QUICK, FULL)
+    with measuring(run, plan, [SERVERS], loads=lambda *_: ()) as measured:
+        with measured.rig.database(SERVERS) as database:
             for system in (POSITION, KEY, UNINDEXED):
-                _measure(measured, rig, database, system)
+                measured.measure(system, already(database))
             database.create_indexes()
-            _measure(measured, rig, database, INDEXED)
-        with rig.service(workers=SERVERS) as service:
-            _measure(measured, rig, service, SERVICE)
-
-
-def _measure(measured: Measuring, rig: Rig, target: Target, system: str) -> None:
-    for kind, drawn_by in SYSTEMS[system].drawn.items():
-        requests = from_flights(measured.run, drawn_by, rig.flights)
-        for rep in measured.reps:
-            with measured.group(system, kind, requests, rep) as group:
-                group.begin(target)
-                group.alone(target, SERVERS)
-                group.end(target)
+            measured.measure(INDEXED, already(database))
+        with measured.rig.service(SERVERS) as service:
+            measured.measure(SERVICE, already(service))
 
 
 def analyse(results: Results) -> Report:
     """Report the study's figure 1 for each type, and the distributions of service times."""
     found = points(results)
-    figures = [_figure(kind, [p for p in found if p.kind == kind]) for kind in KINDS]
-    return Report(
-        findings=_findings(found),
-        sections=[
-            Section("Response times by type", parts=[one for one in figures if one]),
-            Section("Measured and predicted", parts=[telling.measured_table(found)]),
-            Section(
-                "Is service exponential?",
-                [telling.exponential_told(p) for p in accepted(found)],
-                [telling.alone_table(found)],
-            ),
-            telling.CORRESPONDENCE,
-            telling.study_section(),
-        ],
-        metrics=telling.metrics(found),
-    )
+    by_kind = {kind: [p for p in found if p.line.kind == kind] for kind in KINDS}
+    figures = [_figure(kind, of) for kind, of in by_kind.items() if of]
+    sections = [Section("Response times by type", parts=figures)]
+    return telling.report(found, _findings(accepted(found)), sections, tabled=found)
 
 
-def _figure(kind: str, found: list[Point]) -> Figure | None:
-    if not found:
-        return None
+def _figure(kind: str, found: Sequence[Point]) -> Figure:
+    def name(point: Point) -> str:
+        return point.title + ("" if point.is_accepted else " (rejected)")
+
     table = Table.of(
         f"Response time of “{kind}”",
         found,
         [
-            ("System", _name),
-            ("Measured (ms)", lambda point: telling.ms(point.mean_s)),
-            ("low", lambda point: telling.ms(point.response.low)),
-            ("high", lambda point: telling.ms(point.response.high)),
-            ("M/M/3 (ms)", lambda point: telling.ms(point.markov_s)),
+            ("System", name),
+            *interval_ms("Measured (ms)", lambda point: point.response),
+            ms("M/M/3 (ms)", lambda point: point.steady_s()),
         ],
     )
-    marks = [_name(point).replace(", ", ",\n").replace(" (", "\n(") for point in found]
-
-    def bars(name: str, source: Source, *, counts: bool) -> Series:
-        kept = [point.response if point.is_accepted is counts else None for point in found]
-        return measured(name, source, marks, kept, factor=1e3, shape="bars")
-
-    modelled = [telling.ms(point.markov_s) if point.is_accepted else None for point in found]
+    marks = [name(point).replace(", ", ",\n").replace(" (", "\n(") for point in found]
+    counts, rejected = (
+        [point.response if point.is_accepted is wanted else None for point in found]
+        for wanted in (True, False)
+    )
+    modelled = [times(1e3, p.steady_s()) if p.is_accepted else None for p in found]
     series = [
-        bars("measured", "ours", counts=True),
-        bars("rejected", "bound", counts=False),
+        measured("measured", "ours", marks, counts, factor=1e3, shape="bars"),
+        measured("rejected", "bound", marks, rejected, factor=1e3, shape="bars"),
         Series("M/M/3", "model", marks, modelled, shape="bars"),
     ]
     told = telling.NONE_COUNTS
     if counted := accepted(found):
         least = min(counted, key=lambda point: point.mean_s)
         told = (
-            f"{telling.title_of(least.system)} is the fastest, with "
-            f"{telling.told_ms(least.mean_s)}. m = {SERVERS}; requests hardly ever wait."
+            f"{least.title} is the fastest, with {told_ms(least.mean_s)}. m = {SERVERS}; requests "
+            "hardly ever wait."
         )
-    y = Axis("response time (ms)", is_logarithmic=True)
     drawn = [one for one in series if any(one.ys)]
-    return figure(f"Figure 1, {kind}", told, Axis(""), y, drawn, table)
+    return figure(f"Figure 1, {kind}", told, Axis(""), telling.RESPONSE, drawn, table)
 
 
-def _name(point: Point) -> str:
-    return telling.title_of(point.system) + ("" if point.is_accepted else " (rejected)")
-
-
-def _findings(found: list[Point]) -> list[str]:
-    told = [*telling.rejected_told(found)]
-    by = {(point.system, point.kind): point for point in accepted(found)}
+def _findings(counted: Sequence[Point]) -> Iterator[str]:
+    """The answers of each type, the cost of LIMIT n OFFSET k, and what that does to its cv."""
     for kind in KINDS:
-        answers = [
-            f"{telling.title_of(system)} {telling.told_ms(by[system, kind].mean_s)}"
-            for system in systems.SYSTEMS
-            if (system, kind) in by
-        ]
+        answers = [f"{p.title} {told_ms(p.mean_s)}" for p in counted if p.line.kind == kind]
         if answers:
-            told.append(f"{kind.capitalize()}: {'; '.join(answers)}.")
-    told += _passed_over(by.get((POSITION, "average")))
-    return told or [telling.NONE_COUNTS]
-
-
-def _passed_over(point: Point | None) -> Iterator[str]:
-    """A sentence about the cost of LIMIT n OFFSET k, and its effect on the distribution."""
-    if point is not None and point.alone.line is not None:
-        _, rows_s, passed_s = point.alone.line.coefficients_s
-        yield (
-            f"LIMIT n OFFSET k takes {telling.told_ms(rows_s)} for 1000 rows and "
-            f"{telling.told_ms(passed_s)} for 1000 skipped rows, so service time does not grow "
-            f"with n alone: its cv is {point.alone.cv:.2f}, though n is exponential to make it 1."
-        )
+            yield f"{kind.capitalize()}: {'; '.join(answers)}."
+    for point in counted:
+        line_s = point.alone.line_s
+        if (point.line.system, point.line.kind) == (POSITION, AVERAGE) and line_s:
+            yield (
+                f"LIMIT n OFFSET k takes {told_ms(line_s[1])} for 1000 rows and "
+                f"{told_ms(line_s[2])} for 1000 skipped rows, so service time does not grow with n "
+                f"alone: its cv is {point.alone.cv:.2f}, though n is exponential to make it 1."
+            )
 
 
 EXPERIMENT = Experiment(

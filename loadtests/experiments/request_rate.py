@@ -1,38 +1,29 @@
 """Repeats figures 2 to 4 of study 001: response time against time between arrivals, m = 3."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from loadtests.experiments.client_server import telling
-from loadtests.experiments.client_server.asked import AVERAGE, SELECT, WRITE
-from loadtests.experiments.client_server.measuring import (
-    ALONE,
-    LOAD,
-    Group,
-    Measuring,
-    Plan,
-    exponential,
-    from_flights,
-    measuring,
-)
+from loadtests.experiments.client_server.measuring import LOAD, Plan, already, measuring
 from loadtests.experiments.client_server.predicting import Point, points
 from loadtests.experiments.client_server.systems import (
+    AVERAGE,
     INDEXED,
     KNOWN,
-    KNOWN_SERVICE_TIME_S,
     POSITION,
     SCAN,
+    SELECT,
     SERVICE,
-    SYSTEMS,
-    Rig,
+    WRITE,
 )
-from loadtests.generation.run import Target
+from loadtests.experiments.client_server.telling import told_ms
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
-from loadtests.lab.report.drawing import Axis, figure
+from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
@@ -51,150 +42,101 @@ QUICK_KINDS = {INDEXED: (AVERAGE,), SERVICE: (AVERAGE,)}
 
 def measure(run: Run) -> None:
     """Measure each system and type alone, and at shares of the capacity of servers or cores."""
-    rig = Rig(run)
-    with measuring(run, run.choose(QUICK, FULL)) as measured:
-        with rig.known(SERVERS) as known:
-            requests = exponential(run, KNOWN_SERVICE_TIME_S)
-            for rep in measured.reps:
-                with measured.group(
-                    KNOWN, KNOWN_KIND, requests, rep, KNOWN_SERVICE_TIME_S
-                ) as group:
-                    _loads(group, known, SERVERS)
+    plan, loads = run.choose(QUICK, FULL), partial(rates, run.choose(QUICK_SHARES, FULL_SHARES))
+    kinds = run.choose(QUICK_KINDS, {})
+    with measuring(run, plan, [SERVERS], loads) as measured:
+        rig = measured.rig
+        measured.measure(KNOWN, rig.known)
         with rig.database(SERVERS) as database:
-            _measure(measured, rig, database, POSITION)
+            measured.measure(POSITION, already(database))
             database.create_indexes()
-            _measure(measured, rig, database, INDEXED)
+            measured.measure(INDEXED, already(database), kinds.get(INDEXED, ()))
         with rig.service(workers=SERVERS) as service:
-            _measure(measured, rig, service, SERVICE)
+            measured.measure(SERVICE, already(service), kinds.get(SERVICE, ()))
         if not run.options.quick:
-            with rig.service(workers=SERVERS, answer_cache_bytes=0) as service:
-                _measure(measured, rig, service, SCAN)
+            measured.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
-def _measure(measured: Measuring, rig: Rig, target: Target, system: str) -> None:
-    kinds = tuple(SYSTEMS[system].drawn)
-    if measured.run.options.quick:
-        kinds = QUICK_KINDS.get(system, kinds)
-    busy = min(SERVERS, len(os.sched_getaffinity(0)))
-    for kind in kinds:
-        requests = from_flights(measured.run, SYSTEMS[system].drawn[kind], rig.flights)
-        for rep in measured.reps:
-            with measured.group(system, kind, requests, rep) as group:
-                _loads(group, target, busy)
+def rates(
+    shares: Sequence[float], system: str, service_s: float, servers: int
+) -> list[tuple[str, float]]:
+    """Shares of the capacity of the servers, each with its rate (1/s).
 
-
-def _loads(group: Group, target: Target, busy: int) -> None:
-    group.begin(target)
-    group.alone(target, SERVERS)
-    for share, rate_per_s in rates(group.service_s, busy, quick=group.measuring.run.options.quick):
-        group.load(target, SERVERS, rate_per_s, f"{share:g}")
-    group.end(target)
-
-
-def rates(service_s: float, busy: int, *, quick: bool) -> Iterable[tuple[float, float]]:
-    """Shares of the capacity of `busy` servers, each with its rate (1/s).
-
-    If the highest rate is more than the generator can send, all are lowered in proportion.
+    What needs a processor has no more servers than there are cores. If the highest rate is more
+    than the generator can send, all are lowered in proportion.
     """
-    shares = QUICK_SHARES if quick else FULL_SHARES
+    busy = servers if system == KNOWN else min(servers, len(os.sched_getaffinity(0)))
     capacity_per_s = min(busy / service_s, MOST_PER_S / max(shares))
-    return [(share, share * capacity_per_s) for share in shares]
+    return [(f"{share:g}", share * capacity_per_s) for share in shares]
 
 
 def analyse(results: Results) -> Report:
     """Report the study's figures 2 to 4 for each system."""
     found = points(results)
-    alone = [point for point in found if point.role == ALONE]
-    loads = [point for point in found if point.role == LOAD]
+    loads = [point for point in found if point.line.role == LOAD]
+    by_kind = {kind: _by_system(found, kind) for kind in FIGURES}
+    counted = [accepted(of) for systems in by_kind.values() for of in systems]
     sections = [
         Section(
             f"{number}: {kind}",
             [_capped(kind, loads)] if kind != KNOWN_KIND else [],
-            [_figure(number, of) for of in _by_system(found, kind)],
+            [_figure(number, of) for of in by_kind[kind]],
         )
         for kind, number in FIGURES.items()
     ]
-    return Report(
-        findings=_findings(found, loads),
-        sections=[
-            *sections,
-            Section(
-                "Measured and predicted",
-                [*telling.unstable_told(loads)],
-                [telling.measured_table(found), telling.verdict_table(loads)],
-            ),
-            Section("Service times", parts=[telling.alone_table(alone)]),
-            telling.CORRESPONDENCE,
-            telling.study_section(),
-        ],
-        metrics=telling.metrics(found),
-    )
+    findings = [_finding(of[0], of[-1]) for of in counted if len(of) > 1]
+    return telling.report(found, findings, sections, found, telling.unstable_told(loads))
 
 
 def _by_system(found: Sequence[Point], kind: str) -> list[list[Point]]:
     """The points of a type, one list for each system, by the time between arrivals."""
-    by_system = grouped((p for p in found if p.kind == kind), lambda p: p.system)
-    return [sorted(of, key=lambda p: p.interarrival_s) for of in by_system.values()]
+    of_kind = [point for point in found if point.line.kind == kind]
+    by_system = grouped(of_kind, lambda point: point.line.system)
+    return [sorted(of, key=lambda point: -point.rate_per_s) for of in by_system.values()]
 
 
 def _capped(kind: str, loads: Sequence[Point]) -> str:
-    of_kind = [point for point in loads if point.kind == kind]
-    idle = {p.system for p in of_kind} - {p.system for p in of_kind if p.utilisation > 0.5}
+    of_kind = [point for point in loads if point.line.kind == kind]
+    busy = {point.line.system for point in of_kind if point.utilisation > 0.5}
+    idle = {point.line.system: point.title for point in of_kind if point.line.system not in busy}
     if not idle:
         return ""
-    names = " and ".join(telling.title_of(name) for name in sorted(idle))
     return (
-        f"{names}: requests are so short that one generator, which can send {MOST_PER_S:g} per "
-        "second, does not make them wait; the rates end there, without a queue."
+        f"{' and '.join(idle[system] for system in sorted(idle))}: requests are so short that one "
+        f"generator, which can send {MOST_PER_S:g} per second, does not make them wait; the rates "
+        "end there, without a queue."
     )
 
 
 def _figure(number: str, of: Sequence[Point]) -> Figure:
-    xs = [point.interarrival_s * 1e3 for point in of]
     told = telling.NONE_COUNTS
     if counted := accepted(of):
         busiest, last = counted[0], counted[-1]
         told = (
-            f"With m = {SERVERS}, the response time is {telling.told_ms(busiest.mean_s)} at "
-            f"{1e3 * busiest.interarrival_s:.3g} ms between arrivals "
-            f"(χ = {busiest.utilisation:.2f}) and {telling.told_ms(last.mean_s)} at "
-            f"{1e3 * last.interarrival_s:.3g} ms."
+            f"With m = {SERVERS}, the response time is {told_ms(busiest.mean_s)} at "
+            f"{_gap_ms(busiest):.3g} ms between arrivals (χ = {busiest.utilisation:.2f}) and "
+            f"{told_ms(last.mean_s)} at {_gap_ms(last):.3g} ms."
         )
     x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
-    y = Axis("response time (ms)", is_logarithmic=True)
-    title = f"{number}: {telling.name_of(of[0])}"
-    return figure(title, told, x, y, telling.curves(of, xs), telling.measured_table(of))
+    return telling.points_figure(f"{number}: {of[0].name}", told, of, x, _gap_ms)
 
 
-def _findings(found: Sequence[Point], loads: Sequence[Point]) -> list[str]:
-    groups = [
-        of
-        for kind in FIGURES
-        for every in _by_system(found, kind)
-        if len(of := accepted(every)) > 1
-    ]
-    return [
-        *telling.rejected_told(loads),
-        telling.verdicts_told(loads),
-        *(_finding(of[0], of[-1]) for of in groups),
-    ]
+def _gap_ms(point: Point) -> float:
+    return 1 / point.rate_per_s * 1e3
 
 
 def _finding(busiest: Point, alone: Point) -> str:
     """A sentence with the response times at the lowest and highest rates, and the predictions."""
+    markov_s = busiest.steady_s()
     said = [
-        f"M/M/3 {telling.told_ms(busiest.markov_s)}"
-        if busiest.markov_s
-        else "M/M/3 has no steady state",
-        f"the replay {telling.told_ms(busiest.queued.mean_s)}",
+        f"M/M/3 {told_ms(markov_s)}" if markov_s else "M/M/3 has no steady state",
+        f"the replay {told_ms(busiest.queued.mean_s)}",
     ]
     if busiest.shared:
-        said.append(f"with shared cores {telling.told_ms(busiest.shared.mean_s)}")
+        said.append(f"with shared cores {told_ms(busiest.shared.mean_s)}")
     return (
-        f"{telling.name_of(busiest)}: "
-        f"{telling.told_ms(alone.mean_s)} alone, "
-        f"{telling.told_ms(busiest.mean_s)} at λ = {busiest.rate_per_s:.3g}/s "
-        f"(χ = {busiest.utilisation:.2f}); {', '.join(said)}."
+        f"{busiest.name}: {told_ms(alone.mean_s)} alone, {told_ms(busiest.mean_s)} at "
+        f"λ = {busiest.rate_per_s:.3g}/s (χ = {busiest.utilisation:.2f}); {', '.join(said)}."
     )
 
 

@@ -2,35 +2,21 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 
 from loadtests.experiments.client_server import telling
-from loadtests.experiments.client_server.asked import AVERAGE
-from loadtests.experiments.client_server.measuring import (
-    ALONE,
-    LOAD,
-    Group,
-    Plan,
-    exponential,
-    from_flights,
-    measuring,
-)
+from loadtests.experiments.client_server.measuring import LOAD, Plan, measuring
 from loadtests.experiments.client_server.predicting import Point, points
-from loadtests.experiments.client_server.systems import (
-    KNOWN,
-    KNOWN_SERVICE_TIME_S,
-    POSITION,
-    SCAN,
-    SYSTEMS,
-    Rig,
-)
-from loadtests.generation.run import Target
-from loadtests.generation.schedule import KNOWN_KIND
+from loadtests.experiments.client_server.systems import AVERAGE, KNOWN, POSITION, SCAN
+from loadtests.experiments.client_server.telling import told_ms
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
-from loadtests.lab.report.drawing import Axis, figure
+from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
+from loadtests.servers.mariadb import Database
 
 QUICK = Plan(calibration=6, alone=16, load=50, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=2000, alone_s=120)
@@ -41,100 +27,56 @@ CORES_SHARE = 0.65  # share of the cores; the rest is for the generator
 
 def measure(run: Run) -> None:
     """Measure three systems at the same rate for every m."""
-    rig = Rig(run)
     counts = run.choose(QUICK_SERVERS, FULL_SERVERS)
-    offered = CORES_SHARE * len(os.sched_getaffinity(0))
-    asked_s = KNOWN_SERVICE_TIME_S
-    with measuring(run, run.choose(QUICK, FULL)) as measured:
-        requests = exponential(run, asked_s)
-        for rep in measured.reps:
-            with measured.group(KNOWN, KNOWN_KIND, requests, rep, asked_s) as group:
-                for servers in counts:
-                    with rig.known(servers) as known:
-                        _step(group, known, servers, counts, KNOWN_OFFERED)
-        requests = from_flights(run, SYSTEMS[POSITION].drawn[AVERAGE], rig.flights)
+    with measuring(run, run.choose(QUICK, FULL), counts, _load) as measured:
+        rig = measured.rig
+        measured.measure(KNOWN, rig.known)
         with rig.database(counts[0]) as database:
-            for rep in measured.reps:
-                with measured.group(POSITION, AVERAGE, requests, rep) as group:
-                    for servers in counts:
-                        database.set_workers(servers)
-                        _step(group, database, servers, counts, offered)
-        requests = from_flights(run, SYSTEMS[SCAN].drawn[AVERAGE], rig.flights)
-        for rep in measured.reps:
-            with measured.group(SCAN, AVERAGE, requests, rep) as group:
-                for servers in counts:
-                    with rig.service(workers=servers, answer_cache_bytes=0) as service:
-                        _step(group, service, servers, counts, offered)
+            measured.measure(POSITION, partial(_with_workers, database), [AVERAGE])
+        measured.measure(SCAN, partial(rig.service, answer_cache_bytes=0))
 
 
-def _step(
-    group: Group, target: Target, servers: int, counts: Sequence[int], offered: float
-) -> None:
-    """Measure one m. The first one begins the group, the last one ends it."""
-    if servers == counts[0]:
-        group.begin(target)
-        group.alone(target, servers)
-    group.load(target, servers, offered / group.service_s, f"m{servers}")
-    if servers == counts[-1]:
-        group.end(target)
+def _with_workers(database: Database, workers: int) -> "nullcontext[Database]":
+    database.set_workers(workers)
+    return nullcontext(database)
+
+
+def _load(system: str, service_s: float, servers: int) -> list[tuple[str, float]]:
+    """The one rate for every m, by the first calibration."""
+    cores = len(os.sched_getaffinity(0))
+    offered = KNOWN_OFFERED if system == KNOWN else CORES_SHARE * cores
+    return [(f"m{servers}", offered / service_s)]
 
 
 def analyse(results: Results) -> Report:
     """Report the study's figure 5 for each system."""
     found = points(results)
-    alone = [point for point in found if point.role == ALONE]
-    loads = [point for point in found if point.role == LOAD]
-    groups = list(grouped(loads, lambda point: point.system).values())
-    counted = [of for one in groups if (of := accepted(one))]
-    return Report(
-        findings=[
-            *telling.rejected_told(loads),
-            telling.verdicts_told(loads),
-            *(_finding(of) for of in counted),
-        ],
-        sections=[
-            Section(
-                "Figure 5",
-                [*telling.unstable_told(loads)],
-                [_figure(of) for of in groups],
-            ),
-            Section(
-                "Measured and predicted",
-                parts=[telling.measured_table(loads), telling.verdict_table(loads)],
-            ),
-            Section("Service times", parts=[telling.alone_table(alone)]),
-            telling.CORRESPONDENCE,
-            telling.study_section(),
-        ],
-        metrics=telling.metrics(found),
-    )
+    loads = [point for point in found if point.line.role == LOAD]
+    groups = grouped(loads, lambda point: point.line.system).values()
+    figures = Section("Figure 5", telling.unstable_told(loads), [_figure(of) for of in groups])
+    findings = [_finding(counted) for of in groups if (counted := accepted(of))]
+    return telling.report(found, findings, [figures], tabled=loads)
 
 
 def _figure(of: Sequence[Point]) -> Figure:
-    title = f"Figure 5: {telling.title_of(of[0].system)}, λ = {of[0].rate_per_s:.3g}/s"
+    title = f"Figure 5: {of[0].title}, λ = {of[0].rate_per_s:.3g}/s"
     counted = accepted(of)
     told = _finding(counted) if counted else telling.NONE_COUNTS
-    x, y = Axis("servers m"), Axis("response time (ms)", is_logarithmic=True)
-    series = telling.curves(of, [point.servers for point in of])
-    return figure(title, told, x, y, series, telling.measured_table(of))
+    return telling.points_figure(title, told, of, Axis("servers m"), lambda p: p.line.servers)
 
 
 def _finding(of: Sequence[Point]) -> str:
-    first, last = of[0], of[-1]
-    stable = next((point for point in of if point.utilisation < 1), None)
-    told = (
-        f"{telling.title_of(first.system)}: {telling.told_ms(first.mean_s)} with "
-        f"m = {first.servers} (χ = {first.utilisation:.2f}), "
-        f"{telling.told_ms(last.mean_s)} with m = {last.servers} "
-        f"(χ = {last.utilisation:.2f})"
+    told = f"{of[0].title}: " + ", ".join(
+        f"{told_ms(point.mean_s)} with m = {point.line.servers} (χ = {point.utilisation:.2f})"
+        for point in (of[0], of[-1])
     )
-    if stable is None or stable.markov_s is None:
-        return f"{told}; no m has a steady state."
-    return (
-        f"{told}. At m = {stable.servers}, the lowest tried with a steady state, M/M/m predicts "
-        f"{telling.told_ms(stable.markov_s)}, and "
-        f"{telling.told_ms(stable.mean_s)} were measured."
-    )
+    for point in of:
+        if markov_s := point.steady_s():
+            return (
+                f"{told}. At m = {point.line.servers}, the lowest tried with a steady state, M/M/m "
+                f"predicts {told_ms(markov_s)}, and {told_ms(point.mean_s)} were measured."
+            )
+    return f"{told}; no m has a steady state."
 
 
 EXPERIMENT = Experiment(

@@ -10,7 +10,6 @@ The scheme of a URL says which client asks:
     mariadb://lab@127.0.0.1:3306        `sql`: the body is a statement, the path /DATABASE
 """
 
-import gc
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
@@ -64,12 +63,6 @@ def walk(
         raise failures[0]
 
 
-def calm_collector() -> None:
-    """Exclude everything imported so far from garbage collection, so that it never delays a run."""
-    gc.collect()
-    gc.freeze()
-
-
 Asker = Client | SqlClient
 
 _ORIGINS: dict[str, tuple[Any, Any]] = {
@@ -86,9 +79,8 @@ class Place:
         """Raises ValueError for an unknown scheme or a wrong URL, OSError for an unknown name."""
         scheme = urlsplit(url).scheme
         if scheme not in _ORIGINS:
-            raise ValueError(
-                f"the host is {url!r}; it must begin with {', '.join(_ORIGINS)} and ://"
-            )
+            known = ", ".join(_ORIGINS)
+            raise ValueError(f"the host is {url!r}; it must begin with {known} and ://")
         made, self._client = _ORIGINS[scheme]
         self._origin = made(url)
 

@@ -1,14 +1,9 @@
 """Makes load as study 002 did: a program posts from many threads, here `scripts/bulk_post`.
 
 This is a closed system: each thread waits for its answer before it posts again. The program runs as
-a process of its own; its rows become raw rows like those of Locust.
-
-    with posting(server, bulk, seed, log) as load: ...       # posts until the block ends
-    record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
-
-The program is ended after a time and not after a number of requests, because some threads would
-finish first and then fewer would post than stated; `window.busy_window` is the part of a run in
-which all post.
+a process of its own; its rows become raw rows like those of Locust. It is ended after a time and
+not after a number of requests, because some threads would finish first and then fewer would post
+than stated; `window.busy_window` is the part of a run in which all post.
 """
 
 import csv
@@ -35,6 +30,7 @@ from loadtests.processes import (
     stop,
     wait_until,
 )
+from loadtests.tables import whole_lines
 
 PROGRAM = PROJECT / "scripts" / "bulk_post"
 LOG = "bulk_post.log"
@@ -42,7 +38,6 @@ BEGIN_WITHIN_S = 60.0
 MODES = ("async", "sync", "commit")
 ENDLESS = 1_000_000  # transactions of each thread, more than any run lasts for
 _BEGUN = b"posting to"
-_COLUMNS = ["thread", "number", "sent_s", "done_s", "status", "flights"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class Bulk:
 class Load:
     """A program that posts. rows: the file that it writes when it ends.
 
-    ended_s: when it was told to end, on the monotonic clock.
+    ended_s: when it was told to end, on CLOCK_MONOTONIC.
     """
 
     process: "subprocess.Popen[bytes]"
@@ -96,13 +91,11 @@ def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
         said = log.stat().st_size if log.exists() else 0
         load = Load(started(command, log, plain_environment()), command, log, rows)
         try:
-            wait_until(
-                lambda: _BEGUN in log.read_bytes()[said:],
-                load.process,
-                command,
-                log,
-                BEGIN_WITHIN_S,
-            )
+
+            def has_begun() -> bool:
+                return _BEGUN in log.read_bytes()[said:]
+
+            wait_until(has_begun, load.process, command, log, BEGIN_WITHIN_S)
             yield load
         finally:
             load.end()
@@ -121,64 +114,45 @@ def bulk_run(
 ) -> tuple[RunRecord, float]:
     """Post for a time, keep the rows and samples in `folder` under the id `run`, and judge the run.
 
-    then: is called when the last post is answered, before the rows are read.
-    Also returns when the program was told to end, in seconds since the run's start. Raises
-    ProgramFailed if nothing was posted, and KeyboardInterrupt after the measurements were kept and
-    the run was listed as interrupted.
+    then: is called when the last post is answered, before the rows are read. Also returns when the
+    program was told to end, in seconds since the run's start. Raises ProgramFailed if nothing was
+    posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
     """
     say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
+    interrupted: KeyboardInterrupt | None = None
     with posting(target, bulk, seed, folder / LOG) as load:
         try:
-            _watch(load, target, duration_s)
-        except KeyboardInterrupt:
-            load.end()
-            record, _ = kept(load, bulk, run, folder)
-            judge_run(folder, replace(record, is_interrupted=True))
-            raise
+            sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
+            start_s = monotonic()
+            watched = sampler.while_running(load.process, start_s, start_s + duration_s)
+            load.samples.extend(watched)
+        except KeyboardInterrupt as stopped:
+            interrupted = stopped
         load.end()
-        then()
+        if interrupted is None:
+            then()
         record, until_s = kept(load, bulk, run, folder)
+    record = replace(record, is_interrupted=interrupted is not None)
     # The study used such a program, so its own limit is reported and not a reason to reject.
     judge_run(folder, record, replace(record.facts(), client_cpu=None))
+    if interrupted is not None:
+        raise interrupted
     return record, until_s
-
-
-def _watch(load: Load, target: Target, duration_s: float) -> None:
-    """Sample the machine until the time is over or the program has ended by itself."""
-    sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
-    start_s = monotonic()
-    for sample in sampler.while_running(load.process, start_s, start_s + duration_s):
-        load.samples.append(sample)
 
 
 def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:
     """Write the rows and samples of a program that has ended to the files of `folder`.
 
-    Returns them, and when the program was told to end. Times become seconds since its first
-    request. Raises ProgramFailed if there was no request.
+    Returns them in the order of the answers, and when the program was told to end. Times become
+    seconds since its first request. Raises ProgramFailed if there was no request.
     """
-    found = _rows(load, bulk, run)
-    if not found:
+    rows = []
+    for of in csv.DictReader(whole_lines(load.rows)) if load.rows.exists() else ():
+        index, sent_s = closed_index(int(of["thread"]), int(of["number"])), float(of["sent_s"])
+        times_s = sent_s, sent_s, None, float(of["done_s"]), None
+        rows.append(Row(run, index, f"post-{bulk.mode}", *times_s, int(of["status"]), ""))
+    if not rows:
         raise ProgramFailed(failure(load.command, load.process.returncode, load.log))
-    record, start_s = keep(folder, run, "bulk", found, load.samples)
+    rows.sort(key=lambda row: row.done_s)
+    record, start_s = keep(folder, run, "bulk", rows, load.samples)
     return record, load.ended_s - start_s
-
-
-def _rows(load: Load, bulk: Bulk, run: str) -> list[Row]:
-    """The program's rows as raw rows, in the order of the answers, times on CLOCK_MONOTONIC."""
-    if not load.rows.exists():
-        return []
-    with load.rows.open(encoding="utf-8", newline="") as file:
-        lines = csv.reader(file)
-        if next(lines, _COLUMNS) != _COLUMNS:
-            raise ProgramFailed(f"{PROGRAM.name} wrote columns other than {', '.join(_COLUMNS)}")
-        found = [_row(run, f"post-{bulk.mode}", *values) for values in lines]
-    return sorted(found, key=lambda row: row.done_s)
-
-
-def _row(
-    run: str, kind: str, thread: str, number: str, sent: str, done: str, status: str, flights: str
-) -> Row:
-    del flights  # always 1 if the status is good
-    index, sent_s = closed_index(int(thread), int(number)), float(sent)
-    return Row(run, index, kind, sent_s, sent_s, None, float(done), None, int(status), "")

@@ -1,19 +1,21 @@
 """What one customer and busy workers tell of a server: its service time, and its turnaround.
 
-The service time is as a client sees it, measured by `calibrating` with one customer, which is how
-the first study measured E[S]. It includes the work outside the handler (connecting, HTTP), which
-queues like the rest: rates and models must be computed from this mean, not from the time that was
-injected.
+The service time is as a client sees it, measured with one customer, which is how the first study
+measured E[S]. It includes the work outside the handler (connecting, HTTP), which queues like the
+rest: rates and models must be computed from this mean, not from the time that was injected.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, variance
 
 from loadtests.generation.rows import Row
 from loadtests.grouping import grouped
 from loadtests.models.estimates import confidence_interval
+
+WARM_UP = 10  # requests of a calibration that do not count
+LEAST_TURNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Calibration:
     """Response times of one customer.
 
     overhead_s: mean time beyond what the server reported; None if it did not report every time.
-    times_s: each response time, in the order of the requests.
+    times_s: in the order of the requests.
     """
 
     run: str
@@ -30,6 +32,14 @@ class Calibration:
     variance_s2: float
     overhead_s: float | None
     times_s: Sequence[float] = ()
+
+
+def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:
+    """The calibration by the rows of one customer that count, at least 2."""
+    times_s = [row.closed_response_s for row in rows]
+    told_s = [row.service_s for row in rows if row.service_s is not None]
+    overhead_s = fmean(times_s) - fmean(told_s) if len(told_s) == len(rows) else None
+    return Calibration(run, len(rows), fmean(times_s), variance(times_s), overhead_s, times_s)
 
 
 def chance_s(before: Calibration, after: Calibration) -> float:
@@ -41,9 +51,6 @@ def chance_s(before: Calibration, after: Calibration) -> float:
     pairs = zip(before.times_s, after.times_s, strict=True)
     differences_s = [later - earlier for earlier, later in pairs]
     return confidence_interval(differences_s).half_width if differences_s else 0.0
-
-
-LEAST_TURNS = 5
 
 
 def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:

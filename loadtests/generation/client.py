@@ -2,8 +2,7 @@
 
 Every request has a connection of its own (`Connection: close`), unless a customer of a closed
 workload keeps one. Sockets are plain and the answer is parsed by llhttp, which costs less than a
-whole client library: processor time that the generator takes is time that the server lacks. The
-name of the server is resolved once, before the run.
+whole client library: processor time that the generator takes is time that the server lacks.
 """
 
 import socket
@@ -19,7 +18,7 @@ import gevent.socket
 from geventhttpclient.response import HTTPResponse
 
 from loadtests.generation.rows import NO_ANSWER
-from loadtests.servers.timing import NOTHING_TOLD, Told, told
+from loadtests.servers.timing import Told, told
 
 READ_BYTES = 65536
 TIMEOUT_S = 600.0
@@ -44,7 +43,7 @@ class Answer:
 
 
 class Origin:
-    """The server that requests go to: scheme, host and port of a URL, resolved."""
+    """The server that requests go to: scheme, host and port of a URL, resolved once."""
 
     def __init__(self, url: str) -> None:
         """Raises ValueError if the URL is not an http one, OSError for an unknown host name."""
@@ -128,7 +127,11 @@ class Client:
             done_s = monotonic()
             if problem or not self._keep_alive or response.should_close():
                 self.close()
-            answer = _answer(method_of(body), sent_s, done_s, response, problem)
+            found = {} if problem else {name.lower(): text for name, text in response.items()}
+            content = b"" if problem else bytes(response._body_buffer)
+            status = NO_ANSWER if problem else response.status_code
+            about = told(found), len(content), problem, method_of(body), content
+            answer = Answer(sent_s, done_s, status, *about)
             then(answer)
         return answer
 
@@ -145,25 +148,11 @@ class Client:
         self._socket.sendall(request)
         while not response.message_complete:
             received = self._socket.recv(READ_BYTES)
-            if not received:
-                _require_whole(response)
-                return
-            response.feed(received)
-
-
-def _require_whole(response: HTTPResponse) -> None:
-    """Raise ConnectionError unless the end of the connection ends the answer: it has no length."""
-    if not response.headers_complete:
-        raise ConnectionResetError("the connection was closed before an answer")
-    if "content-length" in response or "transfer-encoding" in response:
-        raise ConnectionResetError("the connection was closed within the answer")
-
-
-def _answer(
-    method: str, sent_s: float, done_s: float, response: HTTPResponse, problem: str
-) -> Answer:
-    if problem:
-        return Answer(sent_s, done_s, NO_ANSWER, NOTHING_TOLD, 0, problem, method)
-    found = {name.lower(): value for name, value in response.items()}
-    body = bytes(response._body_buffer)
-    return Answer(sent_s, done_s, response.status_code, told(found), len(body), "", method, body)
+            if received:
+                response.feed(received)
+            elif not response.headers_complete:
+                raise ConnectionResetError("the connection was closed before an answer")
+            elif "content-length" in response or "transfer-encoding" in response:
+                raise ConnectionResetError("the connection was closed within the answer")
+            else:
+                return  # an answer without a length ends with the connection

@@ -1,9 +1,9 @@
 """Interactions: sequences of requests of one customer that are measured as one. Pure.
 
 A step is a request. The next step is sent as soon as the last is answered; a failed step is the
-last. Each request has a raw row of kind `INTERACTION:STEP`; `whole` joins the rows of an
-interaction into one, so that windows and rules apply to interactions as they do to requests. A step
-that is repeated until its answer is the expected one has a row for each request, all of one index.
+last. Each request has a raw row of kind `INTERACTION:STEP`, also each repetition of a step, all of
+one index; `whole` joins the rows of an interaction into one, so that windows and rules apply to
+interactions as they do to requests.
 
 On disk the interactions of all customers are JSON lines, in the order in which they are done:
 `{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body", "until"}, …]}`.
@@ -12,7 +12,7 @@ On disk the interactions of all customers are JSON lines, in the order in which 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ class Step:
     """A request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
 
     path: ADDED stands for the address of the flight that the interaction added last: of its
-    transaction, or of its receipt in a cluster. until: the
-    request is repeated until its answer has this `state`; empty: it is sent once.
+    transaction, or of its receipt in a cluster. until: the request is repeated until its answer has
+    this `state`; empty: it is sent once.
     """
 
     kind: str
@@ -72,17 +72,15 @@ def save(path: Path, sequences: Sequences) -> None:
     with path.open("w", encoding="utf-8") as file:
         for customer, own in enumerate(sequences):
             for interaction in own:
-                if not 0 < len(interaction.steps) <= STEPS_AT_MOST:
-                    raise ValueError(
-                        f"{interaction.kind} has {len(interaction.steps)} steps; an interaction "
-                        f"has 1 to {STEPS_AT_MOST}"
-                    )
+                if not 0 < (steps := len(interaction.steps)) <= STEPS_AT_MOST:
+                    told = f"{interaction.kind} has {steps} steps; an interaction has 1 to"
+                    raise ValueError(f"{told} {STEPS_AT_MOST}")
                 file.write(json.dumps({"customer": customer, **interaction.as_json()}) + "\n")
 
 
 def load(path: Path) -> list[list[Interaction]]:
     """The saved interactions of all customers. Raises OSError, ValueError naming file and line."""
-    found: dict[int, list[Interaction]] = defaultdict(list)
+    found = defaultdict[int, list[Interaction]](list)
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             content = json.loads(line)
@@ -122,29 +120,13 @@ def whole(rows: Iterable[Row], lengths: Mapping[str, int]) -> list[Row]:
     was cut off at the end of the run, and is left out. sent_s is that of the first step, done_s and
     status are those of the last (or the failed) one; service_s is the sum if every row has one.
     """
-    return [
-        _folded(steps)
-        for steps in by_interaction(rows)
-        if step_of(steps[-1]) == lengths[_kind_of(steps[0])] - 1 or not steps[-1].succeeded
-    ]
-
-
-def _kind_of(row: Row) -> str:
-    return row.kind.partition(SEPARATOR)[0]
-
-
-def _folded(steps: Sequence[Row]) -> Row:
-    first, last = steps[0], steps[-1]
-    told = [row.service_s for row in steps if row.service_s is not None]
-    return Row(
-        first.run,
-        closed_index(*interaction_of(first)),
-        _kind_of(first),
-        first.intended_s,
-        first.sent_s,
-        first.server_start_s,
-        last.done_s,
-        sum(told) if len(told) == len(steps) else None,
-        last.status,
-        first.worker,
-    )
+    found = []
+    for steps in by_interaction(rows):
+        first, last, kind = steps[0], steps[-1], steps[0].kind.partition(SEPARATOR)[0]
+        told = [row.service_s for row in steps if row.service_s is not None]
+        service_s = sum(told) if len(told) == len(steps) else None
+        if step_of(last) == lengths[kind] - 1 or not last.succeeded:
+            index = closed_index(*interaction_of(first))
+            one = replace(first, index=index, kind=kind, service_s=service_s)
+            found.append(replace(one, done_s=last.done_s, status=last.status))
+    return found

@@ -1,21 +1,21 @@
 """The part of a Locust process (local, master or worker) that open and closed workloads share.
 
-When the test starts, the master, or the only process, makes the plan of the run. It divides the
-plan into a part for each worker, and sends the parts with the time of the common start before
-Locust tells the workers to start their users. Users then work on the part. Every answer becomes a
-raw row and, with the same response time, a request in Locust's own console and web page. Workers
-send their rows to the master once a second and at their end; only the master writes the file, as
-rows come. Locust's local runner sends such messages to itself, so a single process works the same
-way.
+When the test starts, the master, or the only process, makes the plan of the run, and sends each
+worker its part with the time of the common start before Locust tells the workers to start their
+users. Users then work on the part. Every answer becomes a raw row and, with the same response time,
+a request in Locust's own console and web page. Workers send their rows to the master once a second
+and at their end; only the master writes the file, as rows come. Locust's local runner sends such
+messages to itself, so a single process works the same way.
 
-The test ends when every user of every part has done its work: Locust quits if it is headless, and
-stops the test if it has a web page, where another test can be started; its run has an id of its
-own. The loss of a worker ends the test, too.
+The test ends when every user of every part has done its work, or a worker is lost: Locust quits if
+it is headless, and stops the test if it has a web page, where another test can be started; its run
+has an id of its own.
 
 Processes of one machine share a clock. Clocks of several machines must agree (NTP), because the
 start is then taken from the time of day.
 """
 
+import gc
 import json
 import logging
 import time
@@ -33,7 +33,6 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtests.generation import options
-from loadtests.generation.asking import calm_collector
 from loadtests.generation.client import Answer
 from loadtests.generation.rows import Row, RowFile
 from loadtests.processes import ProgramFailed
@@ -67,13 +66,19 @@ class Plan:
 
 @dataclass(slots=True)
 class Part:
-    """The work of this process. start_s: on its CLOCK_MONOTONIC. users: started here so far."""
+    """The work of this process. users: started here so far.
+
+    start_s, unix_s: when the run starts, on CLOCK_MONOTONIC of the machine `boot` and as the time
+    of day.
+    """
 
     run: str
     host: str
-    position: int
-    of: int
+    boot: str
     start_s: float
+    unix_s: float
+    of: int
+    position: int
     content: Any
     users: int = 0
     finished: int = 0
@@ -100,9 +105,17 @@ class _Run:
 
 
 def _worker_ids(runner: Any) -> list[str]:
-    """Ids of the workers that a master can send messages to."""
+    """Ids of the workers that a master can send messages to; none if this is no master."""
+    if not isinstance(runner, MasterRunner):
+        return []
     clients = runner.clients
     return [client.id for client in (*clients.ready, *clients.spawning, *clients.running)]
+
+
+def _every(pause_s: float, act: Callable[[], None]) -> None:
+    while True:
+        gevent.sleep(pause_s)
+        act()
 
 
 def register(
@@ -139,17 +152,16 @@ class Node:
         self._runs_started = 0
         keeps_rows = self._options.raw and not self._is_worker()
         self._file = RowFile(Path(self._options.raw)) if keeps_rows else None
-        events = environment.events
         self._runner.register_message(PART_MESSAGE, self._on_part)
         self._runner.register_message(ROWS_MESSAGE, self._on_rows)
+        events = environment.events
         events.test_start.add_listener(self._on_test_start)
         events.test_stopping.add_listener(self._on_test_stopping)
-        events.test_stop.add_listener(self._on_test_stop)
+        events.test_stop.add_listener(self._flush)
         events.quit.add_listener(self._on_quit)
-        gevent.spawn(self._every, FLUSH_EVERY_S, self._flush)
-        if isinstance(self._runner, MasterRunner):
-            gevent.spawn(self._every, FLUSH_EVERY_S, self._look_for_workers)
-        gevent.spawn(self._every, PROGRESS_EVERY_S, self._say_progress)
+        gevent.spawn(_every, FLUSH_EVERY_S, self._flush)
+        gevent.spawn(_every, FLUSH_EVERY_S, self._look_for_workers)
+        gevent.spawn(_every, PROGRESS_EVERY_S, self._say_progress)
 
     def _is_worker(self) -> bool:
         return isinstance(self._runner, WorkerRunner)
@@ -163,37 +175,32 @@ class Node:
         try:
             self._begin()
         except (OSError, ValueError, ProgramFailed) as problem:
-            log.error("error: %s", problem)  # noqa: TRY400  a message is enough
-            self.environment.process_exit_code = 1
-            gevent.spawn(self._end)
+            self._fail(str(problem))
 
     def _begin(self) -> None:
         runner, options = self._runner, self._options
         if not self.environment.host:
             raise ValueError("no service given; use for example --host http://127.0.0.1:8000")
-        is_master = isinstance(runner, MasterRunner)
-        workers: list[Any] = _worker_ids(runner) if is_master else [None]
+        ids = _worker_ids(runner)
+        workers: list[str | None] = [*ids] if isinstance(runner, MasterRunner) else [None]
         plan = self._planner(options, self.environment.host, len(workers))
         if plan.users is not None:
             runner.target_user_count = plan.users
         self._runs_started += 1
         run = options.run_id + (f"-{self._runs_started}" if self._runs_started > 1 else "")
-        delay_s = DISTRIBUTED_START_DELAY_S if is_master else LOCAL_START_DELAY_S
+        delay_s = DISTRIBUTED_START_DELAY_S if ids else LOCAL_START_DELAY_S
         start_s, unix_s = monotonic() + delay_s, time.time() + delay_s
         start = {"boot": boot_id(), "start_s": start_s, "unix_s": unix_s}
-        self._run = _Run(run, plan, start_s, workers if is_master else ())
-        self._write_facts({"run": run, "requests": plan.requests, **start})
+        self._run = _Run(run, plan, start_s, ids)
+        if options.facts:  # for the program that started this one; the file is always complete
+            unfinished = Path(f"{options.facts}.unfinished")
+            facts = {"run": run, "requests": plan.requests, **start}
+            unfinished.write_text(json.dumps(facts), encoding="utf-8")
+            unfinished.rename(options.facts)
         common = {"run": run, "host": self.environment.host, "of": len(workers), **start}
         for position, (worker, content) in enumerate(zip(workers, plan.parts, strict=True)):
-            data = {**common, "position": position, "content": content}
-            runner.send_message(PART_MESSAGE, data, worker)
-
-    def _write_facts(self, facts: dict[str, Any]) -> None:
-        """Write facts for the program that started this one; the file is always complete."""
-        if file := self._options.facts:
-            unfinished = Path(f"{file}.unfinished")
-            unfinished.write_text(json.dumps(facts), encoding="utf-8")
-            unfinished.rename(file)
+            part = {**common, "position": position, "content": content}
+            runner.send_message(PART_MESSAGE, part, worker)
 
     def _on_rows(self, msg: Any, **_event: object) -> None:
         rows = [Row(*values) for values in msg.data["rows"]]
@@ -207,66 +214,53 @@ class Node:
         run.finished[msg.data["position"]] = msg.data["finished"]
         users, finished = sum(run.users.values()), sum(run.finished.values())
         if not run.is_over and users == finished == self._runner.target_user_count:
-            run.is_over = True
-            gevent.spawn(self._end)
+            self._end()
+
+    def _fail(self, told: str) -> None:
+        log.error("error: %s", told)
+        self.environment.process_exit_code = 1
+        self._end()
 
     def _end(self) -> None:
-        if self._options.headless:
-            self._runner.quit()
-        else:
-            self._runner.stop()
+        if self._run is not None:
+            self._run.is_over = True
+        gevent.spawn(self._runner.quit if self._options.headless else self._runner.stop)
+
+    def _under_way(self) -> _Run | None:
+        run = self._run
+        return None if run is None or run.is_over or self.is_stopping else run
 
     def _look_for_workers(self) -> None:
         """End the run if a worker is lost, because no other worker has its part."""
-        run = self._run
-        if run is None or run.is_over or self.is_stopping:
-            return
-        if lost := sorted(set(run.workers) - set(_worker_ids(self._runner))):
-            log.error("error: %s: worker %s is lost, so the run ends", run.id, lost[0])
-            self.environment.process_exit_code = 1
-            run.is_over = True
-            gevent.spawn(self._end)
+        run = self._under_way()
+        if run and (lost := sorted(set(run.workers) - set(_worker_ids(self._runner)))):
+            self._fail(f"{run.id}: worker {lost[0]} is lost, so the run ends")
 
     def _say_progress(self) -> None:
-        run = self._run
-        if run is None or run.is_over or self.is_stopping:
-            return
-        of = "" if run.plan.requests is None else f" of {run.plan.requests}"
-        until_s = run.plan.until_s
-        left_s = None if until_s is None else max(0.0, run.start_s + until_s - monotonic())
-        left = "" if left_s is None else f", about {left_s:.0f} s left"
-        log.info("%s: %d%s answered%s", run.id, run.rows, of, left)
+        if run := self._under_way():
+            of = "" if run.plan.requests is None else f" of {run.plan.requests}"
+            left = ""
+            if run.plan.until_s is not None:
+                left_s = max(0.0, run.start_s + run.plan.until_s - monotonic())
+                left = f", about {left_s:.0f} s left"
+            log.info("%s: %d%s answered%s", run.id, run.rows, of, left)
 
     # --- the process that loads --------------------------------------------------------------
 
     def _on_part(self, msg: Any, **_event: object) -> None:
-        data = msg.data
-        start_s = data["start_s"]
-        if data["boot"] != boot_id():
-            start_s = monotonic() + data["unix_s"] - time.time()
-        self.part = Part(
-            data["run"], data["host"], data["position"], data["of"], start_s, data["content"]
-        )
-        calm_collector()
+        self.part = part = Part(**msg.data)
+        if part.boot != boot_id():
+            part.start_s = monotonic() + part.unix_s - time.time()
+        gc.collect()  # and what is there now is never collected, so that this never delays a run
+        gc.freeze()
 
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
     ) -> None:
         """Record a raw row for the request due at `due_s`, and a request in Locust's console."""
-        from_s = due_s if is_open else answer.sent_s
-        start_s = answer.told.start_s
-        row = Row(
-            part.run,
-            index,
-            kind,
-            due_s - part.start_s,
-            answer.sent_s - part.start_s,
-            None if start_s is None else start_s - part.start_s,
-            answer.done_s - part.start_s,
-            answer.told.service_s,
-            answer.status,
-            answer.told.worker,
-        )
+        told = answer.told
+        times_s = due_s, answer.sent_s, told.start_s, answer.done_s, told.service_s
+        row = Row(part.run, index, kind, *times_s, answer.status, told.worker).since(part.start_s)
         part.rows.append(row)
         if not self._is_worker():
             self._send(part)
@@ -274,7 +268,7 @@ class Node:
         self.environment.events.request.fire(
             request_type=answer.method,
             name=kind,
-            response_time=(answer.done_s - from_s) * 1e3,
+            response_time=(row.open_response_s if is_open else row.closed_response_s) * 1e3,
             response_length=answer.body_bytes,
             response=None,
             context={},
@@ -297,7 +291,7 @@ class Node:
         }
         self._runner.send_message(ROWS_MESSAGE, data)
 
-    def _flush(self) -> None:
+    def _flush(self, **_event: object) -> None:
         if self.part is not None and self.part.rows:
             self._send(self.part)
 
@@ -306,15 +300,6 @@ class Node:
     def _on_test_stopping(self, **_event: object) -> None:
         self.is_stopping = True
 
-    def _on_test_stop(self, **_event: object) -> None:
-        self._flush()
-
     def _on_quit(self, **_event: object) -> None:
         if self._file is not None:
             self._file.close()
-
-    @staticmethod
-    def _every(pause_s: float, act: Callable[[], None]) -> None:
-        while True:
-            gevent.sleep(pause_s)
-            act()

@@ -1,20 +1,15 @@
 """Raw rows: one for every request of a run. Results are computed from these alone.
 
-`requests.csv` (RFC 4180, a header line) has the columns of `Row`. Times are seconds from the run's
-start on CLOCK_MONOTONIC, which all processes of a machine share. Rows are written as answers come,
-a line at a time, so they survive whatever ends a run. A line that was cut off by a crash is not a
-row, and the next run in the same file removes it.
-
-index: position in the schedule of an open run. In a closed run customer c (from 0) numbers its
-n-th request n · CUSTOMERS_AT_MOST + c, see `closed_index`.
+`requests.csv` is a table (`loadtests.tables`) of them, written as answers come. Times are seconds
+from the run's start on CLOCK_MONOTONIC, which all processes of a machine share.
 """
 
 import csv
-import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+
+from loadtests.tables import cell, lines_of, to_append, whole_lines
 
 CUSTOMERS_AT_MOST = 10_000
 NO_ANSWER = 0
@@ -24,9 +19,10 @@ NO_ANSWER = 0
 class Row:
     """One request. status: the HTTP status; 0 if no whole answer had come by `done_s`.
 
-    intended_s: when it should be sent: the scheduled arrival, or the end of the think time. sent_s:
-    just before connecting. done_s: when its last byte came. server_start_s, service_s, worker: as
-    the server reported them (`loadtests.servers.timing`), None and empty if it did not.
+    index: its position in the schedule of an open run, or `closed_index`. intended_s: when it
+    should be sent: the scheduled arrival, or the end of the think time. sent_s: just before
+    connecting. done_s: when its last byte came. server_start_s, service_s, worker: as the server
+    reported them (`loadtests.servers.timing`), None and empty if it did not.
     """
 
     run: str
@@ -60,17 +56,23 @@ class Row:
         """Whether the answer is a good one: its status is from 200 to 399."""
         return 200 <= self.status < 400
 
-    def values(self) -> list[str]:
-        """The fields as text, as in the file; seconds with 6 decimals."""
-        return [_text(getattr(self, name)) for name in COLUMNS]
+    def since(self, start_s: float) -> "Row":
+        """The row with times from `start_s` on."""
+        told_s = self.server_start_s
+        return replace(
+            self,
+            intended_s=self.intended_s - start_s,
+            sent_s=self.sent_s - start_s,
+            server_start_s=None if told_s is None else told_s - start_s,
+            done_s=self.done_s - start_s,
+        )
 
 
 COLUMNS = tuple(Row.__slots__)
-_HEADER = ",".join(COLUMNS) + "\r\n"
 
 
 def closed_index(customer: int, number: int) -> int:
-    """The index of the `number`-th request (from 0) of `customer` (from 0) in a closed run."""
+    """The index of the `number`-th request of a customer (both from 0) in a closed run."""
     if not 0 <= customer < CUSTOMERS_AT_MOST:
         raise ValueError(f"customer is {customer}; there are at most {CUSTOMERS_AT_MOST}")
     return number * CUSTOMERS_AT_MOST + customer
@@ -86,42 +88,22 @@ def number_of(row: Row) -> int:
     return row.index // CUSTOMERS_AT_MOST
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6f}" if isinstance(value, float) else str(value)
-
-
 class RowFile:
     """Appends rows to a file. Rows have been handed to the system when `write` returns."""
 
     def __init__(self, path: Path) -> None:
         """Raises OSError, and ValueError if the file is not one of raw rows."""
-        _cut_torn_tail(path)
-        self._file: TextIO = path.open("a", encoding="utf-8", newline="", buffering=1)
+        self._file = to_append(path, COLUMNS)
         self._writer = csv.writer(self._file)
-        if self._file.tell() == 0:
-            self._file.write(_HEADER)
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Append `rows`."""
+        """Append `rows`, with 6 decimals of seconds."""
         for row in rows:
-            self._writer.writerow(row.values())
+            self._writer.writerow([cell(getattr(row, name), decimals=6) for name in COLUMNS])
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _cut_torn_tail(path: Path) -> None:
-    """Remove an incomplete last line. Raises ValueError if the file is not one of raw rows."""
-    content = path.read_bytes() if path.exists() else b""
-    header = _HEADER.encode()
-    if not content.startswith(header) and not header.startswith(content):
-        raise ValueError(f"{path} does not begin with the header line of raw rows")
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
 
 
 def read_rows(path: Path, run: str | None = None, offset: int = 0) -> list[Row]:
@@ -129,36 +111,9 @@ def read_rows(path: Path, run: str | None = None, offset: int = 0) -> list[Row]:
 
     run: only rows of this run. offset: bytes to skip. Raises ValueError naming the file and row.
     """
-    with path.open("rb") as file:
-        file.seek(offset)
-        content = file.read()
-    lines = content[: content.rfind(b"\n") + 1].decode("utf-8").splitlines()
-    found = []
-    for values in csv.reader(lines):
-        if values == list(COLUMNS):
-            continue
-        if run is None or values[0] == run:
-            found.append(_row(path, values))
-    return found
-
-
-def _row(path: Path, values: list[str]) -> Row:
-    try:
-        run, index, kind, intended, sent, start, done, service, status, worker = values
-        return Row(
-            run,
-            int(index),
-            kind,
-            float(intended),
-            float(sent),
-            float(start) if start else None,
-            float(done),
-            float(service) if service else None,
-            int(status),
-            worker,
-        )
-    except ValueError as problem:
-        raise ValueError(f"{path}: {values} is not a raw row: {problem}") from problem
+    table = csv.reader(whole_lines(path, offset))
+    found = (of for of in table if of != list(COLUMNS) and (run is None or of[:1] == [run]))
+    return list(lines_of(Row, path, found, COLUMNS))
 
 
 def in_flight(rows: Iterable[Row], at_s: float) -> int:

@@ -1,13 +1,8 @@
 """Runs a workload against a server for an experiment, with Locust in a process of its own.
 
-    record = open_run(server, schedule, run="open-0.85-rep03", folder=folder)
-    record = closed_run(server, choices, customers=8, think_s=0.05, requests=500, warm_up=100,
-                        run="closed-8", folder=folder)
-
-A run writes these files into its result folder, which several runs share: its rows in
-`requests.csv`, a sample of the machine for each second in `samples.csv`, its schedule in
-`schedules/RUN.csv` if it is open, and Locust's output in `locust.log`. `judge_run` adds a line to
-`runs.csv`.
+Runs write these files into the folder, which they share: rows in `requests.csv`, a sample of the
+machine for each second in `samples.csv`, the schedule of an open run in `schedules/RUN.csv`, and
+Locust's output in `locust.log`. `judge_run` adds a line to `runs.csv`.
 
 Progress is shown every few seconds, with the time left. Ctrl-C, or the death of this process, stops
 Locust cleanly; the measurements until then are kept, and the run is listed as interrupted.
@@ -30,7 +25,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
-from loadtests.generation.calibration import Calibration, chance_s
+from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
 from loadtests.generation.rows import Row, RowFile, in_flight, read_rows
@@ -46,6 +41,7 @@ from loadtests.processes import (
     started,
     stop,
 )
+from loadtests.tables import cell, to_append
 
 REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", "schedules"
 LOCUST_LOG = "locust.log"
@@ -92,7 +88,6 @@ class RunRecord:
             failed=sum(not row.succeeded for row in self.rows),
             scheduled=self.scheduled,
             lag_p99_s=quantile(lags_s, 0.99) if self.scheduled and lags_s else None,
-            service_time_s=before.mean_s if before else None,
             foreign_cpu=mean_of_known(sample.foreign_cpu for sample in during),
             client_cpu=mean_of_known(sample.client_cpu for sample in during),
             before_s=before.mean_s if before else None,
@@ -107,110 +102,106 @@ def to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def open_run(
-    target: Target,
-    schedule: Sequence[Arrival],
-    *,
-    run: str,
-    folder: Path,
-    say: Say = to_stderr,
-) -> RunRecord:
-    """Send the schedule to the target, each arrival at its time on a connection of its own.
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """Makes load, and keeps what it saw in `folder`.
 
-    run: its id, of letters, digits, dot, dash and underscore, not used before in `folder`. Raises
-    ValueError, ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were
-    kept.
+    seed: of all that customers draw. say: shows a line of progress. `run` is the id of a run, not
+    used before in the folder. All raise ValueError, ProgramFailed if Locust fails, and
+    KeyboardInterrupt after the measurements were kept.
     """
-    job = _Job("open", run, folder.resolve(), target, say, len(schedule), schedule[-1].intended_s)
-    path = job.folder / SCHEDULES / f"{run}.csv"
-    path.parent.mkdir(exist_ok=True)
-    save(path, schedule)
-    return job.done(["--schedule", path])
 
+    folder: Path
+    seed: int = 1
+    say: Say = to_stderr
 
-def closed_run(
-    target: Target,
-    choices: Choices,
-    *,
-    customers: int,
-    run: str,
-    folder: Path,
-    think_s: float = 0.0,
-    requests: int = 0,
-    warm_up: int = 0,
-    duration_s: float = 0.0,
-    seed: int = 1,
-    say: Say = to_stderr,
-) -> RunRecord:
-    """Let `customers` ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
+    def open(self, target: Target, schedule: Sequence[Arrival], run: str) -> RunRecord:
+        """Send the schedule to the target, each arrival at its time on a connection of its own."""
+        job = _Job(self, "open", run, target, len(schedule), schedule[-1].intended_s)
+        path = self.folder.resolve() / SCHEDULES / f"{run}.csv"
+        path.parent.mkdir(exist_ok=True)
+        save(path, schedule)
+        return job.done("--schedule", path)
 
-    choices: the requests to draw from each time, each kind as often. The other arguments and
-    exceptions are those of `open_run`. `window.closed_window` chooses the rows that count.
-    """
-    if (requests > 0) == (duration_s > 0):
-        raise ValueError(
-            f"either requests or duration_s must be given, not {requests} and {duration_s}"
-        )
-    total = customers * (warm_up + requests) if requests else None
-    job = _Job("closed", run, folder.resolve(), target, say, total, duration_s or None)
-    with TemporaryDirectory(prefix="flightchain-paths-") as scratch:
-        paths = Path(scratch) / "paths.csv"
-        save_requests(paths, choices)
-        return job.done(
-            [
+    def closed(
+        self,
+        target: Target,
+        choices: Choices,
+        run: str,
+        *,
+        customers: int,
+        think_s: float = 0.0,
+        requests: int = 0,
+        warm_up: int = 0,
+        duration_s: float = 0.0,
+    ) -> RunRecord:
+        """Let customers ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
+
+        choices: what is drawn from, each kind as often. `closed_window` has the rows that count.
+        """
+        if (requests > 0) == (duration_s > 0):
+            both = f"{requests} and {duration_s}"
+            raise ValueError(f"either requests or duration_s must be given, not {both}")
+        total = customers * (warm_up + requests) if requests else None
+        job = _Job(self, "closed", run, target, total, duration_s or None)
+        with TemporaryDirectory(prefix="flightchain-paths-") as scratch:
+            paths = Path(scratch) / "paths.csv"
+            save_requests(paths, choices)
+            return job.done(
                 *("--users", customers, "--spawn-rate", customers, "--paths", paths),
-                *("--think", think_s, "--seed", seed, "--warm-up", warm_up),
+                *("--think", think_s, "--seed", self.seed, "--warm-up", warm_up),
                 *("--requests", requests, "--duration", duration_s),
-            ]
-        )
+            )
 
+    def interactions(
+        self, target: Target, sequences: Sequences, run: str, *, interval_s: float = 0.0
+    ) -> RunRecord:
+        """Let a customer for each sequence do its interactions, one after the other.
 
-def interaction_run(
-    target: Target,
-    sequences: Sequences,
-    *,
-    run: str,
-    folder: Path,
-    interval_s: float = 0.0,
-    seed: int = 1,
-    say: Say = to_stderr,
-) -> RunRecord:
-    """Let a customer for each sequence do its interactions, one after the other.
+        All sequences are of one length. interval_s: mean time between the starts of a customer's
+        interactions, see `loadtests/interaction_workload.py`; 0: each starts as soon as the last is
+        done. `interactions.whole` makes rows of interactions.
+        """
+        count, *others = {len(own) for own in sequences} or {0}
+        if others or not count:
+            told = "all customers must do the same number of interactions, at least 1, not"
+            raise ValueError(f"{told} {[count, *others]}")
+        total = sum(len(interaction.steps) for own in sequences for interaction in own)
+        job = _Job(self, "interaction", run, target, total, count * interval_s or None)
+        users = len(sequences)
+        with TemporaryDirectory(prefix="flightchain-interactions-") as scratch:
+            path = Path(scratch) / "interactions.jsonl"
+            save_interactions(path, sequences)
+            return job.done(
+                *("--users", users, "--spawn-rate", users, "--from-file", path),
+                *("--interval", interval_s, "--interactions", count, "--seed", self.seed),
+            )
 
-    All sequences are of one length. interval_s: mean time between the starts of a customer's
-    interactions, see `loadtests/interaction_workload.py`; 0: each starts as soon as the last is
-    done. The other arguments and exceptions are those of `closed_run`. `interactions.whole` makes
-    rows of interactions.
-    """
-    counts = {len(own) for own in sequences}
-    if len(counts) != 1 or 0 in counts:
-        raise ValueError(
-            f"all customers must do the same number of interactions, at least 1, not {counts}"
-        )
-    (count,) = counts
-    total = sum(len(interaction.steps) for own in sequences for interaction in own)
-    until_s = count * interval_s if interval_s else None
-    job = _Job("interaction", run, folder.resolve(), target, say, total, until_s)
-    with TemporaryDirectory(prefix="flightchain-interactions-") as scratch:
-        path = Path(scratch) / "interactions.jsonl"
-        save_interactions(path, sequences)
-        return job.done(
-            [
-                *("--users", len(sequences), "--spawn-rate", len(sequences), "--from-file", path),
-                *("--interval", interval_s, "--interactions", count, "--seed", seed),
-            ]
-        )
+    def calibrate(
+        self, target: Target, choices: Choices, run: str, *, requests: int
+    ) -> Calibration:
+        """Measure the service time with one customer, who asks again as soon as an answer comes.
+
+        requests: at least 2, after WARM_UP that do not count. Raises ProgramFailed if one fails.
+        """
+        if requests < 2:
+            raise ValueError(f"requests is {requests}; a variance needs at least 2")
+        record = self.closed(target, choices, run, customers=1, requests=requests, warm_up=WARM_UP)
+        if failed := [row for row in record.rows if not row.succeeded]:
+            raise ProgramFailed(
+                f"{run}: {len(failed)} requests failed, one with {failed[0].status}"
+            )
+        return calibration_of(run, record.rows[WARM_UP:])
 
 
 @dataclass(slots=True)
 class _Job:
     """A run under way. total: requests it will make; until_s: its length. None if not known."""
 
+    by: Generator
     workload: str
     run: str
-    folder: Path
     target: Target
-    say: Say
     total: int | None
     until_s: float | None
     offset: int = 0
@@ -223,25 +214,31 @@ class _Job:
             raise ValueError(
                 f"run is {self.run!r}; it may have letters, digits, dots, dashes and underscores"
             )
-        taken = self.folder / SAMPLES
-        if taken.exists() and self.run in sampling.read(taken, self.run):
+        taken = self.by.folder / SAMPLES
+        if self.run in sampling.read(taken, self.run):
             raise ValueError(f"run {self.run} is in {taken} already")
 
-    def done(self, arguments: Sequence[object]) -> RunRecord:
+    def done(self, *arguments: object) -> RunRecord:
         """Run Locust with these arguments until it ends. Returns the record of the run."""
-        requests = self.folder / REQUESTS
+        folder = self.by.folder.resolve()
+        requests, log = folder / REQUESTS, folder / LOCUST_LOG
         self.offset = requests.stat().st_size if requests.exists() else 0
-        log = self.folder / LOCUST_LOG
         with TemporaryDirectory(prefix="flightchain-facts-") as scratch:
             facts = Path(scratch) / "facts.json"
-            command = self._command([*arguments, "--raw", requests, "--facts", facts])
-            process = started(command, log, _without_locust_settings())
+            command = [
+                *(sys.executable, "-m", "locust", "--headless", "--only-summary"),
+                *("--locustfile", f"loadtests/{self.workload}_workload.py"),
+                *("--exit-code-on-error", "0", "--host", self.target.url, "--run-id", self.run),
+                *map(str, [*arguments, "--raw", requests, "--facts", facts]),
+            ]
+            theirs = plain_environment().items()  # without options of the caller's own Locust
+            settings = {name: text for name, text in theirs if not name.startswith("LOCUST_")}
+            process = started(command, log, settings)
             try:
                 self._watch(process, facts, command, log)
             except KeyboardInterrupt:
                 stop(process)
-                record = replace(self._kept(), is_interrupted=True)
-                judge_run(self.folder, record)
+                judge_run(folder, replace(self._kept(), is_interrupted=True))
                 raise
             finally:
                 if process.poll() is None:
@@ -250,13 +247,6 @@ class _Job:
         if process.returncode != 0:
             raise ProgramFailed(_why(command, process.returncode, log))
         return record
-
-    def _command(self, arguments: Sequence[object]) -> list[str]:
-        file = f"loadtests/{self.workload}_workload.py"
-        ours = ["--host", self.target.url, "--run-id", self.run]
-        quiet = ["--headless", "--only-summary", "--exit-code-on-error", "0"]
-        given = [str(argument) for argument in arguments]
-        return [sys.executable, "-m", "locust", "--locustfile", file, *quiet, *ours, *given]
 
     def _watch(
         self, process: "subprocess.Popen[bytes]", facts: Path, command: list[str], log: Path
@@ -279,7 +269,7 @@ class _Job:
             self.samples.append(sampler.sample(monotonic()))
 
     def _say_progress(self, elapsed_s: float) -> None:
-        with (self.folder / REQUESTS).open("rb") as file:
+        with (self.by.folder / REQUESTS).open("rb") as file:
             file.seek(self.offset)
             answered = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
         if self.until_s is not None:
@@ -289,22 +279,17 @@ class _Job:
         else:
             return
         of = f" of {self.total}" if self.total else ""
-        self.say(f"{self.run}: {answered}{of} requests, about {left_s:.0f} s left")
+        self.by.say(f"{self.run}: {answered}{of} requests, about {left_s:.0f} s left")
 
     def _kept(self) -> RunRecord:
         """Write the samples to their file. Returns the record, with rows read from their file."""
-        path = self.folder / REQUESTS
+        path = self.by.folder / REQUESTS
         rows = read_rows(path, self.run, self.offset) if path.exists() else []
-        record = RunRecord(
-            self.run,
-            self.workload,
-            tuple(rows),
-            _since(self.facts.get("start_s", 0.0), self.samples, rows),
-            self.total if self.workload == "open" else None,
-            self.facts.get("unix_s", 0.0),
-        )
-        sampling.append(self.folder / SAMPLES, self.run, record.samples)
-        return record
+        during = _since(self.facts.get("start_s", 0.0), self.samples, rows)
+        sampling.append(self.by.folder / SAMPLES, self.run, during)
+        scheduled = self.total if self.workload == "open" else None
+        begun_unix_s = self.facts.get("unix_s", 0.0)
+        return RunRecord(self.run, self.workload, tuple(rows), during, scheduled, begun_unix_s)
 
 
 def keep(
@@ -313,18 +298,10 @@ def keep(
     """Write the rows and samples of a run that another program than Locust has made.
 
     Their times are on CLOCK_MONOTONIC; in the files and in the record they are since the first
-    request, and samples from before it are left out. Also returns when the first request was sent.
+    request, and samples from before it are left out. Also returns when that was sent.
     """
     start_s = min(row.sent_s for row in rows)
-    moved = tuple(
-        replace(
-            row,
-            intended_s=row.intended_s - start_s,
-            sent_s=row.sent_s - start_s,
-            done_s=row.done_s - start_s,
-        )
-        for row in rows
-    )
+    moved = tuple(row.since(start_s) for row in rows)
     during = _since(start_s, (sample for sample in samples if sample.at_s > start_s), moved)
     with closing(RowFile(folder / REQUESTS)) as file:
         file.write(moved)
@@ -341,22 +318,13 @@ def _since(start_s: float, samples: Iterable[Sample], rows: Sequence[Row]) -> tu
 
 def _why(command: Sequence[str], status: int | None, log: Path) -> str:
     """A message that Locust failed, with our own last error in its log, if there is one."""
-    said = _OWN_ERROR.findall(log.read_text(encoding="utf-8", errors="replace"))
-    return (
-        f"Locust ended with status {status}: {said[-1]}" if said else failure(command, status, log)
-    )
-
-
-def _without_locust_settings() -> dict[str, str]:
-    """The environment without variables from which Locust would take options of the caller."""
-    return {name: text for name, text in plain_environment().items() if name[:7] != "LOCUST_"}
+    if said := _OWN_ERROR.findall(log.read_text(encoding="utf-8", errors="replace")):
+        return f"Locust ended with status {status}: {said[-1]}"
+    return failure(command, status, log)
 
 
 def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bool:
-    """Judge a run by the rules, and list it in `runs.csv`. Returns whether it counts.
-
-    facts: what is judged; all that the record tells, if left out.
-    """
+    """Judge a run by the rules, by all that it tells or by `facts`; list it; tell if it counts."""
     verdict = judge(facts or record.facts())
     append_verdict(folder, record, verdict)
     return verdict.accepted
@@ -364,15 +332,28 @@ def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bo
 
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:
     """List the run in `runs.csv`: whether it counts, why not, and the value of each rule."""
-    with (folder / RUNS).open("a", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        if file.tell() == 0:
-            names = [f"{rule.name} ({rule.unit})" for rule in RULES]
-            writer.writerow(["run", "accepted", "reasons", "workload", "requests", *names])
-        values = (verdict.values[rule.name] for rule in RULES)
-        shown = ["" if value is None else f"{value:.6g}" for value in values]
-        accepted = "yes" if verdict.accepted else "no"
-        count = len(record.rows)
-        writer.writerow([record.run, accepted, verdict.reasons, record.workload, count, *shown])
-        file.flush()
+    names = [f"{rule.name} ({rule.unit})" for rule in RULES]
+    values = (verdict.values[rule.name] for rule in RULES)
+    shown = ["" if value is None else f"{value:.6g}" for value in values]
+    accepted = cell(verdict.accepted)
+    about = record.run, accepted, verdict.reasons, record.workload, len(record.rows)
+    columns = "run", "accepted", "reasons", "workload", "requests", *names
+    with to_append(folder / RUNS, columns) as file:
+        csv.writer(file).writerow([*about, *shown])
         os.fsync(file.fileno())
+
+
+def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
+    def run_by(
+        *given: Any, run: str, folder: Path, seed: int = 1, say: Say = to_stderr, **how: Any
+    ) -> Any:
+        return method(Generator(folder, seed, say), *given, run, **how)
+
+    return run_by
+
+
+# As functions with run=…, folder=…, seed=… and say=…, for callers that have no `Generator`.
+open_run: Callable[..., RunRecord] = _as_function(Generator.open)
+closed_run: Callable[..., RunRecord] = _as_function(Generator.closed)
+interaction_run: Callable[..., RunRecord] = _as_function(Generator.interactions)
+calibrate: Callable[..., Calibration] = _as_function(Generator.calibrate)

@@ -2,20 +2,21 @@
 
 Shares are of one core: 1.0 is a core that was busy all the time. Foreign time is that of all
 programs but the generator, the server and this process, including what a hypervisor gave to others
-(steal). It is nearly 0 on a quiet machine. The listen queue is the number of connections that the
-kernel has accepted and the server has not.
+(steal). The listen queue is the number of connections that the kernel has accepted and the server
+has not.
 """
 
 import csv
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from time import monotonic
 
 from loadtests.processes import LOOK_EVERY_S, family, stat_fields
+from loadtests.tables import cell, parser, to_append, types_of, whole_lines
 
 SAMPLE_EVERY_S = 1.0
 
@@ -42,6 +43,10 @@ class Sample:
     listen_queue: int | None
 
 
+_LOAD = "load_average_1m"
+_TYPES = {name: of for name, of in types_of(Sample).items() if name != "cores"}
+
+
 class Sampler:
     """Samples the machine. client_pid, server_pid: counted with all their descendants."""
 
@@ -51,24 +56,22 @@ class Sampler:
 
     def sample(self, at_s: float) -> Sample:
         """A sample of the time since the last call or since construction. `in_flight` is 0."""
-        before, now = self._last, self._looked()
-        self._last = now
-        wall_s = now.at_s - before.at_s
-        cores = tuple(
-            _share(late, early) for late, early in zip(now.cores, before.cores, strict=True)
-        )
+        before_s, ticks_before, used_before = self._last
+        now_s, ticks, used = self._last = self._looked()
+        cores = tuple(map(_share, ticks, ticks_before))
         client, server, own = (
-            used_s(late, early) / wall_s for late, early in zip(now.used, before.used, strict=True)
+            spent_s / (now_s - before_s) for spent_s in map(used_s, used, used_before)
         )
+        is_here = self._server_pid is not None
         return Sample(
-            at_s,
-            0,
-            cores,
-            client,
-            None if self._server_pid is None else server,
-            max(0.0, sum(cores) - client - server - own),
-            os.getloadavg()[0],
-            None if self._server_pid is None else listen_queue(self._port or 0),
+            at_s=at_s,
+            in_flight=0,
+            cores=cores,
+            client_cpu=client,
+            server_cpu=server if is_here else None,
+            foreign_cpu=max(0.0, sum(cores) - client - server - own),
+            load_average_1m=os.getloadavg()[0],
+            listen_queue=listen_queue(self._port or 0) if is_here else None,
         )
 
     def while_running(
@@ -86,17 +89,11 @@ class Sampler:
                 yield self.sample(monotonic())
                 next_s += SAMPLE_EVERY_S
 
-    def _looked(self) -> "_Look":
-        server = {} if self._server_pid is None else cpu_s(family(self._server_pid))
-        used = (cpu_s(family(self._client_pid)), server, cpu_s([os.getpid()]))
-        return _Look(monotonic(), core_ticks(), used)
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    at_s: float
-    cores: list[tuple[int, int]]
-    used: tuple[dict[int, float], ...]
+    def _looked(self) -> tuple[float, list[tuple[int, int]], list[dict[int, float]]]:
+        """The time, the ticks of all cores, and what client, server and this process have used."""
+        server = () if self._server_pid is None else family(self._server_pid)
+        used = [cpu_s(pids) for pids in (family(self._client_pid), server, [os.getpid()])]
+        return monotonic(), core_ticks(), used
 
 
 def core_ticks(stat: str | None = None) -> list[tuple[int, int]]:
@@ -138,55 +135,33 @@ def listen_queue(port: int) -> int:
     return waiting
 
 
-# --- samples.csv -----------------------------------------------------------------------------
+# --- samples.csv: a column cpu_N for each core ------------------------------------------------
 
 
 def append(path: Path, run: str, samples: Sequence[Sample]) -> None:
-    """Append the samples of a run to a file, which is made with a header line if it is missing."""
-    if not samples:
-        return
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        if file.tell() == 0:
-            writer.writerow(_columns(len(samples[0].cores)))
-        for sample in samples:
-            writer.writerow(_values(run, sample))
+    """Append the samples of a run to a table, which is made if it is missing."""
+    rows = [_cells(run, sample) for sample in samples]
+    if rows:
+        with to_append(path, tuple(rows[0])) as file:
+            csv.writer(file).writerows(row.values() for row in rows)
 
 
-def _columns(cores: int) -> list[str]:
-    each = [f"cpu_{core}" for core in range(cores)]
-    ours = ["client_cpu", "server_cpu", "foreign_cpu"]
-    return ["run", "at_s", "in_flight", *each, *ours, "load_average_1m", "listen_queue"]
-
-
-def _values(run: str, sample: Sample) -> list[str]:
-    server = "" if sample.server_cpu is None else f"{sample.server_cpu:.3f}"
-    queue = "" if sample.listen_queue is None else str(sample.listen_queue)
-    shares = [f"{share:.3f}" for share in sample.cores]
-    ours = [f"{sample.client_cpu:.3f}", server, f"{sample.foreign_cpu:.3f}"]
-    front = [run, f"{sample.at_s:.3f}", str(sample.in_flight)]
-    return [*front, *shares, *ours, f"{sample.load_average_1m:.2f}", queue]
+def _cells(run: str, sample: Sample) -> dict[str, object]:
+    values: dict[str, object] = {"run": run}
+    for name, value in asdict(sample).items():
+        if name == "cores":
+            values |= {f"cpu_{core}": share for core, share in enumerate(value)}
+        else:
+            values[name] = value
+    return {name: cell(value, 2 if name == _LOAD else 3) for name, value in values.items()}
 
 
 def read(path: Path, run: str | None = None) -> dict[str, list[Sample]]:
-    """The samples of every run in a file, or of one. Raises OSError, ValueError."""
+    """The samples of every run in a file, or of one; none if it is missing. Raises ValueError."""
     found: dict[str, list[Sample]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if run is None or row["run"] == run:
-                found.setdefault(row["run"], []).append(_sample(row))
+    for row in csv.DictReader(whole_lines(path)) if path.exists() else ():
+        if run is None or row["run"] == run:
+            known = {name: parser(of)(row[name]) for name, of in _TYPES.items()}
+            cores = tuple(float(row[name]) for name in row if name.startswith("cpu_"))
+            found.setdefault(row["run"], []).append(Sample(cores=cores, **known))
     return found
-
-
-def _sample(row: dict[str, str]) -> Sample:
-    cores = [name for name in row if name.startswith("cpu_")]
-    return Sample(
-        float(row["at_s"]),
-        int(row["in_flight"]),
-        tuple(float(row[name]) for name in cores),
-        float(row["client_cpu"]),
-        float(row["server_cpu"]) if row["server_cpu"] else None,
-        float(row["foreign_cpu"]),
-        float(row["load_average_1m"]),
-        int(row["listen_queue"]) if row["listen_queue"] else None,
-    )

@@ -12,7 +12,6 @@ Source: the client/server protocol of MariaDB, "packet" and "COM_QUERY response"
 
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,8 +34,13 @@ _HEADER_BYTES = 4  # 3 bytes of length, 1 of sequence number
 _LONGEST_EOF = 8  # a row may begin with the same byte, but is then longer
 
 
-class _Login(Connection):  # type: ignore[misc]  # PyMySQL has no types
-    """PyMySQL's connection, without asking again for the character set agreed at login."""
+class _Session(Connection):  # type: ignore[misc]  # PyMySQL has no types
+    """PyMySQL's connection, without asking again for the character set agreed at login.
+
+    wire: its socket, which it closes when it is deleted.
+    """
+
+    wire: gevent.socket.socket
 
     def set_character_set(self, charset: str, collation: Any = None) -> None:
         """Do nothing, because a statement for this would be one more visit to the server."""
@@ -55,36 +59,28 @@ class SqlOrigin:
         self._family: int = found[0][0]
         self._address = found[0][4]
 
-    def connect(self, database: str) -> "_Session":
+    def connect(self, database: str) -> _Session:
         """A connection that is logged in, each statement its own transaction.
 
         Raises OSError, pymysql.MySQLError.
         """
-        made = gevent.socket.socket(self._family, socket.SOCK_STREAM)
+        session = _Session(
+            user=self._user,
+            password=self._password,
+            database=database,
+            autocommit=None,  # as the server has it: on
+            ssl_disabled=True,  # otherwise each connection makes a context: 20 ms and more
+            defer_connect=True,
+        )
+        session.wire = gevent.socket.socket(self._family, socket.SOCK_STREAM)
         try:
-            made.connect(self._address)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            login = _Login(
-                user=self._user,
-                password=self._password,
-                database=database,
-                autocommit=None,  # as the server has it: on
-                ssl_disabled=True,  # otherwise each connection makes a context: 20 ms and more
-                defer_connect=True,
-            )
-            login.connect(made)
+            session.wire.connect(self._address)
+            session.wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            session.connect(session.wire)
         except BaseException:
-            made.close()
+            session.wire.close()
             raise
-        return _Session(login, made)
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """A connection that is logged in. login: owns the socket `wire`, and closes it when deleted."""
-
-    login: _Login
-    wire: gevent.socket.socket
+        return session
 
 
 class SqlClient:
@@ -120,7 +116,7 @@ class SqlClient:
     def close(self) -> None:
         """Log out and close the connection, if there is one."""
         if self._session is not None:
-            self._session.login.close()
+            self._session.close()
             self._session = None
 
     def _exchange(self, database: str, statement: str, reply: "_Reply") -> None:
@@ -153,27 +149,18 @@ class _Reply:
     def feed(self, received: bytes) -> None:
         """Take more bytes of the answer."""
         self.bytes += len(received)
-        data = self._pending + received
-        at = 0
+        data, at = self._pending + received, 0
         while len(data) - at > _HEADER_BYTES and not self.is_whole:
-            length = int.from_bytes(data[at : at + 3], "little")
-            end = at + _HEADER_BYTES + length
-            if len(data) < end:
+            length, start = int.from_bytes(data[at : at + 3], "little"), at + _HEADER_BYTES
+            if len(data) < start + length:
                 break
-            self._take(data[at + _HEADER_BYTES], length, data, at)
-            at = end
+            at = start + length
+            mark = data[start]
+            self._packets += 1
+            self._ends += mark == _EOF and length <= _LONGEST_EOF
+            if mark == _ERROR:
+                code = int.from_bytes(data[start + 1 : start + 3], "little")
+                self.error = f"error {code}: {data[start + 3 : at].decode('utf-8', 'replace')}"
+            is_ok = mark == _OK and self._packets == 1
+            self.is_whole = is_ok or mark == _ERROR or self._ends == 2
         self._pending = data[at:]
-
-    def _take(self, mark: int, length: int, data: bytes, at: int) -> None:
-        self._packets += 1
-        if mark == _ERROR:
-            start = at + _HEADER_BYTES + 1
-            text = data[start : start + length - 1]
-            code = int.from_bytes(text[:2], "little")
-            self.error = f"error {code}: {text[2:].decode('utf-8', 'replace')}"
-            self.is_whole = True
-        elif mark == _EOF and length <= _LONGEST_EOF:
-            self._ends += 1
-            self.is_whole = self._ends == 2
-        elif self._packets == 1 and mark == _OK:
-            self.is_whole = True

@@ -2,7 +2,6 @@
 
 Customers finish at different times. When some have finished, fewer than N are in the system, so
 throughput over the whole run would be too low. The window therefore ends with the first customer.
-Every row stays in the record; this module only chooses.
 """
 
 from collections.abc import Iterable
@@ -42,7 +41,13 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     before it starts.
     """
     by_customer = _by_customer(rows)
-    start_s = max(_ready_s(customer, own, warm_up) for customer, own in by_customer.items())
+    ready_s = []
+    for customer, own in by_customer.items():
+        ready = [row.done_s for row in own if number_of(row) == warm_up - 1]
+        if warm_up and not ready:
+            raise ValueError(f"customer {customer} did not do {warm_up} requests to warm up")
+        ready_s.append(ready[0] if warm_up else min(row.sent_s for row in own))
+    start_s = max(ready_s)
     end_s = min(max(row.done_s for row in own) for own in by_customer.values())
     if end_s <= start_s:
         raise ValueError(
@@ -75,12 +80,3 @@ def _window(by_customer: dict[int, list[Row]], start_s: float, end_s: float) -> 
     chosen = (row for own in by_customer.values() for row in own if start_s < row.done_s <= end_s)
     counted = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
     return Window(len(by_customer), start_s, end_s, tuple(counted))
-
-
-def _ready_s(customer: int, own: list[Row], warm_up: int) -> float:
-    if warm_up == 0:
-        return min(row.sent_s for row in own)
-    done_s = [row.done_s for row in own if number_of(row) == warm_up - 1]
-    if not done_s:
-        raise ValueError(f"customer {customer} did not do {warm_up} requests to warm up")
-    return done_s[0]

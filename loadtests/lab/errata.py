@@ -5,13 +5,12 @@ analysis, published tables from the authors' own files. A slip does not make a s
 reader who repeats it needs to know.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from loadtests.lab.report.content import Section, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Erratum:
+class Erratum(NamedTuple):
     """A printed error. where: its place in the study. why: how it is known to be wrong."""
 
     study: str
@@ -174,10 +173,7 @@ ERRATA: tuple[Erratum, ...] = (
 
 def errata_section(study: str = "") -> Section:
     """A section with the errors of one study, or of all if `study` is empty."""
+    title = f"Errata of study {study}" if study else "Errata of the five studies"
+    columns = ("Study", "Where", "Printed", "Correct", "How it is known")
     found = [one for one in ERRATA if study in {"", one.study}]
-    table = Table(
-        f"Errata of study {study}" if study else "Errata of the five studies",
-        ("Study", "Where", "Printed", "Correct", "How it is known"),
-        [(one.study, one.where, one.printed, one.correct, one.why) for one in found],
-    )
-    return Section("Errata", parts=[table])
+    return Section("Errata", parts=[Table(title, columns, found)])

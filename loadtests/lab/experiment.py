@@ -1,19 +1,14 @@
 """Defines an experiment: its name, what it reproduces, how it measures and how it analyses.
 
-    EXPERIMENT = Experiment(
-        name="service-time", study="000", reproduces="the table of service times",
-        title="…", about="…", modes=(Mode.REAL, Mode.EMULATED),
-        measure=measure,   # Run -> None: writes tables into run.results
-        analyse=analyse,   # Results -> Report: from those tables alone
-    )
-
-Three modes, never mixed on one axis without a label: `real` measures the service as shipped,
-`emulated` injects the study's waits divided by the scale K, `model` needs no server at all.
+The two halves of an experiment meet in its tables alone: `measure` takes a Run and writes them into
+`run.results`, `analyse` makes a Report of these Results. Three modes are never mixed on one axis
+without a label: `real` measures the service as shipped, `emulated` injects the study's waits
+divided by the scale K, `model` needs no server at all.
 """
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +20,7 @@ Choice = TypeVar("Choice")
 
 
 class Mode(StrEnum):
-    """What a result is about: the service as shipped, emulated storage, or a model."""
+    """What a result is about."""
 
     REAL = "real"
     EMULATED = "emulated"
@@ -89,8 +84,7 @@ class Experiment:
     waited: what figures of emulated storage add to K, with the waits {read_ms} and {check_ms}.
     can_resume: `measure` measures only what its results still lack. takes_host: it can measure a
     service on another machine. can_decide: it knows the option `until_decided`. loads: those that
-    it has with these options, if one may choose from them. forecast: the part of `measure` that
-    says beforehand what it will find.
+    it has with these options, if one may choose from them.
     """
 
     name: str
@@ -109,11 +103,3 @@ class Experiment:
     takes_host: bool = False
     can_decide: bool = False
     loads: Callable[[Options], Sequence[float]] = lambda _: ()
-    forecast: Callable[[Run], None] | None = None
-
-    def with_scale(self, options: Options) -> Options:
-        """`options` with the default K, if storage is emulated and no K was chosen."""
-        if options.mode is not Mode.EMULATED or options.scale or self.scales is None:
-            return options
-        full, quick = self.scales
-        return replace(options, scale=quick if options.quick else full)

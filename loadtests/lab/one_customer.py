@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
-from itertools import count, islice, repeat
+from itertools import islice, repeat
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.rules import Facts
@@ -26,7 +26,7 @@ from loadtests.lab.repeated import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.machine import moment
 from loadtests.processes import Site, exchanged
-from loadtests.servers.timing import SERVER_TIMING, Entry, entries, told
+from loadtests.servers.timing import SERVER_TIMING, entries, told
 
 PARTS = "parts"
 
@@ -40,9 +40,6 @@ class PartLine(Line):
     name: str
     duration_s: float | None
     description: str
-
-
-_COUNT = re.compile(r"\d+")
 
 
 @contextmanager
@@ -79,13 +76,13 @@ class Customer:
         the rows of all requests.
         """
         begun_unix_s, start_s = time.time(), time.monotonic()
-        asked = zip(count(), requests, pauses_s, strict=False)
-        rows = [self._ask(server, run, start_s, *each) for each in islice(asked, warm_up)]
+        answers = self._answers(server, run, zip(requests, pauses_s, strict=False), start_s)
+        rows = list(islice(answers, warm_up))
         before = moment(server.pid)
         took_s = 0.0
-        for each in asked:
-            rows.append(self._ask(server, run, start_s, *each))
-            took_s += rows[-1].closed_response_s
+        for row in answers:
+            rows.append(row)
+            took_s += row.closed_response_s
             if len(rows) >= warm_up + least and took_s >= least_s:
                 break
         used = before.until(moment(server.pid))
@@ -99,37 +96,24 @@ class Customer:
         judge_run(self._results.folder, record, facts)
         return rows
 
-    def _ask(
-        self,
-        server: Target,
-        run: str,
-        start_s: float,
-        number: int,
-        request: Request,
-        pause_s: float,
-    ) -> Row:
-        time.sleep(pause_s)
-        sent_s = time.monotonic()
-        status, headers = _answer(server.url, request.path)
-        done_s = time.monotonic()
-        said = told(headers)
-        row = Row(
-            run,
-            closed_index(0, number),
-            request.kind,
-            sent_s - start_s,
-            sent_s - start_s,
-            None if said.start_s is None else said.start_s - start_s,
-            done_s - start_s,
-            said.service_s,
-            status,
-            said.worker,
-        )
-        self._rows.write([row])
-        for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
-            timed = entry.name, entry.duration_s, entry.description
-            self._parts.add(PartLine(run, row.index, *timed))
-        return row
+    def _answers(
+        self, server: Target, run: str, requests: Iterable[tuple[Request, float]], start_s: float
+    ) -> Iterator[Row]:
+        """Send a request whenever the row of the last one is taken, and write its row."""
+        for number, (request, pause_s) in enumerate(requests):
+            time.sleep(pause_s)
+            sent_s = time.monotonic() - start_s
+            status, headers = _answer(server.url, request.path)
+            done_s = time.monotonic() - start_s
+            said, index = told(headers), closed_index(0, number)
+            began_s = None if said.start_s is None else said.start_s - start_s
+            times_s = sent_s, sent_s, began_s, done_s, said.service_s
+            row = Row(run, index, request.kind, *times_s, status, said.worker)
+            self._rows.write([row])
+            for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
+                timed = entry.name, entry.duration_s, entry.description
+                self._parts.add(PartLine(run, index, *timed))
+            yield row
 
 
 def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
@@ -150,7 +134,7 @@ class Asked:
     """A request that counts. said: the entries of its Server-Timing, by name."""
 
     row: Row
-    said: Mapping[str, Entry]
+    said: Mapping[str, PartLine]
 
     def duration_s(self, name: str) -> float:
         """Seconds of the entry `name`; 0 if there is none."""
@@ -160,7 +144,7 @@ class Asked:
     def count(self, name: str, at: int = 0) -> int:
         """Number `at` (from 0) in the description of the entry `name`; 0 if there is none."""
         found = self.said.get(name)
-        numbers = _COUNT.findall(found.description) if found else []
+        numbers = re.findall(r"\d+", found.description) if found else []
         return int(numbers[at]) if at < len(numbers) else 0
 
 
@@ -184,18 +168,12 @@ def recorded(results: Results, warm_ups: Mapping[str, int]) -> dict[str, Recorde
     warm_ups: id of a run -> number of its first rows that do not count.
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    said = _said(results)
+    said = defaultdict[tuple[str, int], dict[str, PartLine]](dict)
+    for line in results.lines_if_any(PARTS, PartLine):
+        said[line.run, line.index][line.name] = line
     found = {}
     for run, warm_up in warm_ups.items():
         asked = [Asked(row, said[run, row.index]) for row in rows[run][warm_up:] if row.succeeded]
         if asked and run in accepted:
             found[run] = Recorded(run, accepted[run], asked)
-    return found
-
-
-def _said(results: Results) -> Mapping[tuple[str, int], dict[str, Entry]]:
-    found: dict[tuple[str, int], dict[str, Entry]] = defaultdict(dict)
-    for line in results.lines_if_any(PARTS, PartLine):
-        entry = Entry(line.name, line.duration_s, line.description)
-        found[line.run, line.index][entry.name] = entry
     return found

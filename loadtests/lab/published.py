@@ -7,12 +7,12 @@ Performance"; 002 "Profiling and benchmarking BigchainDB"; 003 "Programming Assi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+# --- study 000 ---------------------------------------------------------------------------------
 
-@dataclass(frozen=True, slots=True)
-class ServiceTime:
+
+class ServiceTime(NamedTuple):
     """Mean (s) and variance (s²) of a request's service time, one customer at a time."""
 
     mean_s: float
@@ -31,15 +31,12 @@ SERVICE_TIMES: Mapping[str, ServiceTime] = {
     "get_block": ServiceTime(1.43812, 0.0349),
     "get_transaction": ServiceTime(1.40188, 0.02117),
 }
-"""Study 000, the table of service times."""
-
+# `flight_counter` from the authors' own files; the open workloads come from these
 UNROUNDED = ServiceTime(40.499375, 1.38635369655895)
-"""`flight_counter` of study 000 from its authors' own files; its open workloads come from these."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenWorkload:
-    """A row of study 000's table of open workloads. None: not printed.
+class OpenWorkload(NamedTuple):
+    """A row of the table of open workloads. None: not printed.
 
     fraction: utilisation. fcfs_s, ps_s: predicted mean response times. mean_customers,
     load_average: means over the tested run, from the authors' files.
@@ -61,13 +58,11 @@ OPEN_WORKLOADS = (
     OpenWorkload(0.8, 121.56659, 202.49688, 95.04, 1.06, 0.90),
     OpenWorkload(0.85, 155.34459, 269.99583, 102.12, 1.92, 1.07, 223.94, 6),
 )
-OPEN_RUN_S, OPEN_RUNS = 1800.0, 15
-"""Study 000 tested open workloads with this many runs of 30 minutes, which began empty."""
+OPEN_RUN_S, OPEN_RUNS = 1800.0, 15  # of each open workload; they began empty
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkStation:
-    """A station of study 000's queueing network (figure 7). service_s: time of one visit."""
+class NetworkStation(NamedTuple):
+    """A station of the queueing network (figure 7). service_s: time of one visit."""
 
     name: str
     visits: int
@@ -80,124 +75,8 @@ NETWORK = (
     NetworkStation("DELAY", 513, 0.039),
 )
 NETWORK_THINK_S = 5.0
-NETWORK_CACHE_BLOCKS = 19
-"""Blocks that each of the two caches of study 000 held."""
-
-BLOCKS = 522
-"""The length of study 000's chain."""
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """Times of study 002 for 100,000 repetitions in one process: `real` of `time`."""
-
-    python_s: float
-    go_s: float
-
-
-REPEATED_TIMES = 100_000
-SERIALISATION = Repeated(22.658, 0.578)
-"""Study 002: parsing and serialising a fulfillment, BigchainDB's Python against Go."""
-
-SCHEMA_VALIDATION = Repeated(75.996, 0.578)
-"""Study 002: validating a transaction against two schemas. The Go time is wrong: see `errata`."""
-
-SCHEMA_GO_TIMES_FASTER = 15.0
-"""Study 002: how many times faster Go validates than Python, as its text says."""
-
-ACTIVITIES: Mapping[str, float] = {
-    "Crypto-conditions validation": 41.76,
-    "MongoDB queries": 28.42,
-    "Schema validation": 1.40,
-    "An extra deep copy": 2.24,
-    "Mining": 0.0,
-}
-"""Study 002: shares of a flame graph (%), 100 threads, mode=async; the first summed correctly."""
-
-BULK_THREADS = (100, 1000)
-"""Study 002: numbers of threads in the modes async, sync and commit. It printed no throughput."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mixed:
-    """The measurements of study 003. warm_up, measured: numbers of requests of each customer.
-
-    customers: lowest and highest number. books: numbers of books in the store. cores,
-    hardware_threads: of its processor.
-    """
-
-    customers: tuple[int, int]
-    books: tuple[int, ...]
-    runs: int
-    warm_up: int
-    measured: int
-    cores: int
-    hardware_threads: int
-
-
-MIXED = Mixed((1, 60), (0, 100, 1000), 4, 100, 500, 6, 12)
-
-
-class Parameter(NamedTuple):
-    """A row of tables 1 and 2 of study 003."""
-
-    name: str
-    meaning: str
-    value: str
-
-
-WORKLOAD: Sequence[Parameter] = (
-    Parameter("numBooksToBuy", "books in a customer interaction", "5"),
-    Parameter("numBookCopiesToBuy", "copies of each of them", "1"),
-    Parameter("numEditorPicksToGet", "editor picks in a customer interaction", "10"),
-    Parameter("numAddCopies", "copies added by a stock replenishment", "10"),
-    Parameter("numBooksToAdd", "new books in a new acquisition", "5"),
-    Parameter("numBooksWithLeastCopies", "books in a stock replenishment", "5"),
-    Parameter("warmUpRuns", "runs that do not count", "100"),
-    Parameter("numActualRuns", "runs that are measured", "500"),
-    Parameter("percentRareStockManagerInteraction", "share of new acquisitions", "10%"),
-    Parameter("percentFrequentStockManagerInteraction", "share of stock replenishments", "30%"),
-)
-"""Study 003, table 1."""
-
-BOOKS: Sequence[Parameter] = (
-    Parameter("numCopies", "copies of a generated book", "10"),
-    Parameter("bookTitleLength", "characters of its title", "32"),
-    Parameter("authorNameLength", "characters of its author's name", "32"),
-    Parameter("editorPickProbability", "chance that it is an editor pick", "10%"),
-)
-"""Study 003, table 2."""
-
-MIXED_RPC_TIMES_SLOWER = 10.0
-"""Study 003: how many times slower RPC is than local calls, "more than ten-fold". Its figures have
-no table."""
-
-
-@dataclass(frozen=True, slots=True)
-class ItineraryTimes:
-    """A row of study 004's table 1: mean response times of one client, in ms."""
-
-    begin_ms: float
-    query_ms: float
-    reserve_ms: float
-    commit_ms: float
-    transaction_ms: float
-
-    @property
-    def requests_ms(self) -> float:
-        """The nine requests of a transaction."""
-        return self.begin_ms + 4 * self.query_ms + 3 * self.reserve_ms + self.commit_ms
-
-
-ITINERARY: Mapping[str, ItineraryTimes] = {
-    "Single RM": ItineraryTimes(0.31, 0.533768, 0.650833, 0.61, 5.02),
-    "Multiple RM": ItineraryTimes(0.3375, 0.903125, 1.0575, 2.2875, 9.425),
-}
-ITINERARY_CLIENTS = (1, 2, 4, 6, 8)
-ITINERARY_ITERATIONS, ITINERARY_COUNTED = 100, 80
-ITINERARY_SATURATED_PER_S = 1000.0
-"""Study 004: the rate above which it saw saturation; its text once has 100, see `errata`."""
-
+NETWORK_CACHE_BLOCKS = 19  # that each of the two caches held
+BLOCKS = 522  # of the chain
 NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
     (0.020398421978, 44.0234, (0.008534699756, 0.481361961839, 0.408111228515)),
     (0.029175259820, 63.551231843, (0.012311111180, 1.019884796692, 0.821927793027)),
@@ -230,8 +109,8 @@ NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
     (0.042320044253, 680.254481934, (0.018025805458, 23.419499578353, 5.350874394924)),
     (0.042328685123, 703.739237066, (0.018029564672, 24.391961990223, 5.378365019491)),
 )
-"""Figures 8 to 11 of study 000, from its authors' own solver file. The rows are for 1, 2 … 30
-customers: throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
+"""Figures 8 to 11, from the authors' own solver file. The rows are for 1, 2 … 30 customers:
+throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
 
 PROFILE_MS: Mapping[str, float] = {
     "file": 17.3,
@@ -241,8 +120,111 @@ PROFILE_MS: Mapping[str, float] = {
     "encode": 33.9,
     "hash": 3.3,
 }
-"""Milliseconds per block in study 000's profile, from its authors' listing. DISK (48.8 ms) and
-DELAY come from these. The profiler slows what it measures: their sum is above the measured time."""
+"""Milliseconds per block in the authors' listing of their profile. DISK (48.8 ms) and DELAY come
+from these. The profiler slows what it measures: their sum is above the measured time."""
 
-SCAN_BLOCKS_READ = 503
-"""Number of distinct blocks, of 522, that a scan of study 000 read; its network counts 513."""
+SCAN_BLOCKS_READ = 503  # distinct ones, of 522, that a scan read; the network counts 513
+
+
+# --- study 002 ---------------------------------------------------------------------------------
+
+
+class Repeated(NamedTuple):
+    """Times of 100,000 repetitions in one process: `real` of `time`."""
+
+    python_s: float
+    go_s: float
+
+
+REPEATED_TIMES = 100_000
+# parsing and serialising a fulfillment, and validating a transaction against two schemas, by
+# BigchainDB's Python and by Go; the second time of Go is wrong: see `errata`
+SERIALISATION, SCHEMA_VALIDATION = Repeated(22.658, 0.578), Repeated(75.996, 0.578)
+SCHEMA_GO_TIMES_FASTER = 15.0  # than Python, as the text says
+
+ACTIVITIES: Mapping[str, float] = {
+    "Crypto-conditions validation": 41.76,
+    "MongoDB queries": 28.42,
+    "Schema validation": 1.40,
+    "An extra deep copy": 2.24,
+    "Mining": 0.0,
+}
+"""Shares of a flame graph (%), 100 threads, mode=async; the first summed correctly."""
+
+BULK_THREADS = (100, 1000)  # in the modes async, sync and commit; no throughput is printed
+
+# --- study 003 ---------------------------------------------------------------------------------
+
+
+class Mixed(NamedTuple):
+    """The measurements. warm_up, measured: numbers of requests of each customer.
+
+    customers: lowest and highest number. books: numbers of books in the store. cores,
+    hardware_threads: of its processor.
+    """
+
+    customers: tuple[int, int]
+    books: tuple[int, ...]
+    runs: int
+    warm_up: int
+    measured: int
+    cores: int
+    hardware_threads: int
+
+
+MIXED = Mixed((1, 60), (0, 100, 1000), 4, 100, 500, 6, 12)
+
+
+class Parameter(NamedTuple):
+    """A row of tables 1 and 2."""
+
+    name: str
+    meaning: str
+    value: str
+
+
+WORKLOAD: Sequence[Parameter] = (  # table 1
+    Parameter("numBooksToBuy", "books in a customer interaction", "5"),
+    Parameter("numBookCopiesToBuy", "copies of each of them", "1"),
+    Parameter("numEditorPicksToGet", "editor picks in a customer interaction", "10"),
+    Parameter("numAddCopies", "copies added by a stock replenishment", "10"),
+    Parameter("numBooksToAdd", "new books in a new acquisition", "5"),
+    Parameter("numBooksWithLeastCopies", "books in a stock replenishment", "5"),
+    Parameter("warmUpRuns", "runs that do not count", "100"),
+    Parameter("numActualRuns", "runs that are measured", "500"),
+    Parameter("percentRareStockManagerInteraction", "share of new acquisitions", "10%"),
+    Parameter("percentFrequentStockManagerInteraction", "share of stock replenishments", "30%"),
+)
+BOOKS: Sequence[Parameter] = (  # table 2
+    Parameter("numCopies", "copies of a generated book", "10"),
+    Parameter("bookTitleLength", "characters of its title", "32"),
+    Parameter("authorNameLength", "characters of its author's name", "32"),
+    Parameter("editorPickProbability", "chance that it is an editor pick", "10%"),
+)
+MIXED_RPC_TIMES_SLOWER = 10.0  # than local calls, "more than ten-fold"; the figures have no table
+
+# --- study 004 ---------------------------------------------------------------------------------
+
+
+class ItineraryTimes(NamedTuple):
+    """A row of table 1: mean response times of one client, in ms."""
+
+    begin_ms: float
+    query_ms: float
+    reserve_ms: float
+    commit_ms: float
+    transaction_ms: float
+
+    @property
+    def requests_ms(self) -> float:
+        """The nine requests of a transaction."""
+        return self.begin_ms + 4 * self.query_ms + 3 * self.reserve_ms + self.commit_ms
+
+
+ITINERARY: Mapping[str, ItineraryTimes] = {
+    "Single RM": ItineraryTimes(0.31, 0.533768, 0.650833, 0.61, 5.02),
+    "Multiple RM": ItineraryTimes(0.3375, 0.903125, 1.0575, 2.2875, 9.425),
+}
+ITINERARY_CLIENTS = (1, 2, 4, 6, 8)
+ITINERARY_ITERATIONS, ITINERARY_COUNTED = 100, 80
+ITINERARY_SATURATED_PER_S = 1000.0  # above this; the text once has 100, see `errata`

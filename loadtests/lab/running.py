@@ -1,24 +1,28 @@
 """Runs an experiment: makes a folder and a manifest, measures, and makes the report of the folder.
 
 If the measurement is interrupted, the manifest says so; what was measured is kept, and analysed as
-far as possible.
+far as possible. Two results of one experiment are compared here, too.
 """
 
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from math import hypot
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from loadtests.experiments import experiment, open_workload
+from loadtests.generation.run import RUNS, Say
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
-from loadtests.lab.report.content import Report, Section, Table, capital, summary
-from loadtests.lab.report.page import emulated_words, report_page
+from loadtests.lab.repeated import Estimate
+from loadtests.lab.report.content import Cell, Report, Section, Table, capital, summary
+from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import NO, REPORT, Results, ResultsError
 from loadtests.machine import description
 from loadtests.processes import PROJECT
@@ -28,9 +32,7 @@ INTERRUPTED = "interrupted"
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
 
 
-def run(
-    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
-) -> Report | None:
+def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Report | None:
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
     Returns None if too little was measured for a report. Raises ResultsError if the folder exists
@@ -49,19 +51,10 @@ def run(
         there_are = ", ".join(f"{load:g}" for load in known) or "none to choose"
         raise ResultsError(f"{experiment.name} has no load {unknown[0]}; it has {there_are}")
     results = _new(folder)
-    options = experiment.with_scale(options)
-    manifest = _manifest(experiment, options, folder)
-    results.write_manifest(manifest)
-    return _measured(experiment, options, results, manifest, say)
-
-
-def forecast(
-    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
-) -> Report | None:
-    """Let `experiment` say what it will find; `resume` measures it. Otherwise as `run`."""
-    if experiment.forecast is None:
-        raise ResultsError(f"{experiment.name} makes no forecast")
-    return run(replace(experiment, measure=experiment.forecast), options, folder, say)
+    if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
+        options = replace(options, scale=experiment.scales[options.quick])
+    results.write_manifest(_manifest(experiment, options, folder))
+    return _measured(experiment, options, results, say)
 
 
 def _new(folder: Path) -> Results:
@@ -79,17 +72,16 @@ def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
     """
     results = _new(folder)
     manifest = _manifest(open_workload.EXPERIMENT, Options(Mode.REAL), folder)
-    machine = {"cpu": "not known, because the rows were brought"}
+    manifest["machine"] = {"cpu": "not known, because the rows were brought"}
     try:
         open_workload.bring(files, results, workers)
     except ResultsError:
         shutil.rmtree(folder)
         raise
-    state = {"state": "complete", "ended": _now(), "machine": machine}
-    results.write_manifest({**manifest, **state})
+    results.write_manifest(manifest | {"state": "complete", "ended": _now()})
 
 
-def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
+def resume(folder: Path, say: Say) -> Report | None:
     """Measure what the results in `folder` still lack, with the same options, and analyse all.
 
     Raises ResultsError if it is not a folder of results or its experiment cannot be resumed, and
@@ -105,37 +97,32 @@ def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
     now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
-    return _measured(experiment, Options(**told), results, manifest, say)
+    return _measured(experiment, Options(**told), results, say)
 
 
 def _measured(
-    experiment: Experiment,
-    options: Options,
-    results: Results,
-    manifest: dict[str, Any],
-    say: Callable[[str], None],
+    experiment: Experiment, options: Options, results: Results, say: Say
 ) -> Report | None:
-    scratch = Path(mkdtemp(prefix="flightchain-lab-"))
+    manifest = results.manifest()
     try:
-        experiment.measure(Run(options, results, scratch, say))
+        with TemporaryDirectory(prefix="flightchain-lab-", ignore_cleanup_errors=True) as scratch:
+            experiment.measure(Run(options, results, Path(scratch), say))
         manifest["state"] = "complete"
     except KeyboardInterrupt:
         say("interrupted; what was measured is kept")
         raise
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        manifest["ended"] = _now()
-        results.write_manifest(manifest)
-        report = _analysed(results, is_complete=manifest["state"] == "complete", say=say)
+        results.write_manifest(manifest | {"ended": _now()})
+        report = _analysed(results, say)
     return report
 
 
-def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]) -> Report | None:
+def _analysed(results: Results, say: Say) -> Report | None:
     """Analyse. Returns None, with a message, if an interrupted run has too little for a report."""
     try:
         report = analyse(results)
     except Exception as problem:
-        if is_complete:
+        if results.manifest()["state"] == "complete":
             raise
         say(f"too little was measured for a report: {problem!r}")
         return None
@@ -155,7 +142,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "ended": None,
         "commit": _commit(),
         "machine": description(folder),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "versions": dict(_versions()),
     }
 
 
@@ -163,11 +150,10 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _versions() -> Iterator[tuple[str, str]]:
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield package, version(package)
 
 
 def _commit() -> str | None:
@@ -185,26 +171,30 @@ def _commit() -> str | None:
     return asked.stdout.strip() or None
 
 
-RUNS = "runs"  # the table of all runs, accepted or rejected
-
-
 def analyse(results: Results) -> Report:
     """Write summary.json and report.html anew from the tables of `results`.
 
     A report of which every run was rejected is a failure. Raises ResultsError if it is not a folder
     of results or lacks a table that it needs.
     """
-    manifest, found = results.manifest(), experiment_of(results)
-    report = found.analyse(results)
-    if rejected := _without_a_run(results):
-        failure = report.failure or rejected
-        report = replace(report, failure=failure, conclusion=f"{capital(rejected)}.")
-    more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
-    reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
-    lead = [found.about, *([reproduces] if reproduces else [])]
-    emulated = emulated_words(manifest, found.emulated_so, found.report_seconds)
-    page = report_page(found.title, lead, manifest, report, more, emulated, found.waited)
-    results.write_analysis(summary(report), page)
+    manifest, found, more = results.manifest(), experiment_of(results), []
+    report, runs = found.analyse(results), results.rows_if_any(RUNS.removesuffix(".csv"))
+    if runs:
+        rejected = sum(row.get("accepted") == NO for row in runs)
+        told = (
+            f"Runs: {len(runs)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
+        )
+        rows = [[_cell(text) for text in row.values()] for row in runs]
+        more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows)])]
+        if rejected == len(runs):
+            told = (
+                f"all runs ({rejected}) were rejected by rule, so nothing was measured that counts"
+            )
+            failure = report.failure or told
+            report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
+    if found.study:
+        more.append(errata_section(found.study))
+    results.write_analysis(summary(report), report_page(found, manifest, report, more))
     return report
 
 
@@ -219,28 +209,85 @@ def experiment_of(results: Results) -> Experiment:
         ) from None
 
 
-def _without_a_run(results: Results) -> str:
-    """A sentence if runs were judged and every one was rejected."""
-    rows = results.rows_if_any(RUNS)
-    if not rows or any(row.get("accepted") != NO for row in rows):
-        return ""
-    return f"all runs ({len(rows)}) were rejected by rule, so nothing was measured that counts"
-
-
-def _runs(results: Results) -> list[Section]:
-    """A section with all runs, accepted and rejected."""
-    if not results.has(RUNS):
-        return []
-    rows = results.rows(RUNS)
-    columns = list(rows[0]) if rows else ["run"]
-    rejected = sum(row.get("accepted") == NO for row in rows)
-    told = f"Runs: {len(rows)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
-    table = Table("All runs", columns, [[_cell(row[name]) for name in columns] for row in rows])
-    return [Section("Runs", [told], [table])]
-
-
 def _cell(text: str) -> str | float | None:
     try:
         return float(text) if text else None
     except ValueError:
         return text
+
+
+# --- comparing two results -----------------------------------------------------------------------
+
+MOST_NAMED = 12  # results that only one side has, by name
+
+Metric = Mapping[str, Any]  # as in a summary
+
+
+def comparison_page(before: Results, after: Results) -> str:
+    """A page with all results that both have, and a verdict on each.
+
+    Times that were divided by different K are not compared, only results without a unit. Raises
+    ResultsError if the results are of different experiments or modes, or have nothing in common.
+    """
+    manifests = before.manifest(), after.manifest()
+    for field in ("experiment", "mode"):
+        values = [manifest[field] for manifest in manifests]
+        if values[0] != values[1]:
+            raise ResultsError(
+                f"cannot compare: {field} is {values[0]} in the first and {values[1]} in the second"
+            )
+    metrics = [{of["name"]: of for of in one.summary()["metrics"]} for one in (before, after)]
+    names = [of.keys() for of in metrics]
+    alone = ("first", names[0] - names[1]), ("second", names[1] - names[0])
+    notes = [f"Only the {which} has: {_named(those)}." for which, those in alone if those]
+    in_both = [name for name in metrics[0] if name in metrics[1]]
+    scales = [manifest["scale"] for manifest in manifests]
+    if scales[0] != scales[1]:
+        notes.append(
+            f"K is {scales[0]} in the first and {scales[1]} in the second: what does not divide by "
+            "K (HTTP, timers, the generator) differs, and only results without a unit are compared."
+        )
+        in_both = [name for name in in_both if not metrics[0][name]["unit"]]
+    if not in_both:
+        raise ResultsError(f"cannot compare: no result in common. {' '.join(notes)}".rstrip())
+    results = Table(
+        "Before and after",
+        ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
+        [_compared(name, *(of[name] for of in metrics)) for name in in_both],
+        "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
+        "the difference leaves out 0. Results without intervals are not decided.",
+    )
+    machine, later = (manifest["machine"] for manifest in manifests)
+    rows = [[name, str(machine.get(name)), str(value)] for name, value in later.items()]
+    machines = Table("The machines", ("", "Before", "After"), rows)
+    found = experiment_of(before)
+    sections = [Section("Results", notes, [results]), Section("Machines", parts=[machines])]
+    return plain_page(f"{found.title}: two runs compared", [found.about], sections)
+
+
+def _named(names: Set[str]) -> str:
+    """The names in order; of many, how many more there are."""
+    first, more = sorted(names)[:MOST_NAMED], len(names) - MOST_NAMED
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _compared(name: str, before: Metric, after: Metric) -> Sequence[Cell]:
+    ratio = after["value"] / before["value"] if before["value"] else None
+    told = [str(Estimate(of["value"], of["low"], of["high"])) for of in (before, after)]
+    return name, after["unit"], *told, ratio, _verdict(before, after)
+
+
+def _verdict(before: Metric, after: Metric) -> str:
+    """Whether after − before is decided, by the interval of a difference of independent values.
+
+    Its ends are those of R. G. Newcombe, Statistics in Medicine 17 (1998), method 10: the distances
+    to the ends of both intervals, added as squares.
+    """
+    if None in {before["low"], before["high"], after["low"], after["high"]}:
+        return "not decided"
+    difference = after["value"] - before["value"]
+    if difference > hypot(after["value"] - after["low"], before["high"] - before["value"]):
+        return "more"
+    if -difference > hypot(after["high"] - after["value"], before["value"] - before["low"]):
+        return "less"
+    return "no difference seen"

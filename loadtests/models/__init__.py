@@ -2,8 +2,7 @@
 
 They are pure: without files, clock, threads or network, which `tests/test_imports.py` checks. Where
 chance is needed, a `random.Random` is an argument, so that the same seed gives the same numbers.
-This is the only part of `loadtests` that the frontend may import: one of its pages shows the
-models.
+The frontend, which shows the models on a page, may import nothing else of `loadtests`.
 
     open_queue      M/M/1, M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
     laws            operational laws, visits and demands, the stations of closed networks

@@ -48,26 +48,26 @@ def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float 
     gap_s = bottleneck(stations).least_gap_s
     queued_s = total_demand_s([station for station in stations if not station.is_delay])
     worst_s = demand_s + (customers - 1) * queued_s
-    return Bounds(
-        customers,
-        throughput_low_per_s=customers / (worst_s + think_time_s),
-        throughput_high_per_s=min(customers / (demand_s + think_time_s), 1 / gap_s),
-        response_low_s=max(demand_s, customers * gap_s - think_time_s),
-        response_high_s=worst_s,
-    )
+    return _bounds(customers, demand_s, worst_s, gap_s, think_time_s)
 
 
 def balanced_job(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
     """Balanced-job bounds, which are tighter than the asymptotic ones.
 
-    The bounds are the results of two networks: one whose demands are all average and one whose
-    demands are all the largest. They hold where MVA does (exponential service in order of arrival,
-    or processor sharing), and only for single servers and delays: a station with several servers is
-    a ValueError. Delays are treated as think time, and their demand is added to R in the end.
+    They are the results of two networks: one whose demands are all average and one whose demands
+    are all the largest. They hold where MVA does (exponential service in order of arrival, or
+    processor sharing), and only for single servers and delays: several servers are a ValueError.
+    Delays are treated as think time, and their demand is added to R in the end.
     """
     count("customers", customers)
     not_negative("think_time_s", think_time_s)
-    queues = _single_servers(stations)
+    for station in stations:
+        if station.is_multi:
+            raise ValueError(
+                f"balanced-job bounds hold for single servers and delays only, but station "
+                f"{station.name!r} has {station.servers} servers"
+            )
+    queues = [station for station in stations if not station.is_delay and station.demand_s > 0]
     largest_s = bottleneck(queues).demand_s
     queued_s = total_demand_s(queues)
     delay_s = total_demand_s([station for station in stations if station.is_delay])
@@ -75,21 +75,17 @@ def balanced_job(stations: Sequence[Station], customers: int, think_time_s: floa
     others = customers - 1
     best_s = queued_s + others * queued_s / len(queues) / (1 + away_s / queued_s)
     worst_s = queued_s + others * largest_s / (1 + away_s / (customers * queued_s))
+    return _bounds(customers, best_s, worst_s, largest_s, away_s, delay_s)
+
+
+def _bounds(
+    customers: int, best_s: float, worst_s: float, gap_s: float, away_s: float, delay_s: float = 0.0
+) -> Bounds:
+    """The bounds from those of R without delays, and from the gap between customers."""
     return Bounds(
         customers,
         throughput_low_per_s=customers / (worst_s + away_s),
-        throughput_high_per_s=min(customers / (best_s + away_s), 1 / largest_s),
-        response_low_s=max(best_s, customers * largest_s - away_s) + delay_s,
+        throughput_high_per_s=min(customers / (best_s + away_s), 1 / gap_s),
+        response_low_s=max(best_s, customers * gap_s - away_s) + delay_s,
         response_high_s=worst_s + delay_s,
     )
-
-
-def _single_servers(stations: Sequence[Station]) -> list[Station]:
-    """The stations with a queue and a demand. Raises ValueError for one with several servers."""
-    for station in stations:
-        if station.servers is not None and station.servers > 1:
-            raise ValueError(
-                f"balanced-job bounds hold for single servers and delays only, but station "
-                f"{station.name!r} has {station.servers} servers"
-            )
-    return [station for station in stations if not station.is_delay and station.demand_s > 0]

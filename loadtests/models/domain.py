@@ -43,10 +43,8 @@ def recorded_times(
     that are not finite, and arrivals out of order.
     """
     if len(arrivals_s) != len(others_s):
-        raise ValueError(
-            f"arrivals_s and {others} must be equally long, are {len(arrivals_s)} "
-            f"and {len(others_s)}"
-        )
+        both = f"{len(arrivals_s)} and {len(others_s)}"
+        raise ValueError(f"arrivals_s and {others} must be equally long, are {both}")
     for name, times_s in (("arrivals_s", arrivals_s), (others, others_s)):
         if not all(map(math.isfinite, times_s)):
             at = next(at for at, time_s in enumerate(times_s) if not math.isfinite(time_s))

@@ -1,12 +1,10 @@
 """Confidence intervals, paired differences, and the verdict on a model.
 
 Response times that follow each other in a run are correlated, so an interval for independent values
-would be far too narrow. There are two honest ways: means of long batches of one run, or, better,
-means of independent runs (replications). At a utilisation of 0.8 or more, intervals of batches are
-too narrow (measured: they cover 81 % of nominal 95 % at 0.85 with 2000 customers), so only
-replications count.
-
-Source: A. M. Law, Simulation Modeling and Analysis (2015), chapter 9.
+would be far too narrow. There are two honest ways (A. M. Law, Simulation Modeling and Analysis,
+2015, chapter 9): means of long batches of one run, or, better, means of independent runs
+(replications). At a utilisation of 0.8 or more only replications count: intervals of batches cover
+81 % of nominal 95 % at 0.85 with 2000 customers.
 """
 
 import math
@@ -88,10 +86,9 @@ def clustered_interval(
 ) -> Interval:
     """The interval of the mean of values that are independent only if their clusters differ.
 
-    Each value has the same weight, and the clusters are the independent units: with clusters of one
-    size it is the interval of their means. Raises ValueError for fewer than two clusters or lists
-    of unequal length. Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986), with t for
-    clusters − 1 degrees of freedom.
+    Each value has the same weight; with clusters of one size it is the interval of their means.
+    Raises ValueError for fewer than two clusters or lists of unequal length. Source: K.-Y. Liang
+    and S. L. Zeger, Biometrika 73 (1986), with t for clusters − 1 degrees of freedom.
     """
     mean, sums = summary(values).mean, defaultdict[Hashable, list[float]](list)
     for value, cluster in zip(values, clusters, strict=True):
@@ -137,9 +134,8 @@ def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> S
     """
     dropped = warm_up_of(len(values), least)
     if len(values) <= dropped:
-        raise ValueError(
-            f"a run of {len(values)} arrivals is all warm-up; more than {dropped} are needed"
-        )
+        told = f"a run of {len(values)} arrivals is all warm-up; more than {dropped} are needed"
+        raise ValueError(told)
     return values[dropped:]
 
 
@@ -152,11 +148,9 @@ def paired_difference(measured: Sequence[float], replayed: Sequence[float]) -> I
     """The interval of the mean of measured − replayed, customer by customer, of one run.
 
     Chance is the same on both sides of a pair, so this interval is far narrower than that of either
-    mean. It uses batch means, because neighbours are correlated. Raises ValueError for unequal
-    lengths.
+    mean. Neighbours are correlated, so it is of batch means. Raises ValueError for unequal lengths.
     """
-    pairs = zip(measured, replayed, strict=True)
-    return batch_means([ours - theirs for ours, theirs in pairs])
+    return batch_means([ours - theirs for ours, theirs in zip(measured, replayed, strict=True)])
 
 
 def wilson(held: float, of: int) -> tuple[float, float]:
@@ -179,9 +173,8 @@ class Verdict(StrEnum):
 def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE) -> Verdict:
     """Whether the interval of measured − predicted is small compared with `predicted`.
 
-    Agrees: the whole interval lies within ±tolerance·predicted. Disagrees: all of it lies outside.
-    Otherwise the verdict is not decided. The tolerance is fixed before the run, never after it.
-    Raises ValueError unless `predicted` and `tolerance` are positive.
+    It agrees if it lies wholly within ±tolerance·predicted, and disagrees if wholly outside. The
+    tolerance is fixed before the run. Raises ValueError unless it and `predicted` are positive.
     """
     room = positive("tolerance", tolerance) * positive("predicted", predicted)
     if -room <= difference.low and difference.high <= room:

@@ -1,8 +1,8 @@
 """Accounts for the gap between a measured mean response time and the predicted one, cause by cause.
 
-Prediction: the formula of the steady state, with rate, mean and variance of the service time from
-calibrations made with one customer. The same arrivals are sent through a queue on paper again and
-again, and each time one thing that was recorded is replaced by what the formula assumes:
+The prediction is the formula of the steady state, with the service time from calibrations made with
+one customer. The same arrivals are sent through a queue on paper again and again, and each time one
+thing that was recorded is replaced by what the formula assumes:
 
  0. as measured, from the intended arrival to the last byte
  1. order of service: in order of arrival, with the times that were recorded for each request
@@ -18,33 +18,27 @@ again, and each time one thing that was recorded is replaced by what the formula
 10. sampling: the formula, for which all arrivals that could have come count
 
 An entry is the mean of a step less that of the next, so the entries of a run sum to its gap but for
-rounding. An order is needed because causes multiply: one per cent more service is six per cent more
-waiting at 0.85 of the maximum rate, but one at half of it, and a lag counts less where a request
-would have waited anyway. What is spoilt by the measurement is replaced first, then what differs in
-the server, then chance; so an entry says what its cause adds to a run from which those above it
-have been removed.
+rounding. Causes multiply: one per cent more service is six per cent more waiting at 0.85 of the
+maximum rate, but one at half of it. So they have an order: what is spoilt by the measurement first,
+then what differs in the server, then chance; an entry says what its cause adds to a run from which
+those above it have been removed.
 
 The step from the services in random order to services that are drawn anew lets the mean vary as it
 does by chance; it belongs to `service mean`, whose entry is then 0 on average if nothing is wrong.
-In a queue that has run forever, the work before a single server is that of n residual services with
-probability (1−ρ)ρⁿ, in order of arrival as well as shared (L. Kleinrock, Queueing Systems, vol. 1,
-1975, section 5.7, and vol. 2, 1976, section 4.4), so it is drawn. Several servers are given a long
-past instead.
 
-If the server told how long it took, but not when it began, steps 1, 3 and 4 cannot be told apart;
-they are one entry, AROUND. If it told nothing, or shares itself among requests, then what differs
-in its services is in that entry, too: SERVER.
-
-    accounts = [account(run, calibrated, model, rng) for each run]
-    found = ledger(accounts, calibrations)      # means over runs, with joint intervals
+If the server told how long it took, but not when it began, steps 1, 3 and 4 cannot be told apart
+and are one entry, AROUND. If it told nothing, or shares itself among requests, then what differs in
+its services is in that entry, too: SERVER.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapreplace
 from itertools import accumulate
 from math import inf, sqrt
+from operator import add, sub
 from random import Random
 
 from loadtests.models import replay
@@ -82,7 +76,7 @@ class Recorded:
     """What was recorded of a run: one value for each request, in order of the intended arrival.
 
     starts_s, services_s: when the server began and how long it took, by its own account. If it did
-    not tell the starts, services_s have in them all that comes on top; is_told: these are its own
+    not tell the starts, services_s have in them all that comes on top; is_told: they are its own
     times, not those it was asked for. skipped: requests at the beginning that do not count.
     """
 
@@ -95,9 +89,8 @@ class Recorded:
     is_told: bool = False
 
     def __post_init__(self) -> None:
-        lengths = {len(self.intended_s), len(self.sent_s), len(self.done_s), len(self.services_s)}
-        if self.starts_s is not None:
-            lengths.add(len(self.starts_s))
+        known = self.intended_s, self.sent_s, self.done_s, self.services_s, self.starts_s
+        lengths = {len(times_s) for times_s in known if times_s is not None}
         if len(lengths) > 1 or count("skipped", self.skipped, least=0) >= min(lengths):
             raise ValueError(f"{self.skipped} skipped of requests with {sorted(lengths)} values")
 
@@ -129,8 +122,7 @@ class Calibrated:
         return self.mean_s - self.delay_s
 
 
-Account = Mapping[Cause, float]
-"""The entries of a run in seconds; causes that cannot be told are left out."""
+Account = Mapping[Cause, float]  # entries in s, without causes that cannot be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +141,12 @@ def account(run: Recorded, calibrated: Calibrated, model: Model, rng: Random) ->
     Raises ValueError if the queue of the prediction has no steady state.
     """
     replays = _Replays(run, calibrated, model, rng)
-    of_server, services_s = replays.of_server()
-    levels = [*of_server, *replays.of_services(services_s)]
+    levels = [*replays.of_server(), *replays.of_services()]
     following = [*(mean_s for _, mean_s in levels[1:]), model.predicted_s]
-    found = dict.fromkeys((cause for cause, _ in levels), 0.0)
+    found = defaultdict[Cause, float](float)
     for (cause, mean_s), following_s in zip(levels, following, strict=True):
         found[cause] += mean_s - following_s
     return {cause: found[cause] for cause in Cause if cause in found}
-
-
-_Levels = list[tuple[Cause, float]]  # what is replaced next, and the mean response time before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,65 +174,65 @@ def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Led
     CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError for
     no runs.
     """
-    causes = [cause for cause in Cause if any(cause in found for found in accounts)]
-    values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
-    entries_s = {cause: mean_of(values[cause]) for cause in causes}
-    found = Ledger(count("the number of runs", len(accounts)), len(set(calibrations)), entries_s)
-    if found.calibrations < LEAST_VALUES:
-        return found
+    runs, units = count("the number of runs", len(accounts)), len(set(calibrations))
+    causes = [cause for cause in Cause if any(cause in of for of in accounts)]
+    values = {cause: [of.get(cause, 0.0) for of in accounts] for cause in causes}
+    entries_s = {cause: mean_of(of) for cause, of in values.items()}
+    if units < LEAST_VALUES:
+        return Ledger(runs, units, entries_s)
+    gap = clustered_interval([sum(of.values()) for of in accounts], calibrations)
     each = 1 - (1 - CONFIDENCE) / len(causes)
-    return replace(
-        found,
-        gap=clustered_interval([sum(of.values()) for of in accounts], calibrations),
-        intervals={
-            cause: clustered_interval(values[cause], calibrations, each) for cause in causes
-        },
-    )
+    joint = {cause: clustered_interval(of, calibrations, each) for cause, of in values.items()}
+    return Ledger(runs, units, entries_s, gap, joint)
+
+
+_Levels = Iterator[tuple[Cause, float]]  # what is replaced next, and the mean response before it
 
 
 class _Replays:
-    """The replays of a run."""
+    """The replays of a run. services_s: those that are left of the server, after `of_server`."""
 
     def __init__(self, run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> None:
         self._run, self._calibrated, self._model, self._rng = run, calibrated, model, rng
         self._load = model.rate_per_s * calibrated.busy_s / model.servers
         if self._load >= 1:
             raise ValueError(f"a load of {self._load:.3g} has no steady state to compare with")
+        # half of the drift, as services are between those of both calibrations
+        slower = 1 + (calibrated.drift or 0.0) / 2
+        self._around_s = 0.0
+        if run.starts_s is not None:
+            self._around_s = calibrated.connecting_s + calibrated.receiving_s - calibrated.delay_s
+        self._services_s = self._with_around([time_s / slower for time_s in run.services_s])
 
-    def of_server(self) -> tuple[_Levels, Sequence[float]]:
-        """The means before the server's own causes are replaced, and the services that are left."""
-        run = self._run
-        known = self._calibrated
-        steady_s = [time_s / (1 + (known.drift or 0.0) / 2) for time_s in run.services_s]
+    def of_server(self) -> _Levels:
+        """The means before each of the server's own causes is replaced."""
+        run, known = self._run, self._calibrated
+        measured_s = mean_of(list(map(sub, run.done_s, run.intended_s))[run.skipped :])
         if run.starts_s is None:
-            levels = [
-                (Cause.AROUND if run.is_told else Cause.SERVER, self._measured_s()),
-                (Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)),
-            ]
-            if known.drift is not None:
-                levels.append((Cause.DRIFT, self._replayed_s(run.intended_s, run.services_s)))
-            return levels, steady_s
-        ends_s = [at_s + for_s for at_s, for_s in zip(run.starts_s, run.services_s, strict=True)]
-        after_s = [done_s - end_s for done_s, end_s in zip(run.done_s, ends_s, strict=True)]
-        before_s = self._times_to_start(run.starts_s)
-        kept_s = [before + for_s for before, for_s in zip(before_s, run.services_s, strict=True)]
-        received_s = [known.receiving_s] * len(kept_s)
-        around_s = known.connecting_s + known.receiving_s - known.delay_s
-        levels = [
-            (Cause.ORDER, self._measured_s()),
-            (Cause.DISPATCH, self._replayed_s(run.sent_s, kept_s, after_s)),
-            (Cause.RECEIVING, self._replayed_s(run.intended_s, kept_s, after_s)),
-            (Cause.CONNECTING, self._replayed_s(run.intended_s, kept_s, received_s)),
-            (Cause.DRIFT, self._replayed_s(run.intended_s, _shifted(run.services_s, around_s))),
-        ]
-        return levels, _shifted(steady_s, around_s)
+            yield Cause.AROUND if run.is_told else Cause.SERVER, measured_s
+            yield Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)
+        else:
+            ends_s = map(add, run.starts_s, run.services_s)
+            after_s = list(map(sub, run.done_s, ends_s))
+            kept_s = list(map(add, self._times_to_start(run.starts_s), run.services_s))
+            received_s = [known.receiving_s] * len(kept_s)
+            yield Cause.ORDER, measured_s
+            yield Cause.DISPATCH, self._replayed_s(run.sent_s, kept_s, after_s)
+            yield Cause.RECEIVING, self._replayed_s(run.intended_s, kept_s, after_s)
+            yield Cause.CONNECTING, self._replayed_s(run.intended_s, kept_s, received_s)
+        if known.drift is not None or run.starts_s is not None:
+            services_s = self._with_around(run.services_s)
+            yield Cause.DRIFT, self._replayed_s(run.intended_s, services_s)
 
-    def of_services(self, services_s: Sequence[float]) -> _Levels:
+    def of_services(self) -> _Levels:
         """The means before services are replaced by those of the formula, and then arrivals."""
         known, arrivals_s = self._calibrated, self._run.intended_s
-        scale = known.busy_s / mean_of(services_s)
-        scaled_s = [scale * time_s for time_s in services_s]
+        yield Cause.SERVICE_MEAN, self._replayed_s(arrivals_s, self._services_s)
+        scale = known.busy_s / mean_of(self._services_s)
+        scaled_s = [scale * time_s for time_s in self._services_s]
+        yield Cause.SERVICE_CV, self._replayed_s(arrivals_s, scaled_s)
         stretched_s = _stretched(scaled_s, sqrt(known.variance_s2))
+        yield Cause.AUTOCORRELATION, self._replayed_s(arrivals_s, stretched_s)
         shuffled, drawn, started = [], [], []
         for _ in range(DRAWS):
             order_s = self._rng.sample(stretched_s, len(stretched_s))
@@ -252,21 +240,13 @@ class _Replays:
             drawn_s = self._rng.choices(stretched_s, k=len(stretched_s))
             drawn.append(self._replayed_s(arrivals_s, drawn_s))
             started.append(self._replayed_s(arrivals_s, drawn_s, past=self._past(stretched_s)))
-        return [
-            (Cause.SERVICE_MEAN, self._replayed_s(arrivals_s, services_s)),
-            (Cause.SERVICE_CV, self._replayed_s(arrivals_s, scaled_s)),
-            (Cause.AUTOCORRELATION, self._replayed_s(arrivals_s, stretched_s)),
-            (Cause.SERVICE_MEAN, mean_of(shuffled)),
-            (Cause.EMPTY, mean_of(drawn)),
-            (Cause.SAMPLING, mean_of(started)),
-        ]
+        yield Cause.SERVICE_MEAN, mean_of(shuffled)
+        yield Cause.EMPTY, mean_of(drawn)
+        yield Cause.SAMPLING, mean_of(started)
 
-    def _measured_s(self) -> float:
-        pairs = zip(self._run.intended_s, self._run.done_s, strict=True)
-        return self._mean_s([done_s - intended_s for intended_s, done_s in pairs])
-
-    def _mean_s(self, responses_s: Sequence[float]) -> float:
-        return mean_of(responses_s[self._run.skipped :])
+    def _with_around(self, services_s: Sequence[float]) -> list[float]:
+        """Services with what was around them in the calibration, if the server told its starts."""
+        return [max(0.0, time_s + self._around_s) for time_s in services_s]
 
     def _replayed_s(
         self,
@@ -287,7 +267,7 @@ class _Replays:
         found = [self._calibrated.delay_s] * len(order) if after_s is None else list(after_s)
         for n, response_s in zip(order, responses_s, strict=True):
             found[n] += arrivals_s[n] - self._run.intended_s[n] + response_s
-        return self._mean_s(found)
+        return mean_of(found[self._run.skipped :])
 
     def _times_to_start(self, starts_s: Sequence[float]) -> list[float]:
         """From when a server was free for each request to its start: connecting and accepting.
@@ -306,21 +286,20 @@ class _Replays:
         """The customers of a queue that has run forever when the run begins.
 
         It begins with its first arrival, and arrivals see what an observer at any time sees
-        (R. W. Wolff, 1982).
+        (R. W. Wolff, 1982). The work before a single server is then that of n residual services
+        with probability (1−ρ)ρⁿ, in order of arrival as well as shared (L. Kleinrock, Queueing
+        Systems, vol. 1, 1975, section 5.7, and vol. 2, 1976, section 4.4). Several servers are
+        given a long past instead.
         """
-        begun_s = self._run.intended_s[0]
+        begun_s, rng = self._run.intended_s[0], self._rng
         if self._model.servers > 1:
-            return _history(begun_s, self._model.rate_per_s, services_s, self._rng)
+            times_s = poisson_times(self._model.rate_per_s, rng, count=HISTORY)
+            return [(begun_s - ago_s, rng.choice(services_s)) for ago_s in reversed(times_s)]
         present = 0
-        while self._rng.random() < self._load:
+        while rng.random() < self._load:
             present += 1
-        weights = list(accumulate(services_s))
-        met_s = self._rng.choices(services_s, cum_weights=weights, k=present)
-        return [(begun_s, time_s * self._rng.random()) for time_s in met_s]
-
-
-def _shifted(times_s: Sequence[float], by_s: float) -> list[float]:
-    return [max(0.0, time_s + by_s) for time_s in times_s]
+        met_s = rng.choices(services_s, cum_weights=list(accumulate(services_s)), k=present)
+        return [(begun_s, time_s * rng.random()) for time_s in met_s]
 
 
 def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
@@ -331,10 +310,3 @@ def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
         return [max(0.0, found.mean + (-1) ** n * deviation_s) for n in range(len(times_s))]
     by = deviation_s / present_s
     return [max(0.0, found.mean + by * (time_s - found.mean)) for time_s in times_s]
-
-
-def _history(
-    until_s: float, rate_per_s: float, services_s: Sequence[float], rng: Random
-) -> list[tuple[float, float]]:
-    times_s = poisson_times(rate_per_s, rng, count=HISTORY)
-    return [(until_s - ago_s, rng.choice(services_s)) for ago_s in reversed(times_s)]

@@ -9,6 +9,7 @@ The operational analysis of queueing network models, ACM Computing Surveys 10 (1
 and others, Quantitative System Performance (1984), chapter 3; the study's report, "Bottleneck".
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,16 +20,12 @@ from loadtests.models.domain import count, not_negative, positive
 
 def utilisation(throughput_per_s: float, service_time_s: float) -> float:
     """Utilisation law: U = X·S."""
-    return not_negative("throughput_per_s", throughput_per_s) * not_negative(
-        "service_time_s", service_time_s
-    )
+    return _product(throughput_per_s=throughput_per_s, service_time_s=service_time_s)
 
 
 def customers(throughput_per_s: float, response_time_s: float) -> float:
     """Little's law: N = X·R."""
-    return not_negative("throughput_per_s", throughput_per_s) * not_negative(
-        "response_time_s", response_time_s
-    )
+    return _product(throughput_per_s=throughput_per_s, response_time_s=response_time_s)
 
 
 def throughput_per_s(customers: float, response_time_s: float) -> float:
@@ -38,14 +35,16 @@ def throughput_per_s(customers: float, response_time_s: float) -> float:
 
 def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> float:
     """Forced flow law: a station that each customer visits V times has X·V visits per second."""
-    return not_negative("throughput_per_s", throughput_per_s) * not_negative(
-        "visit_ratio", visit_ratio
-    )
+    return _product(throughput_per_s=throughput_per_s, visit_ratio=visit_ratio)
 
 
 def service_demand_s(visit_ratio: float, service_time_s: float) -> float:
     """D = V·S, the service in seconds that a customer needs at a station in all its visits."""
-    return not_negative("visit_ratio", visit_ratio) * not_negative("service_time_s", service_time_s)
+    return _product(visit_ratio=visit_ratio, service_time_s=service_time_s)
+
+
+def _product(**factors: float) -> float:
+    return math.prod(not_negative(name, value) for name, value in factors.items())
 
 
 Probability = Fraction | int
@@ -55,47 +54,32 @@ Routing = Mapping[str, Mapping[str, Probability]]
 def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
     """Visits to each station per visit to `reference`, in the order of `routing`.
 
-    Raises ValueError for a station that is not in the routing, a probability outside 0 to 1,
-    probabilities from a station that do not add up to 1, and a station from which no path leads
-    back to the reference (customers would collect there for ever).
+    Raises ValueError for a station that is not in the routing, probabilities that are none or do
+    not add up to 1, and a station from which no path leads back to the reference (customers would
+    collect there for ever).
     """
-    _check(routing, reference)
+    if reference not in routing:
+        raise ValueError(f"the reference station {reference!r} is not in the routing")
+    for station, row in routing.items():
+        for target, p in row.items():
+            if target not in routing:
+                raise ValueError(f"station {station!r} leads to {target!r}, which is not a station")
+            if not 0 <= p <= 1:
+                raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
+        if (total := sum(row.values())) != 1:
+            raise ValueError(
+                f"the probabilities from station {station!r} add up to {total}, not to 1"
+            )
+    homing = {reference}  # the stations from which a path leads to it; the longest visits all
+    for _ in routing:
+        homing |= {a for a, row in routing.items() if any(row.get(b, 0) > 0 for b in homing)}
+    if lost := [name for name in routing if name not in homing]:
+        raise ValueError(f"no path leads from station {lost[0]!r} back to {reference!r}")
     others = [name for name in routing if name != reference]
     matrix = [[Fraction(a == b) - routing[b].get(a, 0) for b in others] for a in others]
     found = linear.solve(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
     ratios = dict(zip(others, found, strict=True)) | {reference: Fraction(1)}
     return {name: ratios[name] for name in routing}
-
-
-def _check(routing: Routing, reference: str) -> None:
-    if reference not in routing:
-        raise ValueError(f"the reference station {reference!r} is not in the routing")
-    for station, row in routing.items():
-        _check_row(routing, station, row)
-    homing = _homing(routing, reference)
-    if lost := [name for name in routing if name not in homing]:
-        raise ValueError(f"no path leads from station {lost[0]!r} back to {reference!r}")
-
-
-def _check_row(routing: Routing, station: str, row: Mapping[str, Probability]) -> None:
-    for target, p in row.items():
-        if target not in routing:
-            raise ValueError(f"station {station!r} leads to {target!r}, which is not a station")
-        if not 0 <= p <= 1:
-            raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
-    total = sum(row.values())
-    if total != 1:
-        raise ValueError(f"the probabilities from station {station!r} add up to {total}, not to 1")
-
-
-def _homing(routing: Routing, reference: str) -> set[str]:
-    """The stations from which a path leads to `reference`."""
-    homing, added = {reference}, True
-    while added:
-        more = {a for a, row in routing.items() if any(row[b] > 0 and b in homing for b in row)}
-        added = not more <= homing
-        homing |= more
-    return homing
 
 
 def demands_s(
@@ -123,9 +107,9 @@ DELAY = None
 class Station:
     """A station, described by the service that a customer needs there in one round.
 
-    demand_s: D = V·S in seconds, 0 or more. servers: 1 for a queue with one server, m for one queue
-    with m equal servers (each visit is served by one of them, so S is the time of one server),
-    DELAY for a station without a queue. Raises ValueError for other values.
+    demand_s: D = V·S in seconds, 0 or more. servers: m equal servers of one queue (each visit is
+    served by one of them, so S is the time of one), or DELAY for a station without a queue. Raises
+    ValueError for other values.
     """
 
     name: str
@@ -141,6 +125,11 @@ class Station:
     def is_delay(self) -> bool:
         """Whether customers never wait here."""
         return self.servers is DELAY
+
+    @property
+    def is_multi(self) -> bool:
+        """Whether there are several servers."""
+        return self.servers is not None and self.servers > 1
 
     @property
     def least_gap_s(self) -> float:

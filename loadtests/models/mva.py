@@ -13,9 +13,9 @@ Symbols: D demand, m servers, Q mean customers at a station, p(j) the probabilit
 
 Textbooks take p(0|N) = 1 − (X·D + Σ (m−j)·p(j))/m. Once the station is saturated, this is a
 difference of nearly equal numbers, its error grows with every N, and results become negative. Here
-p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station. This
-has only products and quotients of positive numbers, so nothing cancels. The price is that each
-station with several servers doubles the number of networks to solve; MOST_MULTI_SERVERS limits it.
+p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station, so
+nothing cancels. The price is that each station with several servers doubles the number of networks
+to solve; MOST_MULTI_SERVERS limits it.
 
 Sources: M. Reiser and S. S. Lavenberg, Mean-value analysis of closed multichain queuing networks,
 Journal of the ACM 27 (1980); M. Reiser, Mean-value analysis and convolution method for
@@ -23,7 +23,7 @@ queue-dependent servers in closed queueing networks, Performance Evaluation 1 (1
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadtests.models.domain import count, not_negative
@@ -64,10 +64,7 @@ class Solution:
 
     def at(self, name: str) -> AtStation:
         """The station called `name`. Raises KeyError if there is none."""
-        for station in self.stations:
-            if station.name == name:
-                return station
-        raise KeyError(name)
+        return {station.name: station for station in self.stations}[name]
 
 
 def solve(
@@ -80,84 +77,54 @@ def solve(
     """
     count("most_customers", most_customers)
     not_negative("think_time_s", think_time_s)
-    _check(stations, think_time_s)
-    return tuple(_Network(stations, think_time_s, {}).grow(most_customers))
-
-
-def _check(stations: Sequence[Station], think_time_s: float) -> None:
     names = [station.name for station in stations]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two stations are called {twice[0]!r}")
-    multi = sum(_is_multi(station) for station in stations)
+    multi = sum(station.is_multi for station in stations)
     if multi > MOST_MULTI_SERVERS:
         raise ValueError(
             f"{multi} stations have several servers; at most {MOST_MULTI_SERVERS} can be solved"
         )
     if total_demand_s(stations) + think_time_s == 0:
         raise ValueError("a round takes no time: all demands and the think time are 0")
+    return tuple(_solved(stations, most_customers, think_time_s, {}))
 
 
-def _is_multi(station: Station) -> bool:
-    return station.servers is not None and station.servers > 1
+_Throughputs = dict[frozenset[str], list[float]]  # of networks, by the names of their stations
 
 
-_Throughputs = dict[frozenset[str], list[float]]
+def _solved(
+    stations: Sequence[Station], most_customers: int, think_time_s: float, known: _Throughputs
+) -> Iterator[Solution]:
+    """The solutions, each computed from the queues and probabilities of the one before it.
 
-
-class _Network:
-    """A network that is solved for one customer after the other.
-
-    known: throughputs of the networks solved so far, by the names of their stations.
+    known: throughputs of the networks without some stations, as far as these are solved.
     """
-
-    def __init__(
-        self, stations: Sequence[Station], think_time_s: float, known: _Throughputs
-    ) -> None:
-        self._stations = stations
-        self._think_time_s = think_time_s
-        self._known = known
-        self._queues = [0.0] * len(stations)
-        self._idle = [[1.0] for _ in stations]  # p(0), p(1) … below m, for the last population
-
-    def grow(self, most_customers: int) -> list[Solution]:
-        without = [
-            self._throughputs_without(station, most_customers) if _is_multi(station) else []
-            for station in self._stations
-        ]
-        return [self._add(n, without) for n in range(1, most_customers + 1)]
-
-    def _throughputs_without(self, station: Station, most_customers: int) -> list[float]:
-        rest = [other for other in self._stations if other is not station]
+    without = {}
+    for station in (station for station in stations if station.is_multi):
+        rest = [other for other in stations if other is not station]
         names = frozenset(other.name for other in rest)
-        if names not in self._known:
-            if total_demand_s(rest) + self._think_time_s == 0:
-                self._known[names] = [math.inf] * most_customers
-            else:
-                solved = _Network(rest, self._think_time_s, self._known).grow(most_customers)
-                self._known[names] = [one.throughput_per_s for one in solved]
-        return self._known[names]
-
-    def _add(self, n: int, without: list[list[float]]) -> Solution:
-        """The means of `n` customers, computed from those of n − 1, which this object keeps."""
-        stays_s = [
-            _residence_time_s(station, queue, idle)
-            for station, queue, idle in zip(self._stations, self._queues, self._idle, strict=True)
+        if total_demand_s(rest) + think_time_s == 0:
+            known[names] = [math.inf] * most_customers
+        elif names not in known:
+            solved = _solved(rest, most_customers, think_time_s, known)
+            known[names] = [one.throughput_per_s for one in solved]
+        without[station.name] = known[names]
+    queues = [0.0] * len(stations)
+    idle = [[1.0] for _ in stations]  # p(0), p(1) … below m
+    for n in range(1, most_customers + 1):
+        stays_s = list(map(_residence_time_s, stations, queues, idle))
+        x = n / (think_time_s + math.fsum(stays_s))
+        queues = [x * stay_s for stay_s in stays_s]
+        idle = [
+            _idle(station, before, x, without[station.name][n - 1]) if station.is_multi else before
+            for station, before in zip(stations, idle, strict=True)
         ]
-        x = n / (self._think_time_s + math.fsum(stays_s))
-        self._queues = [x * stay_s for stay_s in stays_s]
-        for at, station in enumerate(self._stations):
-            if _is_multi(station):
-                self._idle[at] = _idle(station, self._idle[at], x, without[at][n - 1])
-        return Solution(
-            n,
-            throughput_per_s=x,
-            response_time_s=math.fsum(stays_s),
-            thinking=x * self._think_time_s,
-            stations=tuple(
-                AtStation(s.name, stay_s, x * stay_s, x * s.demand_s / (s.servers or 1))
-                for s, stay_s in zip(self._stations, stays_s, strict=True)
-            ),
+        at = tuple(
+            AtStation(s.name, stay_s, x * stay_s, x * s.demand_s / (s.servers or 1))
+            for s, stay_s in zip(stations, stays_s, strict=True)
         )
+        yield Solution(n, x, math.fsum(stays_s), x * think_time_s, at)
 
 
 def _residence_time_s(station: Station, queue: float, idle: list[float]) -> float:

@@ -1,9 +1,9 @@
 """Open queues with Poisson arrivals: their means by formula, and each with its replay.
 
-M/M/1, M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain:
-λ ≥ 0, E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its
-subclass Unstable. Customers are served one by one in order of arrival (FCFS), or all at once, each
-with an equal share of the servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975),
+M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain: λ ≥ 0,
+E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its subclass
+Unstable. Customers are served one by one in order of arrival (FCFS), or all at once, each with an
+equal share of the servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975),
 sections 3.2, 3.5 and 5.6, vol. 2 (1976), section 4.4; A. K. Erlang (1917) for M/M/m, where the code
 never computes a^m or m!, so that it works for thousands of servers. M/G/m has no exact formula:
 A. O. Allen, Probability, Statistics, and Queueing Theory (1990), section 5.3, takes the waiting
@@ -39,8 +39,7 @@ class SteadyState:
     """The means of an open queue in the long run.
 
     arrival_rate_per_s: λ. service_time_s: E[S]. servers: m. utilisation: ρ, of each server.
-    waiting_time_s: E[W], without service. response_time_s: E[R] = E[W] + E[S].
-    customers: E[N] = λ·E[R]. customers_waiting: E[Nq] = λ·E[W]. Both by Little's law.
+    waiting_time_s: E[W], without service.
     """
 
     arrival_rate_per_s: float
@@ -51,26 +50,22 @@ class SteadyState:
 
     @property
     def response_time_s(self) -> float:
-        """E[R] in seconds."""
+        """E[R] = E[W] + E[S], in seconds."""
         return self.waiting_time_s + self.service_time_s
 
     @property
     def customers(self) -> float:
-        """E[N], the customers that wait or are in service."""
+        """E[N] = λ·E[R], the customers that wait or are in service (Little's law)."""
         return self.arrival_rate_per_s * self.response_time_s
 
     @property
     def customers_waiting(self) -> float:
-        """E[Nq], the customers that wait."""
+        """E[Nq] = λ·E[W], the customers that wait (Little's law)."""
         return self.arrival_rate_per_s * self.waiting_time_s
 
 
 def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int = 1) -> float:
-    """ρ = λ·E[S]/m of a stable queue.
-
-    Raises ValueError for a rate below 0, a service time that is not positive or less than one
-    server, and Unstable for ρ ≥ 1 (also if ρ falls short of 1 by no more than rounding, 1e-12).
-    """
+    """ρ = λ·E[S]/m of a stable queue; Unstable also if it is below 1 by rounding alone, 1e-12."""
     not_negative("arrival_rate_per_s", arrival_rate_per_s)
     positive("service_time_s", service_time_s)
     count("servers", servers)
@@ -81,10 +76,7 @@ def utilisation(arrival_rate_per_s: float, service_time_s: float, servers: int =
 
 
 def maximum_rate_per_s(service_time_s: float) -> float:
-    """L = 1/E[S], the rate (1/s) that one server cannot exceed. The study's loads are shares of it.
-
-    Raises ValueError unless `service_time_s` is positive.
-    """
+    """L = 1/E[S], the rate (1/s) that one server cannot exceed; the study's loads are shares."""
     return 1 / positive("service_time_s", service_time_s)
 
 
@@ -107,20 +99,15 @@ def mg1(
     return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
 
 
-def mm1(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
-    """M/M/1, FCFS with exponential service: E[W] = ρ·E[S]/(1−ρ), so E[R] = 1/(μ−λ)."""
-    rho = utilisation(arrival_rate_per_s, service_time_s)
-    waiting_time_s = rho * service_time_s / (1 - rho)
-    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
-
-
 def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
     """M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the distribution of service.
 
     There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
-    customers that this adds. The means are those of M/M/1 (insensitivity).
+    customers that this adds. The means are those of M/M/1, where E[R] = 1/(μ−λ) (insensitivity).
     """
-    return mm1(arrival_rate_per_s, service_time_s)
+    rho = utilisation(arrival_rate_per_s, service_time_s)
+    waiting_time_s = rho * service_time_s / (1 - rho)
+    return SteadyState(arrival_rate_per_s, service_time_s, 1, rho, waiting_time_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +129,9 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
     """
     rho = utilisation(arrival_rate_per_s, service_time_s, servers)
     offered = arrival_rate_per_s * service_time_s
-    blocked = _erlang_b(offered, servers)
+    blocked = 1.0  # Erlang's B, the share lost without a queue: B(k) = aB(k−1)/(k + aB(k−1))
+    for server in range(1, servers + 1):
+        blocked = offered * blocked / (server + offered * blocked)
     p_wait = blocked / (1 - rho * (1 - blocked))
     return MultiServer(
         arrival_rate_per_s,
@@ -158,35 +147,20 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
 def mgm_allen_cunneen(
     arrival_rate_per_s: float, service_time_s: float, cv: float, servers: int
 ) -> SteadyState:
-    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and for cv = 1.
-
-    cv: coefficient of variation of the service time. Raises ValueError, Unstable.
-    """
-    markov = mmm(arrival_rate_per_s, service_time_s, servers)
-    waiting_time_s = markov.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
-    return SteadyState(
-        arrival_rate_per_s, service_time_s, servers, markov.utilisation, waiting_time_s
-    )
-
-
-def _erlang_b(offered: float, servers: int) -> float:
-    """The share of customers lost without a queue: B(k) = aB(k−1)/(k + aB(k−1)), B(0) = 1."""
-    blocked = 1.0
-    for server in range(1, servers + 1):
-        blocked = offered * blocked / (server + offered * blocked)
-    return blocked
+    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and cv = 1."""
+    of = mmm(arrival_rate_per_s, service_time_s, servers)
+    waiting_time_s = of.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
+    return SteadyState(arrival_rate_per_s, service_time_s, servers, of.utilisation, waiting_time_s)
 
 
 def _p_empty(offered: float, servers: int, rho: float) -> float:
     """1/π0 = Σ_{k<m} a^k/k! + a^m/(m!(1−ρ)), its terms divided by e^a: Poisson probabilities."""
     if offered == 0:
         return 1.0
-    fewer = math.fsum(_poisson(offered, k) for k in range(servers))
-    return math.exp(-offered) / (fewer + _poisson(offered, servers) / (1 - rho))
-
-
-def _poisson(mean: float, k: int) -> float:
-    return math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+    *fewer, last = (
+        math.exp(k * math.log(offered) - offered - math.lgamma(k + 1)) for k in range(servers + 1)
+    )
+    return math.exp(-offered) / (math.fsum(fewer) + last / (1 - rho))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +182,7 @@ class Queue:
         """Its means in the long run, with Poisson arrivals. cv: that of the service times.
 
         Exact, but for several servers in order of arrival (Allen and Cunneen). With sharing, the
-        means are those of exponential times (insensitivity). Raises ValueError, Unstable.
+        means are those of exponential times (insensitivity).
         """
         if self.is_shared:
             return mmm(arrival_rate_per_s, service_time_s, self.servers)

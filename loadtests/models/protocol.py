@@ -1,19 +1,17 @@
 """Simulates what results a short experiment should have, if the queue is as modelled.
 
 A short run that starts empty does not reach the steady state: its mean lies below that of the
-formula, and varies much from run to run. So a measured mean is compared with simulated runs of the
-same protocol, not with the formula alone.
+formula, and varies much from run to run. So a measured mean is compared with simulated runs, too.
 
 In a run, customers arrive from 0 to `duration_s` as a Poisson process at a system that is empty at
 0. All of them count, even if they are served after `duration_s` (the study's load generator waited
-for its users, too). The mean of a run is that of their response times. An experiment is `runs` such
-runs, and its result the mean of their means, each run with the same weight. A run without customers
-has no mean; it is left out, and counted in `empty_runs`.
+for its users, too). The result of an experiment is the mean of the mean response times of its runs,
+each run with the same weight. A run without customers has no mean and is left out.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from loadtests.models import replay
 from loadtests.models.domain import count, positive, share
@@ -34,8 +32,7 @@ class Protocol:
         count("runs", self.runs)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """The results of a run: arrivals, and their mean response time."""
 
     arrivals: int
@@ -51,7 +48,6 @@ class Expectation:
     between these with the probability that was asked for.
     """
 
-    empty_runs: int
     arrivals: float
     pooled_s: float
     mean_s: float
@@ -92,17 +88,19 @@ def expectation(
             f"runs of {protocol.duration_s} s have too few arrivals: "
             f"only {len(runs)} of {simulated_runs} runs had a customer"
         )
-    arrivals, means_s = sum(run.arrivals for run in runs), [run.mean_s for run in runs]
+    numbers, means_s = zip(*runs, strict=True)
     of_means = summary(means_s)
-    low_s, high_s = _range(means_s, protocol.runs, simulated_runs, confidence, rng)
+    results_s = sorted(
+        sum(rng.choices(means_s, k=protocol.runs)) / protocol.runs for _ in range(simulated_runs)
+    )
+    outside = round((1 - confidence) / 2 * simulated_runs)
     return Expectation(
-        empty_runs=simulated_runs - len(runs),
-        arrivals=arrivals / simulated_runs,
-        pooled_s=sum(run.arrivals * run.mean_s for run in runs) / arrivals,
+        arrivals=sum(numbers) / simulated_runs,
+        pooled_s=sum(arrivals * mean_s for arrivals, mean_s in runs) / sum(numbers),
         mean_s=of_means.mean,
         standard_error_s=of_means.standard_deviation / len(runs) ** 0.5,
-        low_s=low_s,
-        high_s=high_s,
+        low_s=results_s[outside],
+        high_s=results_s[-1 - outside],
     )
 
 
@@ -119,12 +117,3 @@ def simulate_run(
         return None
     responses_s = discipline(arrivals_s, [service.draw(rng) for _ in arrivals_s])
     return Run(len(arrivals_s), sum(responses_s) / len(responses_s))
-
-
-def _range(
-    means_s: Sequence[float], runs: int, experiments: int, confidence: float, rng: Random
-) -> tuple[float, float]:
-    """The quantiles of the results of experiments, each composed of runs drawn at random."""
-    results_s = sorted(sum(rng.choices(means_s, k=runs)) / runs for _ in range(experiments))
-    outside = round((1 - confidence) / 2 * experiments)
-    return results_s[outside], results_s[-1 - outside]

@@ -2,17 +2,15 @@
 
 Arrivals of an open workload are a Poisson process, or at equal gaps. A distribution of service
 times has a mean in seconds, a coefficient of variation cv (standard deviation over mean) and a
-`draw`. Mean and cv do not determine the shape: `with_mean_and_cv` takes a gamma distribution, which
-at cv = 0 is always the same time and at cv = 1 the exponential one.
+`draw`.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import accumulate, islice, repeat, takewhile
 from math import inf
 from random import Random
-from typing import Protocol
 
 from loadtests.models.domain import not_negative, positive
 from loadtests.models.samples import summary
@@ -46,14 +44,7 @@ def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) ->
     if count is not None and count < 1:
         raise ValueError(f"count is {count}; a schedule has at least 1 arrival")
     end_s = inf if until_s is None else positive("until_s", until_s)
-    times_s: list[float] = []
-    at_s = 0.0
-    while count is None or len(times_s) < count:
-        at_s += next(gaps_s)
-        if at_s >= end_s:
-            break
-        times_s.append(at_s)
-    return times_s
+    return list(takewhile(lambda at_s: at_s < end_s, islice(accumulate(gaps_s), count)))
 
 
 def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
@@ -65,24 +56,13 @@ def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
     return rng.gammavariate(cv**-2, mean_s * cv**2)
 
 
-class ServiceTimes(Protocol):
-    """A distribution of service times."""
-
-    @property
-    def mean_s(self) -> float:
-        """E[S] in seconds."""
-
-    @property
-    def cv(self) -> float:
-        """The standard deviation divided by the mean."""
-
-    def draw(self, rng: Random) -> float:
-        """One service time in seconds."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Gamma distributed. Raises ValueError unless the mean is positive and cv at least 0."""
+    """Gamma distributed, as mean and cv alone do not determine the shape.
+
+    At cv = 0 it is always the same time, at cv = 1 exponential. Raises ValueError unless the mean
+    is positive and cv at least 0.
+    """
 
     mean_s: float
     cv: float
@@ -96,9 +76,7 @@ class Gamma:
         return gamma_time_s(self.mean_s, self.cv, rng)
 
 
-def with_mean_and_cv(mean_s: float, cv: float) -> ServiceTimes:
-    """Deterministic at cv = 0, exponential at cv = 1, otherwise gamma. Raises ValueError."""
-    return Gamma(mean_s, cv)
+with_mean_and_cv = Gamma
 
 
 class Empirical:
@@ -119,3 +97,6 @@ class Empirical:
     def draw(self, rng: Random) -> float:
         """One of the recorded times, in seconds."""
         return rng.choice(self.times_s)
+
+
+ServiceTimes = Gamma | Empirical

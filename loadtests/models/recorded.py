@@ -9,9 +9,9 @@ N; at the time of an arrival the customer does.
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from loadtests.models.domain import count, not_negative, recorded_times
 
@@ -19,8 +19,7 @@ LOAD_SAMPLE_S = 5.0  # the time after which Linux counts again what runs or wait
 LOAD_TIME_CONSTANT_S = 60.0  # that of the first of Linux's three load averages
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The number of customers in the system from `time_s` until the next step."""
 
     time_s: float
@@ -29,12 +28,16 @@ class Step:
 
 def customers_over_time(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> list[Step]:
     """The steps of N(t), the first at the first arrival; before it, and after the last, N is 0."""
-    _check(arrivals_s, departures_s)
+    recorded_times(arrivals_s, departures_s, "departures_s")
+    for customer, (arrival_s, departure_s) in enumerate(zip(arrivals_s, departures_s, strict=True)):
+        if departure_s < arrival_s:
+            raise ValueError(
+                f"customer {customer} arrives at {arrival_s} and leaves earlier, at {departure_s}"
+            )
     changes = Counter(arrivals_s)
     changes.subtract(departures_s)
     times_s = sorted(time_s for time_s, change in changes.items() if change)
-    totals = accumulate(changes[time_s] for time_s in times_s)
-    return [Step(time_s, total) for time_s, total in zip(times_s, totals, strict=True)]
+    return list(map(Step, times_s, accumulate(changes[time_s] for time_s in times_s)))
 
 
 def customers_at(steps: Sequence[Step], time_s: float) -> int:
@@ -52,7 +55,10 @@ def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> floa
     """The time average of N from `from_s` to `until_s`. Raises ValueError for an empty window."""
     if not from_s < until_s:
         raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
-    areas = (length_s * customers for length_s, customers in _pieces(steps, from_s, until_s))
+    areas = (
+        max(0.0, min(until_s, following.time_s) - max(from_s, step.time_s)) * step.customers
+        for step, following in pairwise(steps)  # after the last, N is 0
+    )
     return sum(areas) / (until_s - from_s)
 
 
@@ -74,20 +80,3 @@ def load_average(
         average = average * keep + min(customers_at(steps, at_s), servers) * (1 - keep)
         samples.append((at_s, average))
     return samples
-
-
-def _check(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> None:
-    recorded_times(arrivals_s, departures_s, "departures_s")
-    for customer, (arrival_s, departure_s) in enumerate(zip(arrivals_s, departures_s, strict=True)):
-        if departure_s < arrival_s:
-            raise ValueError(
-                f"customer {customer} arrives at {arrival_s} and leaves earlier, at {departure_s}"
-            )
-
-
-def _pieces(steps: Sequence[Step], from_s: float, until_s: float) -> Iterator[tuple[float, int]]:
-    """The lengths (s) of the parts of the window in which N is constant, and that N."""
-    for step, following in pairwise(steps):  # after the last, N is 0
-        start_s, end_s = max(step.time_s, from_s), min(following.time_s, until_s)
-        if start_s < end_s:
-            yield end_s - start_s, step.customers

@@ -7,11 +7,12 @@ response times (s) in the same order. Functions raise ValueError for lists of un
 arrivals out of order, a service time below 0, or less than one server.
 """
 
-import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappop, heappush, heapreplace
+from itertools import chain
+from math import inf
 
 from loadtests.models.domain import count, not_negative, recorded_times
 
@@ -19,19 +20,20 @@ Discipline = Callable[[Sequence[float], Sequence[float]], list[float]]
 """A function from arrival and service times to response times, such as `fcfs`."""
 
 
-def _check(arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1) -> None:
+def _both(
+    arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1
+) -> Iterator[tuple[float, float]]:
+    """Arrival and service time of each customer, after all have been checked."""
     recorded_times(arrivals_s, services_s)
     count("servers", servers)
-    if services_s:
-        not_negative("the least of services_s", min(services_s))
+    not_negative("the least of services_s", min(services_s, default=0.0))
+    return zip(arrivals_s, services_s, strict=True)
 
 
 def fcfs(arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
     """One server, first come, first served (D. V. Lindley's recursion, 1952)."""
-    _check(arrivals_s, services_s)
-    responses_s = []
-    free_s = -math.inf
-    for arrival_s, service_s in zip(arrivals_s, services_s, strict=True):
+    responses_s, free_s = [], -inf
+    for arrival_s, service_s in _both(arrivals_s, services_s):
         begun_s = arrival_s if arrival_s > free_s else free_s  # noqa: FURB136  max() is slow
         free_s = begun_s + service_s
         responses_s.append(free_s - arrival_s)
@@ -45,11 +47,9 @@ def multi_server(
 
     Source: J. Kiefer and J. Wolfowitz (1955). A heap has the times at which servers become free.
     """
-    _check(arrivals_s, services_s, servers)
-    responses_s = []
-    free_s = [-math.inf] * servers
-    heapify(free_s)
-    for arrival_s, service_s in zip(arrivals_s, services_s, strict=True):
+    both = _both(arrivals_s, services_s, servers)
+    responses_s, free_s = [], [-inf] * servers
+    for arrival_s, service_s in both:
         departure_s = max(arrival_s, free_s[0]) + service_s
         heapreplace(free_s, departure_s)
         responses_s.append(departure_s - arrival_s)
@@ -71,58 +71,31 @@ def processor_sharing(
     leaves when it has grown by the customer's own service time. So departures are kept in a heap of
     virtual times.
     """
-    _check(arrivals_s, services_s, servers)
-    room = _Room(servers)
     responses_s = [0.0] * len(arrivals_s)
-    for customer, (arrival_s, service_s) in enumerate(zip(arrivals_s, services_s, strict=True)):
-        for departed, time_s in room.departures_until(arrival_s):
-            responses_s[departed] = time_s - arrivals_s[departed]
-        room.enter(customer, arrival_s, service_s)
-    for departed, time_s in room.departures_until(math.inf):
-        responses_s[departed] = time_s - arrivals_s[departed]
+    leave: list[tuple[float, int]] = []  # virtual time of departure, customer
+    now_s = virtual_s = 0.0
+    for customer, (arrival_s, service_s) in enumerate(
+        chain(_both(arrivals_s, services_s, servers), [(inf, 0.0)])
+    ):
+        while leave:
+            rate = min(1.0, servers / len(leave))
+            leaves_s = now_s + max(0.0, leave[0][0] - virtual_s) / rate
+            if leaves_s > arrival_s:
+                break
+            now_s, (virtual_s, departed) = leaves_s, heappop(leave)
+            responses_s[departed] = now_s - arrivals_s[departed]
+        virtual_s = virtual_s + (arrival_s - now_s) * rate if leave else 0.0
+        now_s = arrival_s
+        heappush(leave, (virtual_s + service_s, customer))
     return responses_s
 
 
-class _Room:
-    """The customers who share the processors, and the virtual times at which they leave."""
-
-    def __init__(self, servers: int) -> None:
-        self._servers = servers
-        self._now_s = 0.0
-        self._virtual_s = 0.0
-        self._leave: list[tuple[float, int]] = []  # virtual time of departure, customer
-
-    def enter(self, customer: int, now_s: float, service_s: float) -> None:
-        """Add a customer at `now_s`. All customers who leave until then must have been removed."""
-        if self._leave:
-            self._virtual_s += (now_s - self._now_s) * self._rate()
-        else:
-            self._virtual_s = 0.0
-        self._now_s = now_s
-        heappush(self._leave, (self._virtual_s + service_s, customer))
-
-    def departures_until(self, until_s: float) -> list[tuple[int, float]]:
-        """Remove the customers who leave until `until_s`. Returns them with departure times."""
-        departed = []
-        while self._leave:
-            virtual_s, customer = self._leave[0]
-            wait_s = max(0.0, virtual_s - self._virtual_s) / self._rate()
-            if self._now_s + wait_s > until_s:
-                break
-            heappop(self._leave)
-            self._now_s += wait_s
-            self._virtual_s = virtual_s
-            departed.append((customer, self._now_s))
-        return departed
-
-    def _rate(self) -> float:
-        return min(1.0, self._servers / len(self._leave))
-
-
 class ShortestQueue:
-    """The queues of `servers` servers, of which each serves first who came first.
+    """Equal servers with a queue each: a customer joins the one with the fewest, and stays there.
 
-    Raises ValueError for less than one server.
+    So workers of the service share connections. A customer can wait although another server is
+    idle meanwhile: the mean is between those of one common queue and of separate arrivals at each
+    server (F. A. Haight, Biometrika 45, 1958). Raises ValueError for less than one server.
     """
 
     def __init__(self, servers: int) -> None:
@@ -145,12 +118,7 @@ class ShortestQueue:
 def shortest_queue(
     arrivals_s: Sequence[float], services_s: Sequence[float], servers: int
 ) -> list[float]:
-    """The response times (s) of these arrivals (s, in order) with these service times (s).
-
-    Raises ValueError as the functions of `replay` do.
-    """
-    recorded_times(arrivals_s, services_s)
-    not_negative("the least of services_s", min(services_s, default=0.0))
+    """`servers` servers as a `ShortestQueue`."""
     queues = ShortestQueue(servers)
-    both = zip(arrivals_s, services_s, strict=True)
+    both = _both(arrivals_s, services_s)
     return [queues.departure_s(arrival_s, service_s) - arrival_s for arrival_s, service_s in both]

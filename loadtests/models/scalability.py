@@ -5,14 +5,14 @@ at a time), κ the coherency (the cost of agreement between each two). With κ >
 a peak, at the knee N* = √((1−σ)/κ). Source: N. J. Gunther, Guerrilla Capacity Planning (2007),
 chapters 4-6.
 
-The law is fitted to measured throughputs by least squares. As N/X = a + b(N−1) + cN(N−1) with
-a = 1/λ, b = σ/λ, c = κ/λ, the fit starts with a linear one. Gauss-Newton steps with J. Marquardt's
-damping (1963) follow, on the throughputs themselves. σ and κ must not be negative: if they would be
-in the best fit, the best fit with either or both at 0 is taken.
+The law is fitted to measured throughputs by least squares, in Gauss-Newton steps, which are halved
+until they are no longer too far. It is N/X = a + b(N−1) + cN(N−1) with a = 1/λ, b = σ/λ, c = κ/λ,
+so each step is a linear fit. σ and κ must not be negative: if they would be in the best fit, the
+best fit with either or both at 0 is taken.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
@@ -28,7 +28,7 @@ Measurements = Mapping[int, Sequence[float]]
 _Points = list[tuple[int, float, int]]  # N, mean throughput, number of measurements
 _COLUMNS = ((0, 1, 2), (0, 2), (0, 1), (0,))  # which of a, b, c are free in each attempt
 _MOST_STEPS = 200
-_MOST_DAMPING = 1e3
+_LEAST_STEP = 1e-9  # the share of a step below which halving it has no sense
 _LEAST_SHARE = 1e-3  # of a mean, to which noise may lower it: throughputs are positive
 _ENOUGH = 1e-10  # the fit ends with a step that changes no value by more than this share
 
@@ -87,12 +87,16 @@ def knee_interval(
     factor is that of Student's t). To draw from the two to four repetitions of each N themselves
     would lack a third of their variance, and covers 75 to 88 % and not 95 %.
 
-    Raises ValueError as `fit` does, and if every N was measured only once, because then the
-    variance is unknown. An end is infinite if enough samples have no peak.
+    Raises ValueError as `fit` does, and if every N was measured only once. An end is infinite if
+    enough samples have no peak.
     """
     count("resamples", resamples)
     points = _points(measurements)
-    deviation, freedom = _relative_deviation(measurements)
+    found = [summary(xs) for xs in measurements.values()]
+    freedom = sum(one.count - 1 for one in found)
+    if freedom < 1:
+        raise ValueError("every N was measured once; an interval needs repetitions")
+    deviation = math.sqrt(math.fsum(one.squares / one.mean**2 for one in found) / freedom)
 
     def moved() -> _Points:
         uncertain = deviation * math.sqrt(freedom / (2 * rng.gammavariate(freedom / 2, 1)))
@@ -104,15 +108,6 @@ def knee_interval(
     knees = sorted(_fit(moved()).knee for _ in range(resamples))
     outside = int((1 - CONFIDENCE) / 2 * resamples)
     return KneeInterval(knees[outside], knees[-1 - outside])
-
-
-def _relative_deviation(measurements: Measurements) -> tuple[float, int]:
-    """The standard deviation of x/mean over all repetitions, and its degrees of freedom."""
-    found = [summary(xs) for xs in measurements.values()]
-    freedom = sum(one.count - 1 for one in found)
-    if freedom < 1:
-        raise ValueError("every N was measured once; an interval needs repetitions")
-    return math.sqrt(math.fsum(one.squares / one.mean**2 for one in found) / freedom), freedom
 
 
 def _points(measurements: Measurements) -> _Points:
@@ -127,85 +122,65 @@ def _points(measurements: Measurements) -> _Points:
 
 def _fit(points: _Points) -> ScalabilityLaw:
     """The best fit with b ≥ 0 and c ≥ 0, of those with both, one or none of b and c free."""
-    fits = [(error, abc) for error, abc in _candidates(points) if abc[1] >= 0 and abc[2] >= 0]
+    fits = []
+    for free in _COLUMNS:
+        error, abc = _fitted(points, free)
+        if min(abc) >= 0:
+            fits.append((error, abc))
+            if len(free) == 3:
+                break  # no value had to be set to 0
     _, (a, b, c) = min(fits)
     return ScalabilityLaw(1 / a, b / a, c / a)
 
 
-def _candidates(points: _Points) -> Iterator[tuple[float, list[float]]]:
-    for free in _COLUMNS:
-        abc = _refined(points, _start(points, free), free)
-        yield _error(points, abc), abc
-        if len(free) == 3 and min(abc) >= 0:
-            return  # no value had to be set to 0
+def _fitted(points: _Points, free: Sequence[int]) -> tuple[float, list[float]]:
+    """The error of the best fit, and its a, b and c."""
+    abc = _aim(points, [n / x for n, x, _ in points], free)
+    error = _error(points, abc)
+    if error == math.inf:  # then it begins with the constant throughput of each customer
+        n, x, _ = points[0]
+        abc = [n / x, 0.0, 0.0]
+        error = _error(points, abc)
+    for _ in range(_MOST_STEPS):
+        aim, share, found = _aim(points, _divisors(points, abc), free), 1.0, math.inf
+        if all(math.isclose(v, to, rel_tol=_ENOUGH) for v, to in zip(abc, aim, strict=True)):
+            break
+        while found >= error and share > _LEAST_STEP:
+            moved = [v + share * (to - v) for v, to in zip(abc, aim, strict=True)]
+            found, share = _error(points, moved), share / 2
+        if found >= error:
+            break
+        abc, error = moved, found
+    return error, abc
 
 
-def _terms(n: int) -> tuple[float, float, float]:
-    return 1.0, n - 1.0, n * (n - 1.0)
-
-
-def _divisor(n: int, abc: Sequence[float]) -> float:
-    """N/X(N) = a + b(N−1) + cN(N−1)."""
-    return sum(factor * term for factor, term in zip(abc, _terms(n), strict=True))
+def _divisors(points: _Points, abc: Sequence[float]) -> list[float]:
+    """N/X(N) = a + b(N−1) + cN(N−1) of each point."""
+    a, b, c = abc
+    return [a + b * (n - 1) + c * n * (n - 1) for n, _, _ in points]
 
 
 def _error(points: _Points, abc: Sequence[float]) -> float:
     """Σ (measured − X(N))²; infinite where the law would have a pole or a negative throughput."""
-    if abc[0] <= 0 or any(_divisor(n, abc) <= 0 for n, _, _ in points):
+    divisors = _divisors(points, abc)
+    if min(abc[0], *divisors) <= 0:
         return math.inf
-    return math.fsum(weight * (x - n / _divisor(n, abc)) ** 2 for n, x, weight in points)
+    pairs = zip(points, divisors, strict=True)
+    return math.fsum(weight * (x - n / divisor) ** 2 for (n, x, weight), divisor in pairs)
 
 
-def _start(points: _Points, free: Sequence[int]) -> list[float]:
-    """The linear fit of N/X, weighted by X²/N, as an error of X counts there.
+def _aim(points: _Points, divisors: Sequence[float], free: Sequence[int]) -> list[float]:
+    """The a, b and c that fit best if X changes with N/X as it does at `divisors`.
 
-    If that is outside the law's domain, the result has the constant throughput per customer of the
-    first point.
+    Near a divisor d is X = N/d' ≈ 2N/d − d'·N/d², which is linear in them.
     """
-    roots = [math.sqrt(weight) * x for _, x, weight in points]
-    rows = [
-        [root * x / n * _terms(n)[at] for at in free]
-        for root, (n, x, _) in zip(roots, points, strict=True)
-    ]
-    abc = _spread(least_squares(rows, roots), free)
-    if _error(points, abc) < math.inf:
-        return abc
-    n, x, _ = points[0]
-    return [n / x, 0.0, 0.0]
-
-
-def _refined(points: _Points, abc: list[float], free: Sequence[int]) -> list[float]:
-    """`abc` after Gauss-Newton steps, damped more whenever a step would not improve the fit."""
-    error, damping = _error(points, abc), 1e-9
-    for _ in range(_MOST_STEPS):
-        step = _step(points, abc, free, damping)
-        moved = [value + change for value, change in zip(abc, step, strict=True)]
-        found = _error(points, moved)
-        if found < error:
-            abc, error, damping = moved, found, damping / 10
-        else:
-            damping *= 100
-        is_small = all(abs(s) <= _ENOUGH * abs(v) for s, v in zip(step, abc, strict=True))
-        if is_small or damping > _MOST_DAMPING:
-            break
-    return abc
-
-
-def _step(
-    points: _Points, abc: Sequence[float], free: Sequence[int], damping: float
-) -> list[float]:
-    """The changes of a, b and c that the slopes of X at the points suggest."""
-    rows, missed = [], []
-    for n, x, weight in points:
-        root, divisor = math.sqrt(weight), _divisor(n, abc)
-        rows.append([-root * n / divisor**2 * _terms(n)[at] for at in free])
-        missed.append(root * (x - n / divisor))
-    return _spread(least_squares(rows, missed, damping), free)
-
-
-def _spread(values: Sequence[float], free: Sequence[int]) -> list[float]:
-    """a, b and c: `values` for the free ones, and 0 for the others."""
+    rows, values = [], []
+    for (n, x, weight), divisor in zip(points, divisors, strict=True):
+        slope = math.sqrt(weight) * n / divisor**2
+        terms = slope, slope * (n - 1), slope * n * (n - 1)
+        rows.append([terms[at] for at in free])
+        values.append(2 * slope * divisor - math.sqrt(weight) * x)
     abc = [0.0, 0.0, 0.0]
-    for at, value in zip(free, values, strict=True):
+    for at, value in zip(free, least_squares(rows, values), strict=True):
         abc[at] = value
     return abc

@@ -1,8 +1,8 @@
 """Intervals that hold at every number of values at once, so that one may look and stop at any time.
 
-An interval for a fixed number of values covers the mean in 95 of 100 experiments if one looks once.
-Who looks after each value and stops when the answer pleases is wrong far more often. A confidence
-sequence covers the mean at all numbers of values together with the given probability.
+An interval covers the mean in 95 of 100 experiments if one looks once. Who looks after each value
+and stops when the answer pleases is wrong far more often. A confidence sequence covers the mean at
+all numbers of values together with the given probability.
 
 For values x₁ … xₙ with the normal distribution and unknown variance, and a mean μ,
 
@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 
 from loadtests.models.estimates import CONFIDENCE, Interval, Verdict, verdict
-from loadtests.models.samples import summary
+from loadtests.models.samples import Summary, summary
 
 EFFECTS = 3.0
 """g. The sequence is narrowest where values differ from a mean by about √g of their deviation: with
@@ -37,20 +37,18 @@ def confidence_sequence(values: Sequence[float]) -> Interval:
 
     Raises ValueError for no values.
     """
-    found = summary(values)
-    if found.count < 2:
-        return Interval(found.mean, math.inf, found.count)
-    error = found.standard_deviation / math.sqrt(found.count)
-    return Interval(found.mean, _half_width(found.count, error), found.count)
+    return _expected(summary(values), len(values))
 
 
-def _half_width(values: int, standard_error: float) -> float:
-    """Where Mₙ reaches 1/α, solved for the distance from the mean."""
+def _expected(of: Summary, values: int) -> Interval:
+    """The element after so many values of this mean and deviation: it ends where Mₙ is 1/α."""
     spread = 1 + values * EFFECTS
     power = (math.sqrt(spread) / (1 - CONFIDENCE)) ** (2 / values)
-    if power >= spread:
-        return math.inf
-    return standard_error * math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
+    if of.count < 2 or power >= spread:
+        return Interval(of.mean, math.inf, values)
+    error = of.standard_deviation / math.sqrt(values)
+    widening = math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
+    return Interval(of.mean, error * widening, values)
 
 
 def sequential_verdict(values: Sequence[float], predicted: float) -> Verdict:
@@ -73,11 +71,9 @@ def values_needed(values: Sequence[float], predicted: float) -> int | None:
         return None
     found = summary(values)
     for number in range(max(len(values), LEAST_VALUES), MOST_VALUES + 1):
-        error = found.standard_deviation / math.sqrt(number)
-        half_width = _half_width(number, error)
-        expected = Interval(found.mean, half_width, number)
+        expected = _expected(found, number)
         if verdict(expected, predicted) is not Verdict.NOT_DECIDED:
             return number - len(values)
-        if half_width < 1e-9 * predicted:  # the mean is at the edge, for ever
+        if expected.half_width < 1e-9 * predicted:  # the mean is at the edge, for ever
             return None
     return None

@@ -1,8 +1,8 @@
 """Computes probabilities and quantiles of Student's t, accurate to about 1e-10.
 
-The probability to exceed a value is a regularised incomplete beta function, I_x(a, b), evaluated as
-a continued fraction (M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 26.5.8 and
-26.7.1, by W. J. Lentz's method). Quantiles are found by halving intervals. Above MANY degrees of
+The probability to exceed a value is a regularised incomplete beta function, I_x(a, b), which is
+summed as a power series of positive terms (M. Abramowitz and I. A. Stegun, Handbook of Mathematical
+Functions, 26.5.4 and 26.7.1). Quantiles are found by halving intervals. Above MANY degrees of
 freedom the expansion around the normal quantile (26.7.5) is more accurate.
 """
 
@@ -14,8 +14,7 @@ from loadtests.models.domain import count
 
 MANY = 1000
 _LEAST_P = 1e-10
-_TINY = 1e-300
-_MOST_TERMS = 10_000
+_FAR = 0.98  # x from which on 1 − I_x is summed: its terms fall faster, and the tail is not small
 
 
 @lru_cache(maxsize=1024)  # intervals with equal numbers of values need the same quantile
@@ -40,7 +39,10 @@ def two_sided(confidence: float, degrees_of_freedom: int) -> float:
 def exceeds(t: float, degrees_of_freedom: int) -> float:
     """The probability that a variable exceeds `t`."""
     count("degrees_of_freedom", degrees_of_freedom)
-    tail = _beta_share(degrees_of_freedom / 2, 0.5, t * t / degrees_of_freedom) / 2
+    odds = t * t / degrees_of_freedom
+    x, rest = 1 / (1 + odds), odds / (1 + odds)
+    a, b = degrees_of_freedom / 2, 0.5
+    tail = (_share(a, b, x, rest) if x < _FAR else 1 - _share(b, a, rest, x)) / 2
     return tail if t >= 0 else 1 - tail
 
 
@@ -68,36 +70,15 @@ def _expanded(tail: float, degrees_of_freedom: int) -> float:
     return z + sum(term / v**power for power, term in enumerate(terms, start=1))
 
 
-def _beta_share(a: float, b: float, odds: float) -> float:
-    """I_x(a, b) at x = 1/(1 + odds), computed from the side where the fraction converges fast."""
-    x, rest = 1 / (1 + odds), odds / (1 + odds)
-    if rest == 0:
-        return 1.0
+def _share(a: float, b: float, x: float, rest: float) -> float:
+    """I_x(a, b), with rest = 1 − x known to all its digits."""
     if x == 0:
         return 0.0
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
-    )
-    if x <= (a + 1) / (a + b + 2):
-        return front * _fraction(a, b, x) / a
-    return 1 - front * _fraction(b, a, rest) / b
-
-
-def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of I_x(a, b)·a/(x^a·(1−x)^b)·B(a, b)."""
-    numerator, denominator = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
-    value = denominator
-    for m in range(1, _MOST_TERMS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for factor in (even, odd):
-            denominator = 1 / _away_from_zero(1 + factor * denominator)
-            numerator = _away_from_zero(1 + factor / numerator)
-            value *= numerator * denominator
-        if abs(numerator * denominator - 1) < 1e-16:
-            return value
-    raise ArithmeticError(f"the fraction of I_x({a}, {b}) at x = {x} does not converge")
-
-
-def _away_from_zero(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY
+    logs = math.lgamma(a + b) - math.lgamma(a + 1) - math.lgamma(b)
+    term = math.exp(logs + a * math.log(x) + b * math.log(rest))
+    total, n = 0.0, 0
+    while term > 1e-17 * total:
+        total += term
+        term *= (a + b + n) / (a + 1 + n) * x
+        n += 1
+    return total

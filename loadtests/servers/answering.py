@@ -23,10 +23,7 @@ EMULATED = "X-Emulated-Disk"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing.
-
-    status: for example "200 OK".
-    """
+    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing."""
 
     body: object
     parts_s: Mapping[str, float] = field(default_factory=dict)
@@ -49,12 +46,10 @@ class Refused(Exception):
 
 def values(parameters: Mapping[str, str], *names: str) -> list[str]:
     """The values of the parameters `names`. Raises Refused unless there are exactly these."""
-    for name in names:
-        if name not in parameters:
-            raise Refused("400 Bad Request", f"{name}: is missing")
-    for name in parameters:
-        if name not in names:
-            raise Refused("400 Bad Request", f"{name[:40]!r}: there is no such parameter")
+    if missing := [name for name in names if name not in parameters]:
+        raise Refused("400 Bad Request", f"{missing[0]}: is missing")
+    if strange := [name for name in parameters if name not in names]:
+        raise Refused("400 Bad Request", f"{strange[0][:40]!r}: there is no such parameter")
     return [parameters[name] for name in names]
 
 
@@ -81,7 +76,10 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
             answer = Answer({"detail": str(refused)}, status=refused.status)
         body = json.dumps(answer.body).encode()
         told = dict(headers(start_s))
-        told[SERVER_TIMING] += _timing(answer)
+        for name, part_s in answer.parts_s.items():
+            told[SERVER_TIMING] += f", {name};dur={1000 * part_s:.3f}"
+        for name, number in answer.counts.items():
+            told[SERVER_TIMING] += f', {name};desc="{number}"'
         about = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
         start_response(answer.status, [*about, *told.items(), *emulated])
         return [body]
@@ -95,9 +93,3 @@ def _route(routes: Mapping[str, Answering], environ: Mapping[str, Any]) -> Answe
     if environ["PATH_INFO"] not in routes:
         raise Refused("404 Not Found", f"there are {', '.join(routes)}")
     return routes[environ["PATH_INFO"]]
-
-
-def _timing(answer: Answer) -> str:
-    parts = [f", {name};dur={1000 * seconds:.3f}" for name, seconds in answer.parts_s.items()]
-    counts = [f', {name};desc="{count}"' for name, count in answer.counts.items()]
-    return "".join([*parts, *counts])

@@ -51,21 +51,16 @@ _serve = Sleeper()
 
 
 def _served(parameters: Mapping[str, str]) -> Answer:
-    demand_s = _demand_s(parameters.get("service_s", str(DEFAULT_S)))
-    _serve(demand_s)
-    return Answer({"service_s": demand_s}, status=f"{parameters.get('status', '200')} Chosen")
-
-
-def _demand_s(text: str) -> float:
+    text = parameters.get("service_s", str(DEFAULT_S))
     try:
         demand_s = float(text)
     except ValueError:
         demand_s = -1.0
     if not 0 <= demand_s <= LONGEST_S:
-        raise Refused(
-            "400 Bad Request", f"service_s is {text!r}; it must be seconds from 0 to {LONGEST_S:g}"
-        )
-    return demand_s
+        told = f"service_s is {text!r}; it must be seconds from 0 to {LONGEST_S:g}"
+        raise Refused("400 Bad Request", told)
+    _serve(demand_s)
+    return Answer({"service_s": demand_s}, status=f"{parameters.get('status', '200')} Chosen")
 
 
 application = answering.application({"/": _served})

@@ -9,12 +9,12 @@ Another MariaDB of the machine is not touched: nothing of /etc is read, the proc
 ended by its id, and its root user can log in only through a socket in a folder of ours. The user
 `lab` needs no password and may use only the database of flights.
 
-The study limited concurrent queries by innodb_thread_concurrency, which 10.5 ignores and 10.6 no
-longer has (MDEV-23379). The thread pool replaces it: `workers` = m makes m groups, each with a
-listener that distributes queries (thread_pool_dedicated_listener) and one working thread. New
-connections go to the groups in turn, so there are m queues rather than one, and a log-in counts as
-a visit: with one group, measured queries end one at a time, but not strictly in order of arrival.
-Without `workers` each connection has a thread, and queries wait only for cores of the processor.
+The thread pool stands for the study's innodb_thread_concurrency, which 10.5 ignores and 10.6 no
+longer has (MDEV-23379): `workers` = m makes m groups, each with a listener that distributes queries
+and one working thread. New connections go to the groups in turn, so there are m queues rather than
+one, and a log-in counts as a visit: with one group, measured queries end one at a time, but not
+strictly in order of arrival. Without `workers` each connection has a thread, and queries wait only
+for cores of the processor.
 """
 
 import getpass
@@ -29,6 +29,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pymysql
+from pymysql.converters import escape_string
 
 from loadtests.processes import (
     HOST,
@@ -43,13 +44,24 @@ from loadtests.processes import (
 
 DATABASE, USER = "flights", "lab"
 PATH = f"/{DATABASE}"
+_TABLE = f"{DATABASE}.flights"
 MISSING = (
     "MariaDB is not installed; on Debian: sudo apt install mariadb-server-core mariadb-client-core"
 )
 BUFFER_POOL_BYTES = 128 * 2**20  # MariaDB's default; a month of all flights fits into it
 # /usr/sbin may not be on the path of ordinary users of Debian.
 _FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/bin", "/usr/bin")
-_SERVER, _INSTALL, _ASKED_BY_INSTALL = "mariadbd", "mariadb-install-db", "my_print_defaults"
+_PROGRAMS = ("mariadbd", "mariadb-install-db", "my_print_defaults")  # the second asks the third
+_INSTALL = (  # nothing is synced to the disk, because it has no data yet
+    *("--skip-test-db", "--auth-root-authentication-method=normal"),
+    *("--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--sync-frm=0"),
+)
+_OPTIONS = (
+    "--feedback=OFF",  # feedback would report to MariaDB's makers
+    *("--max-connections=1000", "--back-log=1000", "--log-warnings=1"),
+    f"--innodb-buffer-pool-size={BUFFER_POOL_BYTES}",
+)
+_POOL = ("--thread-handling=pool-of-threads", "--thread-pool-dedicated-listener=ON")
 
 COLUMNS = {
     "TRANSACTION_ID": "INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY",
@@ -84,22 +96,26 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A running MariaDB. version: as the server reports it."""
+    """A running MariaDB."""
 
     pid: int
     port: int
     socket_path: Path
-    version: str
 
     @property
     def url(self) -> str:
         """The address for workloads."""
         return f"mariadb://{USER}@{HOST}:{self.port}"
 
-    def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run a statement as root. Returns the rows. Raises pymysql.MySQLError."""
-        with closing(_root(self.socket_path)) as connection, connection.cursor() as cursor:
-            cursor.execute(statement)
+    def ask(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements as root. Returns the rows of the last. Raises pymysql.MySQLError."""
+        root = {"unix_socket": str(self.socket_path), "user": "root"}
+        with (
+            closing(pymysql.connect(**root, autocommit=True, local_infile=True)) as connection,
+            connection.cursor() as cursor,
+        ):
+            for statement in statements:
+                cursor.execute(statement)
             return list(cursor.fetchall())
 
     def load(self, flights: Path) -> int:
@@ -112,29 +128,26 @@ class Database:
             names = file.readline().strip().split(",")
             lines = sum(1 for _ in file)
         read = ", ".join(f"@{name}" for name in names)
-        known = [name for name in names if name in COLUMNS]
-        values = ", ".join(f"{name} = NULLIF(@{name}, '')" for name in known)
+        values = ", ".join(f"{name} = NULLIF(@{name}, '')" for name in names if name in COLUMNS)
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-        self.ask(f"CREATE OR REPLACE TABLE {DATABASE}.flights ({columns}) ENGINE=InnoDB")
-        with closing(_root(self.socket_path, local_infile=True)) as connection:
-            connection.query("SET sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")  # id 0
-            name = connection.escape(str(flights))
-            connection.query(
-                f"LOAD DATA LOCAL INFILE {name} INTO TABLE {DATABASE}.flights "
-                "CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' "
-                f"ESCAPED BY '' LINES TERMINATED BY '\\r\\n' IGNORE 1 LINES ({read}) SET {values}"
-            )
-        self.ask(f"ANALYZE TABLE {DATABASE}.flights")
-        found = int(self.ask(f"SELECT COUNT(*) FROM {DATABASE}.flights")[0][0])  # noqa: S608  ours
+        ((found,),) = self.ask(
+            f"CREATE OR REPLACE TABLE {_TABLE} ({columns}) ENGINE=InnoDB",
+            "SET sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')",  # id 0
+            f"LOAD DATA LOCAL INFILE '{escape_string(str(flights))}' INTO TABLE {_TABLE} "
+            "CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' "
+            f"ESCAPED BY '' LINES TERMINATED BY '\\r\\n' IGNORE 1 LINES ({read}) SET {values}",
+            f"ANALYZE TABLE {_TABLE}",
+            f"SELECT COUNT(*) FROM {_TABLE}",  # noqa: S608  ours
+        )
         if found != lines:
             raise ProgramFailed(f"MariaDB loaded {found} of the {lines} flights of {flights}")
-        return found
+        return lines
 
     def create_indexes(self) -> None:
         """Make the indexes of an administrator, and update the optimiser's statistics."""
         for name, columns in INDEXES.items():
-            self.ask(f"CREATE INDEX IF NOT EXISTS {name} ON {DATABASE}.flights {columns}")
-        self.ask(f"ANALYZE TABLE {DATABASE}.flights")
+            self.ask(f"CREATE INDEX IF NOT EXISTS {name} ON {_TABLE} {columns}")
+        self.ask(f"ANALYZE TABLE {_TABLE}")
 
     def set_workers(self, workers: int) -> None:
         """Change the number of groups of the thread pool while it runs."""
@@ -148,16 +161,27 @@ def mariadb(folder: Path, log: Path, workers: int | None = None) -> Iterator[Dat
     workers: groups of the thread pool; None for a thread per connection. log: file for its output.
     Raises ProgramFailed if MariaDB is not installed or does not start.
     """
-    server, install, _ = (_program(name) for name in (_SERVER, _INSTALL, _ASKED_BY_INSTALL))
-    data = folder.resolve() / "data"
-    _install(install, data, log)
+    server, install, _ = map(_program, _PROGRAMS)
+    ours = ["--no-defaults", f"--user={getpass.getuser()}", "--skip-name-resolve"]
+    ours.append(f"--datadir={folder.resolve() / 'data'}")
+    _run([install, *ours, *_INSTALL], log)
     with TemporaryDirectory(prefix="flightchain-db-") as private:  # paths of sockets must be short
         path, port = Path(private) / "socket", free_port()
-        command = [server, *_options(data, path, port, workers)]
+        ours += [f"--socket={path}", f"--bind-address={HOST}", f"--port={port}"]
+        command = [server, *ours, *_OPTIONS]
+        if workers:
+            command += [*_POOL, f"--thread-pool-size={workers}"]
         process = started(command, log, plain_environment())
         try:
-            version = _prepared(process, path, command, log)
-            yield Database(process.pid, port, path, version)
+            wait_until(lambda: _listens(path), process, command, log)
+            database = Database(process.pid, port, path)
+            database.ask(
+                f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4",
+                f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'",  # from the setup
+                f"CREATE USER '{USER}'@'{HOST}'",
+                f"GRANT SELECT, INSERT ON {DATABASE}.* TO '{USER}'@'{HOST}'",
+            )
+            yield database
         finally:
             stop(process)
 
@@ -169,74 +193,14 @@ def _program(name: str) -> str:
     return found
 
 
-def _install(program: str, data: Path, log: Path) -> None:
-    """Make the data folder. Nothing is synced to the disk, because it has no data yet."""
-    command = [
-        program,
-        "--no-defaults",
-        f"--user={getpass.getuser()}",
-        f"--datadir={data}",
-        "--skip-test-db",
-        "--auth-root-authentication-method=normal",
-        "--skip-name-resolve",
-        "--innodb-flush-log-at-trx-commit=0",
-        "--innodb-flush-method=nosync",
-        "--sync-frm=0",
-    ]
+def _run(command: list[str], log: Path) -> None:
     with log.open("ab") as stream:
         done = subprocess.run(command, stdout=stream, stderr=stream, check=False)  # noqa: S603  ours
     if done.returncode != 0:
         raise ProgramFailed(failure(command, done.returncode, log))
 
 
-def _options(data: Path, socket_path: Path, port: int, workers: int | None) -> list[str]:
-    pool = [
-        "--thread-handling=pool-of-threads",
-        f"--thread-pool-size={workers}",
-        "--thread-pool-dedicated-listener=ON",
-    ]
-    return [
-        "--no-defaults",
-        f"--user={getpass.getuser()}",
-        f"--datadir={data}",
-        f"--socket={socket_path}",
-        f"--bind-address={HOST}",
-        f"--port={port}",
-        "--skip-name-resolve",
-        "--feedback=OFF",  # feedback would report to MariaDB's makers
-        "--max-connections=1000",
-        "--back-log=1000",
-        f"--innodb-buffer-pool-size={BUFFER_POOL_BYTES}",
-        "--log-warnings=1",
-        *(pool if workers else ()),
-    ]
-
-
-def _prepared(
-    process: "subprocess.Popen[bytes]", socket_path: Path, command: list[str], log: Path
-) -> str:
-    """Wait until the server answers, make the database and its user, and return the version."""
-    wait_until(lambda: _listens(socket_path), process, command, log)
-    with closing(_root(socket_path)) as connection, connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
-        cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # from the setup
-        cursor.execute(f"CREATE USER '{USER}'@'{HOST}'")
-        cursor.execute(f"GRANT SELECT, INSERT ON {DATABASE}.* TO '{USER}'@'{HOST}'")
-        cursor.execute("SELECT VERSION()")
-        return str(cursor.fetchall()[0][0])
-
-
 def _listens(path: Path) -> bool:
     """Whether a server listens at `path`. PyMySQL would leave its socket open if none does."""
     with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
-
-
-def _root(socket_path: Path, *, local_infile: bool = False) -> "pymysql.Connection[Any]":
-    return pymysql.connect(
-        unix_socket=str(socket_path), user="root", autocommit=True, local_infile=local_infile
-    )
+        return probe.connect_ex(str(path)) == 0

@@ -18,8 +18,8 @@ then one DELAY visit). This makes fewer waits for a slow machine and the same de
 network unless times are exponential. The seed of an interaction decides all its service times.
 Without one, the server's seed and the number of the interaction decide.
 
-With 64 threads up to 64 customers are inside at a time. With one thread the server is like the one
-of the study: one request at a time, whatever the network would allow.
+With one thread the server is like the one of the study: one request at a time, whatever the network
+would allow.
 
 Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), the time in its
 queue (`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is the delay that the machine added
@@ -27,14 +27,13 @@ at the end. `/told` lists the same values (seconds and counts) of at most `MOST_
 in the order in which they ended, so that a load generator need not spend time on reading headers.
 
 A station is one server, first come, first served. A customer is a thread, and its service times are
-injected, so it is known on arrival when its service will end: each customer keeps the time at which
-its last service ended, and each station the time from which it is free; a service begins at the
-later of the two. The thread sleeps until the end, in the queue and in service. So times add up in
-spite of late timers. A customer goes on if less than `SHORTEST_SLEEP_S` is left of a service, so
-that services shorter than a sleep add up to one; at the end of the whole route it always sleeps.
+injected, so it is known on arrival when its service will end: a service begins when the customer's
+last one has ended and the station is free. The thread sleeps until the end, in the queue and in
+service, so times add up in spite of late timers. A customer goes on if less than `SHORTEST_SLEEP_S`
+is left of a service; at the end of the whole route it always sleeps.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ from time import monotonic
 from loadtests.models.random_times import gamma_time_s
 from loadtests.processes import Service
 from loadtests.servers import answering
-from loadtests.servers.answering import Answer, Answering, Application, number, values
+from loadtests.servers.answering import Answer, Application, number, values
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
 from loadtests.waits import sleep_until
 
@@ -69,8 +68,7 @@ class Station:
         It returns at the end, or up to `SHORTEST_SLEEP_S` earlier.
         """
         with self._lock:
-            end_s = max(arrived_s, self._free_s) + service_s
-            self._free_s = end_s
+            self._free_s = end_s = max(arrived_s, self._free_s) + service_s
         if end_s - monotonic() > SHORTEST_SLEEP_S:
             sleep_until(end_s)
         return end_s
@@ -84,44 +82,25 @@ class Step:
     mean_s: float
 
 
-@dataclass(slots=True)
-class Share:
-    """The share of a station in a customer's route: visits, seconds in service and in the queue."""
-
-    visits: int = 0
-    service_s: float = 0.0
-    queue_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A customer's completed route. by_station: name -> share.
-
-    late_s: seconds from the end of the last service to the real end; a machine is too busy if this
-    is more than a moment.
-    """
-
-    by_station: Mapping[str, Share]
-    late_s: float
-
-
-def walk(route: Sequence[Step], cv: float, random: Random) -> Way:
+def walk(route: Sequence[Step], cv: float, random: Random) -> Answer:
     """Go along `route` as a customer, in this thread, until the last service has ended.
 
-    cv: coefficient of variation of the service times, which are gamma distributed.
+    cv: coefficient of variation of the service times, which are gamma distributed. The answer tells
+    what is in Server-Timing; a machine is too busy if `late` is more than a moment.
     """
     at_s = monotonic()
-    shares = defaultdict[str, Share](Share)
+    service_s, queue_s = defaultdict[str, float](float), defaultdict[str, float](float)
+    visits = Counter[str]()
     for step in route:
-        service_s = gamma_time_s(step.mean_s, cv, random)
-        end_s = step.station.serve(at_s, service_s)
-        share = shares[step.station.name]
-        share.visits += 1
-        share.service_s += service_s
-        share.queue_s += max(0.0, end_s - at_s - service_s)  # not the rounding of an empty queue
+        name, needs_s = step.station.name, gamma_time_s(step.mean_s, cv, random)
+        end_s = step.station.serve(at_s, needs_s)
+        visits[f"{name}_visits"] += 1
+        service_s[name] += needs_s
+        queue_s[f"{name}_queue"] += max(0.0, end_s - at_s - needs_s)  # not an empty one's rounding
         at_s = end_s
     sleep_until(at_s)
-    return Way(shares, monotonic() - at_s)
+    late_s = monotonic() - at_s
+    return Answer({"service_s": service_s}, {**service_s, **queue_s, "late": late_s}, visits)
 
 
 CPU_S, DISK_S, DELAY_S = 0.0008, 0.046, 0.039
@@ -143,8 +122,7 @@ def running(
 ) -> AbstractContextManager[Service]:
     """Run the server with these settings of `application` on a free port, until the block ends.
 
-    threads: customers inside at a time; 1 is one request at a time. Raises ValueError for wrong
-    settings, ProgramFailed if the server does not start.
+    threads: customers inside at a time. Raises ValueError, ProgramFailed if it does not start.
     """
     application(emulated_disk, cv, group, seed)  # raises ValueError for wrong settings
     made = f"loadtests.servers.network:application({emulated_disk!r}, {cv!r}, {group!r}, {seed!r})"
@@ -167,53 +145,30 @@ def application(
         raise ValueError(f"group {group}: must be one of {', '.join(map(str, GROUPS))}")
     way = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
     ended: deque[Answer] = deque(maxlen=MOST_TOLD)
-    routes = {INTERACTION: _interaction(way, cv, seed, ended), TOLD: _telling(ended)}
-    return answering.application(routes, emulated_disk)
-
-
-def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:
-    """The route of one interaction. scale: factor for the study's mean service times."""
-    looking = [_visits(cpu, CPU_S * scale, FILLED_BLOCKS, group)] * (FILLINGS - 1)
-    looking.append(_visits(cpu, CPU_S * scale, LAST_BLOCKS, group))
-    read = Step(disk, DISK_S * scale * group), Step(delay, DELAY_S * scale * group)
-    filling = [*read] * (FILLED_BLOCKS // group)
-    first = Step(cpu, CPU_S * scale)
-    return [first, *(step for looks in looking for step in (*filling, *looks))]
-
-
-def _visits(station: Station, mean_s: float, times: int, group: int) -> list[Step]:
-    """`times` visits in a row, or with `group` a single visit as long as all of them."""
-    return [Step(station, mean_s)] * times if group == 1 else [Step(station, mean_s * times)]
-
-
-def _interaction(way: Sequence[Step], cv: float, seed: int, ended: deque[Answer]) -> Answering:
     numbers = count()
 
     def interact(parameters: Mapping[str, str]) -> Answer:
         if parameters:
-            (text,) = values(parameters, "seed")
-            name = f"seed {number('seed', text)}"
+            name = f"seed {number('seed', *values(parameters, 'seed'))}"
         else:
             name = f"{seed}/{next(numbers)}"
-        went = walk(way, cv, Random(name))  # noqa: S311  a load, no secrets
-        answer = _told(went)
-        ended.append(answer)
+        ended.append(answer := walk(way, cv, Random(name)))  # noqa: S311  a load, no secrets
         return answer
 
-    return interact
-
-
-def _telling(ended: deque[Answer]) -> Answering:
     def tell(parameters: Mapping[str, str]) -> Answer:
         values(parameters)
         told = [ended.popleft() for _ in range(len(ended))]
         return Answer([{**one.parts_s, **one.counts} for one in told])
 
-    return tell
+    return answering.application({INTERACTION: interact, TOLD: tell}, emulated_disk)
 
 
-def _told(went: Way) -> Answer:
-    service_s = {name: share.service_s for name, share in went.by_station.items()}
-    queue_s = {f"{name}_queue": share.queue_s for name, share in went.by_station.items()}
-    visits = {f"{name}_visits": share.visits for name, share in went.by_station.items()}
-    return Answer({"service_s": service_s}, {**service_s, **queue_s, "late": went.late_s}, visits)
+def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:
+    """The route of one interaction. scale: factor for the study's mean service times."""
+    look_s = CPU_S * scale
+    read = Step(disk, DISK_S * scale * group), Step(delay, DELAY_S * scale * group)
+    way = [Step(cpu, look_s)]
+    for blocks in (*[FILLED_BLOCKS] * (FILLINGS - 1), LAST_BLOCKS):
+        looks = [Step(cpu, look_s)] * blocks if group == 1 else [Step(cpu, look_s * blocks)]
+        way += [*[*read] * (FILLED_BLOCKS // group), *looks]
+    return way

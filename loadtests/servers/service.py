@@ -17,11 +17,10 @@ OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block
 def as_in_the_study(
     block_bytes: int, blocks: int, *, emulated_disk: int = 0, run_blocks: int = RUN_BLOCKS
 ) -> dict[str, object]:
-    """Settings of a service with one worker that reads nearly every block from files in a scan.
+    """Settings of a service that reads nearly every block from files in a scan, one at a time.
 
-    It answers one request at a time. block_bytes: size of all `blocks` blocks on disk.
-    emulated_disk: K, 0 for the real disk. run_blocks: blocks that a cache miss reads, fewer than
-    the study's 19 for a much shorter chain.
+    block_bytes: size of all `blocks` blocks on disk. emulated_disk: K, 0 for the real disk.
+    run_blocks: blocks that a cache miss reads, fewer than the study's 19 for a much shorter chain.
 
     Each cache has room for twice as many blocks as a miss reads, 38: with less, the service would
     drop blocks that it has read ahead in favour of those just used, and read them again. So 26
@@ -31,11 +30,6 @@ def as_in_the_study(
     if min(blocks, run_blocks) < 1:
         raise ValueError(f"blocks {blocks} and run_blocks {run_blocks}: must be 1 or more")
     cache_bytes = 2 * RUNS_CACHED * run_blocks * (block_bytes // blocks + 1 + OVERHEAD_BYTES)
-    settings: dict[str, object] = {
-        "workers": 1,
-        "worker_type": "sync",
-        "threads": 1,
-        "cache_bytes": cache_bytes,
-        "read_run_blocks": run_blocks,
-    }
-    return settings | ({"lab": "yes", "emulated_disk": emulated_disk} if emulated_disk else {})
+    one: dict[str, object] = {"workers": 1, "worker_type": "sync", "threads": 1}
+    scanned = one | {"cache_bytes": cache_bytes, "read_run_blocks": run_blocks}
+    return scanned | ({"lab": "yes", "emulated_disk": emulated_disk} if emulated_disk else {})

@@ -12,10 +12,9 @@ Server-Timing has the stages of reading (`file_read`, `decode`, `build_objects`,
 other requests for blocks began a refill).
 
 With an emulated disk (K = `emulated_disk`) reading a block takes (46 + 39)/K ms, including the
-real work. `write_small_chain` makes blocks so small that the real work is less than that, so that
-only K counts. A flight question reads 503 of 522 blocks in 27 refills,
-so its service time is 503 × 85/K ms = 42.755/K s with the numbers of the study's profiler; the
-study measured 40.499 s.
+real work, which is less in the blocks of `write_small_chain`, so that only K counts. A flight
+question reads 503 of 522 blocks in 27 refills, so its service time is 503 × 85/K ms = 42.755/K s
+with the numbers of the study's profiler; the study measured 40.499 s.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,13 +26,7 @@ from loadtests.baseline import Costs, StudyLedger, write_chain
 from loadtests.processes import Service
 from loadtests.questions import KINDS, PARAMETERS
 from loadtests.servers import answering
-from loadtests.servers.answering import (
-    Answer,
-    Application,
-    Refused,
-    number,
-    values,
-)
+from loadtests.servers.answering import Answer, Application, Refused, number, values
 from loadtests.servers.gunicorn import FCFS, gunicorn_server
 
 READ_MS, CHECK_MS = 46.0, 39.0
@@ -65,10 +58,9 @@ def write_small_chain(folder: Path, blocks: int = BLOCKS) -> int:
 def running(
     folder: Path, log: Path, *, emulated_disk: float = 0
 ) -> AbstractContextManager[Service]:
-    """Run the server on a free port until the `with` block ends.
+    """Run the server of `application` on a free port until the `with` block ends.
 
-    folder: a chain by `write_chain`. emulated_disk: as in `application`. Raises ProgramFailed if
-    the server does not start.
+    folder: a chain by `write_chain`. Raises ProgramFailed if it does not start.
     """
     made = f"loadtests.servers.study:application({str(folder.resolve())!r}, {emulated_disk!r})"
     return gunicorn_server(made, FCFS, log, answering.LIVE)

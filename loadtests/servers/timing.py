@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import NamedTuple
 
 SERVER_TIMING = "Server-Timing"
 START = "X-Service-Start"
@@ -43,8 +44,7 @@ class Told:
 NOTHING_TOLD = Told(None, None, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry of Server-Timing. duration_s: None if it has none. description: "" if none."""
 
     name: str
@@ -54,23 +54,17 @@ class Entry:
 
 def entries(server_timing: str) -> list[Entry]:
     """The entries of a Server-Timing header, in its order."""
-    return [_entry(found) for found in _ENTRY.finditer(server_timing)]
+    found = []
+    for name, rest in _ENTRY.findall(server_timing):
+        duration, description = _DURATION.search(rest), _DESCRIPTION.search(rest)
+        duration_s = float(duration[1]) / 1e3 if duration else None
+        found.append(Entry(name, duration_s, description[1] if description else ""))
+    return found
 
 
 def durations_s(server_timing: str) -> dict[str, float]:
     """The durations in a Server-Timing header, by the names of their entries."""
-    found = entries(server_timing)
-    return {one.name: one.duration_s for one in found if one.duration_s is not None}
-
-
-def _entry(found: re.Match[str]) -> Entry:
-    name, rest = found.groups()
-    duration, description = _DURATION.search(rest), _DESCRIPTION.search(rest)
-    return Entry(
-        name,
-        float(duration[1]) / 1e3 if duration else None,
-        description[1] if description else "",
-    )
+    return {name: time_s for name, time_s, _ in entries(server_timing) if time_s is not None}
 
 
 def headers(start_s: float) -> list[tuple[str, str]]:

@@ -15,9 +15,10 @@ import pytest
 
 from loadtests.experiments.capacity.cells import Cells
 from loadtests.experiments.capacity.rounds import Configuration, Round
-from loadtests.experiments.client_server.alone import Alone
+from loadtests.experiments.client_server.measuring import PointLine
 from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
+    Alone,
     OneRun,
     Point,
 )
@@ -272,25 +273,20 @@ class PerfectServers:
         arrivals_s = poisson_times(rate_per_s, random, count=self.ARRIVALS)
         services_s = [random.expovariate(1 / SERVICE_S) for _ in arrivals_s]
         responses_s = replay.multi_server(arrivals_s, services_s, self.SERVERS)
-        rows = tuple(
-            Row("r", i, "k", at_s, at_s, None, at_s + stay_s, None, 200, "")
-            for i, (at_s, stay_s) in enumerate(zip(arrivals_s, responses_s, strict=True))
-        )
-        schedule = tuple(Arrival(i, at_s, "k", "/") for i, at_s in enumerate(arrivals_s))
-        return OneRun(str(random.random()), rate_per_s, rows, schedule, alone, "")
+        schedule = [Arrival(i, at_s, "k", "/") for i, at_s in enumerate(arrivals_s)]
+        of = "service", "k", "load", self.SERVERS, "load", 1
+        line = PointLine(str(random.random()), *of, rate_per_s, SERVICE_S, self.ARRIVALS)
+        return OneRun(line, True, schedule, responses_s, alone)
 
     def alone(self) -> Alone:
         times_s = tuple(self.random.expovariate(1 / SERVICE_S) for _ in range(self.ALONE))
         mean_s = fmean(times_s)
-        return Alone(times_s, None, None, tuple(each_s - mean_s for each_s in times_s))
+        return Alone(times_s, left_s=[each_s - mean_s for each_s in times_s])
 
     def covered(self, trials: int, runs: int) -> float:
         """How often the paired difference has 0 in its interval."""
         every = self.runs()
-        points = (
-            Point(tuple(islice(every, runs)), runs, "s", "k", "load", self.SERVERS, 2)
-            for _ in range(trials)
-        )
+        points = (Point(list(islice(every, runs)), runs, cores=2) for _ in range(trials))
         return share([point.queued.difference.covers(0) for point in points])
 
 
@@ -380,8 +376,8 @@ class TestTurns:
     def test_a_share_of_samples(self, p: float) -> None:
         random, covered = Random(4), []
         for _ in range(self.TRIALS):
-            found = sum(random.random() < p for _ in range(500)) / 500
-            profile = Profile("run", "async", 100, {"index": found}, 500, {}, 1.0, None)
-            low, high = profile.interval("index")
-            covered.append(low <= p <= high)
+            work = {"index": sum(random.random() < p for _ in range(500)) / 500}
+            profile = Profile("async", 100, work, 500, {}, 1.0, None)
+            found = profile.share("index")
+            covered.append((found.low or 0.0) <= p <= (found.high or 0.0))
         assert share(covered) >= 0.92

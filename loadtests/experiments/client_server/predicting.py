@@ -1,42 +1,34 @@
 """Predicts each run by models, and judges whether the runs of a point agree. It reads only files.
 
-Service times come from the run `alone`, at a utilisation of 0.03, as in the study: their mean E[S]
-and coefficient of variation cv. The time that a request of another run would have taken alone is
-computed from the request: by a straight line through the run alone over the rows of the statement
-and the rows that it skips (`asked.sizes`), by the time that the known server was told to sleep, or,
-if neither is known, by the mean; and what the run alone left unexplained is drawn from there. With
-these times the arrivals of the run are sent through queues, `DRAWS` times:
+Service times come from the run `alone`, at a utilisation of 0.03, as in the study. What a request
+of another run would have taken alone is computed by a straight line over the rows of its statement
+and the rows that it skips, by the time that the known server was told to sleep, or, if neither is
+known, by the mean; what the run alone left unexplained is drawn from there. With these times the
+arrivals of the run are sent through two queues, `DRAWS` times: m servers in order of arrival, which
+are the study's station, and the cores of the machine, shared equally by all requests. Each request
+is compared with its own prediction, which does not assume exponential times as M/M/m does.
 
-    m servers      one queue, m servers, in order of arrival: the study's station
-    shared cores   all requests at once share the cores of the machine equally; none waits
-
-Each request is compared with its own prediction. These predictions do not assume exponential times;
-M/M/m does.
-
-Intervals. A point has one run, or several that were each calibrated and measured alone anew. The
-interval of several is Student's, so it has their calibrations in it. That of one is from batches,
-and is widened by what the replay moves if E[S] lies at the ends of its own interval. Near
-saturation, from `NEAR_SATURATION` on, batches of one run depend on each other: there it has no
-interval and decides nothing.
+The interval of several runs, each calibrated and measured alone anew, is Student's. That of one is
+from batches, and widened by what the replay moves if E[S] lies at the ends of its own interval.
+Near saturation batches depend on each other: there one run has no interval and decides nothing.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from operator import attrgetter
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.client_server.alone import Alone, alone
 from loadtests.experiments.client_server.measuring import ALONE, POINTS, PointLine
-from loadtests.experiments.client_server.systems import KNOWN
-from loadtests.generation.rows import Row
+from loadtests.experiments.client_server.systems import KNOWN, KNOWN_SERVICE_TIME_S, SYSTEMS, sizes
 from loadtests.generation.run import SCHEDULES
-from loadtests.generation.schedule import Arrival, load
-from loadtests.lab.repeated import Estimate, Repeated, rows_by_run, that_count
+from loadtests.generation.schedule import KNOWN_KIND, Arrival, load
+from loadtests.grouping import grouped
+from loadtests.lab.repeated import Estimate, Repeated, accepted_by_run, rows_by_run, that_count
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.results import Results
-from loadtests.models import replay
 from loadtests.models.estimates import (
     Interval,
     Verdict,
@@ -44,90 +36,170 @@ from loadtests.models.estimates import (
     mean_over_runs,
     verdict,
 )
-from loadtests.models.open_queue import SteadyState, Unstable, mgm_allen_cunneen, mmm
+from loadtests.models.linear import least_squares
+from loadtests.models.open_queue import Queue, Unstable
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.samples import quantile, summary
+from loadtests.models.random_times import Empirical, with_mean_and_cv
+from loadtests.models.samples import summary
 
 SIMULATED_RUNS = 200
 DRAWS = 10  # of the unexplained part of all service times of a run
 NEAR_SATURATION = 0.8  # the utilisation from which only several runs count
 LEAST_NEAR_SATURATION = 4  # runs that decide there
+LEAST_R2 = 0.5  # a line that explains less is not used
+LEAST_COMPUTED_S = 1e-6
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The service times (s) of a system at so low a rate that customers hardly ever wait.
+
+    line_s: coefficients of the line for the sizes of `systems.sizes`, and r2 the share of the
+    variance that it explains; none if there is no line. overhead_s: mean time that the known server
+    takes beyond the time it is told to sleep; None for other systems. left_s: each time less what
+    is computed for its request, 0 on average.
+    """
+
+    times_s: Sequence[float]
+    line_s: Sequence[float] = ()
+    r2: float | None = None
+    overhead_s: float | None = None
+    left_s: Sequence[float] = ()
+
+    @cached_property
+    def mean_s(self) -> float:
+        """E[S]: measured, or for the known server the chosen mean plus the measured overhead."""
+        if self.overhead_s is not None:
+            return KNOWN_SERVICE_TIME_S + self.overhead_s
+        return fmean(self.times_s)
+
+    @cached_property
+    def cv(self) -> float:
+        """The coefficient of variation."""
+        if self.overhead_s is not None:
+            return KNOWN_SERVICE_TIME_S / self.mean_s
+        return summary(self.times_s).cv
+
+    @property
+    def interval(self) -> Interval:
+        """The confidence interval of E[S]: for the known server, that of the overhead."""
+        own = self.times_s if self.overhead_s is None else self.left_s
+        return replace(confidence_interval(own), estimate=self.mean_s)
+
+    def of(self, arrival: Arrival) -> float:
+        """The time (s) that this request would have taken alone, on average."""
+        if arrival.demand_s is not None and self.overhead_s is not None:
+            return max(LEAST_COMPUTED_S, arrival.demand_s + self.overhead_s)
+        if self.line_s:
+            return max(LEAST_COMPUTED_S, _along(self.line_s, sizes(arrival.body)))
+        return self.mean_s
+
+    def drawn(self, schedule: Sequence[Arrival], random: Random) -> list[float]:
+        """A service time for each request, with the unexplained part drawn from the run alone."""
+        return [
+            max(LEAST_COMPUTED_S, self.of(each) + random.choice(self.left_s)) for each in schedule
+        ]
+
+
+def alone(times_s: Sequence[float], schedule: Sequence[Arrival]) -> Alone:
+    """The service times of a run alone, in order of arrival."""
+    overhead_s = None
+    demands_s = [arrival.demand_s for arrival in schedule if arrival.demand_s is not None]
+    if len(demands_s) == len(times_s):
+        overhead_s = fmean(times_s) - fmean(demands_s)
+    line_s, r2 = line_through(times_s, [sizes(one.body) for one in schedule])
+    computed = Alone(times_s, line_s, r2, overhead_s)
+    left_s = [time_s - computed.of(one) for time_s, one in zip(times_s, schedule, strict=True)]
+    mean_s = fmean(left_s)
+    return replace(computed, left_s=[each_s - mean_s for each_s in left_s])
+
+
+def line_through(
+    times_s: Sequence[float], asked: Sequence[Sequence[float]]
+) -> tuple[Sequence[float], float | None]:
+    """The line by least squares, and its r².
+
+    There is none if sizes do not vary independently, or if it explains less than LEAST_R2.
+    """
+    try:
+        line_s = least_squares(asked, times_s)
+    except ValueError:
+        return (), None
+    missed = math.fsum(
+        (time_s - _along(line_s, of)) ** 2 for time_s, of in zip(times_s, asked, strict=True)
+    )
+    total = summary(times_s).squares
+    r2 = 1 - missed / total if total else 0.0
+    return (line_s, r2) if r2 >= LEAST_R2 else ((), None)
+
+
+def _along(line_s: Sequence[float], of: Sequence[float]) -> float:
+    return sum(b * x for b, x in zip(line_s, of, strict=True))
 
 
 @dataclass(frozen=True)
 class OneRun:
-    """A run: its requests in order of arrival, and its system alone.
+    """A run with an answer to every arrival. alone: the service times of its system.
 
-    reasons: why it was rejected, "" if it counts.
+    responses_s: in order of arrival, from the intended arrival on; of a run alone from sending on.
     """
 
-    run: str
-    rate_per_s: float
-    rows: tuple[Row, ...]
-    schedule: tuple[Arrival, ...]
+    line: PointLine
+    is_accepted: bool
+    schedule: Sequence[Arrival]
+    responses_s: Sequence[float]
     alone: Alone
-    reasons: str
 
-    @property
-    def is_accepted(self) -> bool:
-        """Whether it counts."""
-        return not self.reasons
+    def replayed(self, queue: Queue) -> tuple[list[float], float]:
+        """Each request's mean response time (s) in this queue; and what the error of E[S] is worth.
 
-    def replayed(self, discipline: replay.Discipline) -> "Replay":
-        """The run sent through a queue."""
-        random = Random(self.run)  # noqa: S311  no secrets; the same report each time
+        The latter is by how much their mean moves if E[S] lies at the ends of its interval.
+        """
+        random = Random(self.line.run)  # noqa: S311  no secrets; the same report each time
         arrivals_s = [arrival.intended_s for arrival in self.schedule]
-        draws = [self.alone.drawn(self.schedule, random) for _ in range(DRAWS)]
-
-        def mean_s(factor: float) -> float:
-            return summary(discipline(arrivals_s, [factor * s for s in draws[0]])).mean
-
-        responses_s = [discipline(arrivals_s, services_s) for services_s in draws]
-        error = min(self.alone.error, 0.5)
-        moved_s = abs(mean_s(1 + error) - mean_s(1 - error)) / 2
-        predicted_s = tuple(map(fmean, zip(*responses_s, strict=True)))
-        measured_s = [row.open_response_s for row in self.rows]
-        differences_s = [a - b for a, b in zip(measured_s, predicted_s, strict=True)]
-        return Replay(summary(predicted_s).mean, tuple(differences_s), moved_s)
+        drawn_s = [self.alone.drawn(self.schedule, random) for _ in range(DRAWS)]
+        responses_s = [queue.replayed_s(arrivals_s, services_s) for services_s in drawn_s]
+        error = min(confidence_interval(self.alone.left_s).half_width / self.alone.mean_s, 0.5)
+        low_s, high_s = (
+            fmean(queue.replayed_s(arrivals_s, [factor * s for s in drawn_s[0]]))
+            for factor in (1 - error, 1 + error)
+        )
+        return list(map(fmean, zip(*responses_s, strict=True))), abs(high_s - low_s) / 2
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A run sent through a queue. mean_s: its mean response time there.
+class Replayed:
+    """The runs of a point replayed through a queue. mean_s: the mean response time there.
 
-    differences_s: measured − replayed of each request. moved_s: what the error of E[S] is worth.
+    difference: measured − replayed. verdict: on the model; None for rejected runs.
     """
 
     mean_s: float
-    differences_s: tuple[float, ...]
-    moved_s: float
-
-    @property
-    def difference(self) -> Interval:
-        """The mean difference. Its interval is from batches, and has the error of E[S] in it."""
-        of = mean_over_runs([self.differences_s])
-        return replace(of, half_width=math.hypot(of.half_width, self.moved_s))
+    difference: Interval
+    verdict: Verdict | None
 
 
 @dataclass(frozen=True)
 class Point(Repeated[OneRun]):
     """A system at one rate with m servers. cores: number of cores of the machine."""
 
-    system: str
-    kind: str
-    role: str
-    servers: int
     cores: int
 
     @property
-    def run(self) -> str:
-        """The id of its first run, which names the point."""
-        return self.runs[0].run
+    def line(self) -> PointLine:
+        """Its first run's, which names the point."""
+        return self.runs[0].line
 
     @property
-    def reasons(self) -> str:
-        """Why no run counts; "" if some do."""
-        return self.runs[0].reasons
+    def title(self) -> str:
+        """The title of its system in reports."""
+        return SYSTEMS[self.line.system].title
+
+    @property
+    def name(self) -> str:
+        """Its name in reports: system and request type."""
+        kind = self.line.kind
+        return self.title if kind == KNOWN_KIND else f"{self.title}, {kind}"
 
     @property
     def alone(self) -> Alone:
@@ -137,144 +209,89 @@ class Point(Repeated[OneRun]):
     @property
     def rate_per_s(self) -> float:
         """λ. Runs have their own, by their own calibrations."""
-        return fmean(one.rate_per_s for one in self.runs)
+        return fmean(one.line.rate_per_s for one in self.runs)
 
-    @property
-    def service_s(self) -> float:
+    @cached_property
+    def service(self) -> Estimate:
         """E[S]."""
-        return fmean(one.alone.mean_s for one in self.runs)
-
-    @property
-    def service(self) -> Interval:
-        """E[S] with its interval."""
-        if len(self.runs) > 1:
-            return confidence_interval([one.alone.mean_s for one in self.runs])
-        return self.alone.interval
-
-    @property
-    def interarrival_s(self) -> float:
-        """1/λ."""
-        return 1 / self.rate_per_s
+        if len(self.runs) == 1:
+            return estimated(self.alone.interval)
+        return self.over(lambda one: one.alone.mean_s)
 
     @property
     def utilisation(self) -> float:
         """χ = λ·E[S]/m."""
-        return self.rate_per_s * self.service_s / self.servers
+        return self.rate_per_s * self.service.value / self.line.servers
+
+    @property
+    def decides(self) -> bool:
+        """Whether its runs are enough for a verdict: near saturation it takes several."""
+        is_near = self.line.role != ALONE and self.utilisation >= NEAR_SATURATION
+        return not is_near or len(self.runs) >= LEAST_NEAR_SATURATION
 
     @cached_property
-    def responses_s(self) -> tuple[float, ...]:
-        """Response times from the intended arrival; for a run alone service times from sending."""
-        return tuple(time_s for one in self.runs for time_s in self._responses_s(one))
-
-    def _responses_s(self, one: OneRun) -> Sequence[float]:
-        if self.role == ALONE:
-            return one.alone.times_s
-        return [row.open_response_s for row in one.rows]
+    def response(self) -> Estimate:
+        """The mean response time, without an interval for a single run near saturation."""
+        if len(self.runs) == 1 and not self.decides:
+            return Estimate(fmean(self.runs[0].responses_s))
+        return estimated(mean_over_runs([one.responses_s for one in self.runs]))
 
     @property
     def mean_s(self) -> float:
         """The mean response time over runs."""
         return self.response.value
 
-    @property
-    def response(self) -> Estimate:
-        """The mean response time, without an interval for a single run near saturation."""
-        if len(self.runs) == 1 and self.is_near_saturation:
-            return Estimate(summary(self.responses_s).mean)
-        return estimated(mean_over_runs([self._responses_s(one) for one in self.runs]))
-
-    @property
-    def is_near_saturation(self) -> bool:
-        """Whether batches of a run depend on each other."""
-        return self.role != ALONE and self.utilisation >= NEAR_SATURATION
-
-    @property
-    def p95_s(self) -> float:
-        """The response time that 95 % of the requests do not exceed."""
-        return quantile(self.responses_s, 0.95)
-
-    @property
-    def markov_s(self) -> float | None:
-        """The mean response time of M/M/m; None if it has no steady state."""
-        return _steady_s(partial(mmm, self.rate_per_s, self.service_s, self.servers))
-
-    @property
-    def general_s(self) -> float | None:
-        """The mean response time of M/G/m by Allen and Cunneen, with the measured cv.
+    def steady_s(self, cv: float = 1) -> float | None:
+        """The mean response time of M/M/m, or of M/G/m with this cv, in the long run.
 
         None if it has no steady state.
         """
-        of = self.rate_per_s, self.service_s, self.alone.cv, self.servers
-        return _steady_s(partial(mgm_allen_cunneen, *of))
+        of = self.rate_per_s, self.service.value, cv
+        try:
+            return Queue(self.line.servers).steady(*of).response_time_s
+        except Unstable:
+            return None
 
     @cached_property
     def simulated(self) -> Expectation:
         """Results of simulated runs like this one, in an m-server queue with measured times."""
+        own = self.alone
+        is_known = own.overhead_s is not None
         return expectation(
-            Protocol(len(self.runs[0].schedule) * self.interarrival_s, runs=1),
+            Protocol(len(self.runs[0].schedule) / self.rate_per_s, runs=1),
             self.rate_per_s,
-            self.alone.distribution,
-            Random(self.run),  # noqa: S311  no secrets; the same report each time
+            with_mean_and_cv(own.mean_s, own.cv) if is_known else Empirical(own.times_s),
+            Random(self.line.run),  # noqa: S311  no secrets; the same report each time
             simulated_runs=SIMULATED_RUNS,
-            discipline=replay.with_servers(self.servers),
+            discipline=Queue(self.line.servers).replayed_s,
         )
 
     @cached_property
-    def queued(self) -> "Replayed":
+    def queued(self) -> Replayed:
         """The runs replayed through m servers in order of arrival."""
-        return self._replayed(replay.with_servers(self.servers))
+        return self._replayed(Queue(self.line.servers))
 
     @cached_property
-    def shared(self) -> "Replayed | None":
+    def shared(self) -> Replayed | None:
         """The runs replayed through the machine's shared cores; None for the server that sleeps."""
-        if self.system == KNOWN:
+        if self.line.system == KNOWN:
             return None
-        return self._replayed(partial(replay.processor_sharing, servers=self.cores))
+        return self._replayed(Queue(self.cores, is_shared=True))
 
-    def _replayed(self, discipline: replay.Discipline) -> "Replayed":
-        found = [one.replayed(discipline) for one in self.runs]
-        mean_s = fmean(one.mean_s for one in found)
-        difference = found[0].difference
-        if len(found) > 1:
-            difference = confidence_interval([fmean(one.differences_s) for one in found])
-        decides = not self.is_near_saturation or len(found) >= LEAST_NEAR_SATURATION
-        return Replayed(mean_s, difference, not self.reasons, decides)
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The runs of a point replayed through a queue. mean_s: the mean response time there.
-
-    difference: measured − replayed. counts: whether the runs were accepted. decides: whether they
-    are enough for a verdict.
-    """
-
-    mean_s: float
-    difference: Interval
-    counts: bool
-    decides: bool
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The verdict on the model; None for rejected runs."""
-        if not self.counts:
-            return None
-        return verdict(self.difference, self.mean_s) if self.decides else Verdict.NOT_DECIDED
-
-    @property
-    def told(self) -> str:
-        """The verdict in words."""
-        return str(self.verdict) if self.verdict else "rejected"
-
-
-def _steady_s(asked: Callable[[], SteadyState]) -> float | None:
-    try:
-        return asked().response_time_s
-    except Unstable:
-        return None
-
-
-# --- from the files --------------------------------------------------------------------------
+    def _replayed(self, queue: Queue) -> Replayed:
+        replays = [one.replayed(queue) for one in self.runs]
+        difference = mean_over_runs(
+            [
+                [ours - theirs for ours, theirs in zip(one.responses_s, replayed_s, strict=True)]
+                for one, (replayed_s, _) in zip(self.runs, replays, strict=True)
+            ]
+        )
+        if len(self.runs) == 1:
+            ((_, moved_s),) = replays
+            difference = replace(difference, half_width=math.hypot(difference.half_width, moved_s))
+        mean_s = fmean(fmean(replayed_s) for replayed_s, _ in replays)
+        found = verdict(difference, mean_s) if self.decides else Verdict.NOT_DECIDED
+        return Replayed(mean_s, difference, found if self.is_accepted else None)
 
 
 def points(results: Results) -> list[Point]:
@@ -283,35 +300,22 @@ def points(results: Results) -> list[Point]:
     If a run alone was rejected, the runs that take their service times from it are rejected, too.
     """
     cores = int(results.manifest()["machine"]["cores"])
-    rows = rows_by_run(results)
-    reasons = {row["run"]: row["reasons"] for row in results.rows_if_any("runs")}
-    cells: dict[tuple[str, str, str, int, str], list[OneRun]] = {}
-    found = dict[tuple[str, str, int], tuple[Alone, str]]()
+    rows, judged = rows_by_run(results), accepted_by_run(results)
+    found = dict[tuple[str, str, int], tuple[Alone, bool]]()
+    made = []
     for line in results.lines(POINTS, PointLine):
-        of = line.system, line.kind, line.rep
-        schedule = _schedule(results, line.run)
-        answered = _answered(rows.get(line.run, ()), schedule)
-        if answered is None:
+        path = results.folder / SCHEDULES / f"{line.run}.csv"
+        schedule = load(path) if path.exists() else []
+        answered = sorted(rows.get(line.run, ()), key=lambda row: row.index)
+        if not schedule or [row.index for row in answered] != [one.index for one in schedule]:
             continue  # the run was cut short
-        reason = reasons.get(line.run, "it was not judged")
+        of, is_accepted = (line.system, line.kind, line.rep), judged.get(line.run, False)
+        measured = "closed_response_s" if line.role == ALONE else "open_response_s"
+        responses_s = [*map(attrgetter(measured), answered)]
         if line.role == ALONE:
-            found[of] = alone(answered, schedule), reason
+            found[of] = alone(responses_s, schedule), is_accepted
         if of in found:
-            own, of_alone = found[of]
-            why = reason or of_alone
-            one = OneRun(line.run, line.rate_per_s, answered, schedule, own, why)
-            key = line.system, line.kind, line.role, line.servers, line.name
-            cells.setdefault(key, []).append(one)
-    return [Point(that_count(of), len(of), *key[:4], cores) for key, of in cells.items()]
-
-
-def _schedule(results: Results, run: str) -> tuple[Arrival, ...]:
-    path = results.folder / SCHEDULES / f"{run}.csv"
-    return tuple(load(path)) if path.exists() else ()
-
-
-def _answered(rows: Sequence[Row], schedule: Sequence[Arrival]) -> tuple[Row, ...] | None:
-    """The rows in order of arrival; None unless there is one for every arrival."""
-    ordered = sorted(rows, key=lambda row: row.index)
-    whole = schedule and [row.index for row in ordered] == [one.index for one in schedule]
-    return tuple(ordered) if whole else None
+            own, counts = found[of]
+            made.append(OneRun(line, is_accepted and counts, schedule, responses_s, own))
+    of_point = attrgetter("line.system", "line.kind", "line.role", "line.servers", "line.name")
+    return [Point(that_count(of), len(of), cores) for of in grouped(made, of_point).values()]

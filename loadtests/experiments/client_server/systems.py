@@ -1,27 +1,73 @@
-"""The systems that are measured, and code that starts each with the same flights in it.
+"""The systems that are measured: what they are asked, and code that starts each with its flights.
 
 The flights are generated into a chain of the service, read from it over HTTP as CSV, and loaded
-into MariaDB, so that both have the same ones. Writes are equally durable: both answer when the row
-is on the disk.
+into MariaDB, so that all systems have the same ones. Writes are equally durable: a system answers
+when the row is on the disk.
+
+The study draws the number of rows of a query from an exponential distribution and the first row
+from a uniform one, to make the service time exponential, too. Here are three ways to choose rows:
+
+    position   LIMIT n OFFSET k, as in the study
+    key        the same rows, found by the primary key
+    days       the service's own question, in SQL and over HTTP: a carrier's flights over some days.
+               The first day is uniform, the number of days that follow exponential.
+
+A write adds a copy of an existing flight.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+# ruff: noqa: S608  statements are made of our own words and numbers
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
-from shutil import copyfileobj
+from datetime import date, timedelta
+from random import Random
 from typing import Any
 
+from pymysql.converters import escape_string
+
 from loadtests.chains import generated, imported
-from loadtests.experiments.client_server import asked
-from loadtests.experiments.client_server.asked import AVERAGE, SELECT, Drawn, Flights
+from loadtests.generation.schedule import KNOWN_KIND, Request
 from loadtests.lab.experiment import Run
-from loadtests.processes import ProgramFailed, Service, running
+from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import as_sent, flights_of_block
 from loadtests.servers.gunicorn import Gunicorn
 from loadtests.servers.known import known_server
-from loadtests.servers.mariadb import Database, mariadb
+from loadtests.servers.mariadb import COLUMNS, PATH, Database, mariadb
+
+AVERAGE, SELECT, WRITE = "average", "select", "write"
+KINDS = (AVERAGE, SELECT, WRITE)
+
+MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # mean share of all flights that a query reads
+MEAN_DAYS_SHARE = 1 / 4  # mean share of all days in an interval
+
+KNOWN_SERVICE_TIME_S = 0.04
+SERVICE_THREADS = 32  # number of each worker; a quarter of them may export flights at once
+LANE_QUEUE = 100_000
+QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
+
+_POSITIONS = "FROM flights LIMIT {rows} OFFSET {first}"
+_KEYS = "FROM flights WHERE TRANSACTION_ID BETWEEN {first} AND {last}"
+_DAYS = (
+    "FROM flights WHERE OP_CARRIER_AIRLINE_ID = {carrier} "
+    "AND FL_DATE BETWEEN '{initial}' AND '{final}'"
+)
+_INSERT = "INSERT INTO flights ({columns}) VALUES ({values})"
+_QUESTION = "OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={initial}&FINAL_DATE={final}"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system. title: in reports.
+
+    asked: request type -> statement, or path over HTTP, with places that `request` fills.
+    """
+
+    title: str
+    asked: Mapping[str, str]
+
 
 KNOWN, POSITION, KEY, UNINDEXED, INDEXED, SERVICE, SCAN = (
     "known",
@@ -32,33 +78,96 @@ KNOWN, POSITION, KEY, UNINDEXED, INDEXED, SERVICE, SCAN = (
     "service",
     "service-scan",
 )
-KNOWN_SERVICE_TIME_S = 0.04
-SERVICE_THREADS = 32  # number of each worker; a quarter of them may export flights at once
-LANE_QUEUE = 100_000
-QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
-
-_EXPORT = "/flights?format=csv&INITIAL_DATE={}&FINAL_DATE={}"
+_BY_DAYS = {AVERAGE: f"SELECT AVG(ARR_DELAY) {_DAYS}", SELECT: f"SELECT * {_DAYS}"}
+SYSTEMS = {
+    POSITION: System(
+        "MariaDB, as in the study",
+        {
+            AVERAGE: f"SELECT AVG(ARR_DELAY) FROM (SELECT ARR_DELAY {_POSITIONS}) AS chosen",
+            SELECT: f"SELECT * {_POSITIONS}",
+            WRITE: _INSERT,
+        },
+    ),
+    KEY: System(
+        "MariaDB, by key",
+        {AVERAGE: f"SELECT AVG(ARR_DELAY) {_KEYS}", SELECT: f"SELECT * {_KEYS}"},
+    ),
+    UNINDEXED: System("MariaDB, days, no index", _BY_DAYS),
+    INDEXED: System("MariaDB, days, indexed", {**_BY_DAYS, WRITE: _INSERT}),
+    SERVICE: System(
+        "Flightchain",
+        {
+            AVERAGE: f"/average_delays?{_QUESTION}",
+            SELECT: f"/flights?{_QUESTION}&format=csv",
+            WRITE: "/transactions",
+        },
+    ),
+    SCAN: System("Flightchain, engine=scan", {AVERAGE: f"/average_delays?{_QUESTION}&engine=scan"}),
+    KNOWN: System("Known server", {KNOWN_KIND: "/"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class System:
-    """A system. title: in reports. drawn: request type -> function that draws a request."""
+class Flights:
+    """The flights that every system has. carriers: id -> number of flights. one: to be written."""
 
-    title: str
-    drawn: Mapping[str, Drawn]
+    count: int
+    carriers: Mapping[int, int]
+    first_day: date
+    last_day: date
+    one: Mapping[str, Any]
 
 
-SYSTEMS = {
-    POSITION: System("MariaDB, as in the study", asked.BY_POSITION),
-    KEY: System("MariaDB, by key", asked.BY_KEY),
-    UNINDEXED: System(
-        "MariaDB, days, no index", {kind: asked.BY_DAYS[kind] for kind in (AVERAGE, SELECT)}
-    ),
-    INDEXED: System("MariaDB, days, indexed", asked.BY_DAYS),
-    SERVICE: System("Flightchain", asked.OF_SERVICE),
-    SCAN: System("Flightchain, engine=scan", asked.OF_SERVICE_BY_SCAN),
-    KNOWN: System("Known server", {}),
-}
+def request(flights: Flights, kind: str, text: str, random: Random) -> Request:
+    """A request of this type, drawn at random. text: of `System.asked`."""
+    places: Mapping[str, object]
+    if kind == WRITE:
+        given = {name: flights.one[name] for name in COLUMNS if name in flights.one}
+        values = ", ".join(map(_literal, given.values()))
+        places = {"columns": ", ".join(given), "values": values}
+    else:
+        places = (days_drawn if "{carrier}" in text else rows_drawn)(flights, kind, random)
+    filled = text.format(**places)
+    if text.startswith("/"):
+        return Request(kind, filled, body=json.dumps(dict(flights.one)) if kind == WRITE else "")
+    return Request(kind, PATH, body=filled)
+
+
+def rows_drawn(flights: Flights, kind: str, random: Random) -> dict[str, int]:
+    """A number of rows, exponential and at most all, and the first and last one, from 0."""
+    mean = flights.count * MEAN_SHARE[kind]
+    rows = min(flights.count, 1 + int(random.expovariate(1 / mean)))
+    first = random.randint(0, flights.count - rows)
+    return {"rows": rows, "first": first, "last": first + rows - 1}
+
+
+def days_drawn(flights: Flights, _kind: str, random: Random) -> dict[str, object]:
+    """A carrier, weighted by its flights, a uniform first day, and the last one.
+
+    The number of days between them is exponential.
+    """
+    days = (flights.last_day - flights.first_day).days + 1
+    carrier = random.choices(list(flights.carriers), list(flights.carriers.values()))[0]
+    initial = flights.first_day + timedelta(random.randrange(days))
+    more = int(random.expovariate(1 / max(1.0, days * MEAN_DAYS_SHARE)))
+    final = min(flights.last_day, initial + timedelta(more))
+    return {"carrier": carrier, "initial": initial, "final": final}
+
+
+def _literal(value: object) -> str:
+    return "NULL" if value is None else f"'{escape_string(str(value))}'"
+
+
+def sizes(statement: str) -> Sequence[float]:
+    """The sizes that the work of a statement may grow with: 1, its rows, the rows skipped before.
+
+    Rows are in thousands. A statement without numbers of rows, or a request over HTTP, has only 1.
+    """
+    if by_position := re.search(r"LIMIT (\d+) OFFSET (\d+)", statement):
+        return 1.0, int(by_position[1]) / 1e3, int(by_position[2]) / 1e3
+    if by_key := re.search(r"TRANSACTION_ID BETWEEN (\d+) AND (\d+)", statement):
+        return 1.0, (int(by_key[2]) - int(by_key[1]) + 1) / 1e3
+    return (1.0,)
 
 
 class Rig:
@@ -67,24 +176,34 @@ class Rig:
     def __init__(self, run: Run) -> None:
         """Make them. Raises ProgramFailed."""
         self._run = run
-        flights = QUICK_FLIGHTS if run.options.quick else FULL_FLIGHTS
+        flights = run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)
         run.say(f"importing {flights:,} generated flights")
         self._chain = imported(generated(flights), run.scratch / "made", run.log)
         self._csv = run.scratch / "flights.csv"
         with self.service() as service:
-            self.flights = _learned(service)
-            _export(service, self.flights, self._csv)
+            covered: dict[str, Any] = service.get("/coverage")
+            carriers = {of["OP_CARRIER_AIRLINE_ID"]: of["flights"] for of in covered["carriers"]}
+            first, last = (date.fromisoformat(covered[of]) for of in ("first_date", "last_date"))
+            one = as_sent(flights_of_block(service, 1)[0])
+            self.flights = Flights(covered["flights"], carriers, first, last, one)
+            self._export(service)
 
-    @contextmanager
-    def service(self, workers: int = 2, **settings: object) -> Iterator[Service]:
+    def _export(self, service: Service) -> None:
+        days = f"INITIAL_DATE={self.flights.first_day}&FINAL_DATE={self.flights.last_day}"
+        path = f"/flights?format=csv&{days}"
+        with service.connection() as connection:
+            response, body = exchanged(connection, path)
+        if response.status != 200:
+            raise ProgramFailed(f"GET {path} was answered {response.status}")
+        self._csv.write_bytes(body)
+
+    def service(self, workers: int = 2, **settings: object) -> AbstractContextManager[Service]:
         """Our service on the chain, with default settings except these.
 
         No request is refused because many wait: the models let every customer wait.
         """
-        ours = {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": LANE_QUEUE}
-        settings = {**ours, **settings}
-        with running(self._chain.folder, self._run.log, settings=settings) as service:
-            yield service
+        settings |= {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": LANE_QUEUE}
+        return running(self._chain.folder, self._run.log, settings=settings)
 
     @contextmanager
     def database(self, workers: int) -> Iterator[Database]:
@@ -97,30 +216,6 @@ class Rig:
                 raise ProgramFailed(f"the chain has {self.flights.count} flights, not {loaded}")
             yield database
 
-    @contextmanager
-    def known(self, workers: int) -> Iterator[Service]:
+    def known(self, workers: int) -> AbstractContextManager[Service]:
         """The server of known, exponential service time."""
-        with known_server(Gunicorn(workers=workers), self._run.log) as service:
-            yield service
-
-
-def _learned(service: Service) -> Flights:
-    covered: dict[str, Any] = service.get("/coverage")
-    return Flights(
-        count=covered["flights"],
-        carriers={each["OP_CARRIER_AIRLINE_ID"]: each["flights"] for each in covered["carriers"]},
-        first_day=date.fromisoformat(covered["first_date"]),
-        last_day=date.fromisoformat(covered["last_date"]),
-        one=as_sent(flights_of_block(service, 1)[0]),
-    )
-
-
-def _export(service: Service, flights: Flights, to: Path) -> None:
-    path = _EXPORT.format(flights.first_day, flights.last_day)
-    with service.connection() as connection:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        if response.status != 200:
-            raise ProgramFailed(f"GET {path} was answered {response.status}")
-        with to.open("wb") as file:
-            copyfileobj(response, file)
+        return known_server(Gunicorn(workers=workers), self._run.log)

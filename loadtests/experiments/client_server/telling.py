@@ -1,60 +1,110 @@
 """Makes the parts that the three reports share: tables of runs, curves, sentences."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import factorial
 
-from loadtests.experiments.client_server.measuring import ALONE
+from loadtests.experiments.client_server.measuring import ALONE, LOAD
 from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
     NEAR_SATURATION,
     Point,
     Replayed,
 )
-from loadtests.experiments.client_server.systems import SYSTEMS
-from loadtests.generation.schedule import KNOWN_KIND
-from loadtests.lab.repeated import accepted, measured, rejected
-from loadtests.lab.report.content import Cell, Column, Metric, Section, Table, times
-from loadtests.lab.report.drawing import Series, Source
+from loadtests.lab.repeated import Estimate, accepted, crosses, measured
+from loadtests.lab.report.content import Cell, Column, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
 from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.open_queue import Unstable, mmm
+from loadtests.models.samples import quantile
 
 STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
 # The study does not print μ. At 2/s its formula has been computed by hand, and three servers are
 # busy enough to show the error in equation (1).
 EXAMPLE_MU_PER_S = 2.0
 
-RATES_NOTE = (
-    "R counts from the intended arrival. M/M/m and M/G/m (Allen and Cunneen) give the means of the "
-    "long run; – means no steady state. The simulated range has 95 % of the means of runs as short "
-    "as ours, in an m-server queue with service times drawn from those measured alone."
-)
 NONE_COUNTS = "No run counts; the table of runs has the reasons."
-VERDICTS_NOTE = (
-    f"A replay sends the same arrivals through a queue, each with the service time that it would "
-    f"have had alone. The interval of several runs is over them, each with its own calibration "
-    f"(--reps); that of one is from its batches, and has the error of E[S] in it. From "
-    f"χ = {NEAR_SATURATION:g} on, fewer than {LEAST_NEAR_SATURATION} runs decide nothing. A model "
-    f"agrees if the whole 95 % interval of measured − replayed lies within "
-    f"±{TOLERANCE:.0%} of the replayed mean, and disagrees if all of it lies outside. Rejected "
-    "runs get no verdict."
-)
+RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 
 
-def ms(time_s: float | None) -> float | None:
-    """Milliseconds."""
-    return times(1e3, time_s)
+def report(
+    found: Sequence[Point],
+    findings: Iterable[str],
+    figures: Sequence[Section],
+    tabled: Sequence[Point],
+    told: Sequence[str] = (),
+) -> Report:
+    """A report of the study. tabled, told: the points and sentences beside what models predict."""
+    alone, loads = ([p for p in found if p.line.role == role] for role in (ALONE, LOAD))
+    judged = [verdicts_told(loads)] if loads else []
+    verdicts = [verdict_table(loads)] if loads else []
+    services = Section("Service times", parts=[alone_table(alone)])
+    if not loads:
+        sentences = [exponential_told(point) for point in accepted(alone)]
+        services = Section("Is service exponential?", sentences, [alone_table(alone)])
+    return Report(
+        findings=[*rejected_told(loads or alone), *judged, *findings] or [NONE_COUNTS],
+        sections=[
+            *figures,
+            Section("Measured and predicted", told, [measured_table(tabled), *verdicts]),
+            services,
+            CORRESPONDENCE,
+            study_section(),
+        ],
+        metrics=metrics(found),
+    )
 
 
-def rejected_told(points: Sequence[Point]) -> Iterator[str]:
+def rejected_told(points: Sequence[Point]) -> list[str]:
     """A sentence about rejected runs, if there are any."""
     made = sum(point.made for point in points)
-    if rejected := made - sum(len(point.runs) for point in accepted(points)):
-        yield (
-            f"{rejected} of {made} runs were rejected by rule, or use service times of a rejected "
-            "run. They are used for no finding, and drawn as rejected; the table of runs has the "
-            "reasons."
-        )
+    rejected = made - sum(len(point.runs) for point in accepted(points))
+    told = (
+        f"{rejected} of {made} runs were rejected by rule, or use service times of a rejected run. "
+        "They are used for no finding, and drawn as rejected; the table of runs has the reasons."
+    )
+    return [told] if rejected else []
+
+
+def verdicts_told(points: Sequence[Point]) -> str:
+    """A sentence with the verdicts of the runs."""
+    found = accepted(points)
+    if not found:
+        return "No run counts, so no model is judged."
+    queued = _counts(point.queued.verdict for point in found)
+    shared = _counts(point.shared.verdict for point in found if point.shared)
+    return (
+        f"Points that count: {len(found)}. With m servers in order of arrival, {queued}; "
+        f"with cores shared by all, {shared}."
+    )
+
+
+def _counts(verdicts: Iterable[Verdict | None]) -> str:
+    of = Counter(verdicts)
+    return (
+        f"{of[Verdict.AGREES]} agree, {of[Verdict.DISAGREES]} disagree, "
+        f"{of[Verdict.NOT_DECIDED]} are not decided"
+    )
+
+
+def unstable_told(points: Sequence[Point]) -> list[str]:
+    """A sentence for the runs that have no steady state, if there are any."""
+    found = [point for point in points if point.utilisation >= 1]
+    named = ", ".join(f"{point.line.run} (χ = {point.utilisation:.2f})" for point in found)
+    told = (
+        f"No steady state: in {named} more work arrives than m servers can do. The measured means "
+        "depend on the length of the run; the replay and the simulated range account for that, and "
+        "M/M/m has no result."
+    )
+    return [told] if found else []
+
+
+def exponential_told(point: Point) -> str:
+    """A sentence that says whether service times are exponential, by their cv."""
+    cv = point.alone.cv
+    fits = "as for an exponential time" if 0.85 <= cv <= 1.15 else "not exponential"
+    return f"{point.name}: cv = {cv:.2f}, {fits}."
 
 
 def told_ms(time_s: float) -> str:
@@ -62,15 +112,18 @@ def told_ms(time_s: float) -> str:
     return f"{shown(time_s * 1e3)} ms"
 
 
-def title_of(system: str) -> str:
-    """The title of a system in reports."""
-    return SYSTEMS[system].title
+def ms(heading: str, time_s: Callable[[Point], float | None]) -> Column[Point]:
+    """A column of milliseconds."""
+    return heading, lambda point: times(1e3, time_s(point))
 
 
-def name_of(point: Point) -> str:
-    """The name of a point in reports: system and request type."""
-    title = title_of(point.system)
-    return title if point.kind == KNOWN_KIND else f"{title}, {point.kind}"
+def interval_ms(heading: str, of: Callable[[Point], Estimate]) -> list[Column[Point]]:
+    """Three columns of milliseconds: a mean, and the ends of its interval."""
+    return [
+        ms(heading, lambda point: of(point).value),
+        ms("low", lambda point: of(point).low),
+        ms("high", lambda point: of(point).high),
+    ]
 
 
 def measured_table(points: Sequence[Point]) -> Table:
@@ -79,173 +132,122 @@ def measured_table(points: Sequence[Point]) -> Table:
         "Measured and predicted",
         points,
         [
-            ("System", lambda point: title_of(point.system)),
-            ("Type", lambda point: point.kind),
-            ("m", lambda point: point.servers),
-            ("1/λ (ms)", lambda point: ms(point.interarrival_s)),
+            ("System", lambda point: point.title),
+            ("Type", lambda point: point.line.kind),
+            ("m", lambda point: point.line.servers),
+            ms("1/λ (ms)", lambda point: 1 / point.rate_per_s),
             ("χ", lambda point: point.utilisation),
-            ("Runs", lambda p: "rejected" if p.reasons else f"{len(p.runs)} of {p.made}"),
-            ("R measured (ms)", lambda point: ms(point.mean_s)),
-            ("low", lambda point: ms(point.response.low)),
-            ("high", lambda point: ms(point.response.high)),
-            ("95 % of R", lambda point: ms(point.p95_s)),
-            ("M/M/m (ms)", lambda point: ms(point.markov_s)),
-            ("M/G/m (ms)", lambda point: ms(point.general_s)),
-            ("Simulated, low", lambda point: ms(point.simulated.low_s)),
-            ("high", lambda point: ms(point.simulated.high_s)),
+            ("Runs", lambda p: f"{len(p.runs)} of {p.made}" if p.is_accepted else "rejected"),
+            *interval_ms("R measured (ms)", lambda point: point.response),
+            ms("95 % of R", lambda p: quantile([t for of in p.runs for t in of.responses_s], 0.95)),
+            ms("M/M/m (ms)", lambda point: point.steady_s()),
+            ms("M/G/m (ms)", lambda point: point.steady_s(point.alone.cv)),
+            ms("Simulated, low", lambda point: point.simulated.low_s),
+            ms("high", lambda point: point.simulated.high_s),
         ],
-        RATES_NOTE,
+        "R counts from the intended arrival. M/M/m and M/G/m (Allen and Cunneen) give the means of "
+        "the long run; – means no steady state. The simulated range has 95 % of the means of runs "
+        "as short as ours, in an m-server queue with service times drawn from those measured "
+        "alone.",
     )
 
 
 def verdict_table(points: Sequence[Point]) -> Table:
     """A table with a row for each point: measured − replayed, for both queues."""
-    return Table.of(
-        "Verdicts",
-        points,
-        [
-            ("Run", lambda point: point.run),
-            ("χ", lambda point: point.utilisation),
-            *_verdicts("m servers", "m servers", lambda point: point.queued),
-            *_verdicts("Shared cores", "shared cores", lambda point: point.shared),
-        ],
-        VERDICTS_NOTE,
-    )
-
-
-def _verdicts(
-    title: str, name: str, queue: Callable[[Point], Replayed | None]
-) -> list[Column[Point]]:
-    """The columns of a queue; empty for a point that is not replayed through it."""
-
-    def of(cell: Callable[[Replayed], Cell]) -> Callable[[Point], Cell]:
-        return lambda point: cell(found) if (found := queue(point)) else None
-
-    return [
-        (f"Replayed: {name} (ms)", of(lambda found: ms(found.mean_s))),
-        ("Measured − replayed", of(lambda found: ms(found.difference.estimate))),
-        ("low", of(lambda found: ms(found.difference.low))),
-        ("high", of(lambda found: ms(found.difference.high))),
-        (title, of(lambda found: found.told)),
+    columns = ["Run", "χ"]
+    for title, name in (("m servers", "m servers"), ("Shared cores", "shared cores")):
+        columns += [f"Replayed: {name} (ms)", "Measured − replayed", "low", "high", title]
+    rows = [
+        [point.line.run, point.utilisation, *_judged(point.queued), *_judged(point.shared)]
+        for point in points
     ]
+    note = (
+        "A replay sends the same arrivals through a queue, each with the service time that it "
+        "would have had alone. The interval of several runs is over them, each with its own "
+        "calibration (--reps); that of one is from its batches, and has the error of E[S] in it. "
+        f"From χ = {NEAR_SATURATION:g} on, fewer than {LEAST_NEAR_SATURATION} runs decide nothing. "
+        "A model agrees if the whole 95 % interval of measured − replayed lies within "
+        f"±{TOLERANCE:.0%} of the replayed mean, and disagrees if all of it lies outside. Rejected "
+        "runs get no verdict."
+    )
+    return Table("Verdicts", columns, rows, note)
+
+
+def _judged(found: Replayed | None) -> list[Cell]:
+    if found is None:
+        return [None] * 5
+    of = found.difference
+    times_s = found.mean_s, of.estimate, of.low, of.high
+    return [*(1e3 * time_s for time_s in times_s), found.verdict or "rejected"]
 
 
 def alone_table(alone: Sequence[Point]) -> Table:
     """A table with a row for each system and request type: service times and their growth."""
 
-    def grown(title: str, at: int) -> Column[Point]:
-        return title, lambda p: ms(line[at]) if at < len(line := _coefficients_s(p)) else None
+    def grown(heading: str, at: int) -> Column[Point]:
+        return ms(heading, lambda p: line[at] if at < len(line := p.alone.line_s) else None)
 
     return Table.of(
         "Service times, alone",
         alone,
         [
-            ("System", lambda point: title_of(point.system)),
-            ("Type", lambda point: point.kind),
-            ("E[S] (ms)", lambda point: ms(point.service.estimate)),
-            ("low", lambda point: ms(point.service.low)),
-            ("high", lambda point: ms(point.service.high)),
+            ("System", lambda point: point.title),
+            ("Type", lambda point: point.line.kind),
+            *interval_ms("E[S] (ms)", lambda point: point.service),
             ("cv", lambda point: point.alone.cv),
             grown("Line at 0 (ms)", 0),
             grown("+ ms/1000 rows", 1),
             grown("+ ms/1000 rows skipped", 2),
-            ("Explained by the line", lambda p: p.alone.line.r2 if p.alone.line else None),
+            ("Explained by the line", lambda point: point.alone.r2),
         ],
         "From the runs at a utilisation of 0.03. An exponential time has cv = 1. The line is a fit "
         "by least squares; it is left out if no known size varies or if it explains little.",
     )
 
 
-def _coefficients_s(point: Point) -> Sequence[float]:
-    return point.alone.line.coefficients_s if point.alone.line else ()
+def points_figure(
+    title: str, told: str, points: Sequence[Point], x: Axis, at: Callable[[Point], float]
+) -> Figure:
+    """A figure of response times along `x`, where a point is `at`, with the table of its points."""
+    return figure(title, told, x, RESPONSE, curves(points, at), measured_table(points))
 
 
-def curves(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
-    """Curves of measurements, models and replays (ms), with a gap where a model has no result.
+def curves(points: Sequence[Point], at: Callable[[Point], float]) -> list[Series]:
+    """Measurements, with rejected ones as crosses, models and replays (ms).
 
-    Models use the service times of a run, so there are none where every run was rejected.
+    There is a gap where a model has no result. Models use the service times of a run, so there are
+    none where every run was rejected.
     """
     models: Mapping[str, tuple[Source, Callable[[Point], float | None]]] = {
-        "M/M/m, the study's model": ("model", lambda p: p.markov_s),
-        "M/G/m, measured cv": ("second", lambda p: p.general_s),
+        "M/M/m, the study's model": ("model", lambda p: p.steady_s()),
+        "M/G/m, measured cv": ("second", lambda p: p.steady_s(p.alone.cv)),
         "replay, m servers": ("third", lambda p: p.queued.mean_s),
         "replay, shared cores": ("fourth", lambda p: p.shared.mean_s if p.shared else None),
     }
-    found = measured_series(points, xs)
+    xs = [at(point) for point in points]
+    kept = [point.response if point.is_accepted else None for point in points]
+    found = [measured("measured", "ours", xs, kept, factor=1e3)] if any(kept) else []
+    found += crosses(points, at, lambda point: 1e3 * point.mean_s)
     for name, (source, of) in models.items():
-        ys = [None if p.reasons else ms(of(p)) for p in points]
+        ys = [times(1e3, of(point)) if point.is_accepted else None for point in points]
         if any(ys):
             found.append(Series(name, source, xs, ys))
     return found
-
-
-def measured_series(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
-    """The mean response times (ms) of runs that count, with intervals; rejected ones as crosses."""
-    kept = [point.response if point.is_accepted else None for point in points]
-    out = [(x, point) for x, point in zip(xs, points, strict=True) if point.reasons]
-    return [
-        *([measured("measured", "ours", xs, kept, factor=1e3)] if any(kept) else []),
-        *rejected([x for x, _ in out], [1e3 * point.mean_s for _, point in out]),
-    ]
-
-
-def verdicts_told(points: Sequence[Point]) -> str:
-    """A sentence with the verdicts of the runs."""
-    found = accepted(points)
-    if not found:
-        return "No run counts, so no model is judged."
-    queued = [point.queued.verdict for point in found]
-    shared = [point.shared.verdict for point in found if point.shared]
-    return (
-        f"Points that count: {len(found)}. With m servers in order of arrival, {_counts(queued)}; "
-        f"with cores shared by all, {_counts(shared)}."
-    )
-
-
-def _counts(verdicts: Sequence[Verdict | None]) -> str:
-    return ", ".join(f"{verdicts.count(each)} {_WORDS[each]}" for each in Verdict)
-
-
-_WORDS = {
-    Verdict.AGREES: "agree",
-    Verdict.DISAGREES: "disagree",
-    Verdict.NOT_DECIDED: "are not decided",
-}
-
-
-def unstable_told(points: Sequence[Point]) -> Iterator[str]:
-    """A sentence for the runs that have no steady state, if there are any."""
-    found = [point for point in points if point.utilisation >= 1]
-    if found:
-        named = ", ".join(f"{p.run} (χ = {p.utilisation:.2f})" for p in found)
-        yield (
-            f"No steady state: in {named} more work arrives than m servers can do. The measured "
-            "means depend on the length of the run; the replay and the simulated range account for "
-            "that, and M/M/m has no result."
-        )
-
-
-def exponential_told(point: Point) -> str:
-    """A sentence that says whether service times are exponential, by their cv."""
-    alone = point.alone
-    fits = "as for an exponential time" if 0.85 <= alone.cv <= 1.15 else "not exponential"
-    return f"{name_of(point)}: cv = {alone.cv:.2f}, {fits}."
 
 
 def metrics(points: Sequence[Point]) -> list[Metric]:
     """Results of every point that counts: E[S], R, and the paired difference of m servers."""
     found = []
     for point in accepted(points):
-        if point.role == ALONE:
-            of = point.service
-            name = f"service_time_mean[{point.system},{point.kind}]"
-            found.append(Metric(name, of.estimate, "s", of.low, of.high))
-        found.append(point.response.metric(f"response_time_mean[{point.run}]", "s"))
-        if point.role != ALONE:
-            difference = point.queued.difference
-            ends = (difference.low, difference.high) if point.queued.decides else (None, None)
-            name = f"paired_difference[{point.run}]"
-            found.append(Metric(name, difference.estimate, "s", *ends))
+        line, response, service = point.line, point.response, point.service
+        if line.role == ALONE:
+            name = f"service_time_mean[{line.system},{line.kind}]"
+            found.append(Metric(name, service.value, "s", service.low, service.high))
+        found.append(response.metric(f"response_time_mean[{line.run}]", "s"))
+        if line.role != ALONE:
+            of = point.queued.difference
+            ends = (of.low, of.high) if point.decides else (None, None)
+            found.append(Metric(f"paired_difference[{line.run}]", of.estimate, "s", *ends))
     return found
 
 
@@ -296,19 +298,14 @@ def study_section() -> Section:
 
 
 def _by_formula(servers: int) -> tuple[float | None, float | None]:
+    """E[R] by equation (1), right and with the exponent 2m! as printed; None if there is none."""
     try:
         found = mmm(STUDY_RATE_PER_S, 1 / EXAMPLE_MU_PER_S, servers)
     except Unstable:
         return None, None
-    return found.response_time_s, printed_response_s(found.p_empty, servers)
-
-
-def printed_response_s(p_empty: float, servers: int) -> float | None:
-    """Equation (1) with the exponent 2m!, as printed; None if it is too large for a float."""
-    offered = STUDY_RATE_PER_S / EXAMPLE_MU_PER_S
-    chi = offered / servers
+    offered, chi = STUDY_RATE_PER_S / EXAMPLE_MU_PER_S, found.utilisation
     try:
-        waiting = chi * offered**servers / (1 - chi) ** (2 * factorial(servers)) * p_empty
+        waiting = chi * offered**servers / (1 - chi) ** (2 * factorial(servers)) * found.p_empty
     except (OverflowError, ZeroDivisionError):
-        return None
-    return (offered + waiting) / STUDY_RATE_PER_S
+        return found.response_time_s, None
+    return found.response_time_s, (offered + waiting) / STUDY_RATE_PER_S

@@ -157,7 +157,6 @@ def _measure_load(
         made += together
         before = after
         if can_be_decided(load.key):
-            ready.table.flush()
             run.say(f"{load.fraction:g} of L: {watch.told()}")
             if run.options.until_decided and watch.is_decided():
                 break

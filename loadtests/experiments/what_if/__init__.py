@@ -15,7 +15,7 @@ many results.
     scripts/lab record          # how many of all forecasts held
 """
 
-from loadtests.experiments.what_if.measuring import forecast, measure
+from loadtests.experiments.what_if.measuring import measure
 from loadtests.experiments.what_if.scoring import analyse
 from loadtests.lab.experiment import Experiment, Mode
 
@@ -33,5 +33,4 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     can_resume=True,
-    forecast=forecast,
 )

@@ -55,21 +55,16 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A link to a file of the result folder. name: the file's name. told: its content, in words."""
-
-    name: str
-    told: str
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: a heading, paragraphs, tables and figures, and links to files."""
+    """A part of a report: a heading, paragraphs, tables and figures, and links.
+
+    links: names of files of the result folder, and what is in them, in words.
+    """
 
     title: str
     paragraphs: Sequence[str] = ()
     parts: Sequence[Table | Figure] = ()
-    links: Sequence[Link] = ()
+    links: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ Source: matplotlib's svg backend, rcParams `svg.hashsalt` and `svg.fonttype`.
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -29,27 +29,19 @@ Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
 Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
 
 
-class _Look(NamedTuple):
-    """How a source looks: its colour, the page's variable for that, its stroke and its mark."""
-
-    colour: str
-    variable: str
-    stroke: str
-    mark: str
-
-
-# Colours are replaced by variables of the page, which page.css defines.
-_LOOKS: Mapping[Source, _Look] = {
-    "ours": _Look("#a10001", "--data-1", "-", "o"),
-    "study": _Look("#a10002", "--data-2", ":", "s"),
-    "model": _Look("#a10003", "--data-3", "--", ""),
-    "second": _Look("#a10004", "--data-4", "-.", "^"),
-    "third": _Look("#a10005", "--data-6", "-", "D"),
-    "bound": _Look("#a10006", "--data-5", ":", ""),
-    "fourth": _Look("#a10009", "--data-7", "-", "v"),
+# Colour, the page's variable for it, stroke and mark; page.css defines what replaces the colours.
+_LOOKS: Mapping[Source, tuple[str, str, str, str]] = {
+    "ours": ("#a10001", "--data-1", "-", "o"),
+    "study": ("#a10002", "--data-2", ":", "s"),
+    "model": ("#a10003", "--data-3", "--", ""),
+    "second": ("#a10004", "--data-4", "-.", "^"),
+    "third": ("#a10005", "--data-6", "-", "D"),
+    "bound": ("#a10006", "--data-5", ":", ""),
+    "fourth": ("#a10009", "--data-7", "-", "v"),
 }
 _INK, _LINE = "#a10007", "#a10008"
-_VARIABLES = {_INK: "--ink", _LINE: "--line"} | {of.colour: of.variable for of in _LOOKS.values()}
+_COLOURS = {source: colour for source, (colour, *_) in _LOOKS.items()}
+_VARIABLES = {_INK: "--ink", _LINE: "--line"} | {look[0]: look[1] for look in _LOOKS.values()}
 
 _IDS = re.compile(r'(?<=\bid=")|(?<=href="#)|(?<=url\(#)')
 _STYLE: dict[str, Any] = {
@@ -95,7 +87,7 @@ class Axis:
 
     label: str
     is_logarithmic: bool = False
-    limits: tuple[float, float] | None = field(default=None)
+    limits: tuple[float, float] | None = None
     ticks: Sequence[float] = ()
 
 
@@ -129,34 +121,34 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     return _inline(written.getvalue(), sha256(words.encode()).hexdigest()[:8])
 
 
+_SHAPES: Mapping[Shape, dict[str, Any]] = {  # what a shape has otherwise than its source
+    "points": {"linestyle": ""},
+    "steps": {"marker": "", "drawstyle": "steps-post"},
+    "curve": {"marker": "", "linestyle": "--", "linewidth": 1.1},
+}
+
+
 def _curve(axes: Axes, one: Series) -> None:
-    look = _LOOKS[one.source]
+    colour, _, stroke, mark = _LOOKS[one.source]
+    look = {
+        "color": colour,
+        "linestyle": stroke,
+        "marker": mark or ("x" if one.shape == "points" else ""),
+        "linewidth": 1.4,
+        **_SHAPES.get(one.shape, {}),
+    }
     ys = [float("nan") if value is None else value for value in one.ys]
-    stroke = {"points": "", "curve": "--"}.get(one.shape, look.stroke)
-    mark = "" if one.shape in {"steps", "curve"} else look.mark
-    if one.shape == "points" and not mark:
-        mark = "x"
-    axes.plot(
-        cast("Any", one.xs),
-        ys,
-        color=look.colour,
-        linestyle=stroke,
-        marker=mark,
-        markersize=4,
-        linewidth=1.1 if one.shape == "curve" else 1.4,
-        drawstyle="steps-post" if one.shape == "steps" else "default",
-        label=_label(one),
-    )
-    _interval(axes, one, list(one.xs))
+    axes.plot(cast("Any", one.xs), ys, markersize=4, label=_label(one), **look)
+    _vertical_intervals(axes, one, one.xs)
 
 
 def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     width = 0.8 / count
     centres = [at + (place - (count - 1) / 2) * width for at in range(len(one.xs))]
     heights = [0.0 if value is None else value for value in one.ys]
-    axes.bar(centres, heights, width * 0.92, color=_LOOKS[one.source].colour, label=_label(one))
+    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source], label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
-    _interval(axes, one, centres)
+    _vertical_intervals(axes, one, centres)
 
 
 def _height_in(rows: Sequence[Series]) -> float:
@@ -167,28 +159,22 @@ def _height_in(rows: Sequence[Series]) -> float:
 
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:
     """Draw horizontal bars; those of one word are next to each other."""
-    at, marks = 0.0, []
-    places: list[list[tuple[float, int]]] = [[] for _ in rows]  # of each series: y and position
+    at, marks = 0, []
+    places: list[dict[int, int]] = [{} for _ in rows]  # of each series: position -> y
     for position in range(len(rows[0].xs)):
-        first = at
-        for of, one in zip(places, rows, strict=True):
-            if one.ys[position] is not None:
-                of.append((at, position))
-                at += 1
-        marks.append((first + at - 1) / 2)
-        at += 1
+        there = [of for of, one in zip(places, rows, strict=True) if one.ys[position] is not None]
+        for y, of in enumerate(there, at):
+            of[position] = y
+        marks.append(at + (len(there) - 1) / 2)
+        at += len(there) + 1
     for of, one in zip(places, rows, strict=True):
-        widths = [one.ys[position] for _, position in of]
-        colour = _LOOKS[one.source].colour
-        left = [one.begins[position] if one.begins else 0.0 for _, position in of]
-        at_y = [y for y, _ in of]
-        axes.barh(at_y, cast("Any", widths), 0.86, left, color=colour, label=_label(one))
-        for y, position in of:
-            low, high = (
-                ends[position] if position < len(ends) else None for ends in (one.low, one.high)
-            )
-            if low is not None and high is not None:
-                axes.hlines(y, low, high, color=_INK, linewidth=1.0, alpha=0.6)
+        widths = [one.ys[position] for position in of]
+        left = [one.begins[position] if one.begins else 0.0 for position in of]
+        look: Any = {"color": _COLOURS[one.source], "label": _label(one)}
+        axes.barh([*of.values()], cast("Any", widths), 0.86, left, **look)
+        for position, low, high in _intervals(one):
+            if position in of:
+                axes.hlines(of[position], low, high, color=_INK, linewidth=1.0, alpha=0.6)
     axes.set_yticks(marks, [str(word) for word in rows[0].xs])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -198,31 +184,38 @@ def _label(one: Series) -> str:
     return one.name or "_"  # matplotlib leaves out names that begin with _
 
 
-def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
-    """Draw a vertical line from low to high at every x that has both."""
-    for x, low, high in zip(xs, one.low, one.high, strict=False):
+def _intervals(one: Series) -> Iterator[tuple[int, float, float]]:
+    """Each position that has both ends of an interval, and these ends."""
+    for position, (low, high) in enumerate(zip(one.low, one.high, strict=False)):
         if low is not None and high is not None:
-            axes.vlines(x, low, high, color=_LOOKS[one.source].colour, linewidth=1.2, alpha=0.7)
+            yield position, low, high
+
+
+def _vertical_intervals(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
+    for position, low, high in _intervals(one):
+        colour = _COLOURS[one.source]
+        axes.vlines(xs[position], low, high, color=colour, linewidth=1.2, alpha=0.7)
 
 
 def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
-    axes.set_xlabel(x.label)
-    axes.set_ylabel(y.label)
-    # without positive values there are no logarithms: every run of an experiment was rejected
-    if x.is_logarithmic and _has_positive(value for one in series for value in _along_x(one)):
-        axes.set_xscale("log")
-    if y.is_logarithmic and _has_positive(value for one in series for value in one.ys):
-        axes.set_yscale("log")
-    if x.limits:
-        axes.set_xlim(*x.limits)
-    if y.limits:
-        axes.set_ylim(*y.limits)
-    for given, drawn_axis in ((x, axes.xaxis), (y, axes.yaxis)):
+    along_x = [one.ys if one.shape == "rows" else one.xs for one in series]
+    along_y = [one.ys for one in series]
+    for given, axis, set_scale, set_limits, along in (
+        (x, axes.xaxis, axes.set_xscale, axes.set_xlim, along_x),
+        (y, axes.yaxis, axes.set_yscale, axes.set_ylim, along_y),
+    ):
+        axis.set_label_text(given.label)
+        values = [value for of in along for value in of if isinstance(value, (int, float))]
+        # without positive values there are no logarithms: every run of an experiment was rejected
+        if given.is_logarithmic and max(values, default=0) > 0:
+            set_scale("log")
+        if given.limits:
+            set_limits(*given.limits)
         if given.is_logarithmic:
-            _number_logarithms(drawn_axis)
+            _number_logarithms(axis)
         if given.ticks:
-            drawn_axis.set_ticks(given.ticks, [f"{tick:,g}" for tick in given.ticks])
-            drawn_axis.set_ticks([], minor=True)
+            axis.set_ticks(given.ticks, [f"{tick:,g}" for tick in given.ticks])
+            axis.set_ticks([], minor=True)
     axes.set_axisbelow(True)
 
 
@@ -235,14 +228,6 @@ def _number_logarithms(axis: Any) -> None:
         axis.set_minor_formatter(lambda value, _: f"{value:,g}")
     else:
         axis.set_minor_formatter(NullFormatter())
-
-
-def _along_x(one: Series) -> Sequence[float | str | None]:
-    return one.ys if one.shape == "rows" else one.xs
-
-
-def _has_positive(values: Iterable[float | str | None]) -> bool:
-    return any(isinstance(value, (int, float)) and value > 0 for value in values)
 
 
 def _inline(document: str, name: str) -> str:

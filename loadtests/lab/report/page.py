@@ -1,12 +1,13 @@
 """Makes a report one HTML file: with inline styles and SVG, without scripts or other files."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.report.content import Cell, Report, Section, Table
 
 READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
@@ -30,75 +31,61 @@ _SIGNS = re.compile(r" ± | %|± ")
 _HERE = Path(__file__).parent
 
 
-def emulated_words(manifest: dict[str, Any], how: str, report_seconds: str) -> str:
-    """The paragraph that every report of emulated storage has.
-
-    how: the sentence that says what waited. report_seconds: the formula by which measured times are
-    given in the study's seconds.
-    """
-    scale = manifest["scale"] or 1
-    return EMULATED.format(scale=scale, how=how, report_seconds=report_seconds)
-
-
 def report_page(
-    title: str,
-    lead: Sequence[str],
-    manifest: dict[str, Any],
-    report: Report,
-    more: Sequence[Section],
-    emulated: str,
-    waited: str = "",
+    found: Experiment, manifest: Mapping[str, Any], report: Report, more: Sequence[Section]
 ) -> str:
-    """The report of a run. more: sections after the report's own, such as errata.
-
-    emulated: the paragraph for emulated storage, shown if the mode is `emulated`; waited: what each
-    caption then says about the waits (`Experiment.waited`).
-    """
-    warnings = []
+    """The report of a run of an experiment. more: sections after the report's own, like errata."""
+    mode, scale = manifest["mode"], manifest["scale"] or 1
+    told = MODES[mode].format(scale=scale)
+    lead, warnings, emulated, setting = [found.about], [], "", ""
+    if found.study:
+        lead.append(f"Reproduces {found.reproduces} of study {found.study}.")
+    if mode == Mode.EMULATED:
+        how, seconds = found.emulated_so, found.report_seconds
+        emulated = EMULATED.format(scale=scale, how=how, report_seconds=seconds)
+        waits = {"read_ms": f"{READ_MS / scale:.3g}", "check_ms": f"{CHECK_MS / scale:.3g}"}
+        setting = f"{told}{found.waited.format(**waits)}."
     if manifest["state"] != "complete":
         warnings.append("This run was interrupted. It shows what was measured until then.")
     if manifest["quick"]:
         warnings.append("This was a quick run: everything once and briefly. It proves nothing.")
-    return _rendered(
-        title=title,
-        lead=lead,
-        mode=_mode(manifest),
-        setting=_setting(manifest, waited),
-        emulated=emulated if manifest["mode"] == "emulated" else "",
+    return plain_page(
+        found.title,
+        lead,
+        [*report.sections, *more],
+        mode=told,
+        setting=setting,
+        emulated=emulated,
         warnings=warnings,
         conclusion=report.conclusion,
         findings=report.findings,
-        sections=[*report.sections, *more],
-        facts=_facts(manifest),
+        facts=list(_facts(manifest)),
     )
 
 
-def _mode(manifest: dict[str, Any]) -> str:
-    return MODES[manifest["mode"]].format(scale=manifest["scale"] or 1)
+_OF_A_RUN = ("mode", "setting", "emulated", "warnings", "conclusion", "findings", "facts")
 
 
-def _setting(manifest: dict[str, Any], waited: str) -> str:
-    """What every caption of emulated storage says: K and the waits, with three digits."""
-    if manifest["mode"] != "emulated":
-        return ""
-    scale = manifest["scale"] or 1
-    waits = waited.format(read_ms=f"{READ_MS / scale:.3g}", check_ms=f"{CHECK_MS / scale:.3g}")
-    return f"{_mode(manifest)}{waits}."
-
-
-def plain_page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
-    """A page that is not about one run, such as errata or a comparison."""
-    return _rendered(
+def plain_page(
+    title: str, lead: Sequence[str], sections: Sequence[Section], **of_a_run: object
+) -> str:
+    """A page such as errata or a comparison. of_a_run: what one about a run has besides."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"shown": shown, "together": together, "is_number": _is_number_column}
+    return environment.get_template("page.html").render(
+        dict.fromkeys(_OF_A_RUN, "") | of_a_run,
         title=title,
         lead=lead,
-        mode="",
-        setting="",
-        emulated="",
-        warnings=[],
-        conclusion="",
-        findings=[],
         sections=sections,
-        facts=[],
+        css=(_HERE / "page.css").read_text(encoding="utf-8"),
+        folded_rows=FOLDED_ROWS,
+        long_words=LONG_WORDS,
     )
 
 
@@ -123,46 +110,20 @@ def together(text: str) -> str:
     return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
 
 
-def _rendered(**content: Any) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["shown"] = shown
-    environment.filters["together"] = together
-    environment.filters["is_number"] = _is_number_column
-    css = (_HERE / "page.css").read_text(encoding="utf-8")
-    return environment.get_template("page.html").render(
-        css=css, folded_rows=FOLDED_ROWS, long_words=LONG_WORDS, **content
-    )
-
-
 def _is_number_column(table: Table, column: int) -> bool:
     cells = [row[column] for row in table.rows if row[column] is not None]
     return bool(cells) and not any(isinstance(cell, str) for cell in cells)
 
 
-def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The manifest as names and values; a nested value has its path as name.
 
     Of a service elsewhere, the machine that is known is that of the load generator.
     """
     told = {"machine": "machine of the generator"} if manifest.get("host") else {}
-    facts = []
     for name, value in manifest.items():
-        if isinstance(value, dict):
-            of = told.get(name, name)
-            facts += [(f"{of}: {inner}", shown_fact(v)) for inner, v in value.items()]
-        else:
-            facts.append((name, shown_fact(value)))
-    return facts
-
-
-def shown_fact(value: object) -> str:
-    """A value of the manifest as text."""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return NONE if value is None else str(value)
+        nested = value if isinstance(value, dict) else {"": value}
+        for inner, fact in nested.items():
+            path = f"{told.get(name, name)}: {inner}" if inner else name
+            text = ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+            yield path, NONE if fact is None else text

@@ -1,11 +1,13 @@
 """Folders as the lab leaves them, with a report that the lab's own code makes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, summary
 from loadtests.lab.report.page import report_page
+from tests.loadtests.lab.miniature import EXPERIMENT
 
 MANIFEST: dict[str, Any] = {
     "experiment": "open-workload",
@@ -39,7 +41,7 @@ def make_result(folder: Path, **changes: Any) -> Path:
     folder.mkdir(parents=True)
     _write(folder / "manifest.json", MANIFEST | changes)
     _write(folder / "summary.json", summary(REPORT))
-    page = report_page("Open workload", ["About it."], MANIFEST, REPORT, [], "Emulated storage.")
+    page = report_page(replace(EXPERIMENT, title="Open workload"), MANIFEST, REPORT, [])
     (folder / "report.html").write_text(page, encoding="utf-8")
     (folder / "requests.csv").write_text("run,index\r\none,0\r\n", encoding="utf-8")
     return folder

@@ -13,7 +13,7 @@ from loadtests.generation import run as generation_run
 from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, RowFile, closed_index, read_rows
 from loadtests.generation.rules import RULES, judge
-from loadtests.generation.samples import Sample, append
+from loadtests.generation.samples import Sample, Sampler, append
 from loadtests.generation.window import busy_window
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
@@ -177,7 +177,7 @@ def test_an_interrupted_run_is_kept_and_listed(
             pass
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(posting, "_watch", interrupted)
+    monkeypatch.setattr(Sampler, "while_running", interrupted)
     with pytest.raises(KeyboardInterrupt):
         posting.bulk_run(
             service,

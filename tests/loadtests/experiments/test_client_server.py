@@ -1,5 +1,6 @@
 """What the three experiments of the client-server study ask, predict and tell."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -10,16 +11,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.experiments.client_server import asked, telling
-from loadtests.experiments.client_server.alone import Alone, Line, line_through
-from loadtests.experiments.client_server.asked import AVERAGE, SELECT, WRITE, Flights, sizes
-from loadtests.experiments.client_server.predicting import LEAST_NEAR_SATURATION, OneRun, Point
-from loadtests.experiments.client_server.systems import KNOWN_SERVICE_TIME_S
+from loadtests.experiments.client_server import telling
+from loadtests.experiments.client_server.measuring import PointLine
+from loadtests.experiments.client_server.predicting import (
+    LEAST_NEAR_SATURATION,
+    Alone,
+    OneRun,
+    Point,
+    line_through,
+)
+from loadtests.experiments.client_server.systems import (
+    AVERAGE,
+    INDEXED,
+    KEY,
+    KNOWN,
+    KNOWN_SERVICE_TIME_S,
+    POSITION,
+    SELECT,
+    SERVICE,
+    SYSTEMS,
+    WRITE,
+    Flights,
+    request,
+    rows_drawn,
+    sizes,
+)
 from loadtests.experiments.request_rate import FULL_SHARES, MOST_PER_S, rates
-from loadtests.generation.rows import Row
-from loadtests.generation.schedule import Arrival
-from loadtests.models import replay
-from loadtests.models.estimates import Verdict
+from loadtests.generation.schedule import Arrival, Request
+from loadtests.models.estimates import Verdict, confidence_interval
+from loadtests.models.open_queue import ONE
 
 FLIGHTS = Flights(
     count=10_000,
@@ -30,30 +50,35 @@ FLIGHTS = Flights(
 )
 
 
+def asked(system: str, kind: str, seed: int) -> Request:
+    return request(FLIGHTS, kind, SYSTEMS[system].asked[kind], Random(seed))
+
+
 @given(st.integers(0, 10_000), st.sampled_from([AVERAGE, SELECT]))
 def test_statements_stay_within_the_flights_and_say_what_they_work_on(seed: int, kind: str) -> None:
-    for drawn in (asked.BY_POSITION[kind], asked.BY_KEY[kind]):
-        rows, passed = asked.rows_drawn(FLIGHTS, kind, Random(seed))
-        assert 1 <= rows <= rows + passed <= FLIGHTS.count
-        told = sizes(drawn(FLIGHTS, Random(seed)).body)
+    for system in (POSITION, KEY):
+        rows, first, last = rows_drawn(FLIGHTS, kind, Random(seed)).values()
+        assert 1 <= rows == last - first + 1
+        assert 0 <= first <= last < FLIGHTS.count
+        told = sizes(asked(system, kind, seed).body)
         assert told[:2] == (1.0, rows / 1e3)
-        assert told[2:] in {(), (passed / 1e3,)}
+        assert told[2:] == ((first / 1e3,) if system == POSITION else ())
 
 
 def test_the_number_of_rows_is_exponential() -> None:
     random = Random(1)
-    drawn = [asked.rows_drawn(FLIGHTS, SELECT, random)[0] for _ in range(20_000)]
+    drawn = [rows_drawn(FLIGHTS, SELECT, random)["rows"] for _ in range(20_000)]
     mean = sum(drawn) / len(drawn)
     assert mean == pytest.approx(FLIGHTS.count / 20, rel=0.05)
     beyond = sum(rows > mean for rows in drawn) / len(drawn)
     assert beyond == pytest.approx(0.368, abs=0.02)  # 1/e
 
 
-@given(st.integers(0, 10_000))
-def test_sql_and_http_ask_for_the_same_days(seed: int) -> None:
-    over_http = asked.OF_SERVICE[AVERAGE](FLIGHTS, Random(seed))
-    statement = asked.BY_DAYS[AVERAGE](FLIGHTS, Random(seed)).body
-    given_ = {name: values[0] for name, values in parse_qs(urlsplit(over_http.path).query).items()}
+@given(st.integers(0, 10_000), st.sampled_from([AVERAGE, SELECT]))
+def test_sql_and_http_ask_for_the_same_days(seed: int, kind: str) -> None:
+    statement = asked(INDEXED, kind, seed).body
+    question = parse_qs(urlsplit(asked(SERVICE, kind, seed).path).query)
+    given_ = {name: values[0] for name, values in question.items()}
     assert f"= {given_['OP_CARRIER_AIRLINE_ID']} " in statement
     days = f"BETWEEN '{given_['INITIAL_DATE']}' AND '{given_['FINAL_DATE']}'"
     assert days in statement
@@ -62,69 +87,68 @@ def test_sql_and_http_ask_for_the_same_days(seed: int) -> None:
 
 
 def test_a_flight_is_written_with_every_character_and_without_what_is_not_known() -> None:
-    statement = asked.BY_DAYS[WRITE](FLIGHTS, Random(1)).body
-    assert statement == (
+    assert asked(INDEXED, WRITE, 1).body == (
         "INSERT INTO flights (FL_DATE, ORIGIN_CITY_NAME, DEP_DELAY) "
-        "VALUES ('2015-01-01', 'O''Hare \\\\', NULL)"
+        "VALUES ('2015-01-01', 'O\\'Hare \\\\', NULL)"
     )
+    posted = asked(SERVICE, WRITE, 1)
+    assert posted.path == "/transactions"
+    assert json.loads(posted.body) == FLIGHTS.one
 
 
 @given(st.floats(0.001, 1), st.floats(0.001, 1), st.floats(0.0001, 1))
 def test_a_line_through_exact_times_is_found_again(base: float, rows: float, passed: float) -> None:
     places = [(1.0, float(n), float((7 * n) % 11)) for n in range(12)]
     times_s = [base + rows * n + passed * k for _, n, k in places]
-    line = line_through(times_s, places)
-    assert line is not None
-    assert line.r2 == pytest.approx(1)
-    assert line.coefficients_s == pytest.approx((base, rows, passed), rel=1e-6)
+    line_s, r2 = line_through(times_s, places)
+    assert r2 == pytest.approx(1)
+    assert line_s == pytest.approx((base, rows, passed), rel=1e-6)
 
 
 def test_no_line_where_nothing_varies_or_little_is_explained() -> None:
-    assert line_through([1.0, 2.0], [(1.0,), (1.0,)]) is None
-    assert line_through([1.0, 2.0, 3.0], [(1.0, 5.0)] * 3) is None
+    assert line_through([1.0, 2.0], [(1.0,), (1.0,)]) == ((), None)
+    assert line_through([1.0, 2.0, 3.0], [(1.0, 5.0)] * 3) == ((), None)
     noise = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]
-    assert line_through(noise, [(1.0, float(n)) for n in (0, 0, 1, 1, 2, 2)]) is None
+    assert line_through(noise, [(1.0, float(n)) for n in (0, 0, 1, 1, 2, 2)]) == ((), None)
 
 
 def test_a_request_alone_takes_what_its_line_says_or_what_was_asked_for() -> None:
-    line = Line((0.01, 0.001, 0.0001), 1.0)
     by_rows = Arrival(0, 0.0, AVERAGE, "/flights", body="SELECT * LIMIT 2000 OFFSET 10000")
-    assert Alone((0.5,), line, None, ()).of(by_rows) == pytest.approx(0.01 + 0.002 + 0.001)
+    along = Alone((0.5,), line_s=(0.01, 0.001, 0.0001), r2=1.0)
+    assert along.of(by_rows) == pytest.approx(0.01 + 0.002 + 0.001)
     asleep = Arrival(0, 0.0, "known", "/", 0.25)
-    assert Alone((0.5,), None, 0.002, ()).of(asleep) == pytest.approx(0.252)
+    assert Alone((0.5,), overhead_s=0.002).of(asleep) == pytest.approx(0.252)
     write = Arrival(0, 0.0, WRITE, "/")
-    assert Alone((0.5, 0.7), None, None, ()).of(write) == pytest.approx(0.6)
+    assert Alone((0.5, 0.7)).of(write) == pytest.approx(0.6)
 
 
 def test_what_the_line_leaves_unexplained_is_drawn_and_not_replaced_by_its_mean() -> None:
-    alone = Alone((0.1, 0.3), None, None, (-0.1, 0.1))
+    alone = Alone((0.1, 0.3), left_s=(-0.1, 0.1))
     drawn = alone.drawn([Arrival(0, 0.0, WRITE, "/")] * 1000, Random(1))
     assert {round(each_s, 6) for each_s in drawn} == {0.1, 0.3}
     assert sum(drawn) / 1000 == pytest.approx(0.2, abs=0.02)
 
 
-def one_run(responses_s: Sequence[float], rate_per_s: float, reasons: str = "") -> OneRun:
-    """A run of requests of 0.1 s of service."""
-    gap_s = 1 / rate_per_s
-    rows = tuple(
-        Row("r", i, "known", i * gap_s, i * gap_s, None, i * gap_s + r, None, 200, "")
-        for i, r in enumerate(responses_s)
-    )
-    schedule = tuple(Arrival(i, i * gap_s, "known", "/", 0.1) for i in range(len(responses_s)))
-    alone = Alone((0.1, 0.1), None, 0.0, (0.0, 0.0))
-    return OneRun("r", rate_per_s, rows, schedule, alone, reasons)
+def one_run(
+    responses_s: Sequence[float], rate_per_s: float, system: str = SERVICE, *, counts: bool = True
+) -> OneRun:
+    """A run of requests of 0.1 s of service at one server."""
+    schedule = [Arrival(i, i / rate_per_s, "known", "/", 0.1) for i in range(len(responses_s))]
+    line = PointLine("r", system, "known", "load", 1, "load", 1, rate_per_s, 0.1, len(responses_s))
+    alone = Alone((0.1, 0.1), overhead_s=0.0, left_s=(0.0, 0.0))
+    return OneRun(line, counts, schedule, responses_s, alone)
 
 
 def point(
     responses_s: Sequence[float],
     rate_per_s: float,
-    system: str = "service",
-    reasons: str = "",
+    system: str = SERVICE,
+    *,
+    counts: bool = True,
     runs: int = 1,
 ) -> Point:
     """Equal runs of one server."""
-    run = one_run(responses_s, rate_per_s, reasons)
-    return Point((run,) * runs, runs, system, "known", "load", 1, 2)
+    return Point([one_run(responses_s, rate_per_s, system, counts=counts)] * runs, runs, cores=2)
 
 
 def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> None:
@@ -132,14 +156,16 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert alone.queued.verdict is Verdict.AGREES
     slow = point([0.3] * 40, 5.0)
     assert slow.queued.verdict is Verdict.DISAGREES
-    rejected = point([0.1] * 40, 5.0, reasons="a loud neighbour")
+    rejected = point([0.1] * 40, 5.0, counts=False)
     assert rejected.queued.verdict is None
     assert telling.verdicts_told([rejected]) == "No run counts, so no model is judged."
-    assert "1 of 2 runs were rejected" in next(telling.rejected_told([alone, rejected]))
+    assert "1 of 2 runs were rejected" in telling.rejected_told([alone, rejected])[0]
     assert telling.metrics([rejected]) == []
-    drawn = telling.measured_series([alone, rejected], [1, 2])
-    assert [one.name for one in telling.measured_series([rejected], [1])] == ["rejected"]
-    assert [one.ys for one in drawn] == [pytest.approx([100.0, None]), pytest.approx([100.0])]
+    assert [one.name for one in telling.curves([rejected], lambda _: 1)] == ["rejected"]
+    drawn = {one.name: one for one in telling.curves([alone, rejected], lambda _: 1)}
+    assert drawn["measured"].ys == pytest.approx([100.0, None])
+    assert drawn["rejected"].ys == pytest.approx([100.0])
+    assert drawn["replay, m servers"].ys[1] is None
     assert "1 agree, 1 disagree" in telling.verdicts_told([alone, slow])
     names = [one.name for one in telling.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
@@ -157,29 +183,30 @@ def test_near_saturation_one_run_decides_nothing() -> None:
 def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> None:
     sure = one_run([0.1] * 40, 5.0)
     unsure = replace(sure, alone=replace(sure.alone, left_s=(-0.01, 0.01) * 20))
-    one, other = (each.replayed(replay.fcfs) for each in (sure, unsure))
-    assert one.moved_s == pytest.approx(0)
-    assert other.moved_s == pytest.approx(unsure.alone.error * 0.1, rel=0.3)
+    assert sure.replayed(ONE)[1] == pytest.approx(0)
+    error = confidence_interval(unsure.alone.left_s).half_width / unsure.alone.mean_s
+    assert unsure.replayed(ONE)[1] == pytest.approx(error * 0.1, rel=0.3)
+    one, other = (Point([run], 1, cores=2).queued for run in (sure, unsure))
     assert other.difference.half_width > one.difference.half_width
 
 
 def test_more_work_than_servers_can_do_has_no_steady_state_and_is_told_in_words() -> None:
     found = point([0.1] * 40, 30.0)
-    assert (found.markov_s, found.general_s) == (None, None)
-    assert "No steady state" in next(telling.unstable_told([found]))
-    assert not list(telling.unstable_told([point([0.1] * 40, 5.0)]))
+    assert (found.steady_s(), found.steady_s(0.5)) == (None, None)
+    assert "No steady state" in telling.unstable_told([found])[0]
+    assert not telling.unstable_told([point([0.1] * 40, 5.0)])
 
 
 def test_cores_are_no_model_of_a_server_that_sleeps() -> None:
-    assert point([0.1] * 40, 5.0, system="known").shared is None
+    assert point([0.1] * 40, 5.0, system=KNOWN).shared is None
     assert point([0.1] * 40, 5.0).shared is not None
 
 
 @given(st.floats(1e-4, 1.0), st.integers(1, 4))
 def test_rates_keep_their_order_and_what_the_generator_can_send(service_s: float, m: int) -> None:
-    found = list(rates(service_s, m, quick=False))
+    found = rates(FULL_SHARES, KNOWN, service_s, m)
     per_s = [rate_per_s for _, rate_per_s in found]
-    assert [share for share, _ in found] == list(FULL_SHARES)
+    assert [float(share) for share, _ in found] == list(FULL_SHARES)
     assert per_s == sorted(set(per_s))
     assert max(per_s) <= MOST_PER_S * 1.000001
     assert max(per_s) <= max(FULL_SHARES) * m / service_s * 1.000001

@@ -9,15 +9,17 @@ import pytest
 
 from loadtests.experiments import query_type, request_rate, server_threads
 from loadtests.experiments.client_server import systems
-from loadtests.experiments.client_server.asked import AVERAGE, SELECT, WRITE
 from loadtests.experiments.client_server.measuring import Plan
 from loadtests.experiments.client_server.systems import (
+    AVERAGE,
     INDEXED,
     KEY,
     POSITION,
+    SELECT,
     SERVICE,
     SYSTEMS,
     UNINDEXED,
+    WRITE,
 )
 from loadtests.lab import running
 from loadtests.lab.experiment import Experiment, Mode, Options
@@ -31,8 +33,8 @@ def only(monkeypatch: pytest.MonkeyPatch, kinds: Mapping[str, Sequence[str]]) ->
     """Let systems be asked for these types alone."""
     for name, chosen in kinds.items():
         system = SYSTEMS[name]
-        drawn = {kind: system.drawn[kind] for kind in chosen}
-        monkeypatch.setitem(SYSTEMS, name, replace(system, drawn=drawn))
+        asked = {kind: system.asked[kind] for kind in chosen}
+        monkeypatch.setitem(SYSTEMS, name, replace(system, asked=asked))
 
 
 def done(experiment: Experiment, folder: Path) -> tuple[Results, str]:

@@ -181,7 +181,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
     refusing.chmod(0o755)
     monkeypatch.setattr(stacks, "_program", lambda: str(refusing))
     with pytest.raises(ProgramFailed, match=r"may not trace the process 1.*SYS_PTRACE"):
-        record(1, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
+        record(1, tmp_path / "out", "--format=raw", rate_hz=10, duration_s=1)
 
 
 @needs_trace
@@ -189,7 +189,7 @@ def test_a_process_that_has_ended_is_named(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     with pytest.raises(ProgramFailed, match=f"could not sample the process {process.pid}"):
-        record(process.pid, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
+        record(process.pid, tmp_path / "out", "--format=raw", rate_hz=10, duration_s=1)
 
 
 def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

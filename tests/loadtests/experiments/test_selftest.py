@@ -17,7 +17,7 @@ from loadtests.experiments.selftest import (
     OPEN,
     UTILISATION,
     analyse,
-    measure_for,
+    measure,
 )
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import Facts, judge
@@ -37,7 +37,6 @@ QUIET = Facts(
     failed=0,
     scheduled=500,
     lag_p99_s=0.0005,
-    service_time_s=DEMAND_S + OVERHEAD_S,
     foreign_cpu=0.03,
     client_cpu=0.05,
     before_s=DEMAND_S + OVERHEAD_S,
@@ -133,10 +132,13 @@ def test_every_rule_of_the_lab_has_a_cause() -> None:
     assert selftest.LIKELY.keys() == judge(QUIET).values.keys()
 
 
-def test_a_short_one_leaves_all_that_its_report_needs(tmp_path: Path) -> None:
+def test_a_short_one_leaves_all_that_its_report_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selftest, "FULL", (3, 5))
     results = Results(tmp_path)
     run = Run(Options(Mode.REAL), results, tmp_path, lambda text: None)
-    measure_for(run, duration_s=3, requests=5)
+    measure(run)
     assert [row["run"] for row in results.rows("calibration")] == ["before", "after"]
     assert [row["run"] for row in results.rows("runs")] == [OPEN]
     report = analyse(results)

@@ -36,7 +36,7 @@ from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import forecast, resume
+from loadtests.lab.running import resume, run
 from loadtests.models.random_times import poisson_times, with_mean_and_cv
 
 BY_NAME = {change.name: change for change in CHANGES}
@@ -296,7 +296,8 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
     ):
         monkeypatch.setattr(module, name, value)
     folder = tmp_path / "one"
-    forecast(EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    forecasting = replace(EXPERIMENT, measure=measuring.forecast)
+    run(forecasting, Options(Mode.REAL, quick=True), folder, lambda text: None)
     results = Results(folder)
     before = (folder / "forecasts.csv").read_bytes()
     assert [one.measured for one in scored(results)] == [None] * 2 * len(changes)

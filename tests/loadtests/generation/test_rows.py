@@ -75,7 +75,7 @@ def test_a_file_cut_anywhere_keeps_its_whole_rows(
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("do not lose this")
-    with pytest.raises(ValueError, match="header line of raw rows"):
+    with pytest.raises(ValueError, match="does not begin with the header line run,index,kind"):
         RowFile(path)
     assert path.read_text() == "do not lose this"
 
@@ -84,7 +84,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
     written(path, ROW)
     path.write_text(path.read_text() + "open-1,x\r\n")
-    with pytest.raises(ValueError, match=r"'x'.* is not a raw row"):
+    with pytest.raises(ValueError, match=r"requests.csv: .*'x'.* is not a Row"):
         read_rows(path)
 
 

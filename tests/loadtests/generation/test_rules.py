@@ -13,7 +13,6 @@ QUIET = Facts(
     failed=0,
     scheduled=1000,
     lag_p99_s=0.001,
-    service_time_s=0.04,
     foreign_cpu=0.02,
     client_cpu=0.05,
     before_s=0.04,

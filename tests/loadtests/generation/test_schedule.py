@@ -82,7 +82,7 @@ class TestTimes:
             ("intended_s\n2\n1\n", "never fall"),
             ("intended_s\n-1\n", "not negative"),
             ("intended_s\nnan\n", "finite"),
-            ("intended_s\nsoon\n", "'soon', not a number"),
+            ("intended_s\nsoon\n", "could not convert .*: 'soon'"),
         ],
     )
     def test_recorded_times_that_cannot_be_are_refused(
@@ -178,7 +178,7 @@ class TestSchedules:
             ("0,1,a,/,\n2,2,a,/,\n", "without gaps"),
             ("0,1,a,/,\n1,0.5,a,/,\n", "never fall"),
             ("0,1,a,x,\n", "does not begin with /"),
-            ("0,1,a,/,much\n", "demand_s is 'much'"),
+            ("0,1,a,/,much\n", "is not a Arrival: .* 'much'"),
             ("", "no rows"),
         ],
     )

@@ -121,7 +121,7 @@ def test_what_does_not_come_is_given_up_and_who_is_not_there_is_no_answer(
 ) -> None:
     late = ask(database, "SELECT SLEEP(30)", timeout_s=0.2)
     assert (late.status, late.problem) == (0, "no whole answer within 0.2 s")
-    nobody = Database(0, free_port(), Path(), "")
+    nobody = Database(0, free_port(), Path())
     assert ask(nobody, "SELECT 1").status == 0
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from loadtests.lab import comparing, running
-from loadtests.lab.comparing import comparison_page
+from loadtests.lab import running
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.content import Metric
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import run
+from loadtests.lab.running import comparison_page, run
 from loadtests.models.estimates import confidence_interval
 from tests.loadtests.lab.miniature import EXPERIMENT
 
@@ -100,5 +99,5 @@ def test_no_difference_is_taken_for_one_as_seldom_as_it_says() -> None:
         of = confidence_interval([random.gauss(10, 1) for _ in range(10)])
         return {"value": of.estimate, "low": of.low, "high": of.high}
 
-    verdicts = [comparing._verdict(measured(), measured()) for _ in range(2000)]
+    verdicts = [running._verdict(measured(), measured()) for _ in range(2000)]
     assert verdicts.count("no difference seen") / len(verdicts) == pytest.approx(0.96, abs=0.015)

@@ -7,20 +7,20 @@ import pytest
 from click.testing import CliRunner
 
 from loadtests.__main__ import main
-from loadtests.lab import explained
-from loadtests.lab.explained import Explained
+from loadtests.lab import gaps
+from loadtests.lab.gaps import Explained
 from loadtests.lab.published import OPEN_WORKLOADS
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explained, "SIMULATED_RUNS", 1500)
-    monkeypatch.setattr(explained, "SIMULATED_QUEUES", 20)
+    monkeypatch.setattr(gaps, "SIMULATED_RUNS", 1500)
+    monkeypatch.setattr(gaps, "SIMULATED_QUEUES", 20)
 
 
 @pytest.fixture
 def highest() -> Explained:
-    return explained.explained(OPEN_WORKLOADS[-1])
+    return gaps.explained(OPEN_WORKLOADS[-1])
 
 
 def test_the_entries_lead_from_155_to_102_seconds(highest: Explained) -> None:
@@ -46,7 +46,7 @@ def test_the_page_is_whole_and_the_same_again(tmp_path: Path) -> None:
     asked = CliRunner().invoke(main, ["explain", "--out", str(path)])
     assert asked.exit_code == 0, asked.output
     page = path.read_text(encoding="utf-8")
-    assert page == explained.page()
+    assert page == gaps.study_page()
     assert "is expected to show" in page
     assert len(re.findall(r"<figure>", page)) == 2
     assert page.count("<svg") == 2

@@ -17,7 +17,14 @@ from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.content import Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.report.page import FOLDED_ROWS, NO_BREAK, _setting, plain_page, shown, together
+from loadtests.lab.report.page import (
+    FOLDED_ROWS,
+    NO_BREAK,
+    plain_page,
+    report_page,
+    shown,
+    together,
+)
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
 from tests.loadtests.lab.miniature import EXPERIMENT
@@ -90,9 +97,9 @@ class TestRunning:
         self, torn: bytes, tmp_path: Path
     ) -> None:
         (tmp_path / "squares.csv").write_bytes(torn)
-        with Results(tmp_path).more("squares", ("x",)) as table:
-            table.write(x=1)
-        assert Results(tmp_path).rows("squares") == [{"x": "1"}]
+        with Results(tmp_path).more("squares", ("square",)) as table:
+            table.write(square=1)
+        assert Results(tmp_path).rows("squares") == [{"square": "1"}]
 
     def test_adds_no_rows_to_a_table_with_other_columns(self, tmp_path: Path) -> None:
         results = Results(tmp_path)
@@ -165,11 +172,12 @@ class TestReport:
         assert captions == ["They grow. Emulated storage, K = 100."]
         assert "They grow.</figcaption>" in report_of(done(tmp_path / "two"))
 
-    def test_a_caption_tells_the_waits_where_the_experiment_has_them(self) -> None:
-        of = {"mode": "emulated", "scale": 10.0}
-        told = _setting(of, ": reading waits {read_ms} ms, checking {check_ms} ms")
-        assert told == "Emulated storage, K = 10: reading waits 4.6 ms, checking 3.9 ms."
-        assert _setting({"mode": "real"}, "") == ""
+    def test_a_caption_tells_the_waits_where_the_experiment_has_them(self, tmp_path: Path) -> None:
+        results = done(tmp_path / "one", Mode.EMULATED, scale=10)
+        waiting = replace(EXPERIMENT, waited=": reading waits {read_ms} ms, checking {check_ms} ms")
+        page = report_page(waiting, results.manifest(), EXPERIMENT.analyse(results), [])
+        told = "They grow. Emulated storage, K = 10: reading waits 4.6 ms, checking 3.9 ms."
+        assert f"<figcaption>{told}</figcaption>" in page
 
     def test_tells_its_mode_and_what_is_emulated(self, tmp_path: Path) -> None:
         real = report_of(done(tmp_path / "real"))

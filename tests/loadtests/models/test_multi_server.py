@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.open_queue import Unstable, mg1, mgm_allen_cunneen, mm1, mmm, variance_s2
+from loadtests.models.open_queue import Unstable, mg1, mg1_ps, mgm_allen_cunneen, mmm, variance_s2
 
 from .study import STUDY, same
 
@@ -37,7 +37,7 @@ def test_the_definition_in_exact_fractions(servers: int, rho: Fraction) -> None:
 
 @given(RHO, st.floats(1e-6, 1e6))
 def test_one_server_is_mm1(rho: float, s: float) -> None:
-    many, one = mmm(rho / s, s, 1), mm1(rho / s, s)
+    many, one = mmm(rho / s, s, 1), mg1_ps(rho / s, s)
     assert same(many.response_time_s, one.response_time_s)
     assert isclose(many.p_wait, rho, rel_tol=1e-9, abs_tol=1e-300)
     assert isclose(many.p_empty, 1 - rho, rel_tol=1e-9)

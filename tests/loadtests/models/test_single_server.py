@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.models import open_queue
-from loadtests.models.open_queue import Unstable, mg1, mg1_ps, mm1, variance_s2
+from loadtests.models.open_queue import Unstable, mg1, mg1_ps, variance_s2
 
 from .study import SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY, same
 
@@ -59,7 +59,7 @@ def test_the_formula_as_the_study_prints_it_is_the_same(rho: float, s: float, cv
 
 @given(RHO, TIME_S)
 def test_mg1_with_exponential_service_is_mm1(rho: float, s: float) -> None:
-    general, exponential = mg1(rho / s, s, variance_s2(s, 1)), mm1(rho / s, s)
+    general, exponential = mg1(rho / s, s, variance_s2(s, 1)), mg1_ps(rho / s, s)
     assert same(general.response_time_s, exponential.response_time_s)
     assert isclose(exponential.response_time_s, 1 / (1 / s - rho / s), rel_tol=1e-9)
     assert isclose(exponential.customers, rho / (1 - rho), rel_tol=1e-9, abs_tol=1e-300)
@@ -67,7 +67,7 @@ def test_mg1_with_exponential_service_is_mm1(rho: float, s: float) -> None:
 
 @given(RHO, TIME_S)
 def test_deterministic_service_halves_the_waiting(rho: float, s: float) -> None:
-    assert same(2 * mg1(rho / s, s, 0).waiting_time_s, mm1(rho / s, s).waiting_time_s)
+    assert same(2 * mg1(rho / s, s, 0).waiting_time_s, mg1_ps(rho / s, s).waiting_time_s)
 
 
 @given(RHO, TIME_S)
@@ -92,7 +92,7 @@ def test_an_empty_queue_takes_the_service_time() -> None:
 
 @given(TIME_S, st.floats(1, 100))
 def test_a_queue_that_grows_without_end_has_no_number(s: float, rho: float) -> None:
-    for model in (partial(mg1, service_variance_s2=0.0), mm1, mg1_ps):
+    for model in (partial(mg1, service_variance_s2=0.0), mg1_ps):
         with pytest.raises(Unstable, match=re.escape(f"E[S] = {s:.6g} s") + ".* utilisation ρ of"):
             model(rho * open_queue.maximum_rate_per_s(s), s)
 

@@ -1,0 +1,133 @@
+"""Tables as CSV files (RFC 4180) whose lines are dataclasses: written line by line, read by types.
+
+A field is of text, a number, a number or None (an empty cell), or a bool (yes or no). Each line is
+handed to the system when it is written, so lines survive whatever ends a run. One that was cut off
+then is not a line: readers leave it out, and it is removed before more are appended.
+"""
+
+import csv
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from io import StringIO
+from pathlib import Path
+from types import UnionType
+from typing import Any, TextIO, TypeVar, cast
+
+YES, NO = "yes", "no"  # how a bool stands in a table
+
+Made = TypeVar("Made")
+
+
+class Line:
+    """A line of a table, as a dataclass whose fields are the columns."""
+
+    __slots__: tuple[str, ...] = ()
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(types_of(cls))
+
+    def cells(self) -> dict[str, Any]:
+        """The line as a row of the table: column -> value."""
+        return {name: getattr(self, name) for name in self.columns()}
+
+
+OneLine = TypeVar("OneLine", bound=Line)
+Columns = Sequence[str] | type[Line]
+
+
+class TableWriter:
+    """Appends rows to an open table."""
+
+    def __init__(self, stream: TextIO, columns: Columns) -> None:
+        self._writer, self._columns = csv.writer(stream), names_of(columns)
+
+    def write(self, **cells: object) -> None:
+        """Add a row; None becomes an empty cell. Raises ValueError unless every column is given."""
+        if cells.keys() != set(self._columns):
+            raise ValueError(f"row has {sorted(cells)}, the table has {sorted(self._columns)}")
+        self._writer.writerow([cell(cells[name]) for name in self._columns])
+
+    def add(self, line: Line) -> None:
+        """Add a line. Raises ValueError for a line of another table."""
+        self.write(**line.cells())
+
+
+def names_of(columns: Columns) -> tuple[str, ...]:
+    """The names of the columns."""
+    return columns.columns() if isinstance(columns, type) else tuple(columns)
+
+
+def cell(value: object, decimals: int | None = None) -> object:
+    """How a value is written. decimals: of a float, which has all its digits if this is None."""
+    if isinstance(value, bool):
+        return YES if value else NO
+    if isinstance(value, float):
+        return repr(value) if decimals is None else f"{value:.{decimals}f}"
+    return value
+
+
+def to_append(path: Path, columns: Columns) -> TextIO:
+    """Open a table to append lines to, with a header if it is new, and without a torn last line.
+
+    Raises OSError, and ValueError if the file does not begin with these columns.
+    """
+    names = names_of(columns)
+    header = (",".join(names) + "\r\n").encode()
+    content = path.read_bytes() if path.exists() else b""
+    whole = content[: content.rfind(b"\n") + 1]
+    if not (whole or content).startswith(header) and not header.startswith(content):
+        raise ValueError(f"{path} does not begin with the header line {','.join(names)}")
+    if whole != content:
+        os.truncate(path, len(whole))
+    stream = path.open("a", encoding="utf-8", newline="", buffering=1)
+    if not whole:
+        csv.writer(stream).writerow(names)
+    return stream
+
+
+def whole_lines(path: Path, offset: int = 0) -> StringIO:
+    """The text of a table from this byte on, without a torn last line."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        content = file.read()
+    return StringIO(content[: content.rfind(b"\n") + 1].decode("utf-8"), newline="")
+
+
+def lines_of(
+    kind: type[Made], path: Path, rows: Iterable[Sequence[str]], header: Sequence[str] | None = None
+) -> Iterator[Made]:
+    """The rows of a table as dataclasses of a kind; other columns than its fields are left out.
+
+    header: names of the columns; None: they are the first row. Raises ValueError naming the file
+    for a column that is missing, unless its field has a default, and for a row that is no line.
+    """
+    table = iter(rows)
+    names = list(next(table, ()) if header is None else header)
+    types = types_of(kind)
+    defaults = {field.name for field in fields(cast("Any", kind)) if field.default is not MISSING}
+    if missing := [name for name in types if name not in {*names, *defaults}]:
+        raise ValueError(f"{path} has no column {missing[0]}; it has {names}")
+    places = [(name, names.index(name), parser(types[name])) for name in types if name in names]
+    for row in filter(None, table):
+        try:
+            yield kind(**{name: parsed(row[at]) for name, at, parsed in places})
+        except (ValueError, IndexError) as problem:
+            raise ValueError(f"{path}: {row} is not a {kind.__name__}: {problem}") from problem
+
+
+def types_of(kind: type) -> Mapping[str, Any]:
+    """The fields of a dataclass: name -> type."""
+    return {field.name: field.type for field in fields(cast("Any", kind))}
+
+
+def parser(kind: Any) -> Callable[[str], Any]:
+    """The function from a cell to a value of this type, which raises ValueError."""
+    if kind is bool:
+        return lambda text: text == YES
+    if isinstance(kind, UnionType):  # a number or None
+        number = kind.__args__[0]
+        return lambda text: number(text) if text else None
+    return cast("Callable[[str], Any]", kind)
