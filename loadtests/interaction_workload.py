@@ -26,18 +26,10 @@ from time import monotonic
 
 import gevent
 
-from loadtests.generation import customers, options
+from loadtests.generation import customers, interactions, options
 from loadtests.generation.asking import Asker
 from loadtests.generation.client import Answer
-from loadtests.generation.interactions import (
-    ADDED,
-    Interaction,
-    Sequences,
-    Step,
-    from_json,
-    load,
-    step_index,
-)
+from loadtests.generation.interactions import ADDED, Interaction, Step
 from loadtests.generation.node import Part, Plan, register
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.processes import Site
@@ -61,10 +53,10 @@ OPTIONS: options.Table = (
 FILES: options.Table = (("--from-file", "", "JSON lines of interactions, in place of --scenario"),)
 
 
-def sequences_from(chosen: Namespace, host: str) -> Sequences:
+def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
     """The interactions of every customer. Raises ValueError, OSError, ProgramFailed."""
     if chosen.from_file:
-        return load(Path(chosen.from_file))
+        return interactions.load(Path(chosen.from_file))
     if chosen.scenario not in SCENARIOS:
         named = ", ".join(SCENARIOS)
         raise ValueError(f"--scenario is {chosen.scenario!r}; it must be one of {named}")
@@ -102,11 +94,12 @@ class Customer(customers.Customer):
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
         """Do an interaction at each turn. The next one is due at once, or after an interval."""
         chosen = self.environment.parsed_options
-        own = [from_json(content) for content in mine.content[customer % len(mine.content)]]
+        own = list(map(interactions.from_json, mine.content[customer % len(mine.content)]))
         due_s = max(mine.start_s + random.random() * chosen.interval, monotonic())
         for number, interaction in enumerate(cycle(own)):
             yield due_s
-            self._do(interaction, mine, partial(step_index, customer, number), asker, due_s)
+            index_of = partial(interactions.step_index, customer, number)
+            self._do(interaction, mine, index_of, asker, due_s)
             if chosen.interval:
                 due_s += chosen.interval * (1 + random.uniform(-VARIATION, VARIATION))
             else:

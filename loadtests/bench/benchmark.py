@@ -21,7 +21,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -114,18 +114,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             keep.mkdir(parents=True, exist_ok=True)
         beginning = "flightchain-bench-"
         with TemporaryDirectory(prefix=beginning, dir=keep, ignore_cleanup_errors=True) as scratch:
-            report = _measured(options, keep or Path(scratch), Path(scratch))
+            header, figures, wrong = _measured(options, keep or Path(scratch), Path(scratch))
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
     except (ProgramFailed, WrkFailed, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    print(report.text())
+    answers = answers_told(wrong)
+    print(text_of(header, figures, answers))
     if options.json is not None:
-        options.json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
-    has_failed = any(figure.measured == FAILED for figure in report.figures)
-    return 1 if report.wrong_answers or has_failed else 0
+        found = {"figures": [asdict(one) for one in figures], "known_answers": answers}
+        content = {**header, **found, "wrong_answers": wrong}
+        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return 1 if wrong or any(figure.measured == FAILED for figure in figures) else 0
 
 
 def _interrupt(received: int, frame: object) -> None:  # noqa: ARG001  the signature of a handler
@@ -165,46 +167,35 @@ def plan_from(options: argparse.Namespace) -> Plan:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """All that a run found. wrong_answers: None if there was no month with known answers."""
-
-    header: Mapping[str, Any]
-    figures: Sequence[Figure]
-    wrong_answers: Sequence[str] | None
-
-    def text(self) -> str:
-        """For people."""
-        is_quick = bool(self.header["quick"])
-        return "\n\n".join(
-            [
-                *(["QUICK RUN ON TINY DATA: THE NUMBERS MEAN NOTHING"] if is_quick else []),
-                "\n".join(f"{name}: {value}" for name, value in self.header.items()),
-                table(self.figures, is_meaningless=is_quick),
-                self._answers(),
-                details(self.figures),
-            ]
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            **self.header,
-            "figures": [asdict(figure) for figure in self.figures],
-            "known_answers": self._answers(),
-            "wrong_answers": self.wrong_answers,
-        }
-
-    def _answers(self) -> str:
-        if self.wrong_answers is None:
-            return "known answers: not asked for; they belong to another month or to rows left out"
-        if self.wrong_answers:
-            return "WRONG ANSWERS:\n" + "\n".join(self.wrong_answers)
-        return f"known answers: all {len(KNOWN_ANSWERS)} come back from both engines"
+def answers_told(wrong_answers: Sequence[str] | None) -> str:
+    """What became of the known answers; None: they were not asked for."""
+    if wrong_answers is None:
+        return "known answers: not asked for; they belong to another month or to rows left out"
+    if wrong_answers:
+        return "WRONG ANSWERS:\n" + "\n".join(wrong_answers)
+    return f"known answers: all {len(KNOWN_ANSWERS)} come back from both engines"
 
 
-def _measured(options: argparse.Namespace, folder: Path, scratch: Path) -> Report:
-    """Measure the chosen rows. folder: of the chains. scratch: for what is not kept."""
+def text_of(header: Mapping[str, Any], figures: Sequence[Figure], answers: str) -> str:
+    """The whole report for people."""
+    parts = [
+        "\n".join(f"{name}: {value}" for name, value in header.items()),
+        table(figures, is_meaningless=header["quick"]),
+        answers,
+        details(figures),
+    ]
+    if header["quick"]:
+        parts.insert(0, "QUICK RUN ON TINY DATA: THE NUMBERS MEAN NOTHING")
+    return "\n\n".join(parts)
+
+
+def _measured(
+    options: argparse.Namespace, folder: Path, scratch: Path
+) -> tuple[dict[str, Any], list[Figure], list[str] | None]:
+    """Measure the chosen rows. folder: of the chains. scratch: for what is not kept.
+
+    Returns the header, the figures, and wrong answers; None if no known ones were asked for.
+    """
     plan, share = plan_from(options), QUICK_SHARE if options.quick else 1.0
     rows = {number: row for number, row in ROWS.items() if number in plan.rows}
     progress = Progress(
@@ -238,8 +229,7 @@ def _measured(options: argparse.Namespace, folder: Path, scratch: Path) -> Repor
                 progress.say(f"failed: {problem}")
                 why = {"why": str(problem)}
                 figures.append(Figure(number, "NOT measured to its end", FAILED, raw=why))
-    figures.sort(key=lambda figure: figure.row)
-    return Report(header, figures, wrong_answers)
+    return header, sorted(figures, key=lambda figure: figure.row), wrong_answers
 
 
 def month_from(options: argparse.Namespace, say: Callable[[str], None]) -> Source:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from loadtests.bench import benchmark
-from loadtests.bench.benchmark import ROWS, Report, Row, options_from, plan_from
+from loadtests.bench.benchmark import ROWS, Row, answers_told, options_from, plan_from, text_of
 from loadtests.bench.figures import (
     Bound,
     Figure,
@@ -201,12 +201,11 @@ def test_the_details_name_every_raw_number() -> None:
 
 
 def test_a_report_says_what_became_of_the_known_answers() -> None:
-    header = {"quick": False}
-    assert "not asked" in Report(header, FIGURES, None).text()
-    assert "from both engines" in Report(header, FIGURES, []).text()
-    assert (
-        "WRONG ANSWERS:\nGET /x: 1, not 2" in Report(header, FIGURES, ["GET /x: 1, not 2"]).text()
-    )
+    assert "not asked" in answers_told(None)
+    assert "from both engines" in answers_told([])
+    told = answers_told(["GET /x: 1, not 2"])
+    assert told == "WRONG ANSWERS:\nGET /x: 1, not 2"
+    assert told in text_of({"quick": False}, FIGURES, told)
 
 
 def test_a_row_that_fails_loses_no_other(
