@@ -182,16 +182,10 @@ def clusters(bench: Bench) -> Iterator[Figure]:
     with running_cluster(folder, bench.log, base, nodes=NODES, interval_s=INTERVAL_S) as cluster:
         sleep(INTERVAL_S)
         engines_mb = [resident_bytes(pid) / 1e6 for pid in cluster.engines()]
+        largest_mb, raw = max(engines_mb), {"engines_mb": engines_mb, **load_now()}
         what = "memory of an idle node besides the service: its consensus engine"
-        yield Figure.of(
-            CLUSTER,
-            f"{what} (resident set size)",
-            max(engines_mb),
-            at_most(130),
-            {"engines_mb": engines_mb, **load_now()},
-            unit=" MB",
-            measured=f"{max(engines_mb):.1f} MB",
-        )
+        what, told = f"{what} (resident set size)", f"{largest_mb:.1f} MB"
+        yield Figure.of(CLUSTER, what, largest_mb, at_most(130), raw, unit=" MB", measured=told)
         yield from _posted_to(bench, cluster, singles)
         yield from _batched_to(bench, cluster, batches)
         yield _new_node(bench, cluster, folder)
@@ -265,12 +259,7 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
         LOOK_EVERY_S,
     )
     took_s = perf_counter() - start_s
-    return Figure.of(
-        CLUSTER,
-        f"a new node starts and fetches {wanted['transactions']:,} flights",
-        took_s,
-        at_most(300),
-        {"took_s": took_s, "blocks": wanted["height"], **load_now()},
-        unit=" s",
-        measured=f"{took_s:.0f} s",
-    )
+    what = f"a new node starts and fetches {wanted['transactions']:,} flights"
+    told = f"{took_s:.0f} s"
+    raw = {"took_s": took_s, "blocks": wanted["height"], **load_now()}
+    return Figure.of(CLUSTER, what, took_s, at_most(300), raw, unit=" s", measured=told)

@@ -247,16 +247,9 @@ def figures_of(what: str, found: Mapping[str, Sequence[Load]]) -> Iterator[Figur
         "connections": CLIENTS if what == POSTS else CONNECTIONS,
         **load_now(),
     }
-    yield Figure.of(
-        13,
-        what,
-        per_s,
-        LEAST_PER_S.get(what),
-        raw,
-        unit=" requests/s",
-        measured=f"{told}, {cost_us:,.0f} us of processor time",
-        failed=failures(asked),
-    )
+    least_per_s, told = LEAST_PER_S.get(what), f"{told}, {cost_us:,.0f} us of processor time"
+    unit, failed = " requests/s", failures(asked)
+    yield Figure.of(13, what, per_s, least_per_s, raw, unit=unit, measured=told, failed=failed)
     if what in YARDSTICKS:
         return
     for other, name in {**YARDSTICKS, KEPT: KEPT}.items():

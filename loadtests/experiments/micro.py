@@ -292,16 +292,10 @@ def _figure(title: str, compared: Sequence[Compared], table: Table) -> Figure:
     sources: dict[Source, str] = {"ours": "measured here", "study": "printed by the study"}
     if any(one.source == "bound" for one in compared):
         sources["bound"] = "rejected"
-    series = [
-        Series(
-            name,
-            source,
-            names,
-            [one.seconds if one.source == source else None for one in compared],
-            shape="rows",
-        )
-        for source, name in sources.items()
-    ]
+    series = []
+    for source, name in sources.items():
+        own = [one.seconds if one.source == source else None for one in compared]
+        series.append(Series(name, source, names, own, shape="rows"))
     limits = (10.0 ** math.floor(math.log10(min(seconds))), 1.2 * max(seconds))
     fastest = min((one for one in compared if one.source != "bound"), key=lambda one: one.seconds)
     told = f"The scale is logarithmic. The fastest is {fastest.name} with {fastest.seconds:.3g} s."
