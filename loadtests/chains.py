@@ -83,10 +83,7 @@ def imported(source: Source, home: Path, log: Path | None) -> Chain:
 
 @contextmanager
 def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
-    """A copy of a chain at `folder`, which may be written to and is removed at the end.
-
-    None copies an empty chain.
-    """
+    """A copy of a chain (None: an empty one), which may be written to and is removed at the end."""
     if chain is None:
         folder.mkdir(parents=True)
     else:

@@ -48,13 +48,8 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     choices = options.choices_from(chosen, host)
     shares = options.shares_from(chosen.mix)
     mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets
-    content = {
-        "choices": {
-            kind: [(request.path, request.body) for request in asked]
-            for kind, asked in choices.items()
-        },
-        "shares": shares,
-    }
+    asked = {kind: [(one.path, one.body) for one in some] for kind, some in choices.items()}
+    content = {"choices": asked, "shares": shares}
     customers, requests = chosen.num_users or 1, chosen.warm_up + chosen.requests
     if not chosen.requests:
         return Plan([content] * workers, None, None, chosen.duration)

@@ -74,10 +74,7 @@ def at_most_cores(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processor time used over `wall_s`, in seconds: by the server, by us, and by others.
-
-    own_s: of this process and its children that have ended.
-    """
+    """Processor time over `wall_s`: of the server, of us and our ended children, of others."""
 
     wall_s: float
     server_s: float
@@ -92,10 +89,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment, and the processor time that had been used until then.
-
-    server_s: of each process of the server, by its id.
-    """
+    """A moment, and the processor time used until then. server_s: by each of its processes."""
 
     at_s: float
     server_s: Mapping[int, float]

@@ -220,10 +220,7 @@ def running(
 def serving(
     command: Sequence[str], port: int, log: Path, asking: str, variables: Mapping[str, str]
 ) -> Iterator[Service]:
-    """A server, started by `command` with this environment, that has answered `asking` at `port`.
-
-    log: takes all its output. Raises ProgramFailed if the server does not come up.
-    """
+    """A server that has answered `asking` at `port`. log: for its output. Raises ProgramFailed."""
     start_s = perf_counter()
     process = started(command, log, variables)
     service = Service(f"http://{HOST}:{port}", process.pid)
@@ -278,10 +275,7 @@ def wait_until(
     log: Path,
     within_s: float = READY_WITHIN_S,
 ) -> None:
-    """Return when a program that was started by `command` is ready.
-
-    log: takes its output. Raises ProgramFailed if it ends before that, or is not ready in time.
-    """
+    """Return when a program is ready. Raises ProgramFailed if it ends, or is not ready in time."""
 
     def is_ready_or_failed() -> bool:
         is_so = is_ready()
@@ -316,10 +310,7 @@ def exchanged(
     headers: Mapping[str, str] | None = None,
     status: int | None = None,
 ) -> tuple[HTTPResponse, bytes]:
-    """The answer to GET `path`, or to POST with a `body`: what heads it, and all of its body.
-
-    status: the only one that is expected; None: any. Raises ProgramFailed for another one.
-    """
+    """The answer to GET `path`, or POST of a `body`. Raises ProgramFailed for another `status`."""
     method = "GET" if body is None else "POST"
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()

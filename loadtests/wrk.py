@@ -116,10 +116,7 @@ class Recorded:
 
 
 def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
-    """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn.
-
-    etags: those that the client has of each, to be sent as If-None-Match.
-    """
+    """The Lua script at `path` that GETs `request_paths` in turn, with the ETags known of them."""
     known = (f", {{['If-None-Match'] = '{etag}'}}" for etag in etags)
     asked = zip_longest(request_paths, known, fillvalue="")
     return _written(path, [f'"GET", "{request_path}"{header}' for request_path, header in asked])
@@ -152,22 +149,13 @@ def load(
     connections: int = CONNECTIONS,
     server_pid: int | None = None,
 ) -> Load:
-    """Load the service at `base_url` for `duration_s` seconds. Raises WrkFailed.
-
-    server_pid: its process, for its processor time.
-    """
-    options = {
-        "threads": THREADS,
-        "connections": connections,
-        "duration": f"{duration_s}s",
-        "timeout": f"{TIMEOUT_S}s",
-        "script": script,
-    }
-    given = [f"--{name}={value}" for name, value in options.items()]
+    """Load a service. server_pid: of which the processor time is wanted, too. Raises WrkFailed."""
+    command = [
+        *(program(), "--latency", f"--threads={THREADS}", f"--connections={connections}"),
+        *(f"--duration={duration_s}s", f"--timeout={TIMEOUT_S}s", f"--script={script}", base_url),
+    ]
     before = moment(server_pid)
-    finished = subprocess.run(  # noqa: S603  our own command
-        [program(), "--latency", *given, base_url], capture_output=True, text=True, check=False
-    )
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     usage = before.until(moment(server_pid))
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")

@@ -49,10 +49,7 @@ TIMES = 20  # requests of each page and of each question by groups
 
 
 def scan_against_study(bench: Bench) -> Iterator[Figure]:
-    """Our scan, reading and checking every block, against the study's scan of the same flights.
-
-    The services have one worker, so that every question meets the same caches.
-    """
+    """Our scan against the study's, by one worker, so that all questions meet the same caches."""
     chain = bench.month()
     only_http = ("serve", "--only-http")
     with (
@@ -89,10 +86,7 @@ def _scanned(
     questions: Sequence[Question],
     facts: dict[str, Any],
 ) -> Iterator[Figure]:
-    """Scan for each of some questions, in turns: the study's way, and ours without and with caches.
-
-    Raises ProgramFailed if the answers differ.
-    """
+    """Scan in turns, the study's way and ours. Raises ProgramFailed if the answers differ."""
     kind, rounds = questions[0].kind, bench.plan.scan_rounds
     study_s, cold_s, warm_s = list[float](), list[float](), list[float]()
     for number, question in enumerate(questions[:rounds], start=1):

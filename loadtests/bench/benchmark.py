@@ -80,10 +80,7 @@ ASK_THE_MONTH = {1, 3, 7, 8, 11, 13}  # which must know the known answers
 
 
 class Progress:
-    """Tells on standard error what is being done, and roughly for how much longer.
-
-    guesses_s: seconds that each row to be measured takes.
-    """
+    """Tells on standard error what is being done, and roughly for how much longer."""
 
     def __init__(self, guesses_s: Mapping[int, float]) -> None:
         self._to_come_s, self._where, self._row_s = dict(guesses_s), "", 0.0

@@ -82,10 +82,7 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
 
 
 def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
-    """Post batches, one after the other. Raises ProgramFailed unless they are accepted.
-
-    within_s: for so long each is posted again if the service has no room for it yet.
-    """
+    """Post batches, each again for `within_s` while there is no room. Raises ProgramFailed."""
     kind = {"Content-Type": "application/x-ndjson"}
     with site.connection() as connection:
         for batch in batches:

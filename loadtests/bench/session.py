@@ -36,10 +36,7 @@ Asked = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` take
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. factors: how many times longer the long chains are.
-
-    hours: how many hours' requests are sent before memory is measured.
-    """
+    """How much is measured. factors: of the long chains. hours: of requests, for row 7."""
 
     rows: frozenset[int] = frozenset()
     flights: int = FLIGHTS
@@ -97,11 +94,7 @@ class Bench:
         return self.folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")
 
     def require_room(self, factor: int) -> None:
-        """Say what the chain `factor` times as long will take, judging by `KNOWN_FACTOR`'s chain.
-
-        Nothing is said if that chain is short, or there already. Raises ProgramFailed if the disk
-        has too little room.
-        """
+        """Say what a long chain will take. Raises ProgramFailed if the disk has no room for it."""
         if factor <= KNOWN_FACTOR or self.has_generated(factor):
             return
         known, scale = self.generated(KNOWN_FACTOR), factor / KNOWN_FACTOR

@@ -42,10 +42,7 @@ from loadtests.wrk import Load
 
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
-    """Throughput of each question relative to the empty endpoint of the same service.
-
-    It is measured for the service as it is, and for one that keeps no answers.
-    """
+    """Throughput of each question against the empty endpoint, with answers kept and without."""
     month, service = bench.month(), bench.month_service()
     asked = paths(bench.questions(month, service))
     for kind in KINDS:
@@ -140,10 +137,7 @@ def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:
 
 
 def short_against_long(bench: Bench) -> Iterator[Figure]:
-    """Throughput on a generated chain relative to that on longer ones, while both services run.
-
-    Neither service keeps answers, because a kept answer costs the same on any chain.
-    """
+    """Throughput on a short chain against long ones, without kept answers: they cost the same."""
     chain = bench.generated(1)
     for factor in bench.plan.factors:
         bench.require_room(factor)
