@@ -17,7 +17,7 @@ from functools import partial
 from random import Random
 from time import monotonic
 
-from loadtests.generation import customers, options
+from loadtests.generation import node, options
 from loadtests.generation.asking import Asker
 from loadtests.generation.node import Part, Plan, register
 from loadtests.generation.rows import closed_index
@@ -56,7 +56,7 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     return Plan([content] * workers, None, customers * requests, None)
 
 
-class Customer(customers.Customer):
+class Customer(node.Customer):
     """A customer, who asks, waits for the answer, and thinks."""
 
     def turns_of_each(self, chosen: Namespace) -> int:

@@ -26,7 +26,7 @@ from time import monotonic
 
 import gevent
 
-from loadtests.generation import customers, interactions, options
+from loadtests.generation import interactions, node, options
 from loadtests.generation.asking import Asker
 from loadtests.generation.client import Answer
 from loadtests.generation.interactions import ADDED, Interaction, Step
@@ -84,7 +84,7 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     return Plan([content] * workers, None, requests, until_s)
 
 
-class Customer(customers.Customer):
+class Customer(node.Customer):
     """A customer, who does a sequence of interactions, and then begins it again."""
 
     def turns_of_each(self, chosen: Namespace) -> int:

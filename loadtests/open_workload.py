@@ -23,7 +23,7 @@ from locust.dispatch import UsersDispatcher
 from locust.exception import StopUser
 
 from loadtests.generation import options
-from loadtests.generation.asking import Place, walk
+from loadtests.generation.asking import asker_to, walk
 from loadtests.generation.node import Node, Plan, register
 from loadtests.generation.schedule import Arrival, arrivals, load, mixed, recorded_times
 from loadtests.models.random_times import deterministic_times, poisson_times
@@ -100,12 +100,12 @@ class OpenWorkload(User):
         if mine is None or mine.users:
             raise StopUser
         mine.take_number()
-        place, timeout_s = Place(mine.host), self.environment.parsed_options.timeout
+        asker, timeout_s = asker_to(mine.host), self.environment.parsed_options.timeout
 
         def send(arrival: Arrival) -> None:
             due_s = mine.start_s + arrival.intended_s
             then = partial(self.node.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
-            place.asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body)
+            asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body)
 
         schedule = [Arrival(*values) for values in mine.content]
         walk(schedule, mine.start_s, send, lambda: self.node.is_stopping)

@@ -34,15 +34,11 @@ class Line:
         return {name: getattr(self, name) for name in self.columns()}
 
 
-OneLine = TypeVar("OneLine", bound=Line)
-Columns = Sequence[str] | type[Line]
-
-
 class TableWriter:
     """Appends rows to an open table."""
 
-    def __init__(self, stream: TextIO, columns: Columns) -> None:
-        self._writer, self._columns = csv.writer(stream), names_of(columns)
+    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
+        self._writer, self._columns = csv.writer(stream), columns
 
     def write(self, **cells: object) -> None:
         """Add a row; None becomes an empty cell. Raises ValueError unless every column is given."""
@@ -55,11 +51,6 @@ class TableWriter:
         self.write(**line.cells())
 
 
-def names_of(columns: Columns) -> tuple[str, ...]:
-    """The names of the columns."""
-    return columns.columns() if isinstance(columns, type) else tuple(columns)
-
-
 def cell(value: object, decimals: int | None = None) -> object:
     """How a value is written. decimals: of a float, which has all its digits if this is None."""
     if isinstance(value, bool):
@@ -69,22 +60,21 @@ def cell(value: object, decimals: int | None = None) -> object:
     return value
 
 
-def to_append(path: Path, columns: Columns) -> TextIO:
+def to_append(path: Path, columns: Sequence[str]) -> TextIO:
     """Open a table to append lines to, with a header if it is new, and without a torn last line.
 
     Raises OSError, and ValueError if the file does not begin with these columns.
     """
-    names = names_of(columns)
-    header = (",".join(names) + "\r\n").encode()
+    header = (",".join(columns) + "\r\n").encode()
     content = path.read_bytes() if path.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]
     if not (whole or content).startswith(header) and not header.startswith(content):
-        raise ValueError(f"{path} does not begin with the header line {','.join(names)}")
+        raise ValueError(f"{path} does not begin with the header line {','.join(columns)}")
     if whole != content:
         os.truncate(path, len(whole))
     stream = path.open("a", encoding="utf-8", newline="", buffering=1)
     if not whole:
-        csv.writer(stream).writerow(names)
+        csv.writer(stream).writerow(columns)
     return stream
 
 

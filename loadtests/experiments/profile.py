@@ -11,7 +11,7 @@ in `loadtests.generation`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -127,19 +127,15 @@ def _busiest_worker(service: Service, settle_s: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The shares of activities in one case.
-
-    work: shares of the samples in which a thread held Python's lock; waits: shares of those of all
-    threads. held: share of the attempts to sample that found the lock held.
-    """
+    """The shares of activities in one case."""
 
     mode: str
     threads: int
-    work: Mapping[str, float]
+    work: Mapping[str, float]  # of the samples in which a thread held Python's lock
     work_samples: int
-    waits: Mapping[str, float]
-    held: float
-    graph: str | None
+    waits: Mapping[str, float]  # of the samples of all threads
+    held: float  # of the attempts to sample, those that found the lock held
+    graph: str | None  # file of the flame graph
 
     @property
     def label(self) -> str:
@@ -165,9 +161,8 @@ def analyse(results: Results) -> Report:
     profiles = list(_profiles(results))
     if not profiles:
         raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
-    waits = _shares_table(
-        "Shares of the time of all threads of the worker", "Threads", profiles, lambda of: of.waits
-    )
+    caption = "Shares of the time of all threads of the worker"
+    waits = _shares_table(caption, "Threads", profiles, [of.waits for of in profiles])
     roles = [
         (row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"]))
         for row in results.rows(ROLES)
@@ -243,9 +238,8 @@ def _stacks(path: Path) -> Counter[stacks.Frames]:
 
 
 def _work_figure(profiles: Sequence[Profile]) -> Figure:
-    table = _shares_table(
-        "Shares of the time in which Python works", "Activity", profiles, lambda of: of.work
-    )
+    caption = "Shares of the time in which Python works"
+    table = _shares_table(caption, "Activity", profiles, [of.work for of in profiles])
     names = [str(name) for name, *_ in table.rows]
     series = [
         measured(one.label, source, names, list(map(one.share, names)), factor=100, shape="rows")
@@ -265,13 +259,9 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
 
 
 def _shares_table(
-    caption: str,
-    heading: str,
-    profiles: Sequence[Profile],
-    shares_of: Callable[[Profile], Mapping[str, float]],
+    caption: str, heading: str, profiles: Sequence[Profile], of: Sequence[Mapping[str, float]]
 ) -> Table:
     """A row for each activity, those of large shares first, with its share in each case."""
-    of = [shares_of(profile) for profile in profiles]
     total = {name: sum(each.get(name, 0.0) for each in of) for each in of for name in each}
     names = sorted(total, key=lambda name: (name == stacks.OTHER, -total[name], name))
     rows: list[list[Cell]] = [[name, *(100 * each.get(name, 0.0) for each in of)] for name in names]

@@ -12,10 +12,9 @@ from itertools import repeat
 from random import Random
 from statistics import fmean
 
-from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, judge_run, open_run
+from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, Generator, judge_run
 from loadtests.generation.schedule import KNOWN_KIND, arrivals, demanded, gamma_demands, load
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Experiment, Mode, Run
@@ -58,6 +57,7 @@ def measure(run: Run) -> None:
     """Calibrate, measure for half a minute or a quarter, and calibrate again."""
     duration_s, requests = run.choose(QUICK, FULL)
     folder, say, random = run.results.folder, run.say, run.random("selftest")
+    generator = Generator(folder, say=say)
     asked = {KNOWN_KIND: [next(demanded(repeat(DEMAND_S)))]}
     with (
         known_server(FCFS, log=run.log) as server,
@@ -66,7 +66,7 @@ def measure(run: Run) -> None:
 
         def calibrated(name: str) -> Calibration:
             say(f"calibration {name}: one client, {requests} requests of {DEMAND_S * 1000:g} ms")
-            found = calibrate(server, asked, requests=requests, run=name, folder=folder, say=say)
+            found = generator.calibrate(server, asked, name, requests=requests)
             table.write(**{column: getattr(found, column) for column in CALIBRATION})
             return found
 
@@ -74,7 +74,7 @@ def measure(run: Run) -> None:
         times_s = poisson_times(UTILISATION / before.mean_s, random, until_s=duration_s)
         schedule = arrivals(times_s, demanded(gamma_demands(DEMAND_S, DEMAND_CV, random)))
         say(f"open: {len(schedule)} requests in {duration_s:g} s, at ρ = {UTILISATION}")
-        record = open_run(server, schedule, run=OPEN, folder=folder, say=say)
+        record = generator.open(server, schedule, OPEN)
         after = calibrated("after")
     judge_run(folder, record, record.facts(before, after))
 

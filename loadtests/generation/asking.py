@@ -11,6 +11,7 @@ The scheme of a URL says which client asks:
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 import gevent
 from gevent.pool import Group
 
-from loadtests.generation.client import TIMEOUT_S, Client, Origin
+from loadtests.generation.client import Client, Origin
 from loadtests.generation.schedule import Arrival
 from loadtests.generation.sql import SqlClient, SqlOrigin
 
@@ -72,19 +73,14 @@ _ORIGINS: dict[str, tuple[Any, Any]] = {
 }
 
 
-class Place:
-    """The server that a workload asks. Its name is resolved once, here."""
+def asker_to(url: str) -> Callable[..., Asker]:
+    """The client of a server, whose name is resolved once, here: keep_alive, timeout_s -> Asker.
 
-    def __init__(self, url: str) -> None:
-        """Raises ValueError for an unknown scheme or a wrong URL, OSError for an unknown name."""
-        scheme = urlsplit(url).scheme
-        if scheme not in _ORIGINS:
-            known = ", ".join(_ORIGINS)
-            raise ValueError(f"the host is {url!r}; it must begin with {known} and ://")
-        made, self._client = _ORIGINS[scheme]
-        self._origin = made(url)
-
-    def asker(self, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S) -> Asker:
-        """A new client. keep_alive: uses one connection for as long as it lasts."""
-        found: Asker = self._client(self._origin, keep_alive=keep_alive, timeout_s=timeout_s)
-        return found
+    Raises ValueError for an unknown scheme or a wrong URL, OSError for an unknown name.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme not in _ORIGINS:
+        known = ", ".join(_ORIGINS)
+        raise ValueError(f"the host is {url!r}; it must begin with {known} and ://")
+    origin, client = _ORIGINS[scheme]
+    return partial(client, origin(url))

@@ -5,7 +5,7 @@ measured E[S]. It includes the work outside the handler (connecting, HTTP), whic
 rest: rates and models must be computed from this mean, not from the time that was injected.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, variance
@@ -60,11 +60,7 @@ def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:
     waits if it was sent so long before the end of the other. Returns None if fewer than LEAST_TURNS
     are known, as of a server that does not tell its starts.
     """
-    turns_s = list(_turns_s(rows, overhead_s))
-    return fmean(turns_s) if len(turns_s) >= LEAST_TURNS else None
-
-
-def _turns_s(rows: Sequence[Row], overhead_s: float) -> Iterator[float]:
+    turns_s = []
     for of_worker in grouped(rows, lambda row: row.worker).values():
         told = [
             (row.server_start_s, row.service_s, row.sent_s)
@@ -74,4 +70,5 @@ def _turns_s(rows: Sequence[Row], overhead_s: float) -> Iterator[float]:
         for (start_s, service_s, _), (next_s, _, sent_s) in pairwise(sorted(told)):
             end_s = start_s + service_s
             if sent_s + overhead_s <= end_s <= next_s:
-                yield next_s - end_s
+                turns_s.append(next_s - end_s)
+    return fmean(turns_s) if len(turns_s) >= LEAST_TURNS else None

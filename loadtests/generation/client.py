@@ -29,7 +29,7 @@ JSON, NDJSON = "application/json", "application/x-ndjson"
 class Answer:
     """The outcome of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
 
-    method: the method of the request, for Locust's console. body: empty unless asked over HTTP.
+    method: for Locust's console. body: empty unless asked over HTTP.
     """
 
     sent_s: float
@@ -96,10 +96,7 @@ def method_of(body: str) -> str:
 
 
 class Client:
-    """Asks an origin, one request at a time.
-
-    keep_alive: uses one connection for as long as it lasts.
-    """
+    """Asks an origin, one request at a time. keep_alive: by one connection, while it lasts."""
 
     def __init__(
         self, origin: Origin, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S

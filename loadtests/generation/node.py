@@ -20,19 +20,23 @@ import json
 import logging
 import time
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
+from math import inf
 from pathlib import Path
+from random import Random
 from time import monotonic
 from typing import Any, cast
 
 import gevent
-from locust import events
+from locust import User, events, task
 from locust.dispatch import UsersDispatcher
 from locust.env import Environment
+from locust.exception import StopUser
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtests.generation import options
+from loadtests.generation.asking import Asker, asker_to, wait_until
 from loadtests.generation.client import Answer
 from loadtests.generation.rows import Row, RowFile
 from loadtests.processes import ProgramFailed
@@ -92,14 +96,13 @@ class Part:
 
 @dataclass(slots=True)
 class _Run:
-    """The run as the collecting process sees it. users, finished: so far, by part position."""
+    """The run as the collecting process sees it. finished: users so far, by part position."""
 
     id: str
     plan: Plan
     start_s: float
     workers: Sequence[str] = ()
     rows: int = 0
-    users: dict[int, int] = field(default_factory=dict)
     finished: dict[int, int] = field(default_factory=dict)
     is_over: bool = False
 
@@ -210,10 +213,9 @@ class Node:
         if run is None or msg.data["run"] != run.id:
             return
         run.rows += len(rows)
-        run.users[msg.data["position"]] = msg.data["users"]
         run.finished[msg.data["position"]] = msg.data["finished"]
-        users, finished = sum(run.users.values()), sum(run.finished.values())
-        if not run.is_over and users == finished == self._runner.target_user_count:
+        finished = sum(run.finished.values())
+        if not run.is_over and finished == self._runner.target_user_count:
             self._end()
 
     def _fail(self, told: str) -> None:
@@ -285,7 +287,6 @@ class Node:
         data = {
             "run": part.run,
             "position": part.position,
-            "users": part.users,
             "finished": part.finished,
             "rows": [astuple(row) for row in rows],
         }
@@ -303,3 +304,39 @@ class Node:
     def _on_quit(self, **_event: object) -> None:
         if self._file is not None:
             self._file.close()
+
+
+class Customer(User):
+    """A Locust user who takes turns. `node`: that of this process; its part says what to do."""
+
+    abstract = True
+    node: Node
+
+    @task
+    def work(self) -> None:
+        """Take turns until this customer has had all of its own, or its time is over."""
+        mine = self.node.part
+        if mine is None:
+            raise StopUser
+        chosen, customer = self.environment.parsed_options, mine.take_number()
+        asker = asker_to(mine.host)(keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout)
+        random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
+        most = self.turns_of_each(chosen)
+        until_s = inf if most else mine.start_s + chosen.duration
+        for done, due_s in enumerate(self.turns(mine, customer, asker, random)):
+            if most and done == most:
+                break
+            wait_until(due_s)
+            if self.node.is_stopping or monotonic() >= until_s:
+                break
+        asker.close()
+        self.node.finish_one(mine)
+        raise StopUser
+
+    def turns_of_each(self, chosen: Namespace) -> int:
+        """The number of turns of each customer; 0: until --duration has passed."""
+        raise NotImplementedError
+
+    def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
+        """Yield when the next turn is due, take it when resumed, and go on so without end."""
+        raise NotImplementedError

@@ -57,7 +57,11 @@ def _drift(of: Facts) -> float | None:
 
 
 RULES: Sequence[Rule] = (
-    Rule("interrupted", 0, "times", lambda of: of.is_interrupted, "it was ended before its time"),
+    Rule(
+        *("interrupted", 0, "times"),
+        lambda of: of.is_interrupted,
+        "the run was ended before its time",
+    ),
     Rule(
         *("failed_requests", 1, "% of the requests"),
         lambda of: _percent(of.failed, of.requests) if of.requests else 100.0,

@@ -188,9 +188,8 @@ class Generator:
             raise ValueError(f"requests is {requests}; a variance needs at least 2")
         record = self.closed(target, choices, run, customers=1, requests=requests, warm_up=WARM_UP)
         if failed := [row for row in record.rows if not row.succeeded]:
-            raise ProgramFailed(
-                f"{run}: {len(failed)} requests failed, one with {failed[0].status}"
-            )
+            told = f"{len(failed)} requests failed, one with {failed[0].status}"
+            raise ProgramFailed(f"{run}: {told}")
         return calibration_of(run, record.rows[WARM_UP:])
 
 
@@ -211,9 +210,8 @@ class _Job:
     def __post_init__(self) -> None:
         """Raise ValueError if the run id is not well formed or the folder has it already."""
         if not _RUN_ID.fullmatch(self.run):
-            raise ValueError(
-                f"run is {self.run!r}; it may have letters, digits, dots, dashes and underscores"
-            )
+            allowed = "letters, digits, dots, dashes and underscores"
+            raise ValueError(f"run is {self.run!r}; it may have {allowed}")
         taken = self.by.folder / SAMPLES
         if self.run in sampling.read(taken, self.run):
             raise ValueError(f"run {self.run} is in {taken} already")
@@ -266,7 +264,7 @@ class _Job:
                 self._say_progress(sample.at_s - start_s)
                 say_s += SAY_EVERY_S
         if not self.samples:
-            self.samples.append(sampler.sample(monotonic()))
+            self.samples.append(sampler.sample())
 
     def _say_progress(self, elapsed_s: float) -> None:
         with (self.by.folder / REQUESTS).open("rb") as file:

@@ -28,10 +28,7 @@ _LISTEN = "0A"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The second of a run before at_s.
-
-    server_cpu, listen_queue: None if the server is on another machine.
-    """
+    """The second of a run before at_s. server_cpu, listen_queue: None for a server elsewhere."""
 
     at_s: float
     in_flight: int
@@ -54,7 +51,7 @@ class Sampler:
         self._client_pid, self._server_pid, self._port = client_pid, server_pid, server_port
         self._last = self._looked()
 
-    def sample(self, at_s: float) -> Sample:
+    def sample(self) -> Sample:
         """A sample of the time since the last call or since construction. `in_flight` is 0."""
         before_s, ticks_before, used_before = self._last
         now_s, ticks, used = self._last = self._looked()
@@ -64,7 +61,7 @@ class Sampler:
         )
         is_here = self._server_pid is not None
         return Sample(
-            at_s=at_s,
+            at_s=now_s,
             in_flight=0,
             cores=cores,
             client_cpu=client,
@@ -77,7 +74,7 @@ class Sampler:
     def while_running(
         self, process: "subprocess.Popen[bytes]", start_s: float, until_s: float = inf
     ) -> Iterator[Sample]:
-        """A sample for each second after `start_s`, until `process` ends or `until_s` has come.
+        """A sample for each second from `start_s` until `process` ends or `until_s` has come.
 
         All times are on CLOCK_MONOTONIC, those of the samples, too.
         """
@@ -86,7 +83,7 @@ class Sampler:
             try:
                 process.wait(max(LOOK_EVERY_S, min(next_s, until_s) - now_s))
             except subprocess.TimeoutExpired:
-                yield self.sample(monotonic())
+                yield self.sample()
                 next_s += SAMPLE_EVERY_S
 
     def _looked(self) -> tuple[float, list[tuple[int, int]], list[dict[int, float]]]:

@@ -3,9 +3,8 @@
 A schedule is computed from a seed before anything is sent, so that a run can be repeated, replayed
 through a model arrival by arrival, and divided over several load generators.
 
-`index` is the position in the schedule, from 0 without gaps; `intended_s` are seconds from the
-run's start and never fall. On disk a schedule is a table (`loadtests.tables`) of arrivals; the
-demand is empty if only the server knows it.
+On disk a schedule is a table (`loadtests.tables`) of arrivals. Functions raise ValueError, which
+names the file.
 """
 
 import csv
@@ -28,10 +27,10 @@ Choices = Mapping[str, Sequence["Request"]]  # kind -> requests to choose from
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to be sent. path: percent-encoded, with its query. demand_s: its service time.
+    """A request to be sent. path: percent-encoded, with its query. body: JSON to post; "": a GET.
 
-    body: JSON to post; "" means GET. For a database, the path is its name after a slash and the
-    body an SQL statement.
+    For a database, the path is its name after a slash and the body an SQL statement. demand_s: its
+    service time; None if only the server knows it.
     """
 
     kind: str
@@ -42,7 +41,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request of a schedule. intended_s: seconds from the run's start."""
+    """One request of a schedule. index: its position, from 0 without gaps.
+
+    intended_s: seconds from the run's start, which never fall.
+    """
 
     index: int
     intended_s: float
@@ -57,7 +59,7 @@ def mixed(
 ) -> Iterator[Request]:
     """Endless requests at random: a kind by its share (equal if None), then one of that kind.
 
-    Shares are relative weights: 60, 30, 10. Raises ValueError for a kind without requests.
+    Shares are relative weights: 60, 30, 10.
     """
     weights = dict.fromkeys(choices, 1.0) if shares is None else dict(shares)
     missing = sorted(kind for kind in weights if not choices.get(kind))
@@ -71,10 +73,7 @@ def mixed(
 
 
 def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
-    """Endless service demands, gamma distributed with this mean and coefficient of variation.
-
-    cv 0 is deterministic, 1 exponential. Raises ValueError.
-    """
+    """Endless service demands, drawn from `Gamma`."""
     return map(Gamma(mean_s, cv).draw, repeat(random))
 
 
@@ -84,7 +83,7 @@ def demanded(demands_s: Iterable[float]) -> Iterator[Request]:
 
 
 def arrivals(times_s: Sequence[float], requests: Iterable[Request]) -> list[Arrival]:
-    """The schedule in which the i-th request arrives at the i-th time. Raises ValueError."""
+    """The schedule in which the i-th request arrives at the i-th time."""
     _check(times_s, "the schedule")
     asked = list(islice(requests, len(times_s)))
     if len(asked) < len(times_s):
@@ -111,7 +110,7 @@ def save(path: Path, schedule: Iterable[Arrival]) -> None:
 
 
 def load(path: Path) -> list[Arrival]:
-    """Read a saved schedule. Raises ValueError with the file's name if it is not one."""
+    """Read a saved schedule."""
     schedule = _read(path, Arrival)
     if [arrival.index for arrival in schedule] != list(range(len(schedule))):
         raise ValueError(f"{path}: index does not count from 0 without gaps")
@@ -125,15 +124,12 @@ def save_requests(path: Path, choices: Choices) -> None:
 
 
 def load_requests(path: Path) -> dict[str, list[Request]]:
-    """Read requests to choose from, by kind. Columns demand_s and body may be missing.
-
-    Raises ValueError.
-    """
+    """Read requests to choose from, by kind. Columns demand_s and body may be missing."""
     return grouped(_read(path, Request), lambda request: request.kind)
 
 
 def recorded_times(path: Path) -> list[float]:
-    """Arrival times from the column `intended_s` of a CSV file. Raises ValueError."""
+    """Arrival times from the column `intended_s` of a CSV file."""
     with path.open(encoding="utf-8", newline="") as file:
         times_s = [each.intended_s for each in lines_of(_Recorded, path, csv.reader(file))]
     _check(times_s, str(path))

@@ -37,8 +37,7 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     """The window of a closed run. warm_up: number of first requests per customer that do not count.
 
     It starts when the last customer has done its warm-up (without one, when the last has begun),
-    and ends at the last answer of the first customer to finish. Raises ValueError if it would end
-    before it starts.
+    and ends at the last answer of the first customer to finish. Raises ValueError if it is empty.
     """
     by_customer = _by_customer(rows)
     ready_s = []
@@ -50,18 +49,13 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     start_s = max(ready_s)
     end_s = min(max(row.done_s for row in own) for own in by_customer.values())
     if end_s <= start_s:
-        raise ValueError(
-            f"the first customer finished at {end_s:.3f} s, before the last was ready at "
-            f"{start_s:.3f} s; let each ask more often"
-        )
+        told = f"at {end_s:.3f} s, before the last was ready at {start_s:.3f} s"
+        raise ValueError(f"the first customer finished {told}; let each ask more often")
     return _window(by_customer, start_s, end_s)
 
 
 def busy_window(rows: Iterable[Row], until_s: float) -> Window:
-    """The part of a run in which all threads post: from the start of the last one to `until_s`.
-
-    Raises ValueError if there is no such part.
-    """
+    """The part of a run in which all threads post: from the start of the last one to `until_s`."""
     by_thread = _by_customer(rows)
     start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
     if start_s >= until_s:
@@ -70,10 +64,9 @@ def busy_window(rows: Iterable[Row], until_s: float) -> Window:
 
 
 def _by_customer(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    found = grouped(rows, customer_of)
-    if not found:
-        raise ValueError("a run without rows has no window")
-    return found
+    if found := grouped(rows, customer_of):
+        return found
+    raise ValueError("a run without rows has no window")
 
 
 def _window(by_customer: dict[int, list[Row]], start_s: float, end_s: float) -> Window:

@@ -49,17 +49,10 @@ CVS_004 = (1.0, 3.0)
 COUNTED_004 = [count * ITINERARY_COUNTED for count in (4, 3, 1)]  # queries, reservations, commits
 
 Means = Sequence[float]
-Claim = tuple[str, bool, Callable[[Means], bool]]  # words, whether it is so, whether means say so
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """A server and a protocol. repeat: the results of one repetition. claims: tried on them."""
-
-    name: str
-    repeat: Callable[[Random], Means]
-    claims: Sequence[Claim]
-
+# what a study could say, whether it is so, and whether the means of a repetition lead to it
+Claim = tuple[str, bool, Callable[[Means], bool]]
+# a server and a protocol: its name, how one repetition goes, and the claims that are tried on it
+World = tuple[str, Callable[[Random], Means], Sequence[Claim]]
 
 _LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)
 _RATES = [one.fraction / UNROUNDED.mean_s for one in OPEN_WORKLOADS]
@@ -113,10 +106,8 @@ def of_study_000() -> list[World]:
         ("each mean is nearer to M/G/1 than to M/G/1-PS", False, like_mg1),
     ]
     return [
-        World("serves one at a time (M/G/1)", partial(_short_runs, replay.fcfs), in_order),
-        World(
-            "serves all at once (M/G/1-PS)", partial(_short_runs, replay.processor_sharing), sharing
-        ),
+        ("serves one at a time (M/G/1)", partial(_short_runs, replay.fcfs), in_order),
+        ("serves all at once (M/G/1-PS)", partial(_short_runs, replay.processor_sharing), sharing),
     ]
 
 
@@ -137,7 +128,7 @@ def of_study_001() -> list[World]:
     off = "it fits at 0.3 and 0.6, and is off by more than 10 % at 0.9 or 0.95"
     claims.append((off, False, lambda m: near([0, 1], m) and not near([3, 4], m)))
     name = f"is an M/M/{SERVERS_001} queue, asked {{}} queries a point"
-    return [World(name.format(n), partial(_queries, n), claims) for n in QUERIES_001]
+    return [(name.format(n), partial(_queries, n), claims) for n in QUERIES_001]
 
 
 def _queries(count: int, rng: Random) -> Means:
@@ -161,7 +152,7 @@ def of_study_003() -> list[World]:
         (near, True, lambda m: m[CLIENTS_003.index(cores)] >= 0.99 * max(m)),
         ("beyond, latency follows an exponential better than a line", False, _is_exponential),
     ]
-    return [World(f"has {cores} cores and exponential times", _closed, claims)]
+    return [(f"has {cores} cores and exponential times", _closed, claims)]
 
 
 def _closed(rng: Random) -> Means:
@@ -215,7 +206,7 @@ def of_study_004() -> list[World]:
         (times_dearer, False, lambda m: dearer(m) > is_dearer),
     ]
     return [
-        World(f"{what}, times vary (cv {cv:g})", partial(_transactions, means_ms, cv), claims)
+        (f"{what}, times vary (cv {cv:g})", partial(_transactions, means_ms, cv), claims)
         for cv in CVS_004
         for what, means_ms, claims in (
             ("takes as long as printed", printed, so),
@@ -316,13 +307,13 @@ _BARS: Mapping[bool, tuple[str, Source]] = {
 def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tried]:
     """Every claim in every world of a study."""
     found = []
-    for world in STUDIES[study].worlds():
-        rng = Random(f"{seed} {study} {world.name}")  # noqa: S311  no secrets
-        results = [world.repeat(rng) for _ in range(repetitions)]
-        for words, is_true, holds in world.claims:
+    for world, repeat, claims in STUDIES[study].worlds():
+        rng = Random(f"{seed} {study} {world}")  # noqa: S311  no secrets
+        results = [repeat(rng) for _ in range(repetitions)]
+        for words, is_true, holds in claims:
             held = sum(map(holds, results))
             share = Estimate(held / repetitions, *wilson(held, repetitions))
-            found.append(Tried(world.name, words, is_true, share))
+            found.append(Tried(world, words, is_true, share))
     return found
 
 

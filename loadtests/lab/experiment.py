@@ -29,36 +29,26 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an experiment is to be run.
-
-    scale: K, by which the study's times are divided. reps: number of replications. None means the
-    experiment's own choice for both. quick: everything is run once, within two minutes. host: URL
-    of a running service on another machine, to be measured in place of one that is started here.
-    until_decided: what has a verdict is measured until it is decided. loads: those of the
-    experiment's loads that are measured; none means all.
-    """
+    """How an experiment is to be run. None means the experiment's own choice."""
 
     mode: Mode
-    scale: float | None = None
+    scale: float | None = None  # K, by which the study's times are divided
     seed: int = 1
-    reps: int | None = None
-    quick: bool = False
-    host: str = ""
-    until_decided: bool = False
-    loads: tuple[float, ...] = ()
+    reps: int | None = None  # number of replications
+    quick: bool = False  # everything is run once, within two minutes
+    host: str = ""  # URL of a service on another machine, in place of one that is started here
+    until_decided: bool = False  # what has a verdict is measured until it is decided
+    loads: tuple[float, ...] = ()  # those of the experiment that are measured; none means all
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an experiment: its options, folders and way to show progress.
-
-    scratch: a folder for chains and logs, removed at the end. say: shows one line of progress.
-    """
+    """One run of an experiment: its options, folders and way to show progress."""
 
     options: Options
     results: Results
-    scratch: Path
-    say: Callable[[str], None]
+    scratch: Path  # for chains and logs, removed at the end
+    say: Callable[[str], None]  # shows one line of progress
 
     @property
     def log(self) -> Path:
@@ -76,30 +66,21 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment. study: "000" to "004", or "" for our own. modes: the first is the default.
-
-    reproduces: the tables and figures of the study, in words. scales: default K of a full and of a
-    quick run with emulated storage. report_seconds: the formula by which the report of such a run
-    gives times in the study's seconds; emulated_so: the sentence that says what waited.
-    waited: what figures of emulated storage add to K, with the waits {read_ms} and {check_ms}.
-    can_resume: `measure` measures only what its results still lack. takes_host: it can measure a
-    service on another machine. can_decide: it knows the option `until_decided`. loads: those that
-    it has with these options, if one may choose from them.
-    """
+    """An experiment, and what its reports say about emulated storage."""
 
     name: str
-    study: str
+    study: str  # "000" to "004", or "" for our own
     title: str
-    reproduces: str
+    reproduces: str  # the tables and figures of the study, in words
     about: str
-    modes: tuple[Mode, ...]
+    modes: tuple[Mode, ...]  # the first is the default
     measure: Callable[[Run], None]
     analyse: Callable[[Results], Report]
-    scales: tuple[float, float] | None = None
-    report_seconds: str = "R/E[S] × 40.499"
-    emulated_so: str = "Blocks were not read; injected waits took their place."
-    waited: str = ""
-    can_resume: bool = False
-    takes_host: bool = False
-    can_decide: bool = False
-    loads: Callable[[Options], Sequence[float]] = lambda _: ()
+    scales: tuple[float, float] | None = None  # default K of a full and of a quick emulated run
+    report_seconds: str = "R/E[S] × 40.499"  # how its report gives times in the study's seconds
+    emulated_so: str = "Blocks were not read; injected waits took their place."  # what waited
+    waited: str = ""  # what its figures add to K, with the waits {read_ms} and {check_ms}
+    can_resume: bool = False  # `measure` measures only what its results still lack
+    takes_host: bool = False  # it can measure a service on another machine
+    can_decide: bool = False  # it knows the option `until_decided`
+    loads: Callable[[Options], Sequence[float]] = lambda _: ()  # if one may choose from them

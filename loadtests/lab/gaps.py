@@ -50,17 +50,14 @@ WORDS: Mapping[Cause, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A cause, the amount that it adds, and its interval if one is known. words: begin a sentence.
-
-    told: the whole sentence, if the one that is made of these would not do.
-    """
+    """A cause, the amount that it adds, and its interval if one is known."""
 
     name: str
-    words: str
+    words: str  # begin a sentence
     amount: float
     low: float | None = None
     high: float | None = None
-    told: str = ""
+    told: str = ""  # the whole sentence, if the one that is made of these would not do
 
     def is_seen(self, predicted: float) -> bool:
         """Whether it is worth telling: its interval excludes 0, or it is large and has none."""
@@ -85,15 +82,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A predicted and a measured time, and entries that sum to their difference, in `unit`.
-
-    gap_low, gap_high: the interval of the difference, if known.
-    """
+    """A predicted and a measured time, and entries that sum to their difference, in `unit`."""
 
     predicted: float
     entries: Sequence[Entry]
     unit: str
-    gap_low: float | None = None
+    gap_low: float | None = None  # where the interval of the difference begins, if it is known
     gap_high: float | None = None
 
     @property
@@ -149,8 +143,7 @@ def _drawn(gap: Gap) -> str:
         at + of.high if of.high is not None else None
         for of, at in zip(entries, levels, strict=False)
     ]
-    limits = _limits([value for value in (*levels, *low, *high) if value is not None])
-    floor = limits[0]
+    floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
     names = ["predicted", *(entry.name for entry in entries), "measured"]
     begins = [floor, *levels[:-1], floor]
     widths = [gap.predicted - floor, *amounts, gap.measured - floor]
@@ -162,7 +155,8 @@ def _drawn(gap: Gap) -> str:
         if source in sources:
             series.append(Series(name, source, names, ys, *ends, "rows", begins))
     from_0 = "" if floor == 0 else ", not from 0 on"
-    return drawn(Axis(f"mean response time / {gap.unit}{from_0}", limits=limits), Axis(""), series)
+    x = Axis(f"mean response time / {gap.unit}{from_0}", limits=(floor, top))
+    return drawn(x, Axis(""), series)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
@@ -178,8 +172,7 @@ SIMULATED_RUNS = 20_000
 CUSTOMERS, SIMULATED_QUEUES = 300, 2000  # of the figure of how a queue fills
 CALIBRATION_RUNS = 16
 LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)
-TITLE = "Study 000 at high load: 102 s measured, 155 s predicted"
-LEAD = (
+_LEAD = (
     "Study 000 concluded that at high load its server stands out against M/G/1. It ran each load "
     "15 times for half an hour against an empty server, which is 44 service times. This page sends "
     "simulated M/G/1 queues, with the study's own service times, through the very same protocol, "
@@ -208,7 +201,7 @@ class Explained:
         )
         weights = "Giving a run of few requests the weight of one of many"
         entries = [
-            Entry("start from empty", "Beginning with an empty queue", pooled_s - formula_s),
+            Entry(str(Cause.EMPTY), WORDS[Cause.EMPTY], pooled_s - formula_s),
             Entry("runs weigh the same", weights, mean_s - pooled_s),
             Entry("chance", "", chance_s, low_s, high_s, told),
         ]
@@ -241,7 +234,7 @@ def study_page(seed: int = 1) -> str:
         Section("How a queue fills", parts=[_filling(highest.formula_s, seed)]),
         Section("What this does not settle", [_calibration(highest), *_NOT_SETTLED]),
     ]
-    return plain_page(TITLE, [LEAD], sections)
+    return plain_page("Study 000 at high load: 102 s measured, 155 s predicted", [_LEAD], sections)
 
 
 def _findings(found: Explained) -> list[str]:
@@ -305,8 +298,8 @@ def _filling(formula_s: float, seed: int) -> Figure:
         f"Mean response time of the n-th customer at {fraction:g} of L, by {SIMULATED_QUEUES} "
         f"simulated queues that begin empty. A run of the study ends at about the {last}th."
     )
-    shown = [(number, means_s[number - 1]) for number in (1, 5, 10, 20, last, 80, 150, CUSTOMERS)]
-    rows = [(number, mean_s, 100 * mean_s / formula_s) for number, mean_s in shown]
+    told_of = [1, 5, 10, 20, last, 80, 150, CUSTOMERS]
+    rows = [(n, means_s[n - 1], 100 * means_s[n - 1] / formula_s) for n in told_of]
     table = Table("How a queue fills", ("Customer", "Mean / s", "% of the long run"), rows)
     x, y = Axis("customer"), Axis("mean response time / s", limits=(0, 180))
     return figure("How a queue fills", told, x, y, series, table)

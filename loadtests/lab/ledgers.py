@@ -24,14 +24,11 @@ OTHER_SEED = 7919  # makes the flights to be added differ from those of the chai
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Chains and flights for runs. chains: by number of full blocks; None for an empty ledger.
+    """Chains and flights for runs."""
 
-    questions: about flights of the shortest chain. new: flights that no chain has.
-    """
-
-    chains: Mapping[int, Chain | None]
-    questions: Questions
-    new: Sequence[Flight]
+    chains: Mapping[int, Chain | None]  # by number of full blocks; None for an empty ledger
+    questions: Questions  # about flights of the shortest chain
+    new: Sequence[Flight]  # that no chain has
 
 
 def prepared(run: Run, blocks: Sequence[int], new_flights: int) -> Material:
@@ -77,15 +74,12 @@ ONLY_HTTP = ("serve", "--only-http")
 
 @dataclass(frozen=True, slots=True)
 class TwoChains:
-    """Two chains of the same flights. blocks: number of blocks of FLIGHTS_PER_BLOCK flights each.
+    """Two chains of the same flights."""
 
-    ours has an empty first block besides. questions: kind -> a question that has an answer.
-    """
-
-    blocks: int
-    ours: Chain
+    blocks: int  # of FLIGHTS_PER_BLOCK flights each
+    ours: Chain  # has an empty first block besides
     study: Path
-    questions: Mapping[str, Question]
+    questions: Mapping[str, Question]  # kind -> a question that has an answer
 
     @property
     def flights(self) -> int:

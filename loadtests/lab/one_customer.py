@@ -14,12 +14,11 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from itertools import islice, repeat
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
-from loadtests.generation.rules import Facts
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
@@ -86,13 +85,9 @@ class Customer:
             if len(rows) >= warm_up + least and took_s >= least_s:
                 break
         used = before.until(moment(server.pid))
-        facts = Facts(
-            requests=len(rows),
-            failed=sum(not row.succeeded for row in rows),
-            foreign_cpu=used.foreign_cores,
-            client_cpu=used.own_s / used.wall_s,
-        )
         record = RunRecord(run, "closed", tuple(rows), (), None, begun_unix_s)
+        client_cpu = used.own_s / used.wall_s
+        facts = replace(record.facts(), foreign_cpu=used.foreign_cores, client_cpu=client_cpu)
         judge_run(self._results.folder, record, facts)
         return rows
 

@@ -36,17 +36,13 @@ UNROUNDED = ServiceTime(40.499375, 1.38635369655895)
 
 
 class OpenWorkload(NamedTuple):
-    """A row of the table of open workloads. None: not printed.
+    """A row of the table of open workloads. None: not printed."""
 
-    fraction: utilisation. fcfs_s, ps_s: predicted mean response times. mean_customers,
-    load_average: means over the tested run, from the authors' files.
-    """
-
-    fraction: float
-    fcfs_s: float
+    fraction: float  # utilisation
+    fcfs_s: float  # predicted mean response time; so is the next
     ps_s: float
     tested_s: float
-    mean_customers: float
+    mean_customers: float  # over the tested run, from the authors' files; so is the next
     load_average: float
     longest_s: float | None = None
     most_customers: int | None = None
@@ -157,18 +153,14 @@ BULK_THREADS = (100, 1000)  # in the modes async, sync and commit; no throughput
 
 
 class Mixed(NamedTuple):
-    """The measurements. warm_up, measured: numbers of requests of each customer.
+    """How it was measured."""
 
-    customers: lowest and highest number. books: numbers of books in the store. cores,
-    hardware_threads: of its processor.
-    """
-
-    customers: tuple[int, int]
-    books: tuple[int, ...]
+    customers: tuple[int, int]  # lowest and highest number
+    books: tuple[int, ...]  # in the store
     runs: int
-    warm_up: int
+    warm_up: int  # requests of each customer; so is the next
     measured: int
-    cores: int
+    cores: int  # of the processor; so is the next
     hardware_threads: int
 
 

@@ -66,18 +66,15 @@ Run = TypeVar("Run", bound=Judged)
 
 def that_count(made: Sequence[Run]) -> list[Run]:
     """The accepted runs; if there is none, all of them, to be shown as rejected."""
-    return [run for run in made if run.is_accepted] or list(made)
+    return accepted(made) or list(made)
 
 
 @dataclass(frozen=True)
 class Repeated(Generic[Run]):
-    """A measurement that was repeated: its runs that count, or the rejected ones if none does.
-
-    made: number of all its runs.
-    """
+    """A measurement that was repeated: its runs that count, or the rejected ones if none does."""
 
     runs: Sequence[Run]
-    made: int
+    made: int  # number of all its runs
 
     @property
     def is_accepted(self) -> bool:

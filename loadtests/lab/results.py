@@ -8,25 +8,17 @@ summary.json, report.html   made by `analyse` from the above, byte for byte the 
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from loadtests.tables import (
-    NO,
-    YES,
-    Columns,
-    Line,
-    OneLine,
-    TableWriter,
-    lines_of,
-    to_append,
-    whole_lines,
-)
+from loadtests.tables import NO, YES, Line, Made, TableWriter, lines_of, to_append, whole_lines
 
 __all__ = ["MANIFEST", "NO", "REPORT", "SUMMARY", "YES", "Line", "Results", "TableWriter"]
+
+Columns = Sequence[str] | type[Line]
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 
@@ -54,13 +46,14 @@ class Results:
 
         Raises ResultsError if the table has other columns.
         """
+        names = columns.columns() if isinstance(columns, type) else columns
         try:
-            stream = to_append(self._path(name), columns)
+            stream = to_append(self._path(name), names)
         except ValueError as problem:
             told = "has other columns than this version; begin anew"
             raise ResultsError(f"{self._path(name)} {told}") from problem
         with stream:
-            yield TableWriter(stream, columns)
+            yield TableWriter(stream, names)
 
     def has(self, name: str) -> bool:
         """Whether there is a table `name`."""
@@ -77,11 +70,11 @@ class Results:
         """The rows of a table; none if there is no such table."""
         return self.rows(name) if self.has(name) else []
 
-    def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
+    def lines(self, name: str, kind: type[Made]) -> list[Made]:
         """The lines of a table. Raises ResultsError without it, ValueError for other lines."""
         return list(lines_of(kind, self._path(name), csv.reader(self._table(name))))
 
-    def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
+    def lines_if_any(self, name: str, kind: type[Made]) -> list[Made]:
         """The lines of a table; none if there is no such table."""
         return self.lines(name, kind) if self.has(name) else []
 

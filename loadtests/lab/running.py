@@ -180,16 +180,12 @@ def analyse(results: Results) -> Report:
     manifest, found, more = results.manifest(), experiment_of(results), []
     report, runs = found.analyse(results), results.rows_if_any(RUNS.removesuffix(".csv"))
     if runs:
-        rejected = sum(row.get("accepted") == NO for row in runs)
-        told = (
-            f"Runs: {len(runs)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
-        )
+        made, rejected = len(runs), sum(row.get("accepted") == NO for row in runs)
+        told = f"Runs: {made}. Rejected by rule: {rejected}; these are kept, but count nowhere."
         rows = [[_cell(text) for text in row.values()] for row in runs]
         more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows)])]
-        if rejected == len(runs):
-            told = (
-                f"all runs ({rejected}) were rejected by rule, so nothing was measured that counts"
-            )
+        if rejected == made:
+            told = f"all runs ({made}) were rejected by rule, so nothing was measured that counts"
             failure = report.failure or told
             report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
     if found.study:

@@ -1,15 +1,12 @@
 """Samples a worker of the service with py-spy, and tells from its stacks what it was doing.
 
-py-spy reads the memory of the process from outside, so the process runs its usual code. Each sample
-stops the process for a moment, so times must not be measured meanwhile. py-spy needs the right to
-trace other processes (ptrace).
+py-spy reads the memory of the process from outside, which runs its usual code but is stopped for a
+moment by each sample. It needs the right to trace other processes (ptrace).
 
 A collapsed stack is a line `frame;frame;… count`, the outermost frame first, as Brendan Gregg's
 flame graphs take them and py-spy's `-f raw` writes them: `accept (backend/mempool/mempool.py:94)`.
-A thread without any Python frame, as at its very end, has a line without frames. A stack counts as
-the activity of its innermost frame that matches a pattern: the work of a library or of C code
-belongs to the function that called it. So a share is a lower bound of its activity; stacks that
-match no pattern count as `OTHER` and are not spread over the rest.
+A thread without any Python frame, as at its very end, has a line without frames. How stacks count
+as activities stands in the report (`loadtests.experiments.profile`).
 """
 
 import re

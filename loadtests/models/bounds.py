@@ -1,10 +1,10 @@
 """Bounds on throughput X and response time R of N customers in a closed network.
 
-Sources: P. J. Denning and J. P. Buzen, ACM Computing Surveys 10 (1978), for the asymptotic bounds;
-J. Zahorjan and others, Balanced job bound analysis of queueing networks, Communications of the ACM
-25 (1982), for the balanced ones; both in E. D. Lazowska and others, Quantitative System Performance
-(1984), chapter 5. R counts the time at all stations, delays among them, but not the think time Z.
-Domain: N ≥ 1, Z ≥ 0, at least one station with a queue and a demand. Otherwise ValueError.
+R counts the time at all stations, delays among them, but not the think time Z. Domain: N ≥ 1,
+Z ≥ 0, at least one station with a queue and a demand. Sources: P. J. Denning and J. P. Buzen, ACM
+Computing Surveys 10 (1978), for the asymptotic bounds; J. Zahorjan and others, Balanced job bound
+analysis of queueing networks, Communications of the ACM 25 (1982), for the balanced ones; both in
+E. D. Lazowska and others, Quantitative System Performance (1984), chapter 5.
 """
 
 from collections.abc import Sequence
@@ -61,12 +61,9 @@ def balanced_job(stations: Sequence[Station], customers: int, think_time_s: floa
     """
     count("customers", customers)
     not_negative("think_time_s", think_time_s)
-    for station in stations:
-        if station.is_multi:
-            raise ValueError(
-                f"balanced-job bounds hold for single servers and delays only, but station "
-                f"{station.name!r} has {station.servers} servers"
-            )
+    for station in (station for station in stations if station.is_multi):
+        only = "balanced-job bounds hold for single servers and delays only, but station"
+        raise ValueError(f"{only} {station.name!r} has {station.servers} servers")
     queues = [station for station in stations if not station.is_delay and station.demand_s > 0]
     largest_s = bottleneck(queues).demand_s
     queued_s = total_demand_s(queues)

@@ -71,10 +71,7 @@ class Interval:
 
 
 def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The interval (Student's t) of the mean of independent values.
-
-    Raises ValueError for fewer than two values or a confidence that is not between 0 and 1.
-    """
+    """The interval (Student's t) of the mean of two independent values or more."""
     of = summary(values)
     deviation = of.standard_deviation
     t = student_t.two_sided(share("confidence", confidence), of.count - 1)
@@ -87,8 +84,8 @@ def clustered_interval(
     """The interval of the mean of values that are independent only if their clusters differ.
 
     Each value has the same weight; with clusters of one size it is the interval of their means.
-    Raises ValueError for fewer than two clusters or lists of unequal length. Source: K.-Y. Liang
-    and S. L. Zeger, Biometrika 73 (1986), with t for clusters − 1 degrees of freedom.
+    Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986), with t for clusters − 1 degrees of
+    freedom.
     """
     mean, sums = summary(values).mean, defaultdict[Hashable, list[float]](list)
     for value, cluster in zip(values, clusters, strict=True):
@@ -104,7 +101,6 @@ def batch_means(values: Sequence[float], batches: int = BATCHES) -> Interval:
     """The interval of the mean of one run, from the means of `batches` equal parts of it.
 
     The remainder of the division is left out at the beginning, where a run is least settled.
-    Raises ValueError for fewer than two batches or fewer values than batches.
     """
     count("batches", batches, least=2)
     if len(values) < batches:
@@ -119,7 +115,6 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
     """The interval of the mean of values of runs: over the runs, or from batches of a single one.
 
     Each run has the same weight. A single run of fewer values than `batches` has as many batches.
-    Raises ValueError for no run, and for a single run of one value.
     """
     if len(runs) > 1:
         return confidence_interval([mean_of(values) for values in runs])
@@ -128,10 +123,7 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
 
 
 def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> Sequence[float]:
-    """The values of a run, in order of arrival, without the first max(`least`, 10 %).
-
-    Raises ValueError if nothing is left.
-    """
+    """The values of a run, in order of arrival, without the first max(`least`, 10 %)."""
     dropped = warm_up_of(len(values), least)
     if len(values) <= dropped:
         told = f"a run of {len(values)} arrivals is all warm-up; more than {dropped} are needed"
@@ -148,7 +140,7 @@ def paired_difference(measured: Sequence[float], replayed: Sequence[float]) -> I
     """The interval of the mean of measured − replayed, customer by customer, of one run.
 
     Chance is the same on both sides of a pair, so this interval is far narrower than that of either
-    mean. Neighbours are correlated, so it is of batch means. Raises ValueError for unequal lengths.
+    mean. Neighbours are correlated, so it is of batch means.
     """
     return batch_means([ours - theirs for ours, theirs in zip(measured, replayed, strict=True)])
 
@@ -174,7 +166,7 @@ def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE
     """Whether the interval of measured − predicted is small compared with `predicted`.
 
     It agrees if it lies wholly within ±tolerance·predicted, and disagrees if wholly outside. The
-    tolerance is fixed before the run. Raises ValueError unless it and `predicted` are positive.
+    tolerance is fixed before the run.
     """
     room = positive("tolerance", tolerance) * positive("predicted", predicted)
     if -room <= difference.low and difference.high <= room:

@@ -2,33 +2,21 @@
 
 The prediction is the formula of the steady state, with the service time from calibrations made with
 one customer. The same arrivals are sent through a queue on paper again and again, and each time one
-thing that was recorded is replaced by what the formula assumes:
+thing that was recorded is replaced by what the formula assumes, in the order of `Cause`. An entry
+is the mean before that less the mean after it, so the entries of a run sum to its gap but for
+rounding.
 
- 0. as measured, from the intended arrival to the last byte
- 1. order of service: in order of arrival, with the times that were recorded for each request
- 2. dispatch lag: sent when intended
- 3. receive lag: received as fast after the service as in the calibration
- 4. connecting: what is around a service (connecting, accepting, writing) as in the calibration, and
-    counted as service, as the formula does
- 5. calibration drift: services as fast as in the calibration before, not in the mean of both
- 6. service mean: services scaled to the calibrated mean
- 7. service cv: services stretched around their mean to the calibrated variance
- 8. autocorrelation: the same services in random order
- 9. start from empty: services drawn from these, and a queue that has run forever before
-10. sampling: the formula, for which all arrivals that could have come count
-
-An entry is the mean of a step less that of the next, so the entries of a run sum to its gap but for
-rounding. Causes multiply: one per cent more service is six per cent more waiting at 0.85 of the
-maximum rate, but one at half of it. So they have an order: what is spoilt by the measurement first,
-then what differs in the server, then chance; an entry says what its cause adds to a run from which
-those above it have been removed.
+Causes multiply: one per cent more service is six per cent more waiting at 0.85 of the maximum rate,
+but one at half of it. So they have an order: what is spoilt by the measurement first, then what
+differs in the server, then chance; an entry says what its cause adds to a run from which those
+above it have been removed.
 
 The step from the services in random order to services that are drawn anew lets the mean vary as it
-does by chance; it belongs to `service mean`, whose entry is then 0 on average if nothing is wrong.
+does by chance; it belongs to SERVICE_MEAN, whose entry is then 0 on average if nothing is wrong.
 
-If the server told how long it took, but not when it began, steps 1, 3 and 4 cannot be told apart
-and are one entry, AROUND. If it told nothing, or shares itself among requests, then what differs in
-its services is in that entry, too: SERVER.
+If the server told how long it took, but not when it began, ORDER, RECEIVING and CONNECTING cannot
+be told apart and are one entry, AROUND. If it told nothing, or shares itself among requests, then
+what differs in its services is in that entry, too: SERVER.
 """
 
 from collections import defaultdict
@@ -36,7 +24,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapreplace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import inf, sqrt
 from operator import add, sub
 from random import Random
@@ -55,20 +43,20 @@ HISTORY = 1500  # arrivals before the run, from which several servers become as 
 
 
 class Cause(StrEnum):
-    """A cause of a gap, in the order of replacement."""
+    """A cause of a gap, in the order of replacement, and by what it is replaced."""
 
     SERVER = "the server, not split"
     AROUND = "order, connecting, receiving"
-    ORDER = "order of service"
-    DISPATCH = "dispatch lag"
-    RECEIVING = "receive lag"
-    CONNECTING = "connecting"
-    DRIFT = "calibration drift"
-    SERVICE_MEAN = "service mean"
-    SERVICE_CV = "service cv"
-    AUTOCORRELATION = "autocorrelation"
-    EMPTY = "start from empty"
-    SAMPLING = "sampling"
+    ORDER = "order of service"  # in order of arrival, with the times recorded for each request
+    DISPATCH = "dispatch lag"  # sent when intended
+    RECEIVING = "receive lag"  # received as fast after the service as in the calibration
+    CONNECTING = "connecting"  # and accepting, writing: as in the calibration, counted as service
+    DRIFT = "calibration drift"  # as fast as in the calibration before, not in the mean of both
+    SERVICE_MEAN = "service mean"  # services scaled to the calibrated mean
+    SERVICE_CV = "service cv"  # services stretched around their mean to the calibrated variance
+    AUTOCORRELATION = "autocorrelation"  # the same services in random order
+    EMPTY = "start from empty"  # services drawn from these, and a queue that has run forever before
+    SAMPLING = "sampling"  # the formula, for which all arrivals that could have come count
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +124,11 @@ class Model:
 
 
 def account(run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> Account:
-    """The entries of a run, which sum to its measured mean less the predicted one.
-
-    Raises ValueError if the queue of the prediction has no steady state.
-    """
+    """The entries of a run, which sum to its measured mean less the predicted one."""
     replays = _Replays(run, calibrated, model, rng)
-    levels = [*replays.of_server(), *replays.of_services()]
-    following = [*(mean_s for _, mean_s in levels[1:]), model.predicted_s]
+    levels = [*replays.of_server(), *replays.of_services(), (Cause.SAMPLING, model.predicted_s)]
     found = defaultdict[Cause, float](float)
-    for (cause, mean_s), following_s in zip(levels, following, strict=True):
+    for (cause, mean_s), (_, following_s) in pairwise(levels):
         found[cause] += mean_s - following_s
     return {cause: found[cause] for cause in Cause if cause in found}
 
@@ -171,8 +155,7 @@ def ledger(accounts: Sequence[Account], calibrations: Sequence[Hashable]) -> Led
     independent, so the unit of replication is the calibration, and of fewer than LEAST_VALUES there
     are no intervals: they would be wider than any gap. The intervals are Student's t, each with the
     confidence 1 − (1 − CONFIDENCE)/entries, so that all of them hold together with at least
-    CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError for
-    no runs.
+    CONFIDENCE (C. E. Bonferroni, 1936), however entries depend on each other.
     """
     runs, units = count("the number of runs", len(accounts)), len(set(calibrations))
     causes = [cause for cause in Cause if any(cause in of for of in accounts)]

@@ -1,8 +1,8 @@
 """The operational laws, visits and demands by a routing, and the stations of closed networks.
 
 The laws hold for any measurement, whatever the distributions, if as many customers leave as arrive
-meanwhile; every argument must be 0 or more, every divisor positive: otherwise ValueError. A routing
-gives the probabilities with which customers go from each station to others. The traffic equations
+meanwhile; every argument must be 0 or more, every divisor positive. A routing gives the
+probabilities with which customers go from each station to others. The traffic equations
 V_k = Σ_j V_j·p_jk, with V = 1 for the reference station, give the visits to each station per visit
 to the reference; probabilities and visit ratios are exact. Sources: P. J. Denning and J. P. Buzen,
 The operational analysis of queueing network models, ACM Computing Surveys 10 (1978); E. D. Lazowska
@@ -54,9 +54,7 @@ Routing = Mapping[str, Mapping[str, Probability]]
 def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
     """Visits to each station per visit to `reference`, in the order of `routing`.
 
-    Raises ValueError for a station that is not in the routing, probabilities that are none or do
-    not add up to 1, and a station from which no path leads back to the reference (customers would
-    collect there for ever).
+    From each station a path must lead back to the reference: customers would collect there.
     """
     if reference not in routing:
         raise ValueError(f"the reference station {reference!r} is not in the routing")
@@ -67,9 +65,7 @@ def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
             if not 0 <= p <= 1:
                 raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
         if (total := sum(row.values())) != 1:
-            raise ValueError(
-                f"the probabilities from station {station!r} add up to {total}, not to 1"
-            )
+            raise ValueError(f"probabilities from station {station!r} add up to {total}, not to 1")
     homing = {reference}  # the stations from which a path leads to it; the longest visits all
     for _ in routing:
         homing |= {a for a, row in routing.items() if any(row.get(b, 0) > 0 for b in homing)}
@@ -87,8 +83,7 @@ def demands_s(
 ) -> dict[str, float]:
     """D = V·S of each station that has a service time, in seconds.
 
-    Stations without one (such as the reference station of users who think) are left out. Raises
-    ValueError for a service time of a station that has no visit ratio.
+    Stations without one (such as the reference station of users who think) are left out.
     """
     if unknown := [name for name in service_times_s if name not in visit_ratios]:
         raise ValueError(f"station {unknown[0]!r} has a service time and no visit ratio")
@@ -99,8 +94,7 @@ def demands_s(
     }
 
 
-DELAY = None
-"""The number of servers of a station where customers never wait."""
+DELAY = None  # the number of servers of a station where customers never wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +102,7 @@ class Station:
     """A station, described by the service that a customer needs there in one round.
 
     demand_s: D = V·S in seconds, 0 or more. servers: m equal servers of one queue (each visit is
-    served by one of them, so S is the time of one), or DELAY for a station without a queue. Raises
-    ValueError for other values.
+    served by one of them, so S is the time of one), or DELAY for a station without a queue.
     """
 
     name: str
@@ -143,10 +136,7 @@ def total_demand_s(stations: Sequence[Station]) -> float:
 
 
 def bottleneck(stations: Sequence[Station]) -> Station:
-    """The station that limits the throughput: the first one with the largest D/m.
-
-    Raises ValueError if no station has both a queue and a demand, because then none limits it.
-    """
+    """The station that limits the throughput: the first one with the largest D/m > 0."""
     limiting = max(stations, key=lambda station: station.least_gap_s, default=None)
     if limiting is None or limiting.least_gap_s == 0:
         raise ValueError("no station has a queue and a demand, so nothing limits the throughput")

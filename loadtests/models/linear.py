@@ -10,10 +10,7 @@ Number = TypeVar("Number", bound=Fraction | float)
 
 
 def solve(matrix: Sequence[Sequence[Number]], right: Sequence[Number]) -> list[Number]:
-    """The x of `matrix`·x = `right`, by Gauss-Jordan elimination with the largest pivot.
-
-    Raises ValueError if the equations have no single solution.
-    """
+    """The single x of `matrix`·x = `right`, by Gauss-Jordan elimination with the largest pivot."""
     size = len(right)
     rows: list[list[Any]] = [[*matrix[row], right[row]] for row in range(size)]
     for column in range(size):
@@ -32,8 +29,8 @@ def solve(matrix: Sequence[Sequence[Number]], right: Sequence[Number]) -> list[N
 def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
     """The coefficients b with the least Σ (value − row·b)², by the normal equations.
 
-    A constant is a column of ones. Raises ValueError for rows and values of unequal number, and if
-    no single solution exists: fewer rows than columns, or columns that depend on each other.
+    A constant is a column of ones. There must be as many rows as columns at least, and no columns
+    that depend on each other.
     """
     if len(rows) != len(values) or not rows:
         raise ValueError(f"there are {len(rows)} rows and {len(values)} values")

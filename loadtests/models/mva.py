@@ -15,7 +15,7 @@ Textbooks take p(0|N) = 1 − (X·D + Σ (m−j)·p(j))/m. Once the station is s
 difference of nearly equal numbers, its error grows with every N, and results become negative. Here
 p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station, so
 nothing cancels. The price is that each station with several servers doubles the number of networks
-to solve; MOST_MULTI_SERVERS limits it.
+to solve.
 
 Sources: M. Reiser and S. S. Lavenberg, Mean-value analysis of closed multichain queuing networks,
 Journal of the ACM 27 (1980); M. Reiser, Mean-value analysis and convolution method for
@@ -29,8 +29,7 @@ from dataclasses import dataclass
 from loadtests.models.domain import count, not_negative
 from loadtests.models.laws import Station, total_demand_s
 
-MOST_MULTI_SERVERS = 6
-"""The most stations with several servers in one network: 2⁶ = 64 networks are solved for these."""
+MOST_MULTI_SERVERS = 6  # stations with several servers in one network: 2⁶ = 64 networks are solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +69,15 @@ class Solution:
 def solve(
     stations: Sequence[Station], most_customers: int, think_time_s: float = 0.0
 ) -> tuple[Solution, ...]:
-    """The solutions for 1, 2 … `most_customers` customers who think for `think_time_s` (Z ≥ 0).
-
-    Raises ValueError for less than one customer, a negative think time, two stations of one name,
-    more than MOST_MULTI_SERVERS stations with several servers, and if a round takes no time at all.
-    """
+    """The solutions for 1, 2 … `most_customers` customers who think for `think_time_s` (Z ≥ 0)."""
     count("most_customers", most_customers)
     not_negative("think_time_s", think_time_s)
     names = [station.name for station in stations]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two stations are called {twice[0]!r}")
-    multi = sum(station.is_multi for station in stations)
-    if multi > MOST_MULTI_SERVERS:
-        raise ValueError(
-            f"{multi} stations have several servers; at most {MOST_MULTI_SERVERS} can be solved"
-        )
+    multi, most = sum(station.is_multi for station in stations), MOST_MULTI_SERVERS
+    if multi > most:
+        raise ValueError(f"{multi} stations have several servers; at most {most} can be solved")
     if total_demand_s(stations) + think_time_s == 0:
         raise ValueError("a round takes no time: all demands and the think time are 0")
     return tuple(_solved(stations, most_customers, think_time_s, {}))

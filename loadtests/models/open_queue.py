@@ -1,13 +1,13 @@
 """Open queues with Poisson arrivals: their means by formula, and each with its replay.
 
 M/G/1 in order of arrival or with processor sharing, M/M/m, and approximately M/G/m. Domain: λ ≥ 0,
-E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its subclass
-Unstable. Customers are served one by one in order of arrival (FCFS), or all at once, each with an
-equal share of the servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975),
-sections 3.2, 3.5 and 5.6, vol. 2 (1976), section 4.4; A. K. Erlang (1917) for M/M/m, where the code
-never computes a^m or m!, so that it works for thousands of servers. M/G/m has no exact formula:
-A. O. Allen, Probability, Statistics, and Queueing Theory (1990), section 5.3, takes the waiting
-time of M/M/m times (1 + cv²)/2 (Allen and Cunneen, for Poisson arrivals).
+E[S] > 0, σ² ≥ 0, m ≥ 1 and ρ = λ·E[S]/m < 1; for ρ ≥ 1 the ValueError is Unstable. Customers are
+served one by one in order of arrival (FCFS), or all at once, each with an equal share of the
+servers (PS). Sources: L. Kleinrock, Queueing Systems, vol. 1 (1975), sections 3.2, 3.5 and 5.6,
+vol. 2 (1976), section 4.4; A. K. Erlang (1917) for M/M/m, where the code never computes a^m or m!,
+so that it works for thousands of servers. M/G/m has no exact formula: A. O. Allen, Probability,
+Statistics, and Queueing Theory (1990), section 5.3, takes the waiting time of M/M/m times
+(1 + cv²)/2 (Allen and Cunneen, for Poisson arrivals).
 """
 
 import math
@@ -191,11 +191,10 @@ class Queue:
         return mgm_allen_cunneen(arrival_rate_per_s, service_time_s, cv, self.servers)
 
     def replayed_s(self, arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float]:
-        """The response times of these arrivals, see `replay`. Raises ValueError."""
+        """The response times of these arrivals, see `replay`."""
         if self.is_shared:
             return replay.processor_sharing(arrivals_s, services_s, self.servers)
         return replay.multi_server(arrivals_s, services_s, self.servers)
 
 
-ONE = Queue()
-"""One server, in order of arrival."""
+ONE = Queue()  # one server, in order of arrival

@@ -73,8 +73,7 @@ def expectation(
     """Simulate the protocol at a load. Rates of ρ ≥ 1 are allowed, because runs end.
 
     The range comes from `simulated_runs` experiments, each of `protocol.runs` runs drawn from the
-    simulated ones with replacement. Raises ValueError for a rate that is not positive, fewer than
-    two simulated runs, and if fewer than two of them had customers.
+    simulated ones with replacement.
     """
     count("simulated_runs", simulated_runs, least=2)
     share("confidence", confidence)
@@ -84,10 +83,8 @@ def expectation(
     ]
     runs = [run for run in simulated if run is not None]
     if len(runs) < 2:
-        raise ValueError(
-            f"runs of {protocol.duration_s} s have too few arrivals: "
-            f"only {len(runs)} of {simulated_runs} runs had a customer"
-        )
+        only = f"only {len(runs)} of {simulated_runs} runs had a customer"
+        raise ValueError(f"runs of {protocol.duration_s} s have too few arrivals: {only}")
     numbers, means_s = zip(*runs, strict=True)
     of_means = summary(means_s)
     results_s = sorted(
@@ -111,7 +108,7 @@ def simulate_run(
     rng: Random,
     discipline: Discipline,
 ) -> Run | None:
-    """Simulate a run; None if no customer came. Raises ValueError if the rate is not positive."""
+    """Simulate a run; None if no customer came."""
     arrivals_s = poisson_times(arrival_rate_per_s, rng, until_s=duration_s)
     if not arrivals_s:
         return None

@@ -1,8 +1,8 @@
 """Random times, drawn with the `random.Random` of the caller: arrivals, and services.
 
-Arrivals of an open workload are a Poisson process, or at equal gaps. A distribution of service
-times has a mean in seconds, a coefficient of variation cv (standard deviation over mean) and a
-`draw`.
+Arrivals of an open workload are a Poisson process, or at equal gaps: either so many, or all before
+a time. A distribution of service times has a mean in seconds, a coefficient of variation cv
+(standard deviation over mean) and a `draw`.
 """
 
 import math
@@ -19,10 +19,7 @@ from loadtests.models.samples import summary
 def poisson_times(
     rate_per_s: float, rng: Random, *, count: int | None = None, until_s: float | None = None
 ) -> list[float]:
-    """Arrival times of a Poisson process: independent exponential gaps of mean 1/rate.
-
-    Either `count` arrivals, or all before `until_s`. Raises ValueError.
-    """
+    """Arrival times of a Poisson process: independent exponential gaps of mean 1/rate."""
     rate = positive("rate_per_s", rate_per_s)
     return _until((rng.expovariate(rate) for _ in repeat(None)), count, until_s)
 
@@ -30,10 +27,7 @@ def poisson_times(
 def deterministic_times(
     rate_per_s: float, *, count: int | None = None, until_s: float | None = None
 ) -> list[float]:
-    """Arrival times at equal gaps of 1/rate, the first one gap after the start.
-
-    Either `count` arrivals, or all before `until_s`. Raises ValueError.
-    """
+    """Arrival times at equal gaps of 1/rate, the first one gap after the start."""
     gap_s = 1 / positive("rate_per_s", rate_per_s)
     return _until(repeat(gap_s), count, until_s)
 
@@ -60,8 +54,7 @@ def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
 class Gamma:
     """Gamma distributed, as mean and cv alone do not determine the shape.
 
-    At cv = 0 it is always the same time, at cv = 1 exponential. Raises ValueError unless the mean
-    is positive and cv at least 0.
+    At cv = 0 it is always the same time, at cv = 1 exponential.
     """
 
     mean_s: float
@@ -82,8 +75,7 @@ with_mean_and_cv = Gamma
 class Empirical:
     """Recorded times (s), each as likely as any other, drawn with replacement.
 
-    Mean and cv are those of the recorded times as a whole population (divisor n). Raises ValueError
-    for no times, a time below 0, or nothing but zeros.
+    Mean and cv are those of the recorded times as a whole population (divisor n).
     """
 
     def __init__(self, times_s: Sequence[float]) -> None:

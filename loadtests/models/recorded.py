@@ -1,9 +1,8 @@
 """Computes the customers in the system, and the load average, from a recorded run.
 
 A run is the arrival and departure times (s) of its customers, in order of arrival; departures may
-be in any order. Functions raise ValueError for lists of unequal length, arrivals out of order, and
-a customer who leaves before arriving. At the time of a departure the customer no longer counts in
-N; at the time of an arrival the customer does.
+be in any order. At the time of a departure the customer no longer counts in N; at the time of an
+arrival the customer does.
 """
 
 import math
@@ -52,7 +51,7 @@ def peak_customers(steps: Sequence[Step]) -> int:
 
 
 def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> float:
-    """The time average of N from `from_s` to `until_s`. Raises ValueError for an empty window."""
+    """The time average of N from `from_s` to `until_s`."""
     if not from_s < until_s:
         raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
     areas = (

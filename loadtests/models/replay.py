@@ -3,21 +3,18 @@
 Chance is the same for a real server and a modelled queue with the same arrivals and service times,
 so their results differ by the server alone. Every function takes arrival times (s, in order; equal
 ones are served in the order given) and service times (s), one for each arrival, and returns the
-response times (s) in the same order. Functions raise ValueError for lists of unequal length,
-arrivals out of order, a service time below 0, or less than one server.
+response times (s) in the same order.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from heapq import heappop, heappush, heapreplace
 from itertools import chain
 from math import inf
 
 from loadtests.models.domain import count, not_negative, recorded_times
 
-Discipline = Callable[[Sequence[float], Sequence[float]], list[float]]
-"""A function from arrival and service times to response times, such as `fcfs`."""
+Discipline = Callable[[Sequence[float], Sequence[float]], list[float]]  # such as `fcfs`
 
 
 def _both(
@@ -56,11 +53,6 @@ def multi_server(
     return responses_s
 
 
-def with_servers(servers: int) -> Discipline:
-    """`multi_server` as a discipline. Raises ValueError for less than one server."""
-    return partial(multi_server, servers=count("servers", servers))
-
-
 def processor_sharing(
     arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1
 ) -> list[float]:
@@ -95,7 +87,7 @@ class ShortestQueue:
 
     So workers of the service share connections. A customer can wait although another server is
     idle meanwhile: the mean is between those of one common queue and of separate arrivals at each
-    server (F. A. Haight, Biometrika 45, 1958). Raises ValueError for less than one server.
+    server (F. A. Haight, Biometrika 45, 1958).
     """
 
     def __init__(self, servers: int) -> None:

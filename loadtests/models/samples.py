@@ -59,8 +59,7 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
 def quantile(values: Sequence[float], p: float) -> float:
     """The smallest value that at least the share `p` of the values does not exceed.
 
-    There is no interpolation, so it is always one of the values. Raises ValueError if there are no
-    values or p is not in 0 < p ≤ 1.
+    There is no interpolation, so it is always one of the values. 0 < p ≤ 1.
     """
     if not values or not 0 < p <= 1:
         raise ValueError(f"a quantile needs values and 0 < p ≤ 1, has {len(values)} and p = {p}")

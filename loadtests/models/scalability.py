@@ -22,9 +22,7 @@ from loadtests.models.estimates import CONFIDENCE
 from loadtests.models.linear import least_squares
 from loadtests.models.samples import summary
 
-Measurements = Mapping[int, Sequence[float]]
-"""Number of customers N -> throughputs (1/s), one for each repetition of the measurement."""
-
+Measurements = Mapping[int, Sequence[float]]  # N -> throughputs (1/s), one for each repetition
 _Points = list[tuple[int, float, int]]  # N, mean throughput, number of measurements
 _COLUMNS = ((0, 1, 2), (0, 2), (0, 1), (0,))  # which of a, b, c are free in each attempt
 _MOST_STEPS = 200
@@ -35,7 +33,7 @@ _ENOUGH = 1e-10  # the fit ends with a step that changes no value by more than t
 
 @dataclass(frozen=True, slots=True)
 class ScalabilityLaw:
-    """λ, σ and κ. Raises ValueError unless λ is positive and the others are not negative."""
+    """λ, σ and κ."""
 
     rate_per_s: float
     contention: float
@@ -68,11 +66,7 @@ class KneeInterval(NamedTuple):
 
 
 def fit(measurements: Measurements) -> ScalabilityLaw:
-    """The law with the least Σ (measured − X(N))² over all measurements.
-
-    Raises ValueError for fewer than three different N, an N below 1, or a throughput that is not
-    positive.
-    """
+    """The law with the least Σ (measured − X(N))² over all measurements, of three N at least."""
     return _fit(_points(measurements))
 
 
@@ -85,9 +79,7 @@ def knee_interval(
     from all repetitions together; it is drawn anew for each sample, as few repetitions know it
     badly (B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6; the
     factor is that of Student's t). To draw from the two to four repetitions of each N themselves
-    would lack a third of their variance, and covers 75 to 88 % and not 95 %.
-
-    Raises ValueError as `fit` does, and if every N was measured only once. An end is infinite if
+    would lack a third of their variance, and covers 75 to 88 % and not 95 %. An end is infinite if
     enough samples have no peak.
     """
     count("resamples", resamples)
@@ -136,11 +128,9 @@ def _fit(points: _Points) -> ScalabilityLaw:
 def _fitted(points: _Points, free: Sequence[int]) -> tuple[float, list[float]]:
     """The error of the best fit, and its a, b and c."""
     abc = _aim(points, [n / x for n, x, _ in points], free)
+    if _error(points, abc) == math.inf:  # then it begins with a constant throughput per customer
+        abc = [points[0][0] / points[0][1], 0.0, 0.0]
     error = _error(points, abc)
-    if error == math.inf:  # then it begins with the constant throughput of each customer
-        n, x, _ = points[0]
-        abc = [n / x, 0.0, 0.0]
-        error = _error(points, abc)
     for _ in range(_MOST_STEPS):
         aim, share, found = _aim(points, _divisors(points, abc), free), 1.0, math.inf
         if all(math.isclose(v, to, rel_tol=_ENOUGH) for v, to in zip(abc, aim, strict=True)):

@@ -33,10 +33,7 @@ MOST_VALUES = 1000
 
 
 def confidence_sequence(values: Sequence[float]) -> Interval:
-    """The element of the sequence after these values; infinitely wide after few.
-
-    Raises ValueError for no values.
-    """
+    """The element of the sequence after these values; infinitely wide after few."""
     return _expected(summary(values), len(values))
 
 

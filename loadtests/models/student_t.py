@@ -19,10 +19,7 @@ _FAR = 0.98  # x from which on 1 − I_x is summed: its terms fall faster, and t
 
 @lru_cache(maxsize=1024)  # intervals with equal numbers of values need the same quantile
 def quantile(p: float, degrees_of_freedom: int) -> float:
-    """The t that a variable does not exceed with probability `p`.
-
-    Raises ValueError for less than one degree of freedom, or p closer to 0 or 1 than 1e-10.
-    """
+    """The t that a variable does not exceed with probability `p`, from 1e-10 to 1 − 1e-10."""
     count("degrees_of_freedom", degrees_of_freedom)
     if not _LEAST_P <= p <= 1 - _LEAST_P:
         raise ValueError(f"p must lie between {_LEAST_P} and 1 - {_LEAST_P}, is {p}")

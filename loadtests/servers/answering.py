@@ -37,7 +37,7 @@ Answering = Callable[[Mapping[str, str]], Answer]  # the parameters of a request
 
 
 class Refused(Exception):
-    """A request cannot be answered. Attribute: `status`, for example "400 Bad Request"."""
+    """A request cannot be answered. status: for example "400 Bad Request"."""
 
     def __init__(self, status: str, detail: str) -> None:
         super().__init__(detail)
@@ -71,7 +71,11 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
     def answered(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         start_s = monotonic()
         try:
-            answer = _route(known, environ)(dict(parse_qsl(environ["QUERY_STRING"])))
+            if environ["REQUEST_METHOD"] != "GET":
+                raise Refused("405 Method Not Allowed", "only GET is answered here")
+            if environ["PATH_INFO"] not in known:
+                raise Refused("404 Not Found", f"there are {', '.join(known)}")
+            answer = known[environ["PATH_INFO"]](dict(parse_qsl(environ["QUERY_STRING"])))
         except Refused as refused:
             answer = Answer({"detail": str(refused)}, status=refused.status)
         body = json.dumps(answer.body).encode()
@@ -85,11 +89,3 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
         return [body]
 
     return answered
-
-
-def _route(routes: Mapping[str, Answering], environ: Mapping[str, Any]) -> Answering:
-    if environ["REQUEST_METHOD"] != "GET":
-        raise Refused("405 Method Not Allowed", "only GET is answered here")
-    if environ["PATH_INFO"] not in routes:
-        raise Refused("404 Not Found", f"there are {', '.join(routes)}")
-    return routes[environ["PATH_INFO"]]

@@ -55,8 +55,8 @@ def gunicorn_server(
 ) -> AbstractContextManager[Service]:
     """Run an application under gunicorn on a free loopback port, until the `with` block ends.
 
-    application: as in `Gunicorn.command`. asking: the path that it must answer with JSON and status
-    200 before the block begins. Raises ProgramFailed if it does not start.
+    application: as in `Gunicorn.command`. asking: the path that is answered with JSON and status
+    200 when it begins. Raises ProgramFailed if it does not start.
     """
     port = free_port()
     return serving(how.command(application, port), port, log, asking, plain_environment())
@@ -69,10 +69,7 @@ WORKERS = 2  # as many as the service has by default
 FLASK_THREADS = 8  # number in each worker
 
 _BODY = b'{"status":"ok"}'
-_HEADERS = (
-    (b"content-type", b"application/json"),
-    (b"content-length", str(len(_BODY)).encode()),
-)
+_HEADERS = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(_BODY)))
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]

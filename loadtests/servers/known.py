@@ -1,15 +1,9 @@
 """The known server: it sleeps for as long as a request says, to check the lab's own instruments.
 
 `GET /?service_s=0.0405` is served for that many seconds and answered with JSON; without the
-parameter for `DEFAULT_S`. Other paths are answered with 404, and a time that is not a number with
-400. With `&status=503` the answer has that status after the service. Headers report when the
-handler began, how long it took and in which process (`loadtests.servers.timing`).
-
-A sleeping server uses no processor. Sleeps end about 0.1 ms late; each thread shortens its next
-sleep by that, so that the mean is right.
-
-    with known_server(FCFS, log=folder / "server.log") as server:
-        server.url, server.pid
+parameter for `DEFAULT_S`. A time that is not a number is answered with 400. With `&status=503` the
+answer has that status after the service. A sleeping server uses no processor. Sleeps end about
+0.1 ms late; each thread shortens its next sleep by that, so that the mean is right.
 """
 
 import threading

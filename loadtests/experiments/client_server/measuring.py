@@ -17,9 +17,8 @@ from loadtests.experiments.client_server.systems import (
     Rig,
     request,
 )
-from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.run import RunRecord, Target, judge_run, open_run
+from loadtests.generation.run import Generator, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line, TableWriter
@@ -161,22 +160,16 @@ class Group:
 
     def _calibrated(self, target: Target, when: str) -> Calibration:
         run, requests = self.measuring.run, self.measuring.plan.calibration
-        return calibrate(
-            target,
-            {self.kind: list(islice(self._asked(self._id("calibration")), requests))},
-            requests=requests,
-            run=self._id(when),
-            folder=run.results.folder,
-            seed=run.options.seed,
-            say=run.say,
-        )
+        asked = {self.kind: list(islice(self._asked(self._id("calibration")), requests))}
+        generator = Generator(run.results.folder, run.options.seed, run.say)
+        return generator.calibrate(target, asked, self._id(when), requests=requests)
 
     def _opened(self, target: Target, line: PointLine) -> RunRecord:
         run, count = self.measuring.run, line.arrivals
         times_s = poisson_times(line.rate_per_s, run.random(f"{line.run} times"), count=count)
         self.measuring.points.add(line)
         schedule = arrivals(times_s, self._asked(line.run))
-        return open_run(target, schedule, run=line.run, folder=run.results.folder, say=run.say)
+        return Generator(run.results.folder, say=run.say).open(target, schedule, line.run)
 
     def _asked(self, purpose: str) -> Iterator[Request]:
         """Endless requests. Each purpose has its own random numbers."""

@@ -6,7 +6,7 @@ otherwise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 Cell = str | int | float | None
@@ -16,16 +16,13 @@ Column = tuple[str, Callable[[Item], Cell]]  # the heading, and the cell of an i
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a caption. columns: headings with their units. digits: number of significant ones.
-
-    note: a sentence below the table.
-    """
+    """Rows under a caption."""
 
     caption: str
-    columns: Sequence[str]
+    columns: Sequence[str]  # headings with their units
     rows: Sequence[Sequence[Cell]]
-    note: str = ""
-    digits: int = 3
+    note: str = ""  # a sentence below the table
+    digits: int = 3  # number of significant ones
 
     @classmethod
     def of(
@@ -43,67 +40,51 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing, with its content in words and its numbers as a table.
-
-    svg: from `drawing`. told: one sentence for readers who cannot see the drawing.
-    """
+    """A drawing, with its content in words and its numbers as a table."""
 
     title: str
-    svg: str
-    told: str
+    svg: str  # from `drawing`
+    told: str  # one sentence for readers who cannot see the drawing
     table: Table
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: a heading, paragraphs, tables and figures, and links.
-
-    links: names of files of the result folder, and what is in them, in words.
-    """
+    """A part of a report: a heading, paragraphs, tables and figures, and links."""
 
     title: str
     paragraphs: Sequence[str] = ()
     parts: Sequence[Table | Figure] = ()
-    links: Sequence[tuple[str, str]] = ()
+    links: Sequence[tuple[str, str]] = ()  # files of the result folder, and what is in them
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A result that can be compared between runs. low, high: its 95 % interval, if known.
+    """A result that can be compared between runs. low, high: its 95 % interval, if known."""
 
-    name: never changes, for example `response_time_mean[0.85]`. unit: "s", "1/s" or "".
-    """
-
-    name: str
+    name: str  # never changes, for example `response_time_mean[0.85]`
     value: float
-    unit: str = ""
+    unit: str = ""  # or "s", "1/s"
     low: float | None = None
     high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The results of an experiment. findings: sentences in plain language.
+    """The results of an experiment."""
 
-    failure: why the experiment answers its question with no, which makes the exit status 1.
-    conclusion: what it comes to, in one sentence; the first finding if it is left out.
-    """
-
-    findings: Sequence[str]
+    findings: Sequence[str]  # sentences in plain language
     sections: Sequence[Section]
     metrics: Sequence[Metric] = ()
-    failure: str = ""
-    conclusion: str = ""
+    failure: str = ""  # why it answers its question with no, which makes the exit status 1
+    conclusion: str = ""  # what it comes to, in one sentence; the first finding if left out
 
 
 def summary(report: Report) -> dict[str, Any]:
-    """The findings and metrics as JSON."""
-    return {
-        "conclusion": report.conclusion,
-        "findings": list(report.findings),
-        "failure": report.failure,
-        "metrics": [asdict(metric) for metric in report.metrics],
-    }
+    """All but the sections as JSON."""
+    found = asdict(replace(report, sections=()))
+    del found["sections"]
+    return found
 
 
 def capital(text: str) -> str:

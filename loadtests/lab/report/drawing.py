@@ -52,13 +52,10 @@ _STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": _LINE,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
     "legend.frameon": False,
 }
+_STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "text.color"), _INK)
+_STYLE |= dict.fromkeys(("xtick.color", "ytick.color"), _INK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,10 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
         rows = [one for one in series if one.shape == "rows"]
-        canvas = Canvas(figsize=(WIDTH_IN, _height_in(rows)), layout="constrained")
+        drawn_rows = sum(y is not None for one in rows for y in one.ys)
+        height_in = FRAME_IN + ROW_IN * (drawn_rows + len(rows[0].xs)) if rows else HEIGHT_IN
+        size_in = WIDTH_IN, max(HEIGHT_IN / 2, height_in)
+        canvas = Canvas(figsize=size_in, layout="constrained")
         axes = canvas.subplots()
         if rows:
             _rows(axes, rows)
@@ -149,12 +149,6 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source], label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
     _vertical_intervals(axes, one, centres)
-
-
-def _height_in(rows: Sequence[Series]) -> float:
-    """The height of the figure, with room for all horizontal bars."""
-    bars = sum(y is not None for one in rows for y in one.ys)
-    return max(HEIGHT_IN / 2, FRAME_IN + ROW_IN * (bars + len(rows[0].xs))) if rows else HEIGHT_IN
 
 
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from loadtests.generation.interactions import Interaction, Step, by_interaction, whole
 from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import interaction_run
+from loadtests.generation.run import Generator
 from loadtests.processes import Service, Site, running
 from loadtests.scenarios import ITINERARY, MINED, STEPS, itineraries, mixed_interactions
 from tests.loadtests.generation.conftest import Hand
@@ -27,7 +27,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def test_customers_do_what_they_are_told_in_its_order(served: Service, tmp_path: Path) -> None:
     sequences = mixed_interactions(QUESTIONS, NEW, customers=3, count=12, seed=3)
-    record = interaction_run(served, sequences, run="mixed", folder=tmp_path)
+    record = Generator(tmp_path).interactions(served, sequences, "mixed")
     assert {row.status for row in record.rows} == {200, 202}
     told = {
         (customer, number): [one.row_kind(step) for step in one.steps]
@@ -46,7 +46,7 @@ def _of(steps: list[Row]) -> tuple[int, int]:
 
 def test_a_commit_is_asked_again_until_it_is_mined(served: Service, tmp_path: Path) -> None:
     sequences = itineraries(QUESTIONS, NEW, customers=1, count=4, commit=MINED)
-    record = interaction_run(served, sequences, run="mined", folder=tmp_path)
+    record = Generator(tmp_path).interactions(served, sequences, "mined")
     made = whole(record.rows, STEPS)
     assert [row.succeeded for row in made] == [True] * 4
     commits = Counter(row.index for row in record.rows if row.kind == f"{ITINERARY}:commit")
@@ -57,9 +57,8 @@ def test_a_commit_is_asked_again_until_it_is_mined(served: Service, tmp_path: Pa
 
 def test_nothing_follows_a_step_that_failed(served: Service, tmp_path: Path) -> None:
     steps = (Step("no", "GET", "/nothing"), Step("never", "GET", "/tip"))
-    record = interaction_run(
-        served, [[Interaction("k", steps)] * 2], run="failing", folder=tmp_path
-    )
+    sequences = [[Interaction("k", steps)] * 2]
+    record = Generator(tmp_path).interactions(served, sequences, "failing")
     assert [(row.kind, row.status) for row in record.rows] == [("k:no", 404)] * 2
 
 
@@ -67,7 +66,7 @@ def test_starts_are_due_every_interval_give_or_take_a_hundredth(
     served: Service, tmp_path: Path
 ) -> None:
     one = Interaction("k", (Step("tip", "GET", "/tip"),))
-    record = interaction_run(served, [[one] * 20], run="paced", folder=tmp_path, interval_s=0.05)
+    record = Generator(tmp_path).interactions(served, [[one] * 20], "paced", interval_s=0.05)
     dues = [row.intended_s for row in record.rows]
     gaps = [after - before for before, after in pairwise(dues)]
     assert all(0.0495 - 2e-6 <= gap <= 0.0505 + 2e-6 for gap in gaps)
@@ -78,7 +77,7 @@ def test_starts_are_due_every_interval_give_or_take_a_hundredth(
 def test_all_customers_do_as_many(tmp_path: Path) -> None:
     one = Interaction("k", (Step("tip", "GET", "/tip"),))
     with pytest.raises(ValueError, match="all customers must do the same number"):
-        interaction_run(Site("http://x"), [[one], [one] * 2], run="r", folder=tmp_path)
+        Generator(tmp_path).interactions(Site("http://x"), [[one], [one] * 2], "r")
 
 
 @pytest.mark.parametrize("scenario", ["mixed", "itinerary"])

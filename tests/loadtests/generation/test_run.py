@@ -12,10 +12,10 @@ from random import Random
 import pytest
 
 from loadtests.generation import samples
-from loadtests.generation.calibrating import WARM_UP, calibrate
+from loadtests.generation.calibration import WARM_UP
 from loadtests.generation.rows import customer_of, in_flight, number_of, read_rows
 from loadtests.generation.rules import judge
-from loadtests.generation.run import append_verdict, closed_run, open_run
+from loadtests.generation.run import Generator, append_verdict
 from loadtests.generation.schedule import (
     Arrival,
     Request,
@@ -42,7 +42,7 @@ def test_an_open_run_keeps_every_arrival_at_its_intended_time(
     random, said = Random(21), list[str]()
     times_s = poisson_times(40, random, until_s=1.2)
     schedule = arrivals(times_s, demanded(gamma_demands(QUICK_S, 0.3, random)))
-    record = open_run(threads, schedule, run="open-1", folder=tmp_path, say=said.append)
+    record = Generator(tmp_path, say=said.append).open(threads, schedule, "open-1")
     rows = sorted(record.rows, key=lambda row: row.index)
     assert [row.index for row in rows] == [arrival.index for arrival in schedule]
     assert [row.intended_s for row in rows] == pytest.approx(times_s, abs=2e-6)
@@ -65,13 +65,13 @@ def test_an_open_run_keeps_every_arrival_at_its_intended_time(
     assert samples.read(tmp_path / "samples.csv").keys() == {"open-1"}
     assert record.facts().scheduled == len(schedule) == record.facts().requests
     with pytest.raises(ValueError, match=r"open-1 is in .* already"):
-        open_run(threads, schedule, run="open-1", folder=tmp_path)
+        Generator(tmp_path).open(threads, schedule, "open-1")
 
 
 def test_a_slow_server_does_not_slow_the_arrivals(fcfs: Service, tmp_path: Path) -> None:
     slow = [Request("known", "/?service_s=0.2", 0.2)] * 10
     schedule = arrivals(deterministic_times(50, count=10), slow)
-    record = open_run(fcfs, schedule, run="slow", folder=tmp_path)
+    record = Generator(tmp_path).open(fcfs, schedule, "slow")
     rows = sorted(record.rows, key=lambda row: row.index)
     assert rows[-1].sent_s < sorted(row.done_s for row in rows)[7], "8 took 1.6 s, arrivals 0.2 s"
     assert rows[-1].open_response_s > 5 * 0.2, "the last has waited for those before it"
@@ -81,7 +81,7 @@ def test_a_slow_server_does_not_slow_the_arrivals(fcfs: Service, tmp_path: Path)
 def test_failures_are_rows_and_the_run_is_rejected(threads: Service, tmp_path: Path) -> None:
     asked = ["/?service_s=0", "/?service_s=0&status=503", "/nowhere", "/?service_s=soon"]
     schedule = [Arrival(n, 0.05 * n, "known", path) for n, path in enumerate(asked)]
-    record = open_run(threads, schedule, run="failing", folder=tmp_path)
+    record = Generator(tmp_path).open(threads, schedule, "failing")
     statuses = {row.index: row.status for row in record.rows}
     assert statuses == {0: 200, 1: 503, 2: 404, 3: 400}
     verdict = judge(record.facts())
@@ -96,7 +96,7 @@ def test_failures_are_rows_and_the_run_is_rejected(threads: Service, tmp_path: P
 def test_nobody_there_is_a_run_of_failures(tmp_path: Path) -> None:
     schedule = [Arrival(n, 0.01 * n, "known", "/") for n in range(3)]
     nowhere = Site(f"http://127.0.0.1:{free_port()}")
-    record = open_run(nowhere, schedule, run="alone", folder=tmp_path)
+    record = Generator(tmp_path).open(nowhere, schedule, "alone")
     assert [row.status for row in record.rows] == [0, 0, 0]
     assert record.samples[0].server_cpu is None
 
@@ -108,16 +108,8 @@ def test_a_closed_run_never_has_more_in_flight_than_customers(
         kind: [Request(kind, f"/?service_s={demand_s}")]
         for kind, demand_s in (("a", 0.01), ("b", 0.02), ("c", 0.005))
     }
-    record = closed_run(
-        threads,
-        choices,
-        customers=4,
-        think_s=0.01,
-        seed=7,
-        requests=25,
-        warm_up=5,
-        run="closed-4",
-        folder=tmp_path,
+    record = Generator(tmp_path, seed=7).closed(
+        threads, choices, "closed-4", customers=4, think_s=0.01, requests=25, warm_up=5
     )
     rows = record.rows
     assert len(rows) == 4 * 30
@@ -136,21 +128,15 @@ def test_a_closed_run_never_has_more_in_flight_than_customers(
 
 
 def test_a_closed_run_for_a_time_ends(threads: Service, tmp_path: Path) -> None:
-    record = closed_run(
-        threads,
-        QUICK,
-        customers=2,
-        think_s=0.01,
-        duration_s=0.7,
-        run="timed",
-        folder=tmp_path,
+    record = Generator(tmp_path).closed(
+        threads, QUICK, "timed", customers=2, think_s=0.01, duration_s=0.7
     )
     assert {customer_of(row) for row in record.rows} == {0, 1}
     assert max(row.sent_s for row in record.rows) >= 0.3
 
 
 def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path) -> None:
-    found = calibrate(fcfs, QUICK, requests=20, run="before", folder=tmp_path)
+    found = Generator(tmp_path).calibrate(fcfs, QUICK, "before", requests=20)
     assert found.requests == 20
     assert found.overhead_s is not None
     assert found.overhead_s > 0
@@ -161,20 +147,20 @@ def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path)
 def test_a_calibration_of_failures_is_none(threads: Service, tmp_path: Path) -> None:
     failing = {"known": [Request("known", "/?service_s=0&status=500")]}
     with pytest.raises(ProgramFailed, match="12 requests failed, one with 500"):
-        calibrate(threads, failing, requests=2, run="before", folder=tmp_path)
+        Generator(tmp_path).calibrate(threads, failing, "before", requests=2)
 
 
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from loadtests.generation.run import open_run
+from loadtests.generation.run import Generator
 from loadtests.generation.schedule import Request, arrivals
 from loadtests.models.random_times import deterministic_times
 from loadtests.processes import Site
 
 schedule = arrivals(deterministic_times(20, count=9999), [Request("k", "/?service_s=0.01")] * 9999)
 try:
-    open_run(Site(sys.argv[1]), schedule, run="cut", folder=Path(sys.argv[2]))
+    Generator(Path(sys.argv[2])).open(Site(sys.argv[1]), schedule, "cut")
 except KeyboardInterrupt:
     sys.exit(130)
 """
@@ -208,12 +194,12 @@ def test_ctrl_c_keeps_the_rows_ends_locust_and_lists_the_run(
 @pytest.mark.parametrize("run", ["", "a b", "../a", "-a"])
 def test_a_run_needs_a_plain_name(tmp_path: Path, run: str) -> None:
     with pytest.raises(ValueError, match="letters, digits"):
-        open_run(Site("http://x"), [Arrival(0, 0, "k", "/")], run=run, folder=tmp_path)
+        Generator(tmp_path).open(Site("http://x"), [Arrival(0, 0, "k", "/")], run)
 
 
 def test_what_locust_refuses_is_said(tmp_path: Path) -> None:
     schedule = [Arrival(0, 0.0, "k", "no-slash")]
     with pytest.raises(ProgramFailed, match="path 'no-slash' does not begin with /"):
-        open_run(Site("http://127.0.0.1:1"), schedule, run="r", folder=tmp_path)
+        Generator(tmp_path).open(Site("http://127.0.0.1:1"), schedule, "r")
     with pytest.raises(ValueError, match="either requests or duration_s"):
-        closed_run(Site("http://x"), QUICK, customers=1, run="s", folder=tmp_path)
+        Generator(tmp_path).closed(Site("http://x"), QUICK, "s", customers=1)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.generation.asking import Place
-from loadtests.generation.calibrating import calibrate
+from loadtests.generation.asking import asker_to
 from loadtests.generation.client import Answer
-from loadtests.generation.run import open_run
+from loadtests.generation.run import Generator
 from loadtests.generation.schedule import Request, arrivals
 from loadtests.generation.sql import SqlClient, SqlOrigin, _Reply
 from loadtests.processes import free_port
@@ -77,7 +76,7 @@ def test_a_url_needs_user_and_host(url: str) -> None:
 
 def test_whom_nobody_can_ask_is_refused() -> None:
     with pytest.raises(ValueError, match="must begin with http, https, mariadb"):
-        Place("ftp://127.0.0.1")
+        asker_to("ftp://127.0.0.1")
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +139,10 @@ def test_a_kept_connection_is_used_again_and_another_is_not(database: Database) 
 
 def test_locust_sends_statements_as_it_sends_requests(database: Database, tmp_path: Path) -> None:
     slow = Request("slow", PATH, body="SELECT SLEEP(0.05), 'one'', two'")
-    found = calibrate(database, {"slow": [slow]}, requests=3, run="alone", folder=tmp_path)
+    found = Generator(tmp_path).calibrate(database, {"slow": [slow]}, "alone", requests=3)
     assert 0.05 <= found.mean_s < 5
     times_s = [0.01 * place for place in range(6)]
-    record = open_run(database, arrivals(times_s, [slow] * 6), run="open", folder=tmp_path)
+    record = Generator(tmp_path).open(database, arrivals(times_s, [slow] * 6), "open")
     assert [row.status for row in record.rows] == [200] * 6
     assert all(row.open_response_s >= 0.05 for row in record.rows)
     assert record.rows[0].sent_s < record.rows[-1].done_s

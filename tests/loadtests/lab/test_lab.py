@@ -284,7 +284,7 @@ class TestCommand:
         assert self.ask("compare", folder, folder, "--out", tmp_path / "c.html").exit_code == 0
         assert self.ask("errata", "--out", tmp_path / "e.html").exit_code == 0
         text = (tmp_path / "e.html").read_text(encoding="utf-8")
-        assert all(erratum.study in text for erratum in ERRATA)
+        assert all(f"<td>{study}</td>" in text for study in ERRATA)
 
     def test_names_an_experiment_that_does_not_exist(self) -> None:
         asked = self.ask("run", "nothing")

@@ -19,9 +19,9 @@ from loadtests.models.gap_ledger import (
     account,
     ledger,
 )
-from loadtests.models.open_queue import mg1, mg1_ps
+from loadtests.models.open_queue import Queue, mg1, mg1_ps
 from loadtests.models.random_times import poisson_times, with_mean_and_cv
-from loadtests.models.replay import Discipline, fcfs, processor_sharing, with_servers
+from loadtests.models.replay import Discipline, fcfs, processor_sharing
 
 LOAD, CV = 0.8, 0.1
 CONNECTING_S, RECEIVING_S = 0.04, 0.02
@@ -274,7 +274,7 @@ def test_a_server_that_tells_only_how_long_it_took_has_its_drift_and_its_mean() 
 
 @pytest.mark.parametrize(
     ("discipline", "servers", "predicted_s"),
-    [(processor_sharing, 1, mg1_ps(LOAD, 1.0).response_time_s), (with_servers(2), 2, None)],
+    [(processor_sharing, 1, mg1_ps(LOAD, 1.0).response_time_s), (Queue(2).replayed_s, 2, None)],
     ids=["shared", "two servers"],
 )
 def test_other_queues_have_nothing_left_to_explain(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.open_queue import mg1, mg1_ps, mmm
+from loadtests.models.open_queue import Queue, mg1, mg1_ps, mmm
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.random_times import with_mean_and_cv
 
@@ -38,7 +38,7 @@ def test_the_studys_runs_as_an_independent_simulation_has_them(row: dict[str, An
     [
         (replay.fcfs, mg1(0.5, 1.0, 1.0).response_time_s),
         (replay.processor_sharing, mg1_ps(0.5, 1.0).response_time_s),
-        (replay.with_servers(2), mmm(0.5, 1.0, 2).response_time_s),
+        (Queue(2).replayed_s, mmm(0.5, 1.0, 2).response_time_s),
     ],
 )
 def test_long_runs_come_to_the_steady_state(

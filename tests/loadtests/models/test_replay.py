@@ -79,7 +79,7 @@ def test_fcfs_serves_in_order_and_never_idles_with_work(run: Recording) -> None:
 @given(recordings())
 def test_one_of_several_servers_is_fcfs(run: Recording) -> None:
     assert replay.multi_server(*run, 1) == replay.fcfs(*run)
-    assert replay.with_servers(1)(*run) == replay.fcfs(*run)
+    assert replay.multi_server(*run, 1) == replay.fcfs(*run)
 
 
 @given(recordings(), servers)
@@ -159,8 +159,6 @@ def test_less_than_one_server_is_refused() -> None:
     for discipline in (replay.multi_server, replay.processor_sharing):
         with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
             discipline([], [], 0)
-    with pytest.raises(ValueError, match="servers must be a whole number"):
-        replay.with_servers(0)
 
 
 def departures_of(arrivals: Sequence[float], responses: Sequence[float]) -> list[float]:
