@@ -14,8 +14,7 @@ from typing import Any
 import click
 
 from loadtests.experiments import NAMES, experiment
-from loadtests.experiments.what_if import measuring
-from loadtests.experiments.what_if import record as recording
+from loadtests.experiments.what_if import measuring, scoring
 from loadtests.lab import conclusions, gaps, running
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
@@ -134,7 +133,7 @@ def forecast(out: Path | None, **chosen: Any) -> None:
 @_page("record.html")
 def record(folder: Path, out: Path) -> None:
     """Write all forecasts among the results in a folder as a page, and how many held."""
-    _write(recording.page(folder), out)
+    _write(scoring.record(folder), out)
 
 
 @main.command()

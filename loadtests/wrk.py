@@ -70,8 +70,7 @@ class WrkFailed(Exception):
 class Load:
     """The results of one run of wrk. failed: answers other than 2xx and 3xx, and socket errors.
 
-    p50_ms, p99_ms: as wrk prints them. recorded: the uncorrected latencies, if wrk could tell them.
-    usage: who used the processor meanwhile.
+    p50_ms, p99_ms: as wrk prints them. recorded: uncorrected latencies. usage: of the processor.
     """
 
     requests: int
@@ -87,8 +86,7 @@ class Load:
 class Recorded:
     """How many requests took how many microseconds, in how many seconds of load.
 
-    A request takes from when it is written to the last byte of its answer. The time for a new
-    connection is not included.
+    A request takes from its writing to the last byte of its answer, without a new connection.
     """
 
     duration_s: float

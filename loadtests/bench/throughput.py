@@ -6,8 +6,8 @@ would do. There all loads are sent once in each round: to an empty application o
 (the limit), to a bare Flask view on gunicorn's `gthread` worker, and to the service as it is
 shipped: questions, transactions, pages of blocks, the tip, and posts. On a machine that does much
 else the ratio of the best loads of all rounds tells more; it is among the details. So is the
-processor time that the server's processes spend on a request. It depends least on what other
-programs do, because many threads get more of a busy processor than one loop.
+processor time of the server for a request. It depends least on what other programs do, because many
+threads get more of a busy processor than one loop.
 
 Reads of row 13 come over 32 connections, because the stock worker may accept 8 in one process while
 the other stays idle; posts come from 8 clients. Its 99th percentiles are those of the requests that
@@ -66,8 +66,8 @@ def other_answers(bench: Bench) -> Iterator[Figure]:
     height = service.get("/tip")["height"]
     asked["whole blocks"] = [f"/blocks/{at}" for at in range(1, height + 1)]
     for what in (*KINDS, "transactions anywhere", "whole blocks"):
-        title, known = f"{what}, unchanged (304)", etags(service, asked[what])
-        least = at_least(0.95)
+        title, least = f"{what}, unchanged (304)", at_least(0.95)
+        known = etags(service, asked[what])
         yield from _against_nothing(bench, 8, service, title, asked[what], least, known)
     bench.close()
     chain, least = bench.generated(4), at_least(0.85)

@@ -2,45 +2,33 @@
 
 The project's own `scripts/bulk_post` posts to a service on a new chain: generated flights, one per
 request, from more and more threads. A mode is what the answer promises, so a faster mode promises
-less; each has its own curve.
-
-Tables: `requests.csv`, `samples.csv` and `runs.csv` as in `loadtests.generation`; `points.csv` has
-the mode, threads and repetition of each run, and when it was told to end (seconds).
+less; each has its own curve. Beside the raw rows there is `points.csv`, with a line for each run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
+from operator import attrgetter
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
-from loadtests.generation.run import SAMPLES
-from loadtests.generation.samples import Sample, read
+from loadtests.generation.run import Generator
+from loadtests.generation.samples import Sample
 from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.posts import BUSY_CLIENT, Posts, posts
-from loadtests.lab.repeated import (
-    Estimate,
-    Repeated,
-    accepted,
-    crosses,
-    measured,
-    rejected_told,
-    that_count,
-)
-from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.posts import BUSY_CLIENT, Posted, PostsLine, posts
+from loadtests.lab.repeated import accepted, lines, rejected_told
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.results import Line, Results, ResultsError, TableWriter
+from loadtests.lab.results import Results, ResultsError
 from loadtests.models.samples import mean_of_known, quantile
-from loadtests.processes import Service, running
+from loadtests.processes import running
 
 THREADS, QUICK_THREADS = (1, 10, 100, 1000), (1, 10, 100)
 RUN_S, QUICK_RUN_S = 6.0, 2.5
 REPEATS, QUICK_REPEATS = 3, 1
 MINE_INTERVAL_S = 0.5
 POINTS = "points"
-PERCENTILES = (0.5, 0.9, 0.95, 0.99)
 PROMISES = {
     "async": (
         "accepted: the flight has its id and is written, and is on the disk within half a second; "
@@ -56,67 +44,34 @@ PROMISES = {
 _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "third"}
 
 
-# --- measuring -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
-class PointLine(Line):
-    """A line of `points.csv`. until_s: when the run was told to end, in seconds."""
+class PointLine(PostsLine):
+    """A line of `points.csv`."""
 
-    run: str
-    mode: str
-    threads: int
     repeat: int
-    until_s: float
 
 
 def measure(run: Run) -> None:
     """Let more and more threads post to a new chain, for each repetition and mode."""
-    threads = run.choose(QUICK_THREADS, THREADS)
+    threads, duration_s = run.choose((QUICK_THREADS, QUICK_RUN_S), (THREADS, RUN_S))
     repeats = run.options.reps or run.choose(QUICK_REPEATS, REPEATS)
     settings = {"mine_interval_s": MINE_INTERVAL_S}
+    generator = Generator(run.results.folder, run.options.seed, run.say)
     with run.results.table(POINTS, PointLine) as points:
         for repeat, mode in product(range(1, repeats + 1), MODES):
             folder = run.scratch / f"{mode}-{repeat}"
             with running(folder, run.log, settings=settings) as service:
                 for count in threads:
-                    _post(run, service, Bulk(mode, count), repeat, points)
-
-
-def _post(run: Run, service: Service, bulk: Bulk, repeat: int, points: TableWriter) -> None:
-    name = f"{bulk.mode}-{bulk.threads}-{repeat}"
-    _, until_s = bulk_run(
-        service,
-        bulk,
-        run=name,
-        folder=run.results.folder,
-        seed=run.options.seed,
-        duration_s=run.choose(QUICK_RUN_S, RUN_S),
-        say=run.say,
-    )
-    points.add(PointLine(name, bulk.mode, bulk.threads, repeat, until_s))
-
-
-# --- analysing -----------------------------------------------------------------------------------
+                    name = f"{mode}-{count}-{repeat}"
+                    _, until_s = bulk_run(
+                        generator, service, Bulk(mode, count), name, duration_s=duration_s
+                    )
+                    points.add(PointLine(name, mode, count, until_s, repeat))
 
 
 @dataclass(frozen=True)
-class Point(Repeated[Posts[PointLine]]):
-    """All runs of a mode with one number of threads. samples: run -> those of the machine."""
-
-    mode: str
-    threads: int
-    samples: Mapping[str, Sequence[Sample]]
-
-    @property
-    def throughput(self) -> Estimate:
-        """The throughput over runs."""
-        return self.over(lambda one: one.kept_per_s)
-
-    @cached_property
-    def latencies_s(self) -> list[float]:
-        """The latencies in all runs together."""
-        return [row.closed_response_s for one in self.runs for row in one.kept]
+class Point(Posted[PointLine]):
+    """All runs of a mode with one number of threads."""
 
     def latency_s(self, p: float) -> float | None:
         """The quantile p of the latencies by nearest rank; None if no answer kept the promise."""
@@ -135,11 +90,7 @@ class Point(Repeated[Posts[PointLine]]):
 
     def cpu(self, of: Callable[[Sample], float | None]) -> float | None:
         """The mean over runs of a processor time while all threads post; None if not known."""
-        return mean_of_known([mean_of_known(map(of, self._during(one))) for one in self.runs])
-
-    def _during(self, one: Posts[PointLine]) -> list[Sample]:
-        start_s, end_s = one.window.start_s, one.window.end_s + 1
-        return [s for s in self.samples.get(one.line.run, ()) if start_s < s.at_s <= end_s]
+        return mean_of_known([mean_of_known(map(of, one.samples)) for one in self.runs])
 
     @property
     def client_cpu(self) -> float | None:
@@ -149,22 +100,20 @@ class Point(Repeated[Posts[PointLine]]):
 
 def analyse(results: Results) -> Report:
     """Make the report. Raises ResultsError if all threads never posted at once."""
-    points, unfinished = _points(results)
-    if not points:
+    runs, unfinished = posts(results, POINTS, PointLine)
+    if not runs:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
+    in_order = sorted(runs, key=lambda one: (MODES.index(one.line.mode), one.line.threads))
+    points = Point.of_each(in_order, attrgetter("line.mode", "line.threads"))
+    counted = accepted(points)
+    promises = [f"mode={mode}: {promise}." for mode, promise in PROMISES.items()]
     sections = [
-        Section(
-            "What an answer promises",
-            [f"mode={mode}: {promise}." for mode, promise in PROMISES.items()],
-        ),
+        Section("What an answer promises", promises),
         Section("Throughput", _THROUGHPUT.split("\n\n"), [_throughput_figure(points)]),
-        Section(
-            "Latency",
-            [_LATENCY],
-            [_latency_figure(points), _latency_table(points)],
-        ),
+        Section("Latency", [_LATENCY], [_latency_figure(counted)]),
     ]
-    return Report([*_findings(points), *unfinished], sections, _metrics(points))
+    findings = [*_findings(points, counted), *unfinished]
+    return Report(findings, sections, list(_metrics(counted)))
 
 
 _LATENCY = "The time from sending to the last byte of an answer that promises what the mode says."
@@ -177,42 +126,22 @@ The study posted 10,000 transactions from each of 100 and 1000 threads and print
 here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run), because ten million posts
 would take hours, and throughput is steady after seconds. The study's transactions went through
 consensus, by a single node; here they do not: the experiment cluster measures that. The miner
-makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is
-a Python program: where it needs more than {BUSY_CLIENT:g} cores, the program is the limit, and the
-service could do more."""
+makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute."""
 
 
-def _points(results: Results) -> tuple[list[Point], list[str]]:
-    """The points, and a sentence about each run that has no figures."""
-    runs, unfinished = posts(results, results.lines(POINTS, PointLine))
-    samples = read(results.folder / SAMPLES)
-    cells = grouped(runs, lambda one: (one.line.mode, one.line.threads))
-    return [Point(that_count(of), len(of), *key, samples) for key, of in cells.items()], unfinished
-
-
-def _modes(points: Sequence[Point]) -> dict[str, list[Point]]:
-    found = grouped(sorted(points, key=lambda one: one.threads), lambda one: one.mode)
-    return {mode: found[mode] for mode in MODES if mode in found}
-
-
-def _ordered(points: Sequence[Point]) -> list[Point]:
-    return [point for of in _modes(points).values() for point in of]
+def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
+    return grouped(points, lambda point: point.line.mode)
 
 
 def _throughput_figure(points: Sequence[Point]) -> Figure:
-    series = [
-        measured(mode, _SOURCES[mode], [one.threads for one in of], [one.throughput for one in of])
-        for mode, of in _modes(accepted(points)).items()
-    ]
-    series += crosses(points, lambda one: one.threads, lambda one: one.throughput.value)
     table = Table.of(
         "Throughput",
-        _ordered(points),
+        points,
         [
-            ("Mode", lambda one: one.mode),
-            ("Threads", lambda one: one.threads),
-            ("Flights/s", lambda one: one.throughput.value),
-            ("± (95 %)", lambda one: one.throughput.half_width),
+            ("Mode", lambda one: one.line.mode),
+            ("Threads", lambda one: one.line.threads),
+            ("Flights/s", lambda one: one.kept_per_s.value),
+            ("± (95 %)", lambda one: one.kept_per_s.half_width),
             ("Promised less (%)", lambda one: 100 * one.less_share),
             ("Failed", lambda one: one.failed),
             ("Client (cores)", lambda one: one.client_cpu),
@@ -222,98 +151,83 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         "± is the 95 % interval (Student's t) of the mean of the runs. If no run of a point was "
         "accepted, its rejected runs are shown and marked.",
     )
-    told = "Flights per second against threads, on a logarithmic axis; crosses are rejected runs."
-    if counted := accepted(points):
-        best = max(counted, key=lambda point: point.throughput.value)
-        told += (
-            f" The highest throughput is {best.throughput.value:,.0f} with {best.threads} threads "
-            f"in mode {best.mode}."
-        )
-    x, y = Axis("threads", is_logarithmic=True), Axis("flights per second")
-    return figure("Throughput against threads", told, x, y, series, table)
+    return figure(
+        "Throughput against threads",
+        "Flights per second against threads, on a logarithmic axis; crosses are rejected runs.",
+        Axis("threads", is_logarithmic=True),
+        Axis("flights per second"),
+        lines(_by_mode(points), _SOURCES, lambda p: p.line.threads, lambda p: p.kept_per_s),
+        table,
+    )
 
 
 def _latency_figure(points: Sequence[Point]) -> Figure:
     series: list[Series] = []
-    for mode, of in _modes(accepted(points)).items():
-        threads, source = [point.threads for point in of], _SOURCES[mode]
+    for mode, of in _by_mode(points).items():
+        threads, source = [point.line.threads for point in of], _SOURCES[mode]
         medians, highest = ([point.latency_s(p) for point in of] for p in (0.5, 0.95))
         series += [
             Series(f"{mode}, median", source, threads, medians),
             Series(f"{mode}, 95 %", source, threads, highest, shape="points"),
         ]
     table = Table.of(
-        "Latency",
-        _ordered(accepted(points)),
-        [
-            ("Mode", lambda one: one.mode),
-            ("Threads", lambda one: one.threads),
-            ("Median (s)", lambda one: one.latency_s(0.5)),
-            ("95 % (s)", lambda one: one.latency_s(0.95)),
-        ],
-    )
-    told = (
-        "Both axes are logarithmic; lines are medians, single points are 95th percentiles. In a "
-        "closed system latency grows with the threads once throughput does not."
-    )
-    x, y = Axis("threads", is_logarithmic=True), Axis("latency / s", is_logarithmic=True)
-    return figure("Latency against threads", told, x, y, series, table)
-
-
-def _latency_table(points: Sequence[Point]) -> Table:
-    def percentile(p: float) -> Column[Point]:
-        return f"{100 * p:g} %", lambda one: times(1000, one.latency_s(p))
-
-    return Table.of(
         "Latency in milliseconds",
-        _ordered(accepted(points)),
+        points,
         [
-            ("Mode", lambda one: one.mode),
-            ("Threads", lambda one: one.threads),
+            ("Mode", lambda one: one.line.mode),
+            ("Threads", lambda one: one.line.threads),
             ("Requests", lambda one: len(one.latencies_s)),
-            *map(percentile, PERCENTILES),
+            ("50 %", lambda one: times(1000, one.latency_s(0.5))),
+            ("90 %", lambda one: times(1000, one.latency_s(0.9))),
+            ("95 %", lambda one: times(1000, one.latency_s(0.95))),
+            ("99 %", lambda one: times(1000, one.latency_s(0.99))),
             ("Longest", lambda one: times(1000, max(one.latencies_s, default=None))),
         ],
         "Percentiles by nearest rank over all counted runs of a point.",
     )
+    return figure(
+        "Latency against threads",
+        "Both axes are logarithmic; lines are medians, single points are 95th percentiles. In a "
+        "closed system latency grows with the threads once throughput does not.",
+        Axis("threads", is_logarithmic=True),
+        Axis("latency / s", is_logarithmic=True),
+        series,
+        table,
+    )
 
 
-def _findings(points: Sequence[Point]) -> list[str]:
-    findings = []
-    counted = accepted(points)
-    for mode, of in _modes(counted).items():
-        best = max(of, key=lambda point: point.throughput.value)
+def _findings(points: Sequence[Point], counted: Sequence[Point]) -> Iterator[str]:
+    for mode, of in _by_mode(counted).items():
+        best = max(of, key=lambda point: point.kept_per_s.value)
         median_s = best.latency_s(0.5)
-        said = f"mode={mode}: at most {best.throughput.value:,.0f} flights per second, with "
-        said += f"{best.threads} threads"
-        said += f"; the median answer then took {1000 * median_s:.3g} ms." if median_s else "."
-        findings.append(said)
+        yield (
+            f"mode={mode}: at most {best.kept_per_s.value:,.0f} flights per second, with "
+            f"{best.line.threads} threads"
+            + (f"; the median answer then took {1000 * median_s:.3g} ms." if median_s else ".")
+        )
         worst = max(of, key=lambda point: point.less_share)
         if worst.less_share > 0:
-            findings.append(
-                f"mode={mode}: with {worst.threads} threads {100 * worst.less_share:.0f} % of the "
-                "answers promised only what sync does, because enough requests waited for a "
+            yield (
+                f"mode={mode}: with {worst.line.threads} threads {100 * worst.less_share:.0f} % of "
+                "the answers promised only what sync does, because enough requests waited for a "
                 "block already; these answers do not count."
             )
-    busy = [point for point in counted if (point.client_cpu or 0) > BUSY_CLIENT]
-    if busy:
-        findings.append(
-            f"At {len(busy)} of {len(counted)} points bulk_post itself needed more than "
-            f"{BUSY_CLIENT:g} cores: there the program is the limit, and not the service."
+    if busy := sum((point.client_cpu or 0) > BUSY_CLIENT for point in counted):
+        yield (
+            f"At {busy} of {len(counted)} points bulk_post itself needed more than "
+            f"{BUSY_CLIENT:g} cores: there this Python program is the limit, and not the service."
         )
     if failed := sum(point.failed for point in points):
-        findings.append(f"Failed requests: {failed}.")
-    return [*findings, *rejected_told(points)]
+        yield f"Failed requests: {failed}."
+    yield from rejected_told(points)
 
 
-def _metrics(points: Sequence[Point]) -> list[Metric]:
-    metrics = []
-    for point in accepted(points):
-        name = f"[{point.mode}, {point.threads} threads]"
-        metrics.append(point.throughput.metric(f"throughput{name}", "1/s"))
+def _metrics(counted: Sequence[Point]) -> Iterator[Metric]:
+    for point in counted:
+        name = f"[{point.line.mode}, {point.line.threads} threads]"
+        yield point.kept_per_s.metric(f"throughput{name}", "1/s")
         if (median_s := point.latency_s(0.5)) is not None:
-            metrics.append(Metric(f"latency_median{name}", median_s, "s"))
-    return metrics
+            yield Metric(f"latency_median{name}", median_s, "s")
 
 
 EXPERIMENT = Experiment(

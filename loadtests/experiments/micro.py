@@ -35,7 +35,6 @@ REPEATS, QUICK_REPEATS, LEAST_REPEATS = 5, 3, 3
 TIMES = published.REPEATED_TIMES
 FLIGHTS = 1000  # number of different flights, which programs take again and again
 PROCESSES, RUNS = "processes", "runs"
-DISTURBED = "disturbed"  # marks programs for which too few processes had a quiet machine
 ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
 _OURS, _USUAL = "backend.lab.measure", "loadtests.usual_ways"
@@ -266,7 +265,7 @@ def _section(task: str, found: Sequence[Measured]) -> Section:
     for one in found:
         if (times := one.counted[0].times) != TIMES:
             note += f" {one.program.told}: measured with {times:,} and extrapolated."
-        told = f"median of {len(one.counted)}" + f", {DISTURBED}" * one.is_disturbed
+        told = f"median of {len(one.counted)}" + ", disturbed" * one.is_disturbed
         source: Source = "bound" if one.is_disturbed else "ours"
         compared.append(Compared(one.program.told, one.median_s, told, source))
     compared.sort(key=lambda one: -one.seconds)

@@ -19,7 +19,7 @@ from time import monotonic
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.run import RunRecord, Say, Target, judge_run, keep
+from loadtests.generation.run import Generator, RunRecord, Target, judge_run, keep
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.processes import (
     PROJECT,
@@ -102,25 +102,23 @@ def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
 
 
 def bulk_run(
+    by: Generator,
     target: Target,
     bulk: Bulk,
-    *,
     run: str,
-    folder: Path,
-    seed: int,
+    *,
     duration_s: float,
-    say: Say,
     then: Callable[[], None] = lambda: None,
 ) -> tuple[RunRecord, float]:
-    """Post for a time, keep the rows and samples in `folder` under the id `run`, and judge the run.
+    """Post for a time, keep the rows and samples under the id `run`, and judge the run.
 
     then: is called when the last post is answered, before the rows are read. Also returns when the
     program was told to end, in seconds since the run's start. Raises ProgramFailed if nothing was
     posted, and KeyboardInterrupt after the run was kept and listed as interrupted.
     """
-    say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
+    by.say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
     interrupted: KeyboardInterrupt | None = None
-    with posting(target, bulk, seed, folder / LOG) as load:
+    with posting(target, bulk, by.seed, by.folder / LOG) as load:
         try:
             sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
             start_s = monotonic()
@@ -131,10 +129,10 @@ def bulk_run(
         load.end()
         if interrupted is None:
             then()
-        record, until_s = kept(load, bulk, run, folder)
+        record, until_s = kept(load, bulk, run, by.folder)
     record = replace(record, is_interrupted=interrupted is not None)
     # The study used such a program, so its own limit is reported and not a reason to reject.
-    judge_run(folder, record, replace(record.facts(), client_cpu=None))
+    judge_run(by.folder, record, replace(record.facts(), client_cpu=None))
     if interrupted is not None:
         raise interrupted
     return record, until_s

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from loadtests.generation.run import Generator
 from loadtests.lab.report.content import Report
 from loadtests.lab.results import Results
 
@@ -54,6 +55,11 @@ class Run:
     def log(self) -> Path:
         """The log file of all servers, kept with the results."""
         return self.results.folder / "server.log"
+
+    @property
+    def generator(self) -> Generator:
+        """Makes load without a word, and keeps what it saw with the results."""
+        return Generator(self.results.folder, self.options.seed, lambda text: None)
 
     def random(self, purpose: str) -> random.Random:
         """A random generator for one purpose. The same seed and purpose give the same numbers."""

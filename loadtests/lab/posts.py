@@ -1,45 +1,41 @@
 """Reads runs of `scripts/bulk_post`: the answers that count while all threads post."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from loadtests.generation.rows import Row
+from loadtests.generation.samples import Sample
 from loadtests.generation.window import Window, busy_window
-from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.results import Results
+from loadtests.lab.repeated import Estimate, Repeated, recorded_runs, samples_by_run
+from loadtests.lab.results import Line, Results
 
 MINED = 201  # the status of an answer about a flight that is in a block
 BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own limit
 
 
-class Posting(Protocol):
-    """A line of a table about a run. until_s: when it was told to end, since its first request."""
+@dataclass(frozen=True, slots=True)
+class PostsLine(Line):
+    """A line about a run of posts."""
 
-    @property
-    def run(self) -> str:
-        """The id of the run."""
-
-    @property
-    def mode(self) -> str:
-        """What an answer promises."""
-
-    @property
-    def until_s(self) -> float:
-        """The end, in seconds."""
+    run: str
+    mode: str
+    threads: int
+    until_s: float  # when it was told to end, since its first request
 
 
-Told = TypeVar("Told", bound=Posting)
+Told = TypeVar("Told", bound=PostsLine)
 
 
 @dataclass(frozen=True)
 class Posts(Generic[Told]):
-    """A run. window: while all threads post. rows: those of the whole run."""
+    """A run, all its rows, and the window and samples of the time while all threads post."""
 
     line: Told
     rows: Sequence[Row]
     window: Window
+    samples: Sequence[Sample]
     is_accepted: bool
 
     @cached_property
@@ -48,22 +44,37 @@ class Posts(Generic[Told]):
         is_commit = self.line.mode == "commit"
         return [row for row in self.window.rows if row.status == MINED or not is_commit]
 
+
+@dataclass(frozen=True)
+class Posted(Repeated[Posts[Told]], Generic[Told]):
+    """All runs of one load."""
+
     @property
-    def kept_per_s(self) -> float:
-        """The throughput of the answers in `kept`."""
-        return len(self.kept) / (self.window.end_s - self.window.start_s)
+    def line(self) -> Told:
+        """The line of one of the runs, which has the load."""
+        return self.runs[0].line
+
+    @cached_property
+    def kept_per_s(self) -> Estimate:
+        """The rate of answers that promise what their mode says."""
+        return self.over(lambda one: len(one.kept) / (one.window.end_s - one.window.start_s))
+
+    @cached_property
+    def latencies_s(self) -> list[float]:
+        """The times of these answers in all runs."""
+        return [row.closed_response_s for one in self.runs for row in one.kept]
 
 
-def posts(results: Results, lines: Iterable[Told]) -> tuple[list[Posts[Told]], list[str]]:
-    """The runs of these lines, and a sentence about each run that has no figures."""
-    rows, accepted = rows_by_run(results), accepted_by_run(results)
-    found, unfinished = list[Posts[Told]](), []
-    for line in lines:
-        own = rows[line.run]
+def posts(results: Results, table: str, kind: type[Told]) -> tuple[list[Posts[Told]], list[str]]:
+    """The runs that the table has lines of, and a sentence about each that has no figures."""
+    samples, found, unfinished = samples_by_run(results), list[Posts[Told]](), []
+    for line, rows, is_accepted in recorded_runs(results, table, kind):
         try:
-            window = busy_window(own, line.until_s)
+            window = busy_window(rows, line.until_s)
         except ValueError as problem:
             unfinished.append(f"Run {line.run} has no figures: {problem}.")
         else:
-            found.append(Posts(line, own, window, accepted.get(line.run, False)))
+            start_s, end_s = window.start_s, window.end_s + 1
+            during = [one for one in samples.get(line.run, ()) if start_s < one.at_s <= end_s]
+            found.append(Posts(line, rows, window, during, is_accepted))
     return found, unfinished

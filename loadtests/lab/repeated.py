@@ -1,27 +1,33 @@
 """What every experiment does with its runs: read, choose, estimate, tell, draw.
 
-cell = Repeated(that_count(made), len(made))  # the accepted runs; the rejected if none was
-x = cell.over(lambda run: run.throughput)   # mean and interval
-x.give_or_take(1000)                        # "± 3.1", in thousandths
-measured("HTTP", "ours", xs, [x, …])        # a series with intervals
-crosses(cells, x, y)                        # for what counts nowhere
-x.metric("throughput[8]", "1/s")            # for `compare`
+cells = Repeated.of_each(made, lambda run: run.customers)  # of accepted runs; rejected if none was
+x = cells[0].over(lambda run: run.throughput)   # mean and interval
+x.give_or_take(1000)                            # "± 3.1", in thousandths
+measured("HTTP", "ours", xs, [x, …])            # a series with intervals
+crosses(cells, x, y)                            # for what counts nowhere
+lines({"HTTP": cells, …}, sources, x, y)        # both, for several series
+x.metric("throughput[8]", "1/s")                # for `compare`
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
-from loadtests.generation import samples
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
+from loadtests.generation.samples import Sample
+from loadtests.generation.samples import read as read_samples
+from loadtests.grouping import grouped
 from loadtests.lab.report.content import Metric, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
 from loadtests.lab.results import YES, Results
 from loadtests.models.estimates import Interval, confidence_interval
+from loadtests.tables import Line
+
+OneLine = TypeVar("OneLine", bound=Line)
 
 
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
@@ -42,11 +48,25 @@ def accepted_by_run(results: Results) -> Mapping[str, bool]:
     return {line["run"]: line["accepted"] == YES for line in lines}
 
 
+def samples_by_run(results: Results) -> Mapping[str, list[Sample]]:
+    """Run -> the samples of the machine during it, if there are any."""
+    path = results.folder / SAMPLES
+    return read_samples(path) if path.exists() else {}
+
+
+def recorded_runs(
+    results: Results, table: str, kind: type[OneLine]
+) -> Iterator[tuple[OneLine, list[Row], bool]]:
+    """Each line of a table of runs, with the rows of that run, and whether it counts."""
+    rows, is_accepted = rows_by_run(results), accepted_by_run(results)
+    for line in results.lines(table, kind):
+        run = line.cells()["run"]
+        yield line, rows[run], is_accepted.get(run, False)
+
+
 def unused_name(results: Results, prefix: str) -> str:
     """`prefix-N` with the lowest N from 1 under which no run, not even a broken one, left rows."""
-    path = results.folder / SAMPLES
-    sampled = samples.read(path) if path.exists() else {}
-    taken = {*rows_by_run(results), *sampled, *accepted_by_run(results)}
+    taken = {*rows_by_run(results), *samples_by_run(results), *accepted_by_run(results)}
     return next(name for n in count(1) if (name := f"{prefix}-{n}") not in taken)
 
 
@@ -75,6 +95,11 @@ class Repeated(Generic[Run]):
 
     runs: Sequence[Run]
     made: int  # number of all its runs
+
+    @classmethod
+    def of_each(cls, runs: Iterable[Run], key: Callable[[Run], Hashable]) -> list[Self]:
+        """A measurement for all runs of the same key, in the order of the keys' first runs."""
+        return [cls(that_count(made), len(made)) for made in grouped(runs, key).values()]
 
     @property
     def is_accepted(self) -> bool:
@@ -200,3 +225,20 @@ def crosses(
 def rejected(xs: Sequence[float], ys: Sequence[float]) -> list[Series]:
     """Crosses for rejected runs; nothing if there are none."""
     return [Series("rejected", "bound", xs, ys, shape="points")] if len(xs) else []
+
+
+def lines(
+    made: Mapping[str, Sequence[Run]],
+    sources: Mapping[str, Source],
+    x: Callable[[Run], float],
+    y: Callable[[Run], Estimate],
+    factor: float = 1,
+) -> list[Series]:
+    """A line of what was accepted under each name, times `factor`, and crosses for the others."""
+    series = []
+    for name, of in made.items():
+        if counted := accepted(of):
+            xs, ys = list(map(x, counted)), list(map(y, counted))
+            series.append(measured(name, sources[name], xs, ys, factor=factor))
+    every = [one for of in made.values() for one in of]
+    return [*series, *crosses(every, x, lambda one: factor * y(one).value)]

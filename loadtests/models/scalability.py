@@ -14,6 +14,7 @@ best fit with either or both at 0 is taken.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
@@ -100,6 +101,29 @@ def knee_interval(
     knees = sorted(_fit(moved()).knee for _ in range(resamples))
     outside = int((1 - CONFIDENCE) / 2 * resamples)
     return KneeInterval(knees[outside], knees[-1 - outside])
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What measured throughputs tell of the law: None where they are too few."""
+
+    measurements: Measurements
+    least: int  # of different N, without which there is no law
+    purpose: str  # of the interval's chance
+    resamples: int = 1000
+
+    @cached_property
+    def law(self) -> ScalabilityLaw | None:
+        """The law that fits best."""
+        return fit(self.measurements) if len(self.measurements) >= self.least else None
+
+    @cached_property
+    def knee(self) -> KneeInterval | None:
+        """The interval of its knee, if every N was measured twice."""
+        if self.law is None or min(map(len, self.measurements.values())) < 2:
+            return None
+        rng = Random(self.purpose)  # noqa: S311  the same for the same measurements
+        return knee_interval(self.measurements, rng, resamples=self.resamples)
 
 
 def _points(measurements: Measurements) -> _Points:

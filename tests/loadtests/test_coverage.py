@@ -14,7 +14,7 @@ from statistics import fmean, variance
 import pytest
 
 from loadtests.experiments.capacity.cells import Cells
-from loadtests.experiments.capacity.rounds import Configuration, Round
+from loadtests.experiments.capacity.measuring import Configuration, Round
 from loadtests.experiments.client_server.measuring import PointLine
 from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
@@ -24,8 +24,7 @@ from loadtests.experiments.client_server.predicting import (
 )
 from loadtests.experiments.open_workload.comparing import steady_points
 from loadtests.experiments.open_workload.demands import throughput_per_s
-from loadtests.experiments.open_workload.plan import SERVICE, STEADY, STUDY
-from loadtests.experiments.open_workload.reading import OpenRun
+from loadtests.experiments.open_workload.loads import SERVICE, STEADY, STUDY, OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.simulating import (
     LEAST_REPEATED,
@@ -170,7 +169,7 @@ class Calibrated:
     def differences(self, each: int) -> Iterator[Interval]:
         """What is judged of one load after the other, `each` runs to a calibration."""
         while True:
-            (point,) = steady_points(self.load(each), is_simulated=False)
+            (point,) = steady_points(self.load(each))
             yield point.judged[0]
 
     def load(self, each: int) -> list[OpenRun]:
@@ -223,8 +222,11 @@ class Calibrated:
             delay_s=0.0,
             servers=1,
             is_accepted=True,
-            calibrated_s=asked,
             rows=rows,
+            before=[
+                Row(calibration, n, "k", 0.0, 0.0, None, time_s, None, 200, "")
+                for n, time_s in enumerate(asked)
+            ],
         )
 
 

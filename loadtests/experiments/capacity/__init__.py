@@ -1,8 +1,6 @@
-"""Measures capacity: answers per second by numbers of connections and by types of workers.
+"""Measures capacity with wrk, a closed load: N connections that ask again at once.
 
-The load is a closed one by wrk, a compiled program: N connections that ask again at once. Rounds
-alternate between the three questions with the index engine and the empty endpoint, which shows what
-HTTP costs.
+`measuring` measures in rounds, `cells` sums them up, `analysing` draws and reports.
 """
 
 from loadtests.experiments.capacity.analysing import analyse

@@ -1,16 +1,24 @@
 """Groups accepted rounds into cells, and computes means, intervals and fits of these."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import exp, log
-from random import Random
+from operator import itemgetter
 from statistics import fmean, median
 
-from loadtests.experiments.capacity.rounds import NOTHING, QUESTIONS, Configuration, Round, judged
+from loadtests.experiments.capacity.measuring import (
+    ENDPOINTS,
+    NOTHING,
+    QUESTIONS,
+    Configuration,
+    Round,
+)
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
 from loadtests.models import laws
-from loadtests.models.scalability import ScalabilityLaw, fit, knee_interval
+from loadtests.models.scalability import Scaling
+from loadtests.servers.service import WORKER_TYPES
 
 RESAMPLES = 200
 LEAST_POPULATIONS = 4  # one more than the number of parameters of the law
@@ -23,28 +31,31 @@ class Curve:
     """
 
     def __init__(self, of: Configuration, endpoint: str, made: Sequence[Round]) -> None:
-        self._of, self._endpoint, self._made = of, endpoint, made
-        counting = (one for one in made if judged(one).accepted)
+        self.of, self.endpoint, self._made = of, endpoint, made
+        counting = (one for one in made if one.verdict.accepted)
         in_order = sorted(counting, key=lambda one: (one.connections, one.turn))
         self._rounds = grouped(in_order, lambda one: one.connections)
+        throughputs = {
+            n: [one.throughput_per_s for one in found] for n, found in self._rounds.items()
+        }
+        self.scaling = Scaling(throughputs, LEAST_POPULATIONS, f"knee {of} {endpoint}", RESAMPLES)
 
     def counted(self, n: int) -> str:
         """How many of the rounds with N connections count."""
-        made = [one for one in self._made if one.connections == n]
-        return f"{len(self._rounds.get(n, ()))} of {len(made)}"
+        made = sum(one.connections == n for one in self._made)
+        return f"{len(self._rounds.get(n, ()))} of {made}"
 
     def throughput(self, n: int) -> Estimate | None:
         """X(N), in 1/s; None if no round counts."""
-        found = self.by_turn(n)
-        return estimate(list(found.values())) if found else None
+        return estimate(self.scaling.measurements[n]) if n in self._rounds else None
 
     def by_turn(self, n: int) -> dict[int, float]:
-        """Turn -> its throughput."""
+        """Turn -> X(N) in it."""
         return {one.turn: one.throughput_per_s for one in self._rounds.get(n, ())}
 
     def middle(self, n: int, value: Callable[[Round], float | None]) -> float | None:
         """The median of `value` over the rounds that count; None if there is none."""
-        found = [value(one) for one in self._rounds.get(n, ())]
+        found = map(value, self._rounds.get(n, ()))
         known = [one for one in found if one is not None]
         return median(known) if known else None
 
@@ -53,30 +64,13 @@ class Curve:
         demand_s = self.middle(n, lambda one: one.demand_s)
         if not demand_s:
             return None
-        return laws.throughput_per_s(min(self._of.workers, self._rounds[n][0].cores), demand_s)
+        return laws.throughput_per_s(min(self.of.workers, self._made[0].cores), demand_s)
 
+    @cached_property
     def peak(self) -> tuple[int, Estimate] | None:
         """The N with the highest mean throughput, and this throughput; None if no round counts."""
         known = [(n, found) for n in self._rounds if (found := self.throughput(n))]
         return max(known, key=lambda pair: pair[1].value, default=None)
-
-    def law(self) -> ScalabilityLaw | None:
-        """The universal scalability law, if enough different N count."""
-        found = self._throughputs()
-        return fit(found) if len(found) >= LEAST_POPULATIONS else None
-
-    def knee(self) -> tuple[float, float] | None:
-        """The 95 % interval of the law's knee; None unless enough N have two rounds that count."""
-        found = self._throughputs()
-        if len(found) < LEAST_POPULATIONS or any(len(values) < 2 for values in found.values()):
-            return None
-        random = Random(f"knee {self._of} {self._endpoint}")  # noqa: S311  the same for the same rows
-        interval = knee_interval(found, random, resamples=RESAMPLES)
-        return interval.low, interval.high
-
-    def _throughputs(self) -> Mapping[int, list[float]]:
-        """N -> throughputs of the rounds that count, to which a law is fitted."""
-        return {n: [one.throughput_per_s for one in found] for n, found in self._rounds.items()}
 
 
 class Cells:
@@ -84,17 +78,16 @@ class Cells:
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         self.made = rounds
-        self.accepted = [one for one in rounds if judged(one).accepted]
-        made = grouped(rounds, lambda one: (one.configuration, one.endpoint))
+        self.accepted = [one for one in rounds if one.verdict.accepted]
+        made = grouped(
+            rounds, lambda one: (Configuration(one.worker_type, one.workers), one.endpoint)
+        )
         self._curves = {key: Curve(*key, of) for key, of in made.items()}
-
-    def configurations(self) -> list[Configuration]:
-        """All measured configurations, even if none of their rounds counts."""
-        return sorted({one.configuration for one in self.made}, key=lambda one: one.place)
-
-    def populations(self) -> list[int]:
-        """All numbers of connections that were measured."""
-        return sorted({one.connections for one in self.made})
+        self.populations = sorted({one.connections for one in rounds})
+        self.configurations = sorted(
+            {of for of, _ in made}, key=lambda of: (WORKER_TYPES.index(of.worker_type), of.workers)
+        )
+        self.curves = [self.curve(of, which) for of in self.configurations for which in ENDPOINTS]
 
     def curve(self, of: Configuration, endpoint: str = QUESTIONS) -> Curve:
         """The answers of a configuration at an endpoint."""
@@ -111,21 +104,17 @@ class Cells:
         The interval is over turns. A turn without some rounds is judged by the others, each
         compared with the mean of its N. None if there is no N and turn where rounds of both count.
         """
-        ours, theirs = self.curve(one), self.curve(other)
-        logs = {
-            n: {turn: log(ratio) for turn, ratio in ratios.items()}
-            for n in self.populations()
-            if (ratios := _ratios(ours, theirs, n))
-        }
-        if not logs:
+        means, off = [], []
+        for n in self.populations:
+            ratios = _ratios(self.curve(one), self.curve(other), n)
+            logs = {turn: log(ratio) for turn, ratio in ratios.items()}
+            if logs:
+                means.append(fmean(logs.values()))
+                off += [(turn, found - means[-1]) for turn, found in logs.items()]
+        if not means:
             return None
-        means = {n: fmean(of_turn.values()) for n, of_turn in logs.items()}
-        off: dict[int, list[float]] = {}
-        for n, of_turn in logs.items():
-            for turn, found in of_turn.items():
-                off.setdefault(turn, []).append(found - means[n])
-        overall = fmean(means.values())
-        over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
+        overall, by_turn = fmean(means), sorted(grouped(off, itemgetter(0)).items())
+        over = estimate([overall + fmean([by for _, by in of_turn]) for _, of_turn in by_turn])
         low, high = (None if end is None else exp(end) for end in (over.low, over.high))
         return Estimate(exp(overall), low, high, over.values)
 

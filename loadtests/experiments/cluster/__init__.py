@@ -1,6 +1,6 @@
 """Measures four nodes that keep one ledger beside a single one: what consensus costs, and gives.
 
-`measuring` measures, `reading` reads what it has written, `analysing` draws and reports.
+`measuring` measures, `analysing` sums up, draws and reports.
 """
 
 from loadtests.experiments.cluster.analysing import analyse

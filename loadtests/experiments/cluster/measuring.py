@@ -6,72 +6,101 @@ run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a li
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from http.client import HTTPConnection
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from random import Random
 from statistics import fmean
 from time import sleep, time
 
-from loadtests.chains import Chain
-from loadtests.experiments.cluster.reading import (
-    CLUSTER,
-    COMMITS,
-    NODES,
-    ONE,
-    POSTS,
-    READS,
-    SERVERS,
-    CommitLine,
-    PostsLine,
-    ReadsLine,
-)
 from loadtests.experiments.itinerary.measuring import travelled
-from loadtests.experiments.itinerary.reading import PLAN, RunLine
+from loadtests.experiments.itinerary.transactions import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.rules import Facts
-from loadtests.generation.run import RunRecord, judge_run
+from loadtests.generation.rules import Facts, judge
+from loadtests.generation.run import Generator, RunRecord, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
-from loadtests.lab.posts import MINED
-from loadtests.lab.results import TableWriter
+from loadtests.lab.posts import MINED, PostsLine
+from loadtests.lab.results import Line, TableWriter
 from loadtests.machine import moment
-from loadtests.processes import HOST, ProgramFailed, exchanged
+from loadtests.processes import ProgramFailed, exchanged
 from loadtests.questions import paths
 from loadtests.scenarios import DURABLE, sent_form
 from loadtests.servers.cluster import Cluster, alone, missing, running_cluster
 from loadtests.wrk import CONNECTIONS, load, program, write_script
 
+NODES = 4
+ONE, CLUSTER = "one-node", f"{NODES}-nodes"
+SERVERS = (ONE, CLUSTER)
+POSTS, COMMITS, READS = "posts", "commits", "reads"
 BLOCKS = 10
 INTERVAL_S = 0.5
 NEW_FLIGHTS = 3000
 QUESTIONS = 300  # of each kind
 ASKED_AT_ONCE = (1, 2, 4)  # nodes
 BEFORE_DUE = (0.3, 0.5)  # when commits are posted, in times between blocks before the next is due
-COMMIT_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much is measured. threads: of posts. iterations: of itineraries.
+class LoadLine(PostsLine):
+    """A run of posts."""
 
-    intervals_s: between blocks. commits: how many at each of these. rounds: of questions.
-    """
+    server: str
+    mined_s: float  # from its first request until all nodes had mined it all
+    engine_cpu_s: float  # of the consensus engines until then
+    rest_cpu_s: float  # of the services
+    client_cpu: float  # how busy the program was that posts, in cores
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLine(Line):
+    """A commit."""
+
+    run: str
+    server: str
+    interval_s: float  # between blocks
+    status: int
+    response_s: float
+    beyond_s: float  # from when the block was due on
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsLine(Line):
+    """A round of questions to `nodes` nodes at once."""
+
+    repeat: int
+    turn: int
+    nodes: int
+    requests_per_s: float  # of all of them together
+    failed: int
+    foreign_cpu: float
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether nothing failed, and no other program took too much of the processors."""
+        return not self.failed and judge(Facts(1, 0, foreign_cpu=self.foreign_cpu)).accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is measured."""
 
     repeats: int
-    threads: tuple[int, ...]
+    threads: tuple[int, ...]  # of posts
     posts_s: float
-    iterations: int
-    intervals_s: tuple[float, ...]
-    commits: int
-    rounds: int
+    iterations: int  # of itineraries
+    intervals_s: tuple[float, ...]  # between blocks
+    commits: int  # at each of these
+    rounds: int  # of questions
     round_s: int
 
 
+_TABLES = {POSTS: LoadLine, PLAN: RunLine, COMMITS: CommitLine, READS: ReadsLine}
 FULL = Sizes(3, (1, 8, 100), 6.0, 400, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
 QUICK = Sizes(1, (8,), 2.0, 80, (0.5,), 8, 1, 1)
 
@@ -85,24 +114,18 @@ def measure(run: Run) -> None:
     if (reason := missing()) is not None:
         raise ProgramFailed(reason)
     sizes = run.choose(QUICK, FULL)
-    if run.options.reps:
-        sizes = replace(sizes, repeats=run.options.reps)
-    material, results = prepared(run, (BLOCKS,), NEW_FLIGHTS), run.results
-    chain = material.chains[BLOCKS]
-    assert chain is not None
-    with (
-        results.table(POSTS, PostsLine) as posts,
-        results.table(PLAN, RunLine) as plan,
-        results.table(COMMITS, CommitLine) as commits,
-        results.table(READS, ReadsLine) as reads,
-    ):
-        measuring = _Measuring(run, sizes, material, chain, posts, plan, commits, reads)
-        for repeat in range(1, sizes.repeats + 1):
+    material = prepared(run, (BLOCKS,), NEW_FLIGHTS)
+    with ExitStack() as stack:
+        tables = {
+            name: stack.enter_context(run.results.table(name, kind))
+            for name, kind in _TABLES.items()
+        }
+        measuring = _Measuring(run, sizes, material, tables)
+        for repeat in range(1, (run.options.reps or sizes.repeats) + 1):
             for server in SERVERS:
                 measuring.load(server, repeat)
-            for interval_s in sizes.intervals_s:
-                for server in SERVERS:
-                    measuring.commit(server, interval_s, repeat)
+            for interval_s, server in product(sizes.intervals_s, SERVERS):
+                measuring.commit(server, interval_s, repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,40 +133,35 @@ class _Measuring:
     run: Run
     sizes: Sizes
     material: Material
-    chain: Chain
-    posts: TableWriter
-    plan: TableWriter
-    commits: TableWriter
-    reads: TableWriter
+    tables: Mapping[str, TableWriter]
 
     def load(self, server: str, repeat: int) -> None:
         """Ask questions, make itineraries and post, on one fresh ledger."""
         with self._running(server, INTERVAL_S, f"{server}-{repeat}") as cluster:
             if server == CLUSTER:
                 self._questions(cluster, repeat)
-            self._itineraries(cluster, server, repeat)
+            size = self.sizes.iterations, BLOCKS
+            line = RunLine(f"{DURABLE}-{server}-{repeat}", server, DURABLE, 1, 0.0, 0.0, *size)
+            travelled(self.run, self.tables[PLAN], self.material, line, cluster.service)
             cluster.wait_until_mined()
-            for mode in MODES:
-                for threads in self.sizes.threads:
-                    self._posts(cluster, server, Bulk(mode, threads), repeat)
+            for mode, threads in product(MODES, self.sizes.threads):
+                self._posts(cluster, server, Bulk(mode, threads), repeat)
 
     @contextmanager
     def _running(self, server: str, interval_s: float, name: str) -> Iterator[Cluster]:
         """A server that begins with the same ledger, of which it has a copy."""
-        run = self.run
+        run, chain = self.run, self.material.chains[BLOCKS]
+        assert chain is not None
         if server == ONE:
-            settings = {"mine_interval_s": interval_s}
-            with fresh_service(run, self.chain, name, settings) as service:
+            with fresh_service(run, chain, name, {"mine_interval_s": interval_s}) as service:
                 yield alone(service)
         else:
-            folder, chain = run.scratch / name, self.chain.folder
+            folder = run.scratch / name
             with running_cluster(
-                folder, run.log, chain, nodes=NODES, interval_s=interval_s
+                folder, run.log, chain.folder, nodes=NODES, interval_s=interval_s
             ) as cluster:
                 yield cluster
             shutil.rmtree(folder)
-
-    # --- posts and itineraries ---------------------------------------------------------------
 
     def _posts(self, cluster: Cluster, server: str, bulk: Bulk, repeat: int) -> None:
         name = f"{bulk.mode}-{bulk.threads}-{server}-{repeat}"
@@ -153,36 +171,15 @@ class _Measuring:
             cluster.wait_until_mined()
             mined_unix_s.append(time())
 
+        generator = Generator(self.run.results.folder, self.run.options.seed, self.run.say)
         record, until_s = bulk_run(
-            cluster.service,
-            bulk,
-            run=name,
-            folder=self.run.results.folder,
-            seed=self.run.options.seed,
-            duration_s=self.sizes.posts_s,
-            say=self.run.say,
-            then=wait,
+            generator, cluster.service, bulk, name, duration_s=self.sizes.posts_s, then=wait
         )
+        of_load = name, bulk.mode, bulk.threads, until_s, server
+        mined_s = mined_unix_s[0] - record.begun_unix_s
         engine_s, rest_s = (now - then for now, then in zip(cluster.cpu_s(), before, strict=True))
-        line = PostsLine(
-            run=name,
-            server=server,
-            mode=bulk.mode,
-            threads=bulk.threads,
-            until_s=until_s,
-            mined_s=mined_unix_s[0] - record.begun_unix_s,
-            engine_cpu_s=engine_s,
-            rest_cpu_s=rest_s,
-            client_cpu=fmean([one.client_cpu for one in record.samples]),
-        )
-        self.posts.add(line)
-
-    def _itineraries(self, cluster: Cluster, server: str, repeat: int) -> None:
-        name, count = f"{DURABLE}-{server}-{repeat}", self.sizes.iterations
-        line = RunLine(name, server, DURABLE, 1, 0.0, 0.0, count, BLOCKS)
-        travelled(self.run, self.plan, self.material, line, cluster.service)
-
-    # --- commits -----------------------------------------------------------------------------
+        client_cpu = fmean([one.client_cpu for one in record.samples])
+        self.tables[POSTS].add(LoadLine(*of_load, mined_s, engine_s, rest_s, client_cpu))
 
     def commit(self, server: str, interval_s: float, repeat: int) -> None:
         """Post flights in mode commit, each at a random moment while no block is due soon."""
@@ -194,29 +191,17 @@ class _Measuring:
             begun_unix_s, before = time(), moment(cluster.service.pid)
             for number in range(self.sizes.commits):
                 flight = sent_form(self.material.new[number])
-                due_s = _next_due(cluster, interval_s, chance)
-                sent_s = time()
-                status = _committed(cluster, flight)
-                done_s = time()
-                since_s = sent_s - begun_unix_s
-                rows.append(
-                    Row(
-                        *(name, closed_index(0, number), "commit", since_s, since_s, None),
-                        *(done_s - begun_unix_s, None, status, ""),
-                    )
-                )
+                due_s, sent_s = _next_due(cluster, interval_s, chance), time()
+                status, done_s = _committed(cluster, flight), time()
+                times_s = sent_s, sent_s, None, done_s, None
+                rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
                 line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
-                self.commits.add(line)
+                self.tables[COMMITS].add(line)
             used = before.until(moment(cluster.service.pid))
-        facts = Facts(
-            requests=len(rows),
-            failed=sum(row.status != MINED for row in rows),
-            foreign_cpu=used.foreign_cores,
-        )
+        failed = sum(row.status != MINED for row in rows)
+        facts = Facts(len(rows), failed, foreign_cpu=used.foreign_cores)
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
         judge_run(self.run.results.folder, record, facts)
-
-    # --- questions ---------------------------------------------------------------------------
 
     def _questions(self, cluster: Cluster, repeat: int) -> None:
         """Ask one, two and four nodes at once, in turns, with as many connections in all."""
@@ -225,22 +210,19 @@ class _Measuring:
         script = write_script(self.run.scratch / "questions.lua", some)
         for url in cluster.urls:  # not counted: from now on all answers are kept
             load(url, script, self.sizes.round_s)
-        for turn in range(self.sizes.rounds):
-            for i in range(len(ASKED_AT_ONCE)):
-                nodes = ASKED_AT_ONCE[(turn + i) % len(ASKED_AT_ONCE)]
-                self.run.say(f"{nodes} of {NODES} nodes are asked at once, round {turn + 1}")
-                before = moment(cluster.service.pid)
-                with ThreadPoolExecutor(nodes) as pool:
-                    making = [
-                        pool.submit(load, url, script, self.sizes.round_s, CONNECTIONS // nodes)
-                        for url in cluster.urls[:nodes]
-                    ]
-                    loads = [one.result() for one in making]
-                used = before.until(moment(cluster.service.pid))
-                rate_per_s = sum(one.requests_per_s for one in loads)
-                failed = sum(one.failed for one in loads)
-                line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
-                self.reads.add(line)
+        for turn, at in product(range(self.sizes.rounds), range(len(ASKED_AT_ONCE))):
+            nodes = ASKED_AT_ONCE[(turn + at) % len(ASKED_AT_ONCE)]
+            self.run.say(f"{nodes} of {NODES} nodes are asked at once, round {turn + 1}")
+            before = moment(cluster.service.pid)
+            connections, duration_s = CONNECTIONS // nodes, self.sizes.round_s
+            ask = partial(load, script=script, duration_s=duration_s, connections=connections)
+            with ThreadPoolExecutor(nodes) as pool:
+                loads = list(pool.map(ask, cluster.urls[:nodes]))
+            used = before.until(moment(cluster.service.pid))
+            rate_per_s = sum(one.requests_per_s for one in loads)
+            failed = sum(one.failed for one in loads)
+            line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
+            self.tables[READS].add(line)
 
 
 def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
@@ -257,8 +239,7 @@ def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
 
 def _committed(cluster: Cluster, flight: str) -> int:
     """Post a flight, and wait until it is mined. Returns the status of the answer."""
-    made = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
-    with closing(made) as connection:
+    with cluster.service.connection() as connection:
         kind = {"Content-Type": "application/json"}
         response, _ = exchanged(connection, "/transactions?mode=commit", flight, kind)
     return response.status

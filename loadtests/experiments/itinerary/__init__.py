@@ -1,8 +1,7 @@
 """Measures itineraries as study 004 did: transactions of nine requests, alone and at a rate.
 
-`plan` defines how much is measured, `measuring` measures, `reading` makes transactions of the rows,
-`comparing` sums up their phases, `figures` draws and `analysing` reports. `loadtests.scenarios`
-describes the nine requests and their counterparts in the study.
+`measuring` measures what `loadtests.scenarios` describes, `transactions` makes them of the rows and
+sums up their phases and rates, `analysing` draws and reports.
 """
 
 from loadtests.experiments.itinerary.analysing import analyse

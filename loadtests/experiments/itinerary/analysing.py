@@ -1,160 +1,88 @@
-"""Makes the report of itineraries from its tables."""
+"""Makes the report: the study's table 1 with ours added, its figure 1 with our numbers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from loadtests.experiments.itinerary.comparing import Phases, Point, phases_of, points_of
-from loadtests.experiments.itinerary.figures import COMMITS, phases_table, rate_figure
-from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
-from loadtests.experiments.itinerary.reading import itinerary_runs
+from loadtests.experiments.itinerary.measuring import MINE_INTERVAL_S
+from loadtests.experiments.itinerary.transactions import (
+    AT_RATE,
+    SINGLE,
+    Itineraries,
+    itineraries_of,
+    itinerary_runs,
+)
 from loadtests.grouping import grouped
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
-from loadtests.lab.repeated import Estimate, accepted, rejected_told
-from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.repeated import accepted, lines, rejected_told
+from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import COMMIT, DURABLE, MINED, QUERY, RESERVE, TRAVEL_AGENCY
+
+COMMITS = {
+    DURABLE: "commit when durable",
+    MINED: f"commit when mined, a block every {MINE_INTERVAL_S:g} s",
+}
+_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
 
 
 def analyse(results: Results) -> Report:
     """Report phases, their sum, and rates. Raises ResultsError if there is no complete run."""
     runs = itinerary_runs(results)
-    phases, points = phases_of(runs), points_of(runs)
-    if not phases:
+    alone, at_rate = itineraries_of(runs, SINGLE), itineraries_of(runs, AT_RATE)
+    if not alone:
         raise ResultsError(f"{results.folder} has no run of one client with a transaction")
-    commits = dict.fromkeys(point.commit for point in points)
-    sound, sound_points = accepted(phases), accepted(points)
+    sound, sound_rates = accepted(alone), accepted(at_rate)
+    by_commit = grouped(at_rate, lambda of: of.line.commit)
     sections = [
-        _phases_section(phases),
+        Section(
+            "Phases of a transaction",
+            [_ALONE_SO, _COMMITS_SO],
+            [phases_table({COMMITS[of.line.commit]: of for of in alone})],
+        ),
         Section(
             "Transactions at a rate",
-            [_rates_told(sound)],
-            [rate_figure(points, commit) for commit in commits],
+            [_rates_so(sound)],
+            [_rate_figure(commit, of) for commit, of in by_commit.items()],
         ),
-        _counterparts_section(),
+        Section(
+            "What a client does",
+            [_CLIENTS_SO],
+            [Table("Counterparts", ("The travel agency's", "Ours", "Why"), TRAVEL_AGENCY)],
+        ),
     ]
     findings = [
-        *rejected_told([*phases, *points], "rows and points"),
-        *map(_added_up, sound),
-        *map(_write_cost, sound),
-        *_waiting(sound),
-        *_saturation(sound_points),
-        *_growth(sound_points),
+        *rejected_told([*alone, *at_rate], "rows and points"),
+        *(said for of in sound for said in _phases_told(of)),
+        *_rates_told(sound_rates),
         _ONE_STORE,
     ]
-    return Report(findings, sections, [*_phase_metrics(sound), *map(_rate_metric, sound_points)])
+    return Report(findings, sections, [*_metrics(sound, sound_rates)])
 
 
 _ONE_STORE = (
     "There is one store. The experiment cluster has the same transactions with the study's several "
     "stores: four nodes."
 )
+_ALONE_SO = (
+    "One client does itineraries without a pause, on one connection. The difference in the last "
+    "column is taken for each transaction, so it is the client's work between its requests."
+)
+_COMMITS_SO = (
+    f"“{COMMITS[DURABLE].capitalize()}” is the service as shipped: each leg is on the disk when it "
+    "is answered, and the commit asks for the last one once. "
+    f"“{COMMITS[MINED].capitalize()}” asks every 20 ms until it is in a block."
+)
+_CLIENTS_SO = (
+    "The study's clients took items by (8i + client) mod cities, so that no two needed the same "
+    "lock. Here each client has its own legs; nothing is locked between requests, so there cannot "
+    "be a deadlock."
+)
 
-# --- findings --------------------------------------------------------------------------------
 
-
-def _ms(found: Estimate) -> str:
-    return f"{found.plus_minus(1000)} ms"
-
-
-def _added_up(of: Phases) -> str:
-    share = 100 * of.unexplained.value / of.transaction.value
-    theirs = ", ".join(
-        f"{100 * (one.transaction_ms - one.requests_ms) / one.transaction_ms:.2f} %"
-        for one in ITINERARY.values()
+def _rates_so(alone: Sequence[Itineraries]) -> str:
+    reach = "; ".join(
+        f"{COMMITS[of.line.commit]}: {1 / of.transaction.value:.3g}/s" for of in alone
     )
-    return (
-        f"{COMMITS[of.commit].capitalize()}: a transaction of one client takes "
-        f"{_ms(of.transaction)}; its nine requests take {1000 * of.sum_s:.3g} ms, and the work of "
-        f"the client between them {_ms(of.unexplained)} ({share:.2f} %). In the study's table the "
-        f"latter is {theirs}."
-    )
-
-
-def _write_cost(of: Phases) -> str:
-    query, reserve = of.phases[QUERY].value, of.phases[RESERVE].value
-    theirs = ITINERARY["Single RM"]
-    return (
-        f"{COMMITS[of.commit].capitalize()}: adding a leg takes {reserve / query:.2g} times as "
-        f"long as a query ({1000 * reserve:.3g} and {1000 * query:.3g} ms), because it is on the "
-        f"disk when it is answered. In the study it takes "
-        f"{theirs.reserve_ms / theirs.query_ms:.2g} times as long."
-    )
-
-
-def _waiting(phases: Sequence[Phases]) -> Iterator[str]:
-    for of in phases:
-        if of.commit == MINED:
-            commit_s, whole_s = of.phases[COMMIT].value, of.transaction.value
-            yield (
-                f"A commit that waits until it is mined is {100 * commit_s / whole_s:.0f} % of a "
-                f"transaction: it waits for the miner, which makes a block every "
-                f"{1000 * MINE_INTERVAL_S:.0f} ms here and every minute by default. So T_commit "
-                f"({_ms(of.phases[COMMIT])}) depends on that setting, not on work; the requests "
-                f"before it take {1000 * (whole_s - commit_s):.3g} ms."
-            )
-
-
-def _saturation(points: Sequence[Point]) -> Iterator[str]:
-    for commit, of in grouped(points, lambda point: point.commit).items():
-        saturated = [point for point in of if point.is_saturated]
-        if not saturated:
-            yield f"{COMMITS[commit].capitalize()}: no point is saturated."
-            continue
-        first = min(saturated, key=lambda point: point.target_per_s)
-        reached = max(of, key=lambda point: point.achieved_per_s)
-        yield (
-            f"{COMMITS[commit].capitalize()}: {len(saturated)} of {len(of)} points are saturated, "
-            f"the first at a target of {first.target_per_s:.3g}/s, with N = {first.clients}. "
-            "Beyond that, clients start transactions without a pause, whatever the target: "
-            f"at most {reached.achieved_per_s:.3g}/s were reached, with N = {reached.clients}. The "
-            f"study saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, by its figure."
-        )
-
-
-def _growth(points: Sequence[Point]) -> Iterator[str]:
-    """Tell how the time of saturated clients grows with their number."""
-    for commit, of in grouped(points, lambda point: point.commit).items():
-        highest = max(point.fraction for point in of)
-        back_to_back = sorted(
-            (point for point in of if point.fraction == highest and point.is_saturated),
-            key=lambda point: point.clients,
-        )
-        if len(back_to_back) < 2:
-            continue
-        few, many = back_to_back[0], back_to_back[-1]
-        ratio = many.transaction.value / few.transaction.value
-        yield (
-            f"{COMMITS[commit].capitalize()}, saturated: a transaction takes {ratio:.2g} times as "
-            f"long with {many.clients} clients as with {few.clients}, which are "
-            f"{many.clients / few.clients:g} times as many. In the study the time is roughly "
-            "linear in the number of clients."
-        )
-
-
-# --- sections --------------------------------------------------------------------------------
-
-
-def _phases_section(phases: Sequence[Phases]) -> Section:
-    told = [
-        (
-            "One client does one itinerary after the other, without a pause and on one connection; "
-            "the last four fifths of the iterations count. The difference in the last column is "
-            "taken for each transaction, so it is the client's work between its requests."
-        ),
-        (
-            f"“{COMMITS[DURABLE].capitalize()}” is the service as shipped: each leg is on the disk "
-            "when it is answered, and the commit asks for the last one once. "
-            f"“{COMMITS[MINED].capitalize()}” asks every 20 ms until it is in a block."
-        ),
-    ]
-    return Section(
-        "Phases of a transaction",
-        told,
-        [phases_table({f"Flightchain, {COMMITS[of.commit]}": of for of in phases})],
-    )
-
-
-def _rates_told(phases: Sequence[Phases]) -> str:
-    reach = "; ".join(f"{COMMITS[of.commit]}: {1 / of.transaction.value:.3g}/s" for of in phases)
     reach = f" ({reach})" if reach else ""
     return (
         "The next transaction of a client is due T(1 + u) after the last was due, with u uniform "
@@ -164,24 +92,148 @@ def _rates_told(phases: Sequence[Phases]) -> str:
     )
 
 
-def _counterparts_section() -> Section:
-    table = Table("Counterparts", ("The travel agency's", "Ours", "Why"), TRAVEL_AGENCY)
-    told = [
-        (
-            "The study's clients took items by (8i + client) mod cities, so that no two needed the "
-            "same lock. Here each client has its own legs; nothing is locked between requests, so "
-            "there cannot be a deadlock."
+# --- findings --------------------------------------------------------------------------------
+
+
+def _phases_told(of: Itineraries) -> Iterator[str]:
+    """What makes up the transactions of one client, beside the study's."""
+    commit, whole_s, theirs = COMMITS[of.line.commit].capitalize(), of.transaction.value, ITINERARY
+    between = ", ".join(
+        f"{100 * (one.transaction_ms - one.requests_ms) / one.transaction_ms:.2f} %"
+        for one in theirs.values()
+    )
+    yield (
+        f"{commit}: a transaction of one client takes {of.transaction.plus_minus(1000)} ms; its "
+        f"nine requests take {1000 * of.sum_s:.3g} ms, and the work of the client between them "
+        f"{of.unexplained.plus_minus(1000)} ms ({100 * of.unexplained.value / whole_s:.2f} %). In "
+        f"the study's table the latter is {between}."
+    )
+    query_s, reserve_s, commit_s = (of.phases[one].value for one in (QUERY, RESERVE, COMMIT))
+    single = theirs["Single RM"]
+    yield (
+        f"{commit}: adding a leg takes {reserve_s / query_s:.2g} times as long as a query "
+        f"({1000 * reserve_s:.3g} and {1000 * query_s:.3g} ms), because it is on the disk when it "
+        f"is answered. In the study it takes {single.reserve_ms / single.query_ms:.2g} times as "
+        "long."
+    )
+    if of.line.commit == MINED:
+        yield (
+            f"A commit that waits until it is mined is {100 * commit_s / whole_s:.0f} % of a "
+            "transaction: it waits for the miner, which makes a block every "
+            f"{1000 * MINE_INTERVAL_S:.0f} ms here and every minute by default. So T_commit "
+            f"({of.phases[COMMIT].plus_minus(1000)} ms) depends on that setting, not on work; the "
+            f"requests before it take {1000 * (whole_s - commit_s):.3g} ms."
         )
-    ]
-    return Section("What a client does", told, [table])
 
 
-def _phase_metrics(phases: Sequence[Phases]) -> Iterator[Metric]:
-    for of in phases:
+def _rates_told(points: Sequence[Itineraries]) -> Iterator[str]:
+    """Where clients are saturated, and how their time grows with their number from there on."""
+    for commit, of in grouped(points, lambda point: point.line.commit).items():
+        told = COMMITS[commit].capitalize()
+        saturated = [point for point in of if point.is_saturated]
+        if not saturated:
+            yield f"{told}: no point is saturated."
+            continue
+        first = min(saturated, key=lambda point: point.target_per_s)
+        reached = max(of, key=lambda point: point.achieved_per_s)
+        yield (
+            f"{told}: {len(saturated)} of {len(of)} points are saturated, the first at a target of "
+            f"{first.target_per_s:.3g}/s, with N = {first.line.clients}. Beyond that, clients "
+            "start transactions without a pause, whatever the target: at most "
+            f"{reached.achieved_per_s:.3g}/s were reached, with N = {reached.line.clients}. The "
+            f"study saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, by its figure."
+        )
+        highest = max(point.line.fraction for point in of)
+        back_to_back = sorted(
+            (point for point in saturated if point.line.fraction == highest),
+            key=lambda point: point.line.clients,
+        )
+        if len(back_to_back) > 1:
+            few, many = back_to_back[0], back_to_back[-1]
+            ratio = many.transaction.value / few.transaction.value
+            yield (
+                f"{told}, saturated: a transaction takes {ratio:.2g} times as long with "
+                f"{many.line.clients} clients as with {few.line.clients}, which are "
+                f"{many.line.clients / few.line.clients:g} times as many. In the study the time is "
+                "roughly linear in the number of clients."
+            )
+
+
+def _metrics(alone: Sequence[Itineraries], points: Sequence[Itineraries]) -> Iterator[Metric]:
+    for of in alone:
         for name, found in (*of.phases.items(), ("transaction", of.transaction)):
-            yield found.metric(f"{name}_time[{of.commit}]", "s")
+            yield found.metric(f"{name}_time[{of.line.commit}]", "s")
+    for of in points:
+        of_line = f"{of.line.commit},{of.line.clients},{of.line.fraction:g}"
+        yield of.transaction.metric(f"transaction_time[{of_line}]", "s")
 
 
-def _rate_metric(point: Point) -> Metric:
-    name = f"transaction_time[{point.commit},{point.clients},{point.fraction:g}]"
-    return point.transaction.metric(name, "s")
+# --- the study's table and figure ------------------------------------------------------------
+
+
+def phases_table(ours: Mapping[str, Itineraries]) -> Table:
+    """Table 1 of the study, with our rows below, which have these names."""
+    columns = (
+        *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction", "95 %"),
+        *("Start + 4 query + 3 reserve + commit", "Transaction less that / %"),
+    )
+    rows: list[Sequence[Cell]] = []
+    for name, of in ITINERARY.items():
+        whole, total = of.transaction_ms, of.requests_ms
+        phases = (of.begin_ms, of.query_ms, of.reserve_ms, of.commit_ms)
+        between = 100 * (whole - total) / whole
+        rows.append((f"Study 004, {name}", *phases, whole, "–", total, between))
+    for name, one in ours.items():
+        rows.append(
+            (
+                f"Flightchain, {name}" + ("" if one.is_accepted else " (no run accepted)"),
+                *(1000 * found.value for found in one.phases.values()),
+                1000 * one.transaction.value,
+                one.transaction.give_or_take(1000),
+                1000 * one.sum_s,
+                100 * one.unexplained.value / one.transaction.value,
+            )
+        )
+    note = "The study's times are from its own machine and service."
+    return Table("Phases of a transaction, one client", columns, rows, note)
+
+
+def _rate_figure(commit: str, of: Sequence[Itineraries]) -> Figure:
+    """Figure 1 of the study for one way to commit: time against target rate, by clients."""
+    by_clients = grouped(
+        sorted(of, key=lambda point: (point.line.clients, point.target_per_s)),
+        lambda point: f"{point.line.clients} client{'s' if point.line.clients > 1 else ''}",
+    )
+    table = Table.of(
+        f"Transactions at a rate, {COMMITS[commit]}",
+        of,
+        [
+            ("Clients", lambda point: point.line.clients),
+            ("Share of the rate of one alone", lambda point: point.line.fraction),
+            ("Target / 1/s", lambda point: point.target_per_s),
+            ("Achieved / 1/s", lambda point: point.achieved_per_s),
+            ("Started late / %", lambda point: 100 * point.late_share),
+            ("Saturated", lambda point: "yes" if point.is_saturated else "no"),
+            ("T_tx / ms", lambda point: 1000 * point.transaction.value),
+            ("95 %", lambda point: point.transaction.give_or_take(1000)),
+            (
+                "T_tx before commit / ms",
+                lambda point: 1000 * point.mean(lambda one: one.before_commit_s).value,
+            ),
+            ("Accepted", lambda point: "yes" if point.is_accepted else "no"),
+        ],
+        "Intervals are from batches of one run. A client cannot reach a rate above that of one "
+        "alone.",
+    )
+    sources = dict(zip(by_clients, _SOURCES, strict=False))
+    return figure(
+        f"Time against rate, {COMMITS[commit]}",
+        f"Figure 1 of the study, {COMMITS[commit]}: mean time of a transaction against the rate at "
+        "which all clients together should start them. The table says which points are saturated: "
+        "more than 5 % of their transactions started late, because the one before was not done. A "
+        "cross is a rejected run.",
+        Axis("target rate of all clients / transactions per second", is_logarithmic=True),
+        Axis("mean transaction time / ms"),
+        lines(by_clients, sources, lambda p: p.target_per_s, lambda p: p.transaction, 1000),
+        table,
+    )

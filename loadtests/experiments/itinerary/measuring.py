@@ -3,45 +3,80 @@
 Beside the raw rows this writes `plan.csv`, a line for each run.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from statistics import fmean
 
-from loadtests.experiments.itinerary.plan import AT_RATE, NEW_FLIGHTS, SETTINGS, SINGLE, Part, plan
-from loadtests.experiments.itinerary.reading import PLAN, RunLine, transactions_of
-from loadtests.generation.run import interaction_run, judge_run
+from loadtests.experiments.itinerary.transactions import (
+    AT_RATE,
+    PLAN,
+    SINGLE,
+    RunLine,
+    transactions_of,
+)
+from loadtests.generation.run import Generator, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
+from loadtests.lab.published import ITINERARY_CLIENTS, ITINERARY_ITERATIONS
 from loadtests.lab.results import TableWriter
-from loadtests.models.samples import summary
 from loadtests.processes import ProgramFailed, Service
-from loadtests.scenarios import itineraries
+from loadtests.scenarios import DURABLE, MINED, itineraries
+
+MINE_INTERVAL_S = 0.1
+SETTINGS: Mapping[str, Mapping[str, object]] = {
+    DURABLE: {},
+    MINED: {"mine_interval_s": MINE_INTERVAL_S},
+}
+"""Settings of the service for each way to commit."""
+NEW_FLIGHTS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured on a ledger of `blocks` blocks.
+
+    rates: way to commit -> numbers of clients, and target rates of each as shares of 1/T, where T
+    is the time of a transaction of one client alone; above 1 they cannot be reached.
+    """
+
+    blocks: int
+    singles: int  # runs of one client without a pause
+    iterations: int
+    rates: Mapping[str, tuple[Sequence[int], Sequence[float]]]
+
+
+QUICK = Plan(10, 1, 25, {DURABLE: ((1, 4), (0.5, 10.0)), MINED: ((4,), (1.0,))})
+FULL = Plan(  # takes about 12 minutes on two cores
+    100,
+    5,
+    ITINERARY_ITERATIONS,
+    {
+        DURABLE: (ITINERARY_CLIENTS, (0.1, 0.25, 0.5, 1.0, 2.0, 10.0)),
+        MINED: (ITINERARY_CLIENTS, (0.5, 1.0, 4.0)),
+    },
+)
 
 
 def measure(run: Run) -> None:
-    """Measure all parts of the plan, one way to commit after the other."""
-    planned = plan(run.options)
-    material = prepared(run, (planned.blocks,), NEW_FLIGHTS)
+    """Measure by the quick or the full plan, one way to commit after the other."""
+    plan = run.choose(QUICK, FULL)
+    singles, size = run.options.reps or plan.singles, (plan.iterations, plan.blocks)
+    material = prepared(run, (plan.blocks,), NEW_FLIGHTS)
     with run.results.table(PLAN, RunLine) as table:
-        for part in planned.parts:
-            _part(run, table, material, planned.blocks, part)
-
-
-def _part(run: Run, table: TableWriter, material: Material, blocks: int, part: Part) -> None:
-    times_s = []
-    for rep in range(part.singles):
-        run.say(f"{part.commit}: one client, {rep + 1} of {part.singles}")
-        name = f"{part.commit}-single-{rep + 1:02}"
-        line = RunLine(name, SINGLE, part.commit, 1, 0.0, 0.0, part.iterations, blocks)
-        times_s.append(_one(run, table, material, line))
-    alone_s = summary(times_s).mean
-    for fraction in part.fractions:
-        for clients in part.clients:
-            run.say(f"{part.commit}: {clients} clients, {fraction:g} of the rate of one alone")
-            name = f"{part.commit}-{fraction:g}-{clients}"
-            interval_s = alone_s / fraction
-            line = RunLine(
-                name, AT_RATE, part.commit, clients, fraction, interval_s, part.iterations, blocks
-            )
-            _one(run, table, material, line)
+        for commit, (numbers, fractions) in plan.rates.items():
+            times_s = []
+            for rep in range(1, singles + 1):
+                run.say(f"{commit}: one client, {rep} of {singles}")
+                line = RunLine(f"{commit}-single-{rep:02}", SINGLE, commit, 1, 0.0, 0.0, *size)
+                times_s.append(_one(run, table, material, line))
+            for fraction, clients in product(fractions, numbers):
+                run.say(f"{commit}: {clients} clients, {fraction:g} of the rate of one alone")
+                name, rate = (
+                    f"{commit}-{fraction:g}-{clients}",
+                    (fraction, fmean(times_s) / fraction),
+                )
+                _one(run, table, material, RunLine(name, AT_RATE, commit, clients, *rate, *size))
 
 
 def _one(run: Run, table: TableWriter, material: Material, line: RunLine) -> float:
@@ -65,15 +100,8 @@ def travelled(
         count=line.iterations,
         commit=line.commit,
     )
-    record = interaction_run(
-        service,
-        sequences,
-        run=line.run,
-        folder=run.results.folder,
-        interval_s=line.interval_s,
-        seed=run.options.seed,
-        say=run.say,
-    )
+    generator = Generator(run.results.folder, run.options.seed, run.say)
+    record = generator.interactions(service, sequences, line.run, interval_s=line.interval_s)
     made = transactions_of(record.rows)
     failed = sum(not one.succeeded for one in made)
     facts = replace(record.facts(), requests=len(made), failed=failed)
@@ -82,4 +110,4 @@ def travelled(
     times_s = [one.time_s for one in made if one.succeeded and one.counts(line.iterations)]
     if not times_s:
         raise ProgramFailed(f"{line.run}: no transaction succeeded; see {run.log}")
-    return summary(times_s).mean
+    return fmean(times_s)

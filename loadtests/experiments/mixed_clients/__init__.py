@@ -1,9 +1,7 @@
 """Measures mixed clients as study 003 did: throughput and latency against their number.
 
-`plan` defines how much is measured. `inside` runs clients in the ledger's own process, `measuring`
-runs those and clients over HTTP. `reading` makes numbers of the rows, `comparing` compares them
-with the bounds of a closed system, `figures` draws and `analysing` reports. `loadtests.scenarios`
-describes the interactions and their counterparts in the study.
+`measuring` measures what `loadtests.scenarios` describes, `comparing` makes numbers of the rows and
+compares them with the bounds of a closed system, `analysing` draws and reports.
 """
 
 from loadtests.experiments.mixed_clients.analysing import analyse

@@ -1,57 +1,65 @@
-"""Makes the report of mixed clients from its tables."""
+"""Makes the report: the study's figures with our numbers for each ledger, bounds and knees."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isinf
 
-from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves, points_of
-from loadtests.experiments.mixed_clients.figures import latency_figure, throughput_figure
-from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES, Plan, plan
-from loadtests.experiments.mixed_clients.reading import mixed_runs
+from loadtests.experiments.mixed_clients.comparing import (
+    Curve,
+    Point,
+    curves,
+    mixed_runs,
+    points_of,
+)
+from loadtests.experiments.mixed_clients.measuring import FULL, HTTP, LOCAL, NAMES, QUICK, Plan
 from loadtests.grouping import grouped
-from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
-from loadtests.lab.repeated import rejected_told
-from loadtests.lab.report.content import Cell, Metric, Report, Section, Table, capital, times
+from loadtests.lab.repeated import Estimate, lines, rejected_told
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, times
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import NONE
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
 
-WINDOW = (
-    "Only interactions that ended while all clients were at work count: after the last client has "
-    "warmed up and before the first has finished."
-)
 NEAR_BOUND, ABOVE_BOUND = 0.8, 1.05
+_SOURCES: Mapping[str, Source] = {NAMES[LOCAL]: "second", NAMES[HTTP]: "ours"}
+_BOUNDS: Mapping[str, Source] = {LOCAL: "bound", HTTP: "model"}
 
 
 def analyse(results: Results) -> Report:
     """Report curves, bounds and knees. Raises ResultsError if there is no complete run."""
     manifest = results.manifest()
     cores = int(manifest["machine"]["cores"])
-    runs = mixed_runs(results)
-    if not runs:
+    points = points_of(mixed_runs(results))
+    if not points:
         raise ResultsError(f"{results.folder} has no run in which all clients were at work")
-    found = curves(runs, cores, manifest["seed"])
-    points = points_of(runs)
-    made = grouped(points, lambda point: point.blocks)
-    of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in made}
+    found = curves(points, cores, manifest["seed"])
+    made = grouped(points, lambda point: point.line.blocks)
+    of_ledger = {n: [curve for curve in found if curve.line.blocks == n] for n in made}
     sections = [
         Section(
             "Throughput against clients",
-            [WINDOW],
-            [throughput_figure(of, made[n], n) for n, of in of_ledger.items()],
+            [_WINDOW],
+            [_throughput_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
         Section(
             "Latency against clients",
             ["The time from the first request of an interaction to its last answer."],
-            [latency_figure(of, made[n], n) for n, of in of_ledger.items()],
+            [_latency_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
-        _bounds_section(found, cores),
-        _counterparts_section(plan(Options(Mode.REAL, quick=manifest["quick"]))),
+        Section("Bounds of a closed system", [_LAW.format(cores), _CORES], [_bounds(found)]),
+        Section(
+            "What a client does",
+            ["The study measured a bookstore. The tables list what replaces its operations."],
+            [
+                Table("Counterparts", ("The bookstore's", "Ours", "Why"), BOOKSTORE),
+                *_parameters(QUICK if manifest["quick"] else FULL),
+            ],
+        ),
     ]
     findings = [
         *rejected_told(points),
         *_knees(found, cores),
-        *_places(of_ledger.values()),
+        *_places(found),
         *_linear(found),
         *_bounded(found),
         *_lengths(found),
@@ -59,24 +67,48 @@ def analyse(results: Results) -> Report:
     return Report(findings, sections, [*_metrics(found)])
 
 
+_WINDOW = (
+    "Only interactions that ended while all clients were at work count: after the last client has "
+    "warmed up and before the first has finished."
+)
+_LAW = (
+    "D is the time of an interaction with one client. D_b is the processor time of an interaction "
+    "with the most clients, of service and generator together, divided by the {} cores that they "
+    "share. The law is the universal scalability law, fitted to the throughputs; its knee is an "
+    "interval from the spread of all runs, or a single number if runs were not repeated."
+)
+_CORES = (
+    "In process all clients are threads of one Python interpreter, which runs one of them at a "
+    "time, except when others wait for the disk, are in SQLite or compress. So unlike the study's "
+    "local runs these cannot use every core. Over HTTP there are two worker processes, a miner and "
+    "the load generator."
+)
+_COUNTERPARTS = "The study measured a bookstore. The tables list what replaces its operations here."
+
+
 # --- findings --------------------------------------------------------------------------------
 
 
-def _where(curve: Curve) -> str:
-    return f"{curve.blocks} blocks, {NAMES[curve.place]}"
+def _knee(curve: Curve, to: str) -> str | None:
+    """The knee of the law, as an interval if there is one."""
+    law, knee = curve.scaling.law, curve.scaling.knee
+    if law is None:
+        return None
+    ends, none = (knee, "∞") if knee else ([law.knee], "none")
+    return to.join(none if isinf(end) else f"{end:.0f}" for end in ends)
 
 
 def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
     for curve in found:
         best = curve.best
         text = (
-            f"{_where(curve)}: the highest throughput is {best.throughput.value:,.0f}/s, at "
-            f"N = {best.customers} on {cores} cores"
+            f"{curve}: the highest throughput is {best.throughput.value:,.0f}/s, at "
+            f"N = {best.line.customers} on {cores} cores"
         )
         if curve.crossing is not None:
             text += f"; the asymptotes meet at N = {curve.crossing:.1f}"
-        if curve.knee is not None:
-            text += f"; the scalability law has its knee between {_knee(curve)}"
+        if curve.scaling.knee is not None:
+            text += f"; the scalability law has its knee between {_knee(curve, ' and ')}"
         yield text + "."
     yield (
         "The study had its highest throughput with about as many clients as cores; it had "
@@ -84,159 +116,192 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
     )
 
 
-def _knee(curve: Curve) -> str:
-    assert curve.knee is not None
-    ends = ("∞" if isinf(end) else f"{end:.0f}" for end in (curve.knee.low, curve.knee.high))
-    return " and ".join(ends)
+def _ratios(one: Curve, other: Curve) -> list[tuple[int, float]]:
+    """Each N of both curves, with how many times the latency of the other that of one is there."""
+    theirs = {point.line.customers: point.response.value for point in other.points}
+    ours = {point.line.customers: point.response.value for point in one.points}
+    return [(n, seconds / theirs[n]) for n, seconds in ours.items() if n in theirs]
 
 
-def _places(ledgers: Iterable[Sequence[Curve]]) -> Iterator[str]:
-    for of in ledgers:
-        by_place = {curve.place: curve for curve in of}
-        if by_place.keys() != {LOCAL, HTTP}:
-            continue
-        shared = _shared(by_place[LOCAL], by_place[HTTP])
-        if not shared:
-            continue
-        told = ", ".join(
-            f"{http.response.value / local.response.value:.2g} at N = {local.customers}"
-            for local, http in (shared[0], shared[-1])
-        )
-        yield (
-            f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told}. "
-            f"In the study the factor is more than {MIXED_RPC_TIMES_SLOWER:g}."
-        )
+def _places(found: Sequence[Curve]) -> Iterator[str]:
+    for blocks, of in grouped(found, lambda curve: curve.line.blocks).items():
+        by_place = {curve.line.place: curve for curve in of}
+        if len(by_place) > 1 and (ratios := _ratios(by_place[HTTP], by_place[LOCAL])):
+            told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (ratios[0], ratios[-1]))
+            yield (
+                f"{blocks} blocks: latency over HTTP is that in process times {told}. In the study "
+                f"the factor is more than {MIXED_RPC_TIMES_SLOWER:g}."
+            )
 
 
-def _shared(one: Curve, other: Curve) -> list[tuple[Point, Point]]:
-    """The points of both curves with the same number of customers."""
-    by_number = {point.customers: point for point in other.points}
-    pairs = ((point, by_number.get(point.customers)) for point in one.points)
-    return [(point, same) for point, same in pairs if same]
+def _lengths(found: Sequence[Curve]) -> Iterator[str]:
+    for place, name in NAMES.items():
+        of = [curve for curve in found if curve.line.place == place]
+        if len(of) > 1 and (ratios := _ratios(of[-1], of[0])):
+            n, ratio = ratios[-1]
+            yield (
+                f"{capital(name)}, N = {n}: with {of[-1].line.blocks} blocks latency is "
+                f"{ratio:.2f} times that with {of[0].line.blocks}."
+            )
 
 
 def _linear(found: Sequence[Curve]) -> Iterator[str]:
-    if not found:
-        return
-    told = [(curve, growth) for curve in found if (growth := curve.growth) is not None]
-    if not told:
+    told = [curve.growth for curve in found if curve.growth is not None]
+    if found and not told:
         yield "Too few points are beyond saturation to tell how latency grows there."
-        return
-    linear = [curve for curve, growth in told if growth.is_linear]
-    line = max(growth.line_error for _, growth in told)
-    exponential = max(growth.exponential_error for _, growth in told)
-    yield (
-        f"Beyond saturation a line fits the latency better than an exponential in {len(linear)} of "
-        f"{len(told)} curves: it misses by at most {100 * line:.1f} %, an exponential by "
-        f"{100 * exponential:.0f} %. In a closed system latency is N·D_b − Z there, a line; the "
-        "study called it exponential."
-    )
+    elif told:
+        linear = sum(growth.line_error < growth.exponential_error for growth in told)
+        line = max(growth.line_error for growth in told)
+        exponential = max(growth.exponential_error for growth in told)
+        yield (
+            f"Beyond saturation a line fits the latency better than an exponential in {linear} of "
+            f"{len(told)} curves: it misses by at most {100 * line:.1f} %, an exponential by "
+            f"{100 * exponential:.0f} %. In a closed system latency is N·D_b − Z there, a line; "
+            "the study called it exponential."
+        )
 
 
 def _bounded(found: Sequence[Curve]) -> Iterator[str]:
-    for curve in (curve for curve in found if curve.demand_s is not None):
-        shares = [
-            (point.throughput.value / curve.most_per_s(point.customers), point.customers)
-            for point in curve.points
-        ]
-        highest, at = max(shares)
-        last = shares[-1][0]
+    for curve in found:
+        if curve.demand_s is None:
+            continue
+        shares = [(_share(curve, point), point.line.customers) for point in curve.points]
+        (highest, at), (last, most) = max(shares), shares[-1]
         text = (
-            f"{_where(curve)}: at most {100 * highest:.0f} % of the bound min(N/D, 1/D_b), at "
-            f"N = {at}; {100 * last:.0f} % at N = {curve.points[-1].customers}"
+            f"{curve}: at most {highest:.0f} % of the bound min(N/D, 1/D_b), at N = {at}; "
+            f"{last:.0f} % at N = {most}"
         )
-        if highest > ABOVE_BOUND:
+        if highest > 100 * ABOVE_BOUND:
             text += "; this is above the bound, so D was measured too briefly with one client"
-        elif last < NEAR_BOUND:
+        elif last < 100 * NEAR_BOUND:
             text += ", where clients wait for locks and the disk, not for processors"
         yield text + "."
 
 
-def _lengths(found: Sequence[Curve]) -> Iterator[str]:
-    for place in (LOCAL, HTTP):
-        of = [curve for curve in found if curve.place == place]
-        if len(of) < 2:
-            continue
-        short, long = of[0], of[-1]
-        shared = _shared(short, long)
-        if not shared:
-            continue
-        one, other = shared[-1]
-        yield (
-            f"{capital(NAMES[place])}, N = {one.customers}: with {long.blocks} blocks latency is "
-            f"{other.response.value / one.response.value:.2f} times that with {short.blocks}."
-        )
+def _share(curve: Curve, point: Point) -> float:
+    """The throughput in per cent of its upper bound."""
+    return 100 * point.throughput.value / curve.most_per_s(point.line.customers)
 
 
-# --- sections --------------------------------------------------------------------------------
+def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
+    for point in (point for curve in found for point in curve.points):
+        key = f"[{point.line.place},{point.line.blocks},{point.line.customers}]"
+        yield point.throughput.metric(f"throughput{key}", "1/s")
+        yield point.response.metric(f"latency{key}", "s")
 
 
-def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
-    told = [
-        (
-            f"D is the time of an interaction with one client. D_b is the processor time of an "
-            f"interaction with the most clients, of service and generator together, divided by the "
-            f"{cores} cores that they share. The law is the universal scalability law, fitted to "
-            "the throughputs; its knee is an interval from the spread of all runs, or a single "
-            "number if runs were not repeated."
-        ),
-        (
-            "In process all clients are threads of one Python interpreter, which runs one of them "
-            "at a time, except when others wait for the disk, are in SQLite or compress. So unlike "
-            "the study's local runs these cannot use every core. Over HTTP there are two worker "
-            "processes, a miner and the load generator."
-        ),
-    ]
+# --- the study's figures ---------------------------------------------------------------------
+
+
+def _throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
+    """Figure 1 of the study for one ledger. made: its points, accepted or rejected."""
+    of_place = {curve.line.place: curve for curve in curves}
     table = Table.of(
+        f"A ledger of {blocks} blocks",
+        made,
+        [
+            ("Clients are", lambda p: NAMES[p.line.place]),
+            ("N", lambda p: p.line.customers),
+            ("Runs counted", lambda p: p.counted),
+            ("X / 1/s", lambda p: p.throughput.value),
+            ("95 %", lambda p: p.throughput.give_or_take()),
+            (
+                "Share of its bound / %",
+                lambda p: _share(of_place[p.line.place], p) if p.is_accepted else None,
+            ),
+            ("R / ms", lambda p: 1000 * p.response.value),
+            ("95 %", lambda p: p.response.give_or_take(1000)),
+            ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
+        ],
+        "Processor time is that of an interaction, with the miner's; in process the clients are "
+        "part of the service.",
+    )
+    return figure(
+        f"Throughput, {blocks} blocks",
+        "Figure 1 of the study: interactions per second against the number of clients. Lines "
+        "without points are the upper bounds min(N/D, 1/D_b); crosses have no accepted run. The "
+        "axis is logarithmic; the study drew two linear ones.",
+        Axis("clients N"),
+        Axis("interactions / s", is_logarithmic=True),
+        _series(curves, made, lambda point: point.throughput, Curve.most_per_s),
+        table,
+    )
+
+
+def _latency_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
+    """Figure 2 of the study for one ledger. made: its points, accepted or rejected."""
+    table = Table.of(
+        f"Growth of latency, {blocks} blocks",
+        [(curve.line.place, curve.growth) for curve in curves if curve.growth is not None],
+        [
+            ("Clients are", lambda of: NAMES[of[0]]),
+            ("From N =", lambda of: of[1].first),
+            ("Points", lambda of: of[1].points),
+            ("Slope / ms", lambda of: 1000 * of[1].slope_s),
+            ("Line misses by / %", lambda of: 100 * of[1].line_error),
+            ("Exponential misses by / %", lambda of: 100 * of[1].exponential_error),
+        ],
+        "Fits begin at the first N with nine tenths of the highest throughput, and need four "
+        "points. Misses are relative root mean squares.",
+    )
+    return figure(
+        f"Latency, {blocks} blocks",
+        "Figure 2 of the study: mean time of an interaction against the number of clients. Lines "
+        "without points are the lower bounds max(D, N·D_b). A straight line looks bent on a "
+        "logarithmic axis: growth is linear where it follows its bound.",
+        Axis("clients N"),
+        Axis("mean latency / ms", is_logarithmic=True),
+        _series(curves, made, lambda point: point.response, Curve.least_s, 1000),
+        table,
+    )
+
+
+def _series(
+    curves: Sequence[Curve],
+    made: Sequence[Point],
+    of: Callable[[Point], Estimate],
+    bound: Callable[[Curve, float], float],
+    factor: float = 1,
+) -> list[Series]:
+    """What was measured, with its bounds, and crosses for points without an accepted run."""
+    by_place = grouped(made, lambda point: NAMES[point.line.place])
+    series = lines(by_place, _SOURCES, lambda point: point.line.customers, of, factor)
+    for curve in curves:
+        low, high = curve.points[0].line.customers, curve.points[-1].line.customers
+        steps = {low + (high - low) * step / 40 for step in range(41)}
+        if curve.crossing is not None and low < curve.crossing < high:
+            steps.add(curve.crossing)  # where bounds bend
+        ns, name = sorted(steps), NAMES[curve.line.place]
+        bounds = [factor * bound(curve, n) for n in ns]
+        series.append(Series(f"bound {name}", _BOUNDS[curve.line.place], ns, bounds))
+    return series
+
+
+def _bounds(found: Sequence[Curve]) -> Table:
+    return Table.of(
         "Bounds and knees",
         found,
         [
-            ("Blocks", lambda curve: curve.blocks),
-            ("Clients are", lambda curve: NAMES[curve.place]),
+            ("Blocks", lambda curve: curve.line.blocks),
+            ("Clients are", lambda curve: NAMES[curve.line.place]),
             ("D / ms", lambda curve: times(1000, curve.demand_s)),
             ("D_b / ms", lambda curve: 1000 * curve.gap_s),
             ("1/D_b / 1/s", lambda curve: 1 / curve.gap_s),
             ("D/D_b", lambda curve: curve.crossing),
-            ("Best N", lambda curve: curve.best.customers),
-            ("Knee of the law", _law_knee),
-            ("σ", lambda curve: curve.law.contention if curve.law else None),
-            ("κ", lambda curve: curve.law.coherency if curve.law else None),
+            ("Best N", lambda curve: curve.best.line.customers),
+            ("Knee of the law", lambda curve: _knee(curve, " to ")),
+            ("σ", lambda curve: law.contention if (law := curve.scaling.law) else None),
+            ("κ", lambda curve: law.coherency if (law := curve.scaling.law) else None),
         ],
     )
-    return Section("Bounds of a closed system", told, [table])
 
 
-def _law_knee(curve: Curve) -> str | None:
-    if curve.knee is not None:
-        return _knee(curve).replace(" and ", " to ")
-    if curve.law is None:
-        return None
-    return "none" if isinf(curve.law.knee) else f"{curve.law.knee:.0f}"
-
-
-def _counterparts_section(measured: Plan) -> Section:
-    table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), BOOKSTORE)
-    told = ["The study measured a bookstore. The tables list what replaces its operations here."]
-    return Section("What a client does", told, [table, *_parameter_tables(measured)])
-
-
-def _parameter_tables(plan: Plan) -> Iterator[Table]:
+def _parameters(plan: Plan) -> Iterator[Table]:
     """Tables 1 and 2 of the study, with what `plan` has instead."""
-    columns = ("Parameter", "Meaning", "The study", "Ours", "")
-    for title, rows, ours in (
-        ("Table 1 of the study: the workload", WORKLOAD, _workload(plan)),
-        ("Table 2 of the study: the books", BOOKS, _FLIGHTS),
-    ):
-        yield Table(title, columns, [(*row, *ours[row.name]) for row in rows])
-
-
-def _workload(plan: Plan) -> Mapping[str, tuple[Cell, str]]:
-    """Name of a parameter -> our value, and what it is."""
-    counts = (plan.counts[LOCAL], plan.counts[HTTP])
-    warm_up = " and ".join(dict.fromkeys(f"{one.warm_up}" for one in counts))
-    measured = " and ".join(dict.fromkeys(f"{one.measured}" for one in counts))
+    counts = zip(*plan.counts.values(), strict=True)
+    warm_up, count = (" and ".join(dict.fromkeys(map(str, of))) for of in counts)
     each = "interactions of each client (in process and over HTTP, if two)"
-    return {
+    ours: Mapping[str, tuple[str | int, str]] = {
         "numBooksToBuy": (STEPS["reading"], "questions, one after the other"),
         "numBookCopiesToBuy": (NONE, "nothing is bought"),
         "numEditorPicksToGet": (NONE, "what is asked about is drawn beforehand"),
@@ -244,23 +309,17 @@ def _workload(plan: Plan) -> Mapping[str, tuple[Cell, str]]:
         "numBooksToAdd": (BATCH_FLIGHTS, "flights in a batch"),
         "numBooksWithLeastCopies": (1, "block is looked up, the newest"),
         "warmUpRuns": (warm_up, each),
-        "numActualRuns": (measured, each),
+        "numActualRuns": (count, each),
         "percentRareStockManagerInteraction": (f"{SHARES[RARE]:g}%", "of interactions"),
         "percentFrequentStockManagerInteraction": (f"{SHARES[FREQUENT]:g}%", "of interactions"),
+        "numCopies": (NONE, "a flight is there once"),
+        "bookTitleLength": (19, "values make a flight, four of them names of cities and states"),
+        "authorNameLength": (NONE, "as above"),
+        "editorPickProbability": (NONE, "all flights are alike"),
     }
-
-
-_FLIGHTS: Mapping[str, tuple[Cell, str]] = {
-    "numCopies": (NONE, "a flight is there once"),
-    "bookTitleLength": (19, "values make a flight, four of them names of cities and states"),
-    "authorNameLength": (NONE, "as above"),
-    "editorPickProbability": (NONE, "all flights are alike"),
-}
-
-
-def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
-    for curve in found:
-        for point in curve.points:
-            key = f"[{curve.place},{curve.blocks},{point.customers}]"
-            yield point.throughput.metric(f"throughput{key}", "1/s")
-            yield point.response.metric(f"latency{key}", "s")
+    columns = ("Parameter", "Meaning", "The study", "Ours", "")
+    for title, rows in (
+        ("Table 1 of the study: the workload", WORKLOAD),
+        ("Table 2 of the study: the books", BOOKS),
+    ):
+        yield Table(title, columns, [(*row, *ours[row.name]) for row in rows])

@@ -1,4 +1,4 @@
-"""Compares throughput and response time of N customers with the bounds of a closed system.
+"""Reads runs of N customers, and compares them with the bounds of a closed system.
 
 Without think time (Z = 0) the asymptotic bounds are X ≤ min(N/D, 1/D_b) and R ≥ max(D, N·D_b). D is
 the response time of one customer. D_b is the demand at the bottleneck, assumed to be the
@@ -10,32 +10,75 @@ Beyond the knee a line R = a + b·N and an exponential R = a·e^(b·N) are fitte
 In a closed system the line must fit better, and its slope is the time between two customers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import dropwhile
-from math import exp, log, sqrt
-from random import Random
-from statistics import fmean, linear_regression
+from itertools import dropwhile, pairwise
+from operator import attrgetter
+from statistics import fmean
 
-from loadtests.experiments.mixed_clients.reading import MixedRun
+import numpy as np
+
+from loadtests.experiments.mixed_clients.measuring import LOCAL, NAMES, PLAN, PlanLine
+from loadtests.generation.interactions import whole
+from loadtests.generation.rows import Row
+from loadtests.generation.samples import Sample
+from loadtests.generation.window import Window, closed_window
 from loadtests.grouping import grouped
-from loadtests.lab.repeated import Estimate, Repeated, accepted, that_count
-from loadtests.models import scalability
+from loadtests.lab.repeated import Estimate, Repeated, accepted, recorded_runs, samples_by_run
+from loadtests.lab.results import Results
 from loadtests.models.samples import mean_of_known
-from loadtests.models.scalability import KneeInterval, ScalabilityLaw
+from loadtests.models.scalability import Scaling
+from loadtests.scenarios import STEPS
 
+LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator
 SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
 LEAST_POINTS, LEAST_SATURATED = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class MixedRun:
+    """A run, and the time in which all customers are at work."""
+
+    line: PlanLine
+    window: Window
+    generator_demand_s: float | None  # processor time for an interaction; None: none, or too short
+    is_accepted: bool
+
+
+def mixed_runs(results: Results) -> list[MixedRun]:
+    """All runs with a window, in the order in which they were made."""
+    samples, found = samples_by_run(results), []
+    for line, rows, is_accepted in recorded_runs(results, PLAN, PlanLine):
+        interactions = whole(rows, STEPS)
+        try:
+            window = closed_window(interactions, line.warm_up)
+        except ValueError:  # the first customer finished before the last was ready: no window
+            continue
+        during = [] if line.place == LOCAL else samples.get(line.run, [])
+        found.append(MixedRun(line, window, _generator_s(interactions, during), is_accepted))
+    return found
+
+
+def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> float | None:
+    """The generator's processor time for an interaction, over the seconds that have samples."""
+    end_s = max(row.done_s for row in interactions)
+    during = [sample for sample in samples if sample.at_s <= end_s]
+    if not during or during[-1].at_s < LEAST_SAMPLED_S:
+        return None
+    lengths_s = (end_s - start_s for start_s, end_s in pairwise([0.0, *(of.at_s for of in during)]))
+    used_s = sum(of.client_cpu * length_s for of, length_s in zip(during, lengths_s, strict=True))
+    return used_s / sum(row.done_s <= during[-1].at_s for row in interactions)
 
 
 @dataclass(frozen=True)
 class Point(Repeated[MixedRun]):
     """N customers at a place and ledger. Means of rejected runs are shown, but for no finding."""
 
-    place: str
-    blocks: int
-    customers: int
+    @property
+    def line(self) -> PlanLine:
+        """The line of one of the runs, which has place, ledger and N."""
+        return self.runs[0].line
 
     @cached_property
     def throughput(self) -> Estimate:
@@ -50,58 +93,58 @@ class Point(Repeated[MixedRun]):
     @property
     def service_demand_s(self) -> float:
         """The processor time of the service for an interaction."""
-        return fmean(run.service_demand_s for run in self.runs)
+        return fmean(run.line.cpu_s / run.line.interactions for run in self.runs)
 
-    @property
-    def generator_demand_s(self) -> float | None:
-        """The processor time of the generator for an interaction.
 
-        None if no run was long enough to measure it.
-        """
-        return mean_of_known(run.generator_demand_s for run in self.runs)
+def points_of(runs: Sequence[MixedRun]) -> list[Point]:
+    """All measurements, accepted or rejected, ordered by ledger, place and N."""
+    key = attrgetter("line.blocks", "line.place", "line.customers")
+    return Point.of_each(sorted(runs, key=key), key)
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How R grows with N beyond the knee. first: lowest N there. points: number of points.
+    """How R grows with N beyond the knee. Errors are root mean squares relative to R."""
 
-    slope_s: slope of the line, the time that each further customer adds. line_error,
-    exponential_error: root mean square relative to R.
-    """
-
-    first: int
-    points: int
-    slope_s: float
+    first: int  # lowest N there
+    points: int  # how many
+    slope_s: float  # of the line: the time that each further customer adds
     line_error: float
     exponential_error: float
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether a line fits better than an exponential."""
-        return self.line_error < self.exponential_error
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Curve:
-    """All accepted points at one place and ledger, at least one.
+    """All accepted points at one place and ledger, at least one. cores: those of the machine."""
 
-    demand_s: D, the response time of one customer; None if its runs were rejected. gap_s: D_b. law:
-    None if there are fewer than three points. knee: None then, and if runs were not repeated.
-    """
+    points: Sequence[Point]
+    cores: int
+    seed: int
 
-    place: str
-    blocks: int
-    points: tuple[Point, ...]
-    demand_s: float | None
-    gap_s: float
-    growth: Growth | None
-    law: ScalabilityLaw | None
-    knee: KneeInterval | None
+    def __str__(self) -> str:
+        return f"{self.line.blocks} blocks, {NAMES[self.line.place]}"
+
+    @property
+    def line(self) -> PlanLine:
+        """The line of one of the runs, which has place and ledger."""
+        return self.points[0].line
 
     @property
     def best(self) -> Point:
         """The point with the highest throughput."""
         return max(self.points, key=lambda point: point.throughput.value)
+
+    @property
+    def demand_s(self) -> float | None:
+        """D, the response time of one customer; None if its runs were rejected."""
+        return self.points[0].response.value if self.line.customers == 1 else None
+
+    @cached_property
+    def gap_s(self) -> float:
+        """D_b of the most customers; the generator's is of the most for whom it is known."""
+        told = [mean_of_known(run.generator_demand_s for run in of.runs) for of in self.points]
+        generator_s = next((seconds for seconds in reversed(told) if seconds is not None), 0.0)
+        return (self.points[-1].service_demand_s + generator_s) / self.cores
 
     @property
     def crossing(self) -> float | None:
@@ -116,65 +159,31 @@ class Curve:
         """The lower bound of R, by the bottleneck alone if D is unknown."""
         return max(self.demand_s or 0.0, customers * self.gap_s)
 
+    @cached_property
+    def growth(self) -> Growth | None:
+        """The growth of R from the first saturated point on; None if there are too few points."""
+        least = SATURATED_SHARE * self.best.throughput.value
+        beyond = list(dropwhile(lambda point: point.throughput.value < least, self.points))
+        if len(beyond) < LEAST_SATURATED:
+            return None
+        ns = np.array([point.line.customers for point in beyond])
+        seen = np.array([point.response.value for point in beyond])
+        line, exponential = np.polyfit(ns, seen, 1), np.polyfit(ns, np.log(seen), 1)
+        fitted = np.polyval(line, ns), np.exp(np.polyval(exponential, ns))
+        errors = (float(np.sqrt(np.mean((of / seen - 1) ** 2))) for of in fitted)
+        return Growth(beyond[0].line.customers, len(beyond), float(line[0]), *errors)
 
-def curves(runs: Sequence[MixedRun], cores: int, seed: int) -> list[Curve]:
-    """A curve for each ledger and place with an accepted point, ordered by ledger."""
-    found = grouped(accepted(points_of(runs)), lambda point: (point.place, point.blocks))
-    return [_curve(*key, tuple(points), cores, seed) for key, points in found.items()]
-
-
-def points_of(runs: Sequence[MixedRun]) -> list[Point]:
-    """All measurements, accepted or rejected, ordered by ledger and place."""
-    cells = grouped(runs, lambda run: (run.blocks, run.place, run.customers))
-    return [
-        Point(that_count(of), len(of), place, blocks, customers)
-        for (blocks, place, customers), of in sorted(cells.items(), key=lambda cell: cell[0])
-    ]
-
-
-def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed: int) -> Curve:
-    first, last = points[0], points[-1]
-    told = [point.generator_demand_s for point in points if point.generator_demand_s is not None]
-    generator_s = told[-1] if told else 0.0
-    measurements = {
-        point.customers: [run.window.throughput_per_s for run in point.runs] for point in points
-    }
-    has_law = len(points) >= LEAST_POINTS
-    is_repeated = all(len(found) > 1 for found in measurements.values())
-    random = Random(f"{seed} knee {place} {blocks}")  # noqa: S311  no secrets
-    return Curve(
-        place=place,
-        blocks=blocks,
-        points=points,
-        demand_s=first.response.value if first.customers == 1 else None,
-        gap_s=(last.service_demand_s + generator_s) / cores,
-        growth=growth(points),
-        law=scalability.fit(measurements) if has_law else None,
-        knee=scalability.knee_interval(measurements, random) if has_law and is_repeated else None,
-    )
+    @cached_property
+    def scaling(self) -> Scaling:
+        """The scalability law of the throughputs, and its knee."""
+        xs = {
+            of.line.customers: [run.window.throughput_per_s for run in of.runs]
+            for of in self.points
+        }
+        return Scaling(xs, LEAST_POINTS, f"{self.seed} knee {self.line.place} {self.line.blocks}")
 
 
-def growth(points: Sequence[Point]) -> Growth | None:
-    """The growth of R from the first saturated point on; None if there are too few points."""
-    highest = max(point.throughput.value for point in points)
-    least = SATURATED_SHARE * highest
-    beyond = list(dropwhile(lambda point: point.throughput.value < least, points))
-    if len(beyond) < LEAST_SATURATED:
-        return None
-    ns = [float(point.customers) for point in beyond]
-    responses_s = [point.response.value for point in beyond]
-    line = linear_regression(ns, responses_s)
-    logs = linear_regression(ns, [log(value) for value in responses_s])
-    return Growth(
-        first=beyond[0].customers,
-        points=len(beyond),
-        slope_s=line.slope,
-        line_error=_error(ns, responses_s, lambda n: line.intercept + line.slope * n),
-        exponential_error=_error(ns, responses_s, lambda n: exp(logs.intercept + logs.slope * n)),
-    )
-
-
-def _error(ns: Sequence[float], values: Sequence[float], fitted: Callable[[float], float]) -> float:
-    """Root mean square of (fitted − measured)/measured."""
-    shares = [(fitted(n) - value) / value for n, value in zip(ns, values, strict=True)]
-    return sqrt(fmean(share * share for share in shares))
+def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:
+    """A curve for each ledger and place with an accepted point, in their order."""
+    found = grouped(accepted(points), lambda point: (point.line.blocks, point.line.place))
+    return [Curve(of, cores, seed) for of in found.values()]

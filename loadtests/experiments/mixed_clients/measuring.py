@@ -1,105 +1,151 @@
 """Measures every number of customers on every ledger, in process and over HTTP, in turns.
 
-Beside the raw rows this writes `plan.csv`, with a line for each run once it is over.
+In process, customers are threads of `python -m backend.lab.in_process`, beside a miner. The status
+of a row is then 200, or 500 for a request that HTTP would have refused. Beside the raw rows this
+writes `plan.csv`, with a line for each run once it is over.
 """
 
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 
-from loadtests.chains import copied
-from loadtests.experiments.mixed_clients.inside import inside_run
-from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Count, plan
-from loadtests.generation.interactions import Sequences, whole
-from loadtests.generation.run import RunRecord, interaction_run, judge_run
-from loadtests.generation.samples import cpu_s
+from loadtests.chains import Chain, copied
+from loadtests.generation.interactions import SEPARATOR, Sequences, save, step_index, whole
+from loadtests.generation.rows import Row
+from loadtests.generation.run import RunRecord, judge_run, keep
+from loadtests.generation.samples import Sampler, cpu_s, used_s
 from loadtests.lab.experiment import Run
-from loadtests.lab.ledgers import Material, fresh_service, prepared
+from loadtests.lab.ledgers import fresh_service, prepared
+from loadtests.lab.published import MIXED
 from loadtests.lab.results import Line
-from loadtests.processes import family
+from loadtests.processes import ProgramFailed, environment, failure, family, started, stop
 from loadtests.scenarios import STEPS, mixed_interactions
 
+LOCAL, HTTP = "in-process", "http"
+NAMES = {LOCAL: "in process", HTTP: "over HTTP"}
 PLAN = "plan"
+DONE, REFUSED = 200, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Runs at every place, ledger and number of customers."""
+
+    customers: Sequence[int]
+    blocks: Sequence[int]  # lengths of the ledgers
+    runs: int
+    counts: Mapping[str, tuple[int, int]]  # place -> interactions of each: to warm up, measured
+    new_flights: int  # size of the pool of flights to be added
+
+
+# a few interactions over HTTP, and enough in process that a run is not over at once
+QUICK = Plan((1, 4, 16), (0, 100), 1, {LOCAL: (20, 180), HTTP: (5, 25)}, 3000)
+# as many as the study had; about 45 minutes on two cores, a quarter of that with --reps 1
+FULL = Plan(
+    (1, 2, 4, 8, 16, 30, 60),
+    MIXED.books,
+    MIXED.runs,
+    dict.fromkeys((LOCAL, HTTP), (MIXED.warm_up, MIXED.measured)),
+    30_000,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A run. warm_up, measured: interactions of each customer. interactions: of all together.
-
-    cpu_s: processor time of the service, or of the ledger's process, with the miner's.
-    """
+    """A run."""
 
     run: str
     place: str
     blocks: int
     customers: int
-    warm_up: int
-    measured: int
-    interactions: int
-    cpu_s: float
+    warm_up: int  # interactions of each customer that do not count
+    measured: int  # those that do
+    interactions: int  # of all together
+    cpu_s: float  # of the service, or of the ledger's process, with the miner's
 
 
 def measure(run: Run) -> None:
     """Make all runs, with places in turns, so that a slow hour of the machine meets every place."""
-    planned = plan(run.options)
-    material = prepared(run, planned.blocks, planned.new_flights)
+    plan = run.choose(QUICK, FULL)
+    runs = run.options.reps or plan.runs
+    material = prepared(run, plan.blocks, plan.new_flights)
     sequences = mixed_interactions(
         material.questions,
         material.new,
-        customers=max(planned.customers),
-        count=max(count.interactions for count in planned.counts.values()),
+        customers=max(plan.customers),
+        count=max(map(sum, plan.counts.values())),
         seed=run.options.seed,
     )
     with run.results.table(PLAN, PlanLine) as table:
-        for rep in range(planned.runs):
-            for blocks in planned.blocks:
-                for customers in planned.customers:
-                    run.say(f"{blocks} blocks, {customers} customers, {rep + 1} of {planned.runs}")
-                    for place in PLACES:
-                        count = planned.counts[place]
-                        own = [one[: count.interactions] for one in sequences[:customers]]
-                        table.add(_one(run, material, place, blocks, own, count, rep))
+        for rep, blocks, customers in product(range(1, runs + 1), plan.blocks, plan.customers):
+            run.say(f"{blocks} blocks, {customers} customers, {rep} of {runs}")
+            for place, measured in ((LOCAL, _inside), (HTTP, _over_http)):
+                own = [one[: sum(plan.counts[place])] for one in sequences[:customers]]
+                name = f"{place}-{blocks}-{customers}-{rep:02}"
+                record, cpu_used_s = measured(run, material.chains[blocks], own, name)
+                made = _judged(run, record, place)
+                counts = *plan.counts[place], made
+                table.add(PlanLine(name, place, blocks, customers, *counts, cpu_used_s))
 
 
-def _one(
-    run: Run, material: Material, place: str, blocks: int, own: Sequences, count: Count, rep: int
-) -> PlanLine:
-    """Make a run and judge it. Returns its line of the plan."""
-    name = f"{place}-{blocks}-{len(own)}-{rep + 1:02}"
-    record, used_s = _MEASURED[place](run, material, blocks, own, name)
+def _judged(run: Run, record: RunRecord, place: str) -> int:
+    """Judge a run by its interactions. Returns how many there were."""
     interactions = whole(record.rows, STEPS)
-    facts = replace(
-        record.facts(),
-        requests=len(interactions),
-        failed=sum(not row.succeeded for row in interactions),
-    )
+    failed = sum(not row.succeeded for row in interactions)
+    facts = replace(record.facts(), requests=len(interactions), failed=failed)
     if place == LOCAL:  # the customers are part of the measured process
         facts = replace(facts, client_cpu=None)
     judge_run(run.results.folder, record, facts)
-    counts = count.warm_up, count.measured, len(interactions)
-    return PlanLine(name, place, blocks, len(own), *counts, used_s)
+    return len(interactions)
 
 
-def _inside(
-    run: Run, material: Material, blocks: int, own: Sequences, name: str
-) -> tuple[RunRecord, float]:
-    with copied(material.chains[blocks], run.scratch / "fresh" / name) as folder:
-        made = inside_run(folder, own, run=name, results=run.results.folder, log=run.log)
-    return made.record, made.cpu_s
+def _over_http(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[RunRecord, float]:
+    """A run over HTTP, and the processor time of the service during it."""
+    with fresh_service(run, chain, name) as service:
+        before = cpu_s(family(service.pid))
+        record = run.generator.interactions(service, own, name)
+        return record, used_s(cpu_s(family(service.pid)), before)
 
 
-def _over_http(
-    run: Run, material: Material, blocks: int, own: Sequences, name: str
-) -> tuple[RunRecord, float]:
-    with fresh_service(run, material.chains[blocks], name) as service:
-        before_s = sum(cpu_s(family(service.pid)).values())
-        record = interaction_run(
-            service,
-            own,
-            run=name,
-            folder=run.results.folder,
-            seed=run.options.seed,
-            say=lambda text: None,
-        )
-        return record, sum(cpu_s(family(service.pid)).values()) - before_s
+def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[RunRecord, float]:
+    """A run in the ledger's process, and the processor time of that and the miner during it.
+
+    Raises ProgramFailed.
+    """
+    with ExitStack() as stack:
+        folder = stack.enter_context(copied(chain, run.scratch / "fresh" / name))
+        scratch = Path(stack.enter_context(TemporaryDirectory(dir=run.scratch)))
+        given, made, facts = (scratch / of for of in ("given.jsonl", "rows.csv", "facts.json"))
+        save(given, own)
+        variables = environment(folder, {})
+        miner = started([sys.executable, "-m", "backend", "mine"], run.log, variables)
+        stack.callback(stop, miner)
+        before = cpu_s(family(miner.pid))
+        command = [sys.executable, "-m", "backend.lab.in_process", *map(str, (given, made, facts))]
+        program = started(command, run.log, variables)
+        stack.callback(stop, program)
+        samples = list(Sampler(program.pid, miner.pid, None).while_running(program, monotonic()))
+        if program.returncode != 0:
+            raise ProgramFailed(failure(command, program.returncode, run.log))
+        mining_s = used_s(cpu_s(family(miner.pid)), before)
+        with made.open(encoding="utf-8", newline="") as file:
+            rows = [_row(name, line) for line in csv.DictReader(file)]
+        record, _ = keep(run.results.folder, name, LOCAL, rows, samples)
+        own_s: float = json.loads(facts.read_bytes())["cpu_s"]
+        return record, own_s + mining_s
 
 
-_MEASURED = {LOCAL: _inside, HTTP: _over_http}
+def _row(run: str, line: Mapping[str, str]) -> Row:
+    """A line of the program's output as a raw row, with times on CLOCK_MONOTONIC."""
+    index = step_index(int(line["customer"]), int(line["interaction"]), int(line["step"]))
+    kind = f"{line['interaction_kind']}{SEPARATOR}{line['step_kind']}"
+    sent_s, done_s = float(line["sent_s"]), float(line["done_s"])
+    status = DONE if line["succeeded"] == "1" else REFUSED
+    return Row(run, index, kind, sent_s, sent_s, None, done_s, None, status, "")

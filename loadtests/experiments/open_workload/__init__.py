@@ -1,15 +1,13 @@
 """Measures open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000.
 
-`plan` defines how much is measured, `servers` on which servers. `exploring` finds out what the
-service can do, `measuring` measures, `reading` makes numbers of the rows, `demands` and `comparing`
-compare them with the models, `figures` and `over_time` draw and `analysing` reports. `bringing`
-makes a result of rows that were measured elsewhere.
+`loads` defines how much is measured and reads what was, `servers` on which servers. `demands` finds
+out what the service can do, `measuring` measures, `comparing` and `gaps` compare with the models,
+`figures` draws and `analysing` reports.
 """
 
 from loadtests.experiments.open_workload.analysing import analyse
-from loadtests.experiments.open_workload.bringing import bring
-from loadtests.experiments.open_workload.measuring import measure
-from loadtests.experiments.open_workload.plan import fractions
+from loadtests.experiments.open_workload.loads import fractions
+from loadtests.experiments.open_workload.measuring import bring, measure
 from loadtests.experiments.open_workload.servers import SCALE
 from loadtests.lab.experiment import Experiment, Mode
 

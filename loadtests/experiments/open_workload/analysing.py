@@ -1,30 +1,23 @@
-"""Makes the report of open workloads from its tables."""
+"""Makes the report of open workloads: what was found, in sentences, tables and metrics."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
-from loadtests.experiments.open_workload import figures, over_time, tables
-from loadtests.experiments.open_workload.comparing import (
-    AsTheStudy,
-    Steady,
-    steady_points,
-    study_points,
-)
-from loadtests.experiments.open_workload.deciding import judged
-from loadtests.experiments.open_workload.demands import Closed, closed_points, demands
+from loadtests.experiments.open_workload import comparing, figures, loads
+from loadtests.experiments.open_workload.comparing import AsTheStudy, Steady, give_or_take, percent
+from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands
+from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, REPORT_SECONDS, range_s
 from loadtests.experiments.open_workload.gaps import gap_section
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, SERVERS, SETTLED_UP_TO
-from loadtests.experiments.open_workload.reading import OpenRun, open_runs
-from loadtests.experiments.open_workload.tables import give_or_take, percent
+from loadtests.experiments.open_workload.loads import SERVERS, SETTLED_UP_TO, OpenRun
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode
-from loadtests.lab.repeated import estimate
+from loadtests.lab.repeated import accepted, estimate
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import TOLERANCE, Verdict
+from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict
 from loadtests.models.sequential import LEAST_VALUES
 
 REJECTED = "Every run was rejected, so nothing was found out."
@@ -36,33 +29,35 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if there is no run with a request.
     """
-    manifest, made = results.manifest(), open_runs(results)
+    manifest, made = results.manifest(), loads.open_runs(results)
     if not made:
         raise ResultsError(f"{results.folder} has no run with a request")
-    runs = [run for run in made if run.is_accepted]
-    steady = steady_points(made, is_simulated=manifest["mode"] == Mode.MODEL)
-    until_decided = manifest.get("until_decided", False)
-    if until_decided:
-        steady = [judged(results, point) for point in steady]
-    short = study_points(runs, manifest["seed"])
-    closed = [point for point in closed_points(results) if point.is_accepted]
+    runs, until_decided = accepted(made), manifest.get("until_decided", False)
+    steady = comparing.steady_points(made, is_until_decided=until_decided)
+    short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
+    first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
+    of_closed = Table.of("Closed runs", closed, _OF_CLOSED, _X_AS_SERVED)
+    calibrations = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
+    as_the_study = Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4)
     sections = [
-        Section(
-            "Response time against load",
-            ["Times are in service times E[S], so that runs at any scale can be compared."],
-            [figures.response(steady, short)],
+        _section("Response time against load", [_UNITS], figures.response(steady, short)),
+        _section(
+            "Predicted from one customer",
+            [_DEMANDS],
+            Table.of("Demands of one request", demands(results).values(), _OF_DEMANDS, _FRONT),
+            of_closed,
+            figures.throughput(closed, of_closed) if closed else None,
         ),
-        _prediction(results, closed),
         _section(
             "Steady state",
             [_STEADY, *([_UNTIL_DECIDED] if until_decided else []), *_limit(steady)],
-            tables.steady(steady),
-            tables.causes(steady),
+            Table.of("Steady state", steady, _OF_STEADY, _RULES),
+            Table.of("What lies behind", steady, _OF_CAUSES),
         ),
-        gap_section(results, runs),
-        _section("As the study did it", [_SHORT], tables.short(short)),
-        _over_time(results, runs, is_real=manifest["mode"] == Mode.REAL),
-        _section("Calibration", [_CALIBRATION], tables.calibrations(runs)),
+        gap_section(steady),
+        _section("As the study did it", [_SHORT], as_the_study),
+        _section("Over the time of a run", [], *_over_time(results, runs, manifest["mode"])),
+        _section("Calibration", [_CALIBRATION], calibrations),
     ]
     return Report(
         [
@@ -70,63 +65,65 @@ def analyse(results: Results) -> Report:
             *_closed_findings(closed),
             *map(_study_finding, short),
             *_bias(short),
-            *_without_steady_state(runs, steady),
-            *_without_a_run(made),
+            *_without(made, steady),
         ],
         [section for section in sections if section.parts],
-        [
-            *_service_times(runs),
-            *map(_metric, steady),
-            *map(_paired_metric, steady),
-            *map(_closed_metric, closed),
-        ],
+        [*_metrics(runs, steady, closed)],
         failure="" if runs else REJECTED,
         conclusion=_conclusion(steady) if runs else REJECTED,
     )
 
 
-def _section(title: str, told: Sequence[str], *found: Table) -> Section:
-    """A section with the tables that have rows, which may be none."""
-    return Section(title, told, [table for table in found if table.rows])
+def _section(title: str, told: Sequence[str], *parts: Table | Figure | None) -> Section:
+    """A section with those parts that there are; a table without rows is none."""
+    there = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
+    return Section(title, told, there)
 
 
-# --- findings ----------------------------------------------------------------------------------
+def _over_time(results: Results, runs: Sequence[OpenRun], mode: str) -> Iterator[Figure]:
+    if brief := [run for run in runs if run.part == loads.AS_THE_STUDY]:
+        yield from figures.over_time(brief)
+    path = results.folder / SAMPLES
+    if mode == Mode.REAL and path.exists():
+        yield from figures.load(runs, sampling.read(path))
+
+
+# --- findings ------------------------------------------------------------------------------------
 
 
 def _conclusion(steady: Sequence[Steady]) -> str:
     """At how many loads the model of the queue predicts the response time."""
-    verdicts = [point.verdict for point in steady if point.can_be_decided]
+    verdicts = [point.verdict for point in steady if point.key.is_settled]
     if not verdicts:
         return "There is no steady state that could be compared with a formula."
-    loads = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
+    at = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
     given = ", given how long requests took," if any(one.is_as_served for one in steady) else ""
-    told = f"Of {loads} that can be decided, the queueing model{given} predicts the mean response "
+    told = f"Of {at} that can be decided, the queueing model{given} predicts the mean response "
     told += f"time {WITHIN} at {verdicts.count(Verdict.AGREES)}"
-    if wrong := verdicts.count(Verdict.DISAGREES):
-        told += f"; at {wrong} it does not"
-    if open_ := verdicts.count(Verdict.NOT_DECIDED):
-        told += f"; at {open_} these runs do not decide"
+    others = {Verdict.DISAGREES: "it does not", Verdict.NOT_DECIDED: "these runs do not decide"}
+    for verdict, words in others.items():
+        if count := verdicts.count(verdict):
+            told += f"; at {count} {words}"
     return f"{told}."
 
 
 def _steady_finding(point: Steady) -> str:
-    model = point.queue.name
-    by = "by these runs" if point.can_be_decided else "here, where any runs are too short"
+    model, (difference, mean) = point.runs[0].queue.name, point.judged
+    by = "by these runs" if point.key.is_settled else "here, where any runs are too short"
     words = {
         Verdict.AGREES: f"{model} agrees {WITHIN}",
         Verdict.DISAGREES: f"{model} disagrees by more than {100 * TOLERANCE:g} %",
         Verdict.NOT_DECIDED: f"whether {model} agrees {WITHIN} is not decided {by}",
     }
-    replay = point.served if point.is_as_served else point.replayed
     told = (
-        f"{point.fraction:.2g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
-        f"{point.runs}; {point.judged_name} {percent(*point.judged)}; predicted "
-        f"{point.predicted:.3g} E[S], measured {give_or_take(point.raw)}, replay of the same "
-        f"arrivals {replay:.3g})."
+        f"{point.key.told}: {words[point.verdict]} (runs: {len(point.runs)}; "
+        f"{point.judged_name} {percent(difference, mean)}; predicted {point.predicted:.3g} E[S], "
+        f"measured {give_or_take(point.raw)}, replay of the same arrivals "
+        f"{mean if point.is_as_served else point.replayed:.3g})."
     )
     if not point.is_as_served or point.slower is None:
         return told
-    more = 100 * (point.slower - 1)
+    more = 100 * (point.slower.mean - 1)
     return (
         f"{told} Requests took {abs(more):.1f} % {'longer' if more > 0 else 'less'} than one "
         "customer's before; with that in it, the paired difference is "
@@ -134,109 +131,91 @@ def _steady_finding(point: Steady) -> str:
     )
 
 
-def _closed_findings(points: Sequence[Closed]) -> list[str]:
+def _closed_findings(points: Sequence[Closed]) -> Iterator[str]:
     """For each server a sentence on how its throughput compares with mean value analysis."""
-    return [
-        f"Customers who ask again at once, {SERVERS[server]}: throughput against mean value "
-        f"analysis, with the time that their requests took: {'; '.join(map(_closed_told, group))}."
-        for server, group in groupby(
-            (point for point in points if point.customers > 1), key=lambda point: point.server
+    several = [point for point in points if point.customers > 1]
+    for server, of_server in grouped(several, lambda point: point.of.server).items():
+        differences = [
+            f"{percent(one.difference, one.served_per_s)} for N = {one.customers} ({one.verdict})"
+            for one in of_server
+        ]
+        yield (
+            f"Customers who ask again at once, {SERVERS[server]}: throughput against mean value "
+            f"analysis, with the time that their requests took: {'; '.join(differences)}."
         )
-    ]
-
-
-def _closed_told(point: Closed) -> str:
-    difference = percent(point.difference, point.served_per_s)
-    return f"{difference} for N = {point.customers} ({point.verdict})"
 
 
 def _study_finding(point: AsTheStudy) -> str:
-    low, high = point.expected.low_s, point.expected.high_s
-    where = "within" if point.expected.covers(point.mean) else "outside"
+    mean, expected, theirs = point.mean, point.expected, point.of_study
     ours = (
-        f"{point.fraction:g} of L, measured as the study did (runs from empty: {point.runs}): "
-        f"{point.mean:.3g} E[S], {where} the range {low:.3g} to {high:.3g} of an M/G/1 queue "
-        f"measured in the same way; replay of the same arrivals {point.replayed:.3g}"
+        f"{point.key.fraction:g} of L, measured as the study did (runs from empty: "
+        f"{len(point.runs)}): {mean:.3g} E[S], {'within' if expected.covers(mean) else 'outside'} "
+        f"the range {expected.low_s:.3g} to {expected.high_s:.3g} of an M/G/1 queue measured in "
+        f"the same way; replay of the same arrivals {point.replayed:.3g}."
     )
-    if point.published is None or point.of_study is None:
-        return ours + "."
-    theirs = "within" if point.of_study.covers(point.published) else "outside"
-    low, high = point.of_study.low_s, point.of_study.high_s
-    return f"{ours}. The study's own {point.published:.3g} is {theirs} {low:.3g} to {high:.3g}."
+    if point.published is None or theirs is None:
+        return ours
+    where = "within" if theirs.covers(point.published) else "outside"
+    return (
+        f"{ours} The study's own {point.published:.3g} is {where} {theirs.low_s:.3g} to "
+        f"{theirs.high_s:.3g}."
+    )
 
 
-def _bias(short: Sequence[AsTheStudy]) -> list[str]:
+def _bias(short: Sequence[AsTheStudy]) -> Iterator[str]:
     """A sentence about the bias of short runs at the highest load, if it is 5 % or more."""
-    if not short:
-        return []
-    point = max(short, key=lambda one: one.fraction)
-    hidden = 1 - point.expected.mean_s / point.fcfs
-    if hidden < TOLERANCE:
-        return []
-    return [
-        (
-            f"At {point.fraction:g} of L, even an M/G/1 queue has a mean {100 * hidden:.0f} % "
-            "below its steady state in runs of 44 service times that begin empty: a mean below "
-            "M/G/1 in such runs does not show that a server is faster."
+    for point in sorted(short, key=lambda one: one.key.fraction)[-1:]:
+        hidden = 1 - point.expected.mean_s / point.predicted
+        if hidden >= TOLERANCE:
+            yield (
+                f"At {point.key.fraction:g} of L, even an M/G/1 queue has a mean "
+                f"{100 * hidden:.0f} % below its steady state in runs of 44 service times that "
+                "begin empty: a mean below M/G/1 in such runs does not show that a server is "
+                "faster."
+            )
+
+
+def _without(made: Sequence[OpenRun], steady: Sequence[Steady]) -> Iterator[str]:
+    """A sentence for each load that has no steady state by its model, or no run that counts."""
+    counted = accepted(made)
+    over = {run.key: run.queue.name for run in counted if not run.is_stable}
+    for key in sorted(over.keys() - {point.key for point in steady}):
+        yield (
+            f"{key.told}: {over[key]} has no steady state at this rate, because the server does "
+            "more at once than the model says."
         )
-    ]
+    rejected = {run.key for run in made} - {run.key for run in counted}
+    for key in sorted(rejected, key=lambda one: (one.part, SERVERS[one.server], one.fraction)):
+        yield (
+            f"{key.told}, {key.part.replace('-', ' ')}: every run was rejected; the table of runs "
+            "has the reasons."
+        )
 
 
-def _without_steady_state(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[str]:
-    """A sentence for each load at which the model, but not the server, is overloaded."""
-    there = {(point.server, point.fraction) for point in steady}
-    over = {
-        (SERVERS[run.server], run.fraction, run.queue.name)
-        for run in runs
-        if run.utilisation >= 1 and (run.server, run.fraction) not in there
-    }
-    return [
-        f"{fraction:.2g} of L, {server}: {name} has no steady state at this rate, because the "
-        "server does more at once than the model says."
-        for server, fraction, name in sorted(over)
-    ]
+def _metrics(
+    runs: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
+) -> Iterator[Metric]:
+    """E[S] of each server over its calibrations, response times, what is judged, throughputs."""
+    for server, of_server in grouped(runs, lambda run: run.server).items():
+        calibrated = {run.calibration: run.service_time_s for run in of_server}
+        yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
+    shares = []
+    for point in steady:
+        name = f"[{point.key.server},{point.key.fraction:g}]"
+        yield estimated(point.raw).metric(f"response_time{name}", "")
+        difference, mean = point.judged
+        share = difference.times(1 / mean)
+        what = "as_served" if point.is_as_served else "paired_difference"
+        shares.append(Metric(f"{what}{name}", share.estimate, "", *share.ends))
+    yield from shares
+    for one in closed:
+        name = f"throughput[{one.of.server},{one.customers}]"
+        yield estimated(one.throughput_per_s).metric(name, "1/s")
 
 
-def _without_a_run(runs: Sequence[OpenRun]) -> list[str]:
-    """A sentence for each load of which every run was rejected."""
-    made = {(run.part, SERVERS[run.server], run.fraction) for run in runs}
-    counted = {(run.part, SERVERS[run.server], run.fraction) for run in runs if run.is_accepted}
-    return [
-        f"{fraction:.2g} of L, {server}, {part.replace('-', ' ')}: every run was rejected; the "
-        "table of runs has the reasons."
-        for part, server, fraction in sorted(made - counted)
-    ]
+# --- sections ------------------------------------------------------------------------------------
 
-
-def _metric(point: Steady) -> Metric:
-    return estimated(point.raw).metric(f"response_time[{point.server},{point.fraction:g}]", "")
-
-
-def _closed_metric(point: Closed) -> Metric:
-    x = estimated(point.throughput_per_s)
-    return x.metric(f"throughput[{point.server},{point.customers}]", "1/s")
-
-
-def _paired_metric(point: Steady) -> Metric:
-    """The difference that the verdict is about, as a share."""
-    difference, mean = point.judged
-    what = "as_served" if point.is_as_served else "paired_difference"
-    name = f"{what}[{point.server},{point.fraction:g}]"
-    share = difference.times(1 / mean)
-    return Metric(name, share.estimate, "", *share.ends)
-
-
-def _service_times(runs: Sequence[OpenRun]) -> list[Metric]:
-    """E[S] of each server, with its interval over calibrations if there are several."""
-    found = []
-    for server in dict.fromkeys(run.server for run in runs):
-        calibrated = {run.calibration: run.service_time_s for run in runs if run.server == server}
-        found.append(estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s"))
-    return found
-
-
-# --- sections ----------------------------------------------------------------------------------
-
+_UNITS = "Times are in service times E[S], so that runs at any scale can be compared."
 _STEADY = (
     "Each run has its own arrivals, and its beginning is left out. The paired difference compares "
     "every request with the same arrival in a simulated queue, where it takes as long as the "
@@ -253,6 +232,16 @@ _UNTIL_DECIDED = (
     "its paired difference is a confidence sequence over calibrations (Lai 1976; Wang and Ramdas "
     "2025), which holds however often one looks and whenever one stops; after fewer than "
     f"{LEAST_VALUES} calibrations nothing is decided, and after as many ten runs are not needed."
+)
+_RULES = (
+    f"Times are in service times. Left out of each run are its first {loads.WARM_UP} arrivals "
+    f"({loads.BRIEF_WARM_UP} up to {loads.BRIEF_UP_TO:g} of L), or a tenth if that is more. The "
+    f"tolerance of {100 * TOLERANCE:g} % was fixed before the run. The verdict is about the paired "
+    "difference, but for the service about the difference as served. Runs that share a calibration "
+    "share its error, so intervals are over calibrations; one calibration has none, and fewer than "
+    f"{LEAST_VALUES} decide nothing. From {comparing.REPLICATIONS_FROM:g} of L on, neither do "
+    f"fewer than {REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short "
+    "for the steady state of the formula, as their replay shows."
 )
 _SHORT = (
     "The study sent 30 minutes of requests to an idle server, 15 times. That is 44 service "
@@ -274,42 +263,92 @@ _DEMANDS = (
     "predict open runs. Mean value analysis takes exponential times and so predicts a little less "
     "than there is. A generator on the same machine competes with the workers for its cores."
 )
+_X_AS_SERVED = "The verdict is about the throughput X as served."
+_FRONT = (
+    "“Beside the handler” is processor time of the worker for accepting and HTTP; it is not known "
+    "of a service on another machine. The worker is busy for all but what is on the way."
+)
+
+_OF_STEADY: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Model", lambda point: point.runs[0].queue.name),
+    ("Runs counted", lambda point: point.counted),
+    ("Arrivals", lambda point: sum(len(run.rows) - run.warm_up for run in point.runs)),
+    ("Predicted", lambda point: point.predicted),
+    ("Measured", lambda point: give_or_take(point.raw)),
+    ("Paired estimate", lambda point: point.paired.estimate),
+    ("Paired difference", lambda point: percent(point.difference, point.predicted)),
+    ("As served", lambda p: percent(p.as_served, p.served) if p.as_served else None),
+    ("Verdict", lambda point: str(point.verdict)),
+]
+_OF_CAUSES: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Replayed / E[S]", lambda point: point.replayed),
+    (
+        "Slower than calibrated",
+        lambda p: f"{100 * (p.slower.mean - 1):+.1f} %" if p.slower and p.is_told else None,
+    ),
+    ("Sent late, p99 / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
+]
+_OF_SHORT: Sequence[Column[AsTheStudy]] = [
+    ("Share of L", lambda point: f"{point.key.fraction:g}"),
+    ("Runs", lambda point: len(point.runs)),
+    ("M/G/1, steady", lambda point: point.predicted * REPORT_S),
+    ("Expected", lambda point: point.expected.mean_s * REPORT_S),
+    ("95 % range of ours", lambda point: range_s(point.expected)),
+    ("Ours", lambda point: point.mean * REPORT_S),
+    ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
+    ("95 % range of 15 runs", lambda point: range_s(point.of_study)),
+    ("The study's", lambda point: times(REPORT_S, point.published)),
+]
+_OF_DEMANDS: Sequence[Column[Demands]] = [
+    ("Server", lambda one: SERVERS[one.server]),
+    ("Requests", lambda one: one.requests),
+    ("Index or scan / ms", lambda one: 1000 * one.engine_s),
+    ("Files / ms", lambda one: 1000 * one.files_s),
+    ("Rest of the handler / ms", lambda one: 1000 * one.rest_s),
+    ("Beside the handler / ms", lambda one: 1000 * one.front_s),
+    ("On the way / ms", lambda one: 1000 * one.network_s),
+    ("Worker busy / ms", lambda one: 1000 * one.busy_s),
+    ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
+]
+_OF_CLOSED: Sequence[Column[Closed]] = [
+    ("Server", lambda point: SERVERS[point.of.server]),
+    ("Customers", lambda point: point.customers),
+    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+    ("As served / 1/s", lambda point: point.served_per_s),
+    ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
+    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
+    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
+    ("Verdict", lambda point: str(point.verdict)),
+]
+_OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
+    ("Server", lambda run: SERVERS[run.server]),
+    ("Runs", lambda run: run.part.replace("-", " ")),
+    ("Share of L", lambda run: f"{run.fraction:.2g}"),
+    ("E[S] / ms", lambda run: 1000 * run.service_time_s),
+    ("cv", lambda run: run.cv),
+    ("E[S] outside the handler / ms", lambda run: times(1000, run.overhead_s)),
+    ("E[S] on the way / ms", lambda run: 1000 * run.delay_s),
+    ("Rate / 1/s", lambda run: run.rate_per_s),
+    ("ρ by the model", lambda run: run.utilisation),
+]
 
 
 def _limit(steady: Sequence[Steady]) -> Iterator[str]:
-    """What cannot be measured: times as short as requests are sent late, if any were sent."""
+    """How late the generator sent requests, if anything was sent."""
     worst = max(steady, key=lambda point: point.lag, default=None)
-    if worst and worst.lag:
-        told = (
-            f"Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
-            f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.server]}, {worst.fraction:.2g} of "
-            "L, the worst)"
-        )
-        if worst.is_as_served:
-            yield f"{told}. This counts as waiting at the server, but not in the time as served."
-        else:
-            yield (
-                "The limit of measurement is how late requests are sent: this counts as waiting "
-                f"at the server. {told}, and above 5 % a run is rejected; so questions that take "
-                "less than 20 times that cannot be measured by this generator."
-            )
-
-
-def _prediction(results: Results, closed: Sequence[Closed]) -> Section:
-    known = [*demands(results).values()]
-    parts = [tables.demands(known), tables.closed(closed)]
-    drawn = [figures.throughput(closed)] if closed else []
-    return Section(
-        "Predicted from one customer", [_DEMANDS], [*(part for part in parts if part.rows), *drawn]
+    if worst is None or not worst.lag:
+        return
+    told = (
+        f"Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
+        f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.key.server]}, "
+        f"{worst.key.fraction:.2g} of L, the worst)"
     )
-
-
-def _over_time(results: Results, runs: Sequence[OpenRun], *, is_real: bool) -> Section:
-    parts: list[Figure] = []
-    if brief := [run for run in runs if run.part == AS_THE_STUDY]:
-        parts += [*over_time.over_time(brief), over_time.load_computed(brief)]
-    path = results.folder / SAMPLES
-    samples = sampling.read(path) if is_real and path.exists() else {}
-    if load := over_time.load(runs, samples):
-        parts.append(load)
-    return Section("Over the time of a run", parts=parts)
+    yield (
+        f"{told}. This counts as waiting at the server, but not in the time as served."
+        if worst.is_as_served
+        else "The limit of measurement is how late requests are sent: this counts as waiting at "
+        f"the server. {told}, and above 5 % a run is rejected; so questions that take less than 20 "
+        "times that cannot be measured by this generator."
+    )

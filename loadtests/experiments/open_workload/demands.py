@@ -1,36 +1,48 @@
-"""Predicts the service from one customer: demands on its stations, and closed runs to test them.
+"""Learns the demands of a request on the service from one customer, and predicts closed runs.
 
-With one customer nobody waits, so the time of a request is the sum of its demands. The answer's
-Server-Timing tells them: what the index or a scan's stages take, reading files, and the rest of the
-handler. What the worker's processor spends beside the handler (accepting, HTTP) is known from the
-system's accounts, if the service is on this machine; the rest is on its way, and keeps no worker
-from serving others. Mean value analysis predicts from these demands the throughput of N customers,
-and as served: with the mean time in the handler and the turnaround (`generation.calibration`) of
-that run itself, so that a machine which changed its speed meanwhile is not taken for an error of
-the model.
+With one customer nobody waits, so the time of a request is the sum of its demands, which the
+answer's Server-Timing tells. What the worker's processor spends beside the handler (accepting,
+HTTP) is known from the system's accounts, if the service is on this machine; the rest is on its
+way, and keeps no worker from serving others. Mean value analysis predicts from these demands the
+throughput of N customers, and as served: with the mean time in the handler and the turnaround of
+that run itself, so that a machine which changed its speed is not taken for an error of the model.
+
+Closed runs of several customers tell the highest throughput, from which the rates of open runs
+come: with several workers it is not 1/E[S], and not known to be that times their number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
+from math import inf
 from statistics import fmean
 
-from loadtests.generation.calibration import turnaround_s
+from loadtests.experiments.open_workload.servers import Measured
+from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row
-from loadtests.generation.window import closed_window
+from loadtests.generation.run import judge_run
+from loadtests.generation.schedule import Choices
+from loadtests.generation.window import Window, closed_window
 from loadtests.grouping import grouped
-from loadtests.lab.one_customer import Recorded, recorded
-from loadtests.lab.repeated import accepted_by_run, rows_by_run
+from loadtests.lab.experiment import Run
+from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.repeated import accepted_by_run, rows_by_run, unused_name
 from loadtests.lab.results import Line, Results
+from loadtests.machine import moment
 from loadtests.models import mva
 from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
 from loadtests.models.laws import DELAY, Station
-from loadtests.models.open_queue import Queue
+from loadtests.models.open_queue import ONE, Queue
 
 DEMANDS, CLOSED = "demands", "closed"
 ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan
 FILES = ("file", "emulated")
 LEAST_ANSWERS = 2 * BATCHES
+
+REQUESTS, QUICK_REQUESTS = 200, 60
+WARM_UP, TRIES = 10, 3
+CUSTOMERS, QUICK_CUSTOMERS = (1, 2, 4, 8), (1, 4)
+CLOSED_S, QUICK_CLOSED_S = 20.0, 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +88,14 @@ class Demands:
     requests: int
 
     @property
-    def busy_s(self) -> float:
-        """The time for which a request keeps a worker busy."""
-        return self.handler_s + self.front_s
-
-    @property
     def handler_s(self) -> float:
         """The time in the handler, which the server tells."""
         return self.engine_s + self.files_s + self.rest_s
+
+    @property
+    def busy_s(self) -> float:
+        """The time for which a request keeps a worker busy."""
+        return self.handler_s + self.front_s
 
     def as_served(self, rows: Sequence[Row]) -> "Demands":
         """The demands with the time in the handler, and the turnaround, of these requests."""
@@ -94,38 +106,44 @@ class Demands:
         network_s = max(0.0, self.network_s + self.front_s - front_s)
         return replace(self, rest_s=rest_s, front_s=front_s, network_s=network_s)
 
-    @property
-    def stations(self) -> list[Station]:
-        """The demands as a network: the workers, and the way to them and back."""
+    def solved(self, customers: int) -> mva.Solution:
+        """Mean value analysis of the workers, and the way to them and back."""
         network = Station("network", self.network_s, DELAY)
-        return [Station("workers", self.busy_s, self.queue.servers), network]
+        workers = Station("workers", self.busy_s, self.queue.servers)
+        return mva.solve([workers, network], customers)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Customers who ask again at once.
+    """Customers who ask again at once: the demands of their requests, and what was measured."""
 
-    throughput_per_s: measured. predicted: by MVA from one customer. served_per_s: the throughput by
-    MVA as served.
-    """
-
-    server: str
+    of: Demands
     customers: int
-    is_accepted: bool
+    window: Window
     throughput_per_s: Interval
-    response_s: float
-    predicted: mva.Solution
-    served_per_s: float
+
+    @property
+    def predicted(self) -> mva.Solution:
+        """The prediction by mean value analysis from one customer."""
+        return self.of.solved(self.customers)
+
+    @property
+    def served_per_s(self) -> float:
+        """The throughput by mean value analysis as served."""
+        return self.of.as_served(self.window.rows).solved(self.customers).throughput_per_s
 
     @property
     def difference(self) -> Interval:
-        """The measured throughput less that by MVA as served."""
+        """The measured throughput less that as served."""
         return self.throughput_per_s.plus(-self.served_per_s)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the throughput is as by MVA as served, within the tolerance."""
+        """Whether the throughput is as by mean value analysis as served, within the tolerance."""
         return verdict(self.difference, self.served_per_s)
+
+
+# --- what was learnt -----------------------------------------------------------------------------
 
 
 def demands(results: Results) -> dict[str, Demands]:
@@ -151,51 +169,125 @@ def _demands(line: DemandsLine, run: Recorded) -> Demands:
     total_s, response_s = mean_s(["total"]), fmean(run.times_s)
     engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
     front_s = min(max(0.0, (line.server_cpu_s or 0.0) - total_s), response_s - total_s)
-    return Demands(
-        engine_s=engine_s,
-        files_s=files_s,
-        rest_s=max(0.0, total_s - engine_s - files_s),
-        front_s=front_s,
-        network_s=response_s - total_s - front_s,
-        server=line.server,
-        queue=Queue(line.servers),
-        requests=len(run.asked),
-    )
+    rest_s, network_s = max(0.0, total_s - engine_s - files_s), response_s - total_s - front_s
+    queue, requests = Queue(line.servers), len(run.asked)
+    return Demands(engine_s, files_s, rest_s, front_s, network_s, line.server, queue, requests)
 
 
 def closed_points(results: Results) -> list[Closed]:
-    """The closed runs that are long enough, accepted or rejected, each with its prediction."""
+    """The accepted closed runs that are long enough, each with the demands of its server."""
     rows, accepted, known = rows_by_run(results), accepted_by_run(results), demands(results)
-    found = []
-    for line in results.lines_if_any(CLOSED, ClosedLine):
-        of, x = known.get(line.server), throughput_per_s(rows[line.run])
-        if of is not None and x is not None:
-            window = closed_window(rows[line.run])
-            predicted, as_served = (
-                mva.solve(one.stations, line.customers)[-1]
-                for one in (of, of.as_served(window.rows))
-            )
-            found.append(
-                Closed(
-                    server=of.server,
-                    customers=line.customers,
-                    is_accepted=accepted.get(line.run, False),
-                    throughput_per_s=x,
-                    response_s=window.mean_response_s,
-                    predicted=predicted,
-                    served_per_s=as_served.throughput_per_s,
-                )
-            )
-    return found
+    return [
+        Closed(known[line.server], line.customers, closed_window(rows[line.run]), x)
+        for line in results.lines_if_any(CLOSED, ClosedLine)
+        if accepted.get(line.run, False) and line.server in known
+        if (x := throughput_per_s(rows[line.run])) is not None
+    ]
 
 
 def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
     """X of a closed run, by batches of the times between answers; None for too few of them."""
-    if len(rows) <= LEAST_ANSWERS:
-        return None
-    done_s = [row.done_s for row in closed_window(rows).rows]
+    done_s = [row.done_s for row in closed_window(rows).rows] if len(rows) > LEAST_ANSWERS else []
     if len(done_s) <= LEAST_ANSWERS:
         return None
     gap_s = batch_means([later - sooner for sooner, later in pairwise(done_s)])
     x = 1 / gap_s.estimate
     return Interval(x, x * gap_s.relative_half_width, gap_s.values)
+
+
+# --- learning ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A server whose queue and L are known.
+
+    busy_workers: L·E[S], how many requests are served at once when all workers are busy. front_s:
+    how much of E[S] may keep a worker busy although the server does not report it.
+    """
+
+    queue: Queue = ONE
+    busy_workers: float = 1.0
+    front_s: float = inf
+
+    def delay_s(self, found: Calibration) -> float:
+        """The part of E[S] that keeps no worker from serving others."""
+        return max(0.0, (found.overhead_s or 0.0) - self.front_s)
+
+
+def explored(run: Run, found: Measured, server: str, asked: Choices, before: Calibration) -> Rated:
+    """Make the closed runs and learn the demands, as far as the results lack them."""
+    results = run.results
+    made = {(line.server, line.customers) for line in results.lines_if_any(CLOSED, ClosedLine)}
+    for customers in run.choose(QUICK_CUSTOMERS, CUSTOMERS):
+        if (server, customers) not in made:
+            _closed(run, found, server, asked, customers, before)
+    rows = rows_by_run(results)
+    xs_per_s = [  # of rejected runs, too: they only choose the rates
+        x.estimate
+        for line in results.lines_if_any(CLOSED, ClosedLine)
+        if line.server == server and (x := throughput_per_s(rows[line.run])) is not None
+    ]
+    highest_per_s = max(xs_per_s, default=1 / before.mean_s)
+    queue = found.queue or Queue(workers(highest_per_s, before))
+    tried(lambda: server in demands(results), lambda: learn(run, found, server, queue))
+    of = demands(results).get(server)
+    return Rated(queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
+
+
+def tried(is_done: Callable[[], bool], make: Callable[[], object]) -> bool:
+    """Make a run until one counts, at most TRIES times. Returns whether one does."""
+    for _ in range(TRIES):
+        if is_done():
+            return True
+        make()
+    return is_done()
+
+
+def workers(highest_per_s: float, found: Calibration) -> int:
+    """How many workers give this throughput, if each is busy for the time that the server reports.
+
+    E[S] as a customer sees it would give more of them: while a request is on its way, its worker
+    serves others.
+    """
+    return max(1, round(highest_per_s * (found.mean_s - (found.overhead_s or 0.0))))
+
+
+def _closed(
+    run: Run, found: Measured, server: str, asked: Choices, customers: int, before: Calibration
+) -> None:
+    name = f"closed-{server}-{customers}"
+    run.say(f"{server}, closed, customers: {customers}")
+    duration_s = run.choose(QUICK_CLOSED_S, CLOSED_S)
+    record = run.generator.closed(
+        found.target, asked, name, customers=customers, duration_s=duration_s
+    )
+    judge_run(run.results.folder, record, record.facts(before))
+    with run.results.more(CLOSED, ClosedLine) as table:
+        table.add(ClosedLine(name, server, customers))
+
+
+def learn(run: Run, found: Measured, server: str, queue: Queue, pause_s: float = 0.0) -> None:
+    """Let one customer ask, and note the processor time of the service for each request.
+
+    server: the name under which `demands` has them. pause_s: mean time, exponentially distributed,
+    for which the customer leaves the service idle before each request.
+    """
+    target = found.target
+    name = unused_name(run.results, f"demands-{server}")
+    run.say(f"{server}: what one request demands")
+    pauses = run.random(f"{name} pauses")
+    begun = moment(target.pid)
+    with one_customer(run.results) as customer:
+        made = customer.asks(
+            target,
+            name,
+            found.requests(run.random(name)),
+            warm_up=WARM_UP,
+            least=run.choose(QUICK_REQUESTS, REQUESTS),
+            pauses_s=(pause_s * pauses.expovariate(1.0) for _ in count()),
+        )
+    used = begun.until(moment(target.pid))
+    cpu_s = None if target.pid is None else used.server_s / len(made)
+    with run.results.more(DEMANDS, DemandsLine) as table:
+        table.add(DemandsLine(name, server, WARM_UP, queue.servers, cpu_s))

@@ -1,41 +1,62 @@
-"""Draws the study's figure 2 with our numbers, and the throughput of closed runs."""
+"""Draws the study's figures 2 to 5 with our numbers, and the throughput of closed runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from statistics import fmean
 
-from loadtests.experiments.open_workload import tables
-from loadtests.experiments.open_workload.comparing import (
-    AsTheStudy,
-    Steady,
-    curve,
-    published_points,
-)
+from loadtests.experiments.open_workload.comparing import PUBLISHED, AsTheStudy, AtLoad, Steady
 from loadtests.experiments.open_workload.demands import Closed
-from loadtests.experiments.open_workload.plan import SERVERS
-from loadtests.experiments.open_workload.tables import REPORT_S
+from loadtests.experiments.open_workload.loads import SERVERS, OpenRun
+from loadtests.generation.samples import Sample
 from loadtests.grouping import grouped
-from loadtests.lab.published import UNROUNDED
+from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Figure, Table, times
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.models.open_queue import ONE
+from loadtests.lab.report.content import Cell, Column, Figure, Table, times
+from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.models import recorded
+from loadtests.models.open_queue import ONE, mg1_ps
+from loadtests.models.protocol import Expectation
+from loadtests.models.samples import mean_of_known
 
+REPORT_S = UNROUNDED.mean_s
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 ASIDE = 0.008  # share of L by which points at one load are drawn beside each other
 CURVE = [number / 100 for number in range(5, 96)]
+REPORT_SECONDS = "Times are in report seconds: R/E[S] × 40.499."
+LOAD: Sequence[Column[AtLoad]] = [
+    ("Share of L", lambda point: f"{point.key.fraction:.2g}"),
+    ("Server", lambda point: SERVERS[point.key.server]),
+]
 
 
-def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure:
-    """Figure 2: response times against load, with all layers."""
-    fcfs, shared = curve(CURVE, UNROUNDED.variation)
+def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
+    """Figure 2: response times against load, with all layers. short: by the study's protocol."""
+    fcfs = [ONE.steady(x, 1.0, UNROUNDED.variation).response_time_s for x in CURVE]
+    shared = [mg1_ps(x, 1.0).response_time_s for x in CURVE]
+    paired = [estimated(point.paired) for point in points]
+    beside = [point.key.fraction + ASIDE for point in points]
+    xs, expected = [one.key.fraction for one in short], [one.expected for one in short]
     series = [
         Series("M/G/1, FCFS", "model", CURVE, fcfs),
         Series("M/G/1, PS", "bound", CURVE, shared),
-        _points("the study, published", "study", published_points()),
+        Series(
+            "the study, published", "study", [*PUBLISHED], [*PUBLISHED.values()], shape="points"
+        ),
         *_measured(points),
-        _paired(points),
-        _points("ours, as the study did", "second", [(one.fraction, one.mean) for one in of_study]),
-        _expected(of_study),
+        measured("paired estimate", "bound", beside, paired, shape="points"),
+        Series("ours, as the study did", "second", xs, [one.mean for one in short], shape="points"),
+        Series(
+            "M/G/1, as the study did",
+            "model",
+            [x - ASIDE for x in xs],
+            [one.mean_s for one in expected],
+            [one.low_s for one in expected],
+            [one.high_s for one in expected],
+            shape="points",
+        ),
     ]
     told = (
         "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
@@ -51,79 +72,57 @@ def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure
         Axis("arrival rate as a share of L"),
         Axis("mean response time / E[S]", limits=(0, 12)),
         [one for one in series if len(one.xs)],
-        _response_table(points, of_study),
+        _response_table(points, {one.key.fraction: one for one in short}),
     )
-
-
-def _points(name: str, source: Source, pairs: Sequence[tuple[float, float]]) -> Series:
-    return Series(name, source, [x for x, _ in pairs], [y for _, y in pairs], shape="points")
 
 
 def _measured(points: Sequence[Steady]) -> list[Series]:
     """For each server the measured means, and what its model predicts if it is not M/G/1."""
     series = []
-    by_server = grouped(points, lambda point: point.server)
+    by_server = grouped(points, lambda point: point.key.server)
     for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
-        xs = [point.fraction for point in own]
+        xs = [point.key.fraction for point in own]
         raw = [estimated(point.raw) for point in own]
         series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
-        if own[0].queue != ONE:  # whose line is that of M/G/1
+        if own[0].runs[0].queue != ONE:  # whose line is that of M/G/1
             grid = [max(xs) * step / 40 for step in range(1, 41)]
-            ys = [own[-1].predicted_at(fraction) for fraction in grid]
-            series.append(Series("", source, grid, ys, shape="curve"))
+            series.append(
+                Series("", source, grid, [*map(own[-1].predicted_at, grid)], shape="curve")
+            )
     return series
 
 
-def _paired(points: Sequence[Steady]) -> Series:
-    found = [estimated(point.paired) for point in points]
-    xs = [point.fraction + ASIDE for point in points]
-    return measured("paired estimate", "bound", xs, found, shape="points")
-
-
-def _expected(of_study: Sequence[AsTheStudy]) -> Series:
-    return Series(
-        "M/G/1, as the study did",
-        "model",
-        [one.fraction - ASIDE for one in of_study],
-        [one.expected.mean_s for one in of_study],
-        [one.expected.low_s for one in of_study],
-        [one.expected.high_s for one in of_study],
-        shape="points",
-    )
-
-
-def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Table:
-    published, short = dict(published_points()), {one.fraction: one for one in of_study}
-
-    def of_short(value: Callable[[AsTheStudy], float]) -> Callable[[Steady], float | None]:
-        return lambda p: REPORT_S * value(short[p.fraction]) if p.fraction in short else None
-
-    def range_s(point: Steady) -> str | None:
-        return tables.range_s(short[point.fraction].expected) if point.fraction in short else None
+def _response_table(points: Sequence[Steady], short: Mapping[float, AsTheStudy]) -> Table:
+    def of_short(cell: Callable[[AsTheStudy], Cell]) -> Callable[[Steady], Cell]:
+        return lambda p: cell(short[p.key.fraction]) if p.key.fraction in short else None
 
     return Table.of(
         "Mean response time",
         points,
         [
-            ("Share of L", lambda point: f"{point.fraction:.2g}"),
-            ("Server", lambda point: SERVERS[point.server]),
+            *LOAD,
             ("Model / s", lambda point: point.predicted * REPORT_S),
             ("Ours, steady / s", lambda point: point.raw.estimate * REPORT_S),
             ("Paired estimate / s", lambda point: point.paired.estimate * REPORT_S),
-            ("Ours, as the study did / s", of_short(lambda one: one.mean)),
-            ("M/G/1, as the study did / s", of_short(lambda one: one.expected.mean_s)),
-            ("95 % range / s", range_s),
-            ("The study's / s", lambda point: times(REPORT_S, published.get(point.fraction))),
+            ("Ours, as the study did / s", of_short(lambda one: one.mean * REPORT_S)),
+            ("M/G/1, as the study did / s", of_short(lambda one: one.expected.mean_s * REPORT_S)),
+            ("95 % range / s", of_short(lambda one: range_s(one.expected))),
+            ("The study's / s", lambda point: times(REPORT_S, PUBLISHED.get(point.key.fraction))),
         ],
-        "Times are in report seconds: R/E[S] × 40.499.",
+        REPORT_SECONDS,
         digits=4,
     )
 
 
-def throughput(points: Sequence[Closed]) -> Figure:
+def range_s(of: Expectation | None) -> str | None:
+    """The range of an expected result in report seconds."""
+    return f"{of.low_s * REPORT_S:.1f} to {of.high_s * REPORT_S:.1f}" if of else None
+
+
+def throughput(points: Sequence[Closed], table: Table) -> Figure:
     """Throughput of closed runs against the number of customers, beside what MVA predicts."""
     series = []
-    by_server = grouped(points, lambda point: point.server)
+    by_server = grouped(points, lambda point: point.of.server)
     for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [float(point.customers) for point in own]
         x = [estimated(point.throughput_per_s) for point in own]
@@ -135,5 +134,218 @@ def throughput(points: Sequence[Closed]) -> Figure:
         "mean value analysis predicts from the demands of one customer."
     )
     x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s")
-    title = "Throughput against customers"
-    return figure(title, told, x_axis, y_axis, series, tables.closed(points))
+    return figure("Throughput against customers", told, x_axis, y_axis, series, table)
+
+
+# --- over the time of a run ----------------------------------------------------------------------
+
+_STUDY = {one.fraction: one for one in OPEN_WORKLOADS}
+_FOUR: tuple[Source, ...] = ("ours", "third", "second", "fourth")
+_LOAD_AVERAGE = "load average, 1 minute"
+Line = list[tuple[float, float]]  # times and values
+
+
+@dataclass(frozen=True)
+class _InTurn:
+    """Runs of a load, one after the other, with all times multiplied by `factor`."""
+
+    runs: Sequence[OpenRun]
+    factor: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.runs[0].fraction:g} of L"
+
+    def printed(self, name: str) -> float | None:
+        """What the study printed of the load; None if it did not."""
+        found: float | None = getattr(_STUDY.get(self.runs[0].fraction), name, None)
+        return found
+
+    @cached_property
+    def begins_s(self) -> list[float]:
+        """When each run begins, and when the last one ends."""
+        lasts_s = [max(run.duration_s, *(row.done_s for row in run.rows)) for run in self.runs]
+        return [self.factor * at_s for at_s in accumulate(lasts_s, initial=0.0)]
+
+    @cached_property
+    def stays_s(self) -> Line:
+        """When each request arrives, and when it has its answer."""
+        return [
+            (begin_s + self.factor * row.intended_s, begin_s + self.factor * row.done_s)
+            for run, begin_s in zip(self.runs, self.begins_s, strict=False)
+            for row in run.rows
+        ]
+
+    @cached_property
+    def steps(self) -> list[recorded.Step]:
+        """The requests in the system."""
+        arrivals_s, ends_s = zip(*self.stays_s, strict=True)
+        return recorded.customers_over_time(arrivals_s, ends_s)
+
+    def modelled(self, until_s: float) -> Line:
+        """The load average if requests in service were all that runs."""
+        return recorded.load_average(self.steps, until_s, self.runs[0].servers)
+
+
+def _by_load(runs: Sequence[OpenRun]) -> list[list[OpenRun]]:
+    in_order = sorted(runs, key=lambda run: run.fraction)
+    return [*grouped(in_order, lambda run: run.fraction).values()]
+
+
+def _over_time(
+    title: str,
+    told: str,
+    y: str,
+    loads: Sequence[_InTurn],
+    lines: Sequence[tuple[str, Shape, Callable[[_InTurn], Line]]],
+    columns: Sequence[Column[_InTurn]],
+    *,
+    printed: tuple[str, str] = ("", ""),
+    drawn: Sequence[_InTurn] = (),
+    caption: str = "",
+    x: str = "time / report seconds",
+) -> Figure:
+    """A figure with a row for each load in its table, under `caption` or the title.
+
+    lines: of each load of `drawn` or all, each with what is before its name. printed: the name of
+    level lines at what the study printed, and the column that has it.
+    """
+    series = []
+    for one, source in zip(drawn or loads, _FOUR, strict=False):
+        for name, shape, of in lines:
+            xs, ys = [at_s for at_s, _ in of(one)], [value for _, value in of(one)]
+            series.append(Series(f"{name}{one.name}", source, xs, ys, shape=shape))
+    name, column = printed
+    end_s = max(one.factor * one.runs[0].duration_s for one in loads)
+    for level in [level for one in loads if (level := one.printed(column)) is not None]:
+        series.append(Series(name, "study", [0.0, end_s], [level, level], shape="steps"))
+        name = ""
+    table = Table.of(caption or title, loads, [("Load", lambda one: one.name), *columns])
+    told = f"{told} Server: {SERVERS[loads[0].runs[0].server]}."
+    return figure(title, told, Axis(x), Axis(y), series, table)
+
+
+def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
+    """Figures 3, 4 and 5: the first run of the study's length at each load, in report seconds.
+
+    Figures 3 and 4 have the lowest load and the highest. Figure 5 is computed: as the load average
+    would have been on the study's Pi.
+    """
+    loads = [_InTurn(of[:1], REPORT_S / of[0].service_time_s) for of in _by_load(runs)]
+    ends = loads[:1] + loads[1:][-1:]
+    return [_durations(ends), _customers(ends), _load_computed(loads)]
+
+
+def _durations(loads: Sequence[_InTurn]) -> Figure:
+    def responses_s(one: _InTurn) -> Line:
+        return [(end_s, end_s - at_s) for at_s, end_s in one.stays_s]
+
+    return _over_time(
+        "Response times over a run",
+        "Figure 3 of the study: response time of each request against the time of its answer, in "
+        "one run of 30 report minutes that began empty. Of the study's curves only the longest "
+        "times are known, which the dotted lines show.",
+        "response time / report seconds",
+        loads,
+        [("", "points", responses_s)],
+        [
+            ("Requests", lambda one: len(one.stays_s)),
+            ("Longest / report s", lambda one: max(time_s for _, time_s in responses_s(one))),
+            ("The study's longest / s", lambda one: one.printed("longest_s")),
+        ],
+        printed=("the study's longest", "longest_s"),
+        caption="One run at each load",
+    )
+
+
+def _customers(loads: Sequence[_InTurn]) -> Figure:
+    def steps(one: _InTurn) -> Line:
+        return [(0.0, 0.0), *((step.time_s, float(step.customers)) for step in one.steps)]
+
+    def mean(one: _InTurn) -> float:
+        return recorded.mean_customers(one.steps, 0.0, one.begins_s[-1])
+
+    return _over_time(
+        "Customers over a run",
+        "Figure 4 of the study: requests in the system during the same runs. Of the study's curves "
+        "only peaks, which the dotted lines show, and means over time are known.",
+        "requests in the system",
+        loads,
+        [("", "steps", steps)],
+        [
+            ("At most", lambda one: recorded.peak_customers(one.steps)),
+            ("Mean over time", mean),
+            ("The study's most", lambda one: one.printed("most_customers")),
+            ("The study's mean", lambda one: one.printed("mean_customers")),
+        ],
+        printed=("the study's peak", "most_customers"),
+        caption="Customers in the system",
+    )
+
+
+def _load_computed(loads: Sequence[_InTurn]) -> Figure:
+    def averages(one: _InTurn) -> Line:
+        return one.modelled(one.factor * one.runs[0].duration_s)
+
+    return _over_time(
+        "Load average over a run",
+        "Figure 5 of the study: the load average over a run, computed. Linux averages the number "
+        "of processes at work over a minute, which no division of times shortens, and it does not "
+        "count a wait that is put in for a disk. So the requests in service (one at a time) of a "
+        "run at each load, with times as the study's, are averaged as Linux does; a run lasts 30 "
+        "of these minutes. The study drew 0.3 and 0.85.",
+        _LOAD_AVERAGE,
+        loads,
+        [("", "steps", averages)],
+        [
+            ("Mean over the run", lambda one: fmean(y for _, y in averages(one))),
+            ("Highest", lambda one: max(y for _, y in averages(one))),
+            ("In the long run", lambda one: one.runs[0].fraction),
+            ("The study's mean", lambda one: one.printed("load_average")),
+        ],
+        caption="Load average",
+    )
+
+
+def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> list[Figure]:
+    """Figure 5 as this machine told it, with all runs of a load one after the other.
+
+    Samples of runs against a server on another machine tell nothing of that machine, and are left
+    out. There is no figure if there are no others.
+    """
+    here = [run for run in runs if any(s.server_cpu is not None for s in samples.get(run.run, ()))]
+    if not here:
+        return []
+    loads = [_InTurn(of) for of in _by_load([run for run in here if run.server == here[0].server])]
+
+    def of(one: _InTurn) -> list[Sample]:
+        return [sample for run in one.runs for sample in samples[run.run]]
+
+    def told(one: _InTurn) -> Line:
+        return [
+            (begin_s + sample.at_s, sample.load_average_1m)
+            for run, begin_s, end_s in zip(one.runs, one.begins_s, one.begins_s[1:], strict=False)
+            for sample in samples[run.run]
+            if begin_s + sample.at_s <= end_s
+        ]
+
+    found = _over_time(
+        "Load over the runs of a load",
+        "Figure 5 of the study: the load average of this machine, generator included, over the "
+        "runs of a load, one after the other without the calibrations between them. It is the "
+        "average of a minute, so it also tells what was before. The model counts the requests in "
+        "service alone.",
+        _LOAD_AVERAGE,
+        loads,
+        [("", "steps", told), ("model, ", "curve", lambda one: one.modelled(one.begins_s[-1]))],
+        [
+            ("Runs", lambda one: len(one.runs)),
+            ("Seconds", lambda one: one.begins_s[-1]),
+            ("Mean load average", lambda one: fmean(s.load_average_1m for s in of(one))),
+            ("Server / cores", lambda one: mean_of_known(s.server_cpu for s in of(one))),
+            ("The study's mean", lambda one: one.printed("load_average")),
+        ],
+        drawn=loads[:1] + loads[1:][-1:],
+        x="time / s",
+    )
+    return [found]

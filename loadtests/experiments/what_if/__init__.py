@@ -3,11 +3,8 @@
 Two customers, and one who pauses, ask the service as it is, and the answers tell what a request
 demands. From these demands alone comes what would be measured after a change: with two workers,
 with kept answers, with faster storage. Then the change is made and measured, and the report says
-which forecasts held.
-
-`changes` defines the changes, `learning` the demands, `forecasting` makes the forecasts, `runs` and
-`measuring` measure, `scoring` holds both against each other, and `record` adds up the forecasts of
-many results.
+which forecasts held. `forecasting` defines the changes and makes the forecasts, `measuring` learns
+and measures, and `scoring` holds both against each other, also of many results.
 
     scripts/lab forecast        # a dated forecast for this machine, in five minutes
     scripts/lab resume FOLDER   # puts it to the test

@@ -1,44 +1,27 @@
-"""Holds the forecasts against what was measured, and reports how many held."""
+"""Holds forecasts against what was measured: in a report, and those of many results in a record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from loadtests.experiments.what_if.changes import CHANGES
-from loadtests.experiments.what_if.forecasting import (
-    CUSTOMERS,
-    FRACTION,
-    QUANTITIES,
-    RESPONSE,
-    THROUGHPUT,
-    Forecast,
-    mean_response_s,
-)
-from loadtests.experiments.what_if.runs import WARM_UP
+from loadtests.experiments.what_if import forecasting
+from loadtests.experiments.what_if.forecasting import FRACTION, RESPONSE, THROUGHPUT, Forecast
 from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.report.drawing import Axis, Series, figure
-from loadtests.lab.results import Results
+from loadtests.lab.report.page import plain_page
+from loadtests.lab.results import MANIFEST, Results, ResultsError
+from loadtests.models.estimates import wilson
 
-FORECASTS = "forecasts"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How a quantity is shown. words: with its unit. factor: to that unit. unit: of a metric."""
-
-    words: str
-    factor: float
-    unit: str
-
-
-SHOWN: Mapping[str, Shown] = {
-    THROUGHPUT: Shown(f"answers a second, {CUSTOMERS} customers", 1.0, "1/s"),
-    RESPONSE: Shown(
-        f"mean response time in ms at {FRACTION:g} of the forecast throughput", 1000.0, "s"
-    ),
+NAME, FORECASTS = "what-if", "forecasts"
+WARM_UP = 5  # requests of each customer of a closed run that do not count
+SHOWN: Mapping[str, tuple[str, float, str]] = {
+    THROUGHPUT: (f"answers a second, {forecasting.CUSTOMERS} customers", 1.0, "1/s"),
+    RESPONSE: (f"mean response time in ms at {FRACTION:g} of the forecast throughput", 1e3, "s"),
 }
+"""Quantity -> it in words with a unit, the factor to that unit, and the unit of its metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +31,6 @@ class Scored:
     rejected: number of runs that were made for it and do not count.
     """
 
-    made: str
     forecast: Forecast
     measured: float | None
     rejected: int
@@ -62,19 +44,13 @@ class Scored:
     def told(self) -> str:
         """The change in words."""
         of = self.forecast.change
-        return next((change.told for change in CHANGES if change.name == of), of)
-
-    @property
-    def words(self) -> str:
-        """The quantity in words, with the unit of `numbers`."""
-        return SHOWN[self.forecast.quantity].words
+        return next((change.told for change in forecasting.CHANGES if change.name == of), of)
 
     @property
     def numbers(self) -> tuple[float, float, float, float | None]:
         """Low, middle and high of the forecast, and what was measured, as they are shown."""
-        of, factor = self.forecast, SHOWN[self.forecast.quantity].factor
-        measured = None if self.measured is None else factor * self.measured
-        return factor * of.low, factor * of.middle, factor * of.high, measured
+        of, (_, factor, _) = self.forecast, SHOWN[self.forecast.quantity]
+        return factor * of.low, factor * of.middle, factor * of.high, times(factor, self.measured)
 
     @property
     def verdict(self) -> str | None:
@@ -85,19 +61,12 @@ class Scored:
 def scored(results: Results) -> list[Scored]:
     """All forecasts of a result, in their order, with the first run of each that counts."""
     rows, found = rows_by_run(results), []
-    made = [row["made"] for row in results.rows_if_any(FORECASTS)]
-    for at, one in zip(made, results.lines_if_any(FORECASTS, Forecast), strict=True):
+    for one in results.lines_if_any(FORECASTS, Forecast):
         runs = runs_of(results, one.change, one.quantity)
         counted = next((name for name, counts in runs.items() if counts), None)
         value = _value(one.quantity, rows[counted]) if counted else None
-        found.append(Scored(at, one, value, list(runs.values()).count(False)))
+        found.append(Scored(one, value, list(runs.values()).count(False)))
     return found
-
-
-def forecasts_of(results: Results) -> Mapping[tuple[str, str], Forecast]:
-    """The forecasts by change and quantity."""
-    found = (one.forecast for one in scored(results))
-    return {(one.change, one.quantity): one for one in found}
 
 
 def runs_of(results: Results, change: str, quantity: str) -> Mapping[str, bool]:
@@ -110,87 +79,113 @@ def _value(quantity: str, rows: Sequence[Row]) -> float:
     if quantity == THROUGHPUT:
         return closed_window(rows, WARM_UP).throughput_per_s
     in_order = sorted(rows, key=lambda row: row.index)
-    return mean_response_s([row.closed_response_s for row in in_order])
+    return forecasting.mean_response_s([row.closed_response_s for row in in_order])
+
+
+_LEAD = (
+    "A forecast says what one run will show, with a range that 95 of 100 such runs would be in if "
+    "the model were right within 5 %. It is simulated from requests of two customers and of one "
+    "who pauses, who asked on several occasions before anything was changed."
+)
 
 
 def analyse(results: Results) -> Report:
     """Report on the forecasts. Raises ResultsError."""
     found = scored(results)
     score = [one for one in found if one.measured is not None]
-    rejected = _rejected(found)
+    held = sum(bool(one.held) for one in score)
+    rejected = ""
+    if number := sum(one.measured is None and one.rejected > 0 for one in found):
+        rejected = (
+            f"{number} of {len(found)} forecasts were measured, but every run was rejected; the "
+            "table of runs has the reasons."
+        )
     if score:
-        conclusion = f"{sum(bool(one.held) for one in score)} of {len(score)} forecasts held."
-    elif rejected:
-        conclusion = rejected[0]
+        conclusion = f"{held} of {len(score)} forecasts held."
     elif found:
-        conclusion = f"{len(found)} forecasts were made and wait for their measurement."
+        waiting = f"{len(found)} forecasts were made and wait for their measurement."
+        conclusion = rejected or waiting
     else:
         conclusion = "No forecast was made, because not all of the service is learnt yet."
-    lead = (
-        "A forecast says what one run will show, with a range that 95 of 100 such runs would be in "
-        "if the model were right within 5 %. It is simulated from requests of two customers and of "
-        "one who pauses, who asked on several occasions before anything was changed."
-    )
-    told = [_sentence(one) for one in score]
-    tables = [_table(found, quantity) for quantity in QUANTITIES]
-    parts: list[Table | Figure] = [*tables, _figure(score)] if score else [*tables]
+    parts: list[Table | Figure] = [_table(found, quantity) for quantity in forecasting.QUANTITIES]
+    metrics = [*map(_metric, score)]
+    if score:
+        parts.append(_figure(score, held))
+        metrics.append(Metric("forecasts_held", held / len(score)))
     return Report(
-        [*dict.fromkeys([conclusion, *told, *rejected])],
-        [Section("Forecast and measured", [lead], parts)],
-        [_metric(one) for one in score] + _share(score),
-        failure="" if score or not rejected else conclusion,
+        [*filter(None, dict.fromkeys([conclusion, *map(_sentence, score), rejected]))],
+        [Section("Forecast and measured", [_LEAD], parts)],
+        metrics,
+        failure="" if score else rejected,
         conclusion=conclusion,
     )
 
 
-def _rejected(found: Sequence[Scored]) -> list[str]:
-    """A sentence about the forecasts of which every measurement was rejected, if there are any."""
-    number = sum(one.measured is None and one.rejected > 0 for one in found)
-    if not number:
-        return []
-    told = f"{number} of {len(found)} forecasts were measured, but every run was rejected"
-    return [f"{told}; the table of runs has the reasons."]
-
-
 def _sentence(one: Scored) -> str:
-    low, _, high, value = one.numbers
+    words, (low, _, high, value) = SHOWN[one.forecast.quantity][0], one.numbers
     verdict = "as forecast" if one.held else "not as forecast"
-    return f"{one.told}: {one.words}: {value:.3g}, {verdict} ({low:.3g} to {high:.3g})."
+    return f"{one.told}: {words}: {value:.3g}, {verdict} ({low:.3g} to {high:.3g})."
+
+
+def _metric(one: Scored) -> Metric:
+    of = one.forecast
+    return Metric(f"{of.quantity}[{of.change}]", one.measured or 0.0, SHOWN[of.quantity][2])
 
 
 def _table(found: Sequence[Scored], quantity: str) -> Table:
     of = [one for one in found if one.forecast.quantity == quantity]
     rows = [(one.told, *one.numbers, one.verdict) for one in of]
     columns = ("Service", "Low", "Middle", "High", "Measured", "Held")
-    words = SHOWN[quantity].words
-    note = f"The forecasts were made at {of[0].made}." if of else ""
-    return Table(capital(words), columns, rows, note)
+    note = f"The forecasts were made at {of[0].forecast.made}." if of else ""
+    return Table(capital(SHOWN[quantity][0]), columns, rows, note)
 
 
-def _figure(score: Sequence[Scored]) -> Figure:
+def _figure(score: Sequence[Scored], held: int) -> Figure:
     """Each measured value over the middle of its forecast, with the range of the forecast."""
     names = [f"{one.told} ({one.forecast.quantity})" for one in score]
     ratios = [(one.measured or 0.0) / one.forecast.middle for one in score]
     low = [one.forecast.low / one.forecast.middle for one in score]
     high = [one.forecast.high / one.forecast.middle for one in score]
-    held = sum(bool(one.held) for one in score)
-    x, series = (
-        Axis("measured / middle of the forecast"),
-        [Series("", "ours", names, ratios, low, high, shape="rows")],
-    )
     rows = list(zip(names, ratios, low, high, strict=True))
     table = Table("Measured over forecast", ("Forecast", "Ratio", "Low", "High"), rows)
     told = f"Of {len(score)} measured values, {held} lie within the range of their forecast."
+    x = Axis("measured / middle of the forecast")
+    series = [Series("", "ours", names, ratios, low, high, shape="rows")]
     title = "Measured over forecast, with the range of each forecast"
     return figure(title, told, x, Axis(""), series, table)
 
 
-def _metric(one: Scored) -> Metric:
-    of = one.forecast
-    unit = SHOWN[of.quantity].unit
-    return Metric(f"{of.quantity}[{of.change}]", one.measured or 0.0, unit)
+# --- the forecasts of many results ---------------------------------------------------------------
 
 
-def _share(score: Sequence[Scored]) -> list[Metric]:
-    held = sum(bool(one.held) for one in score)
-    return [Metric("forecasts_held", held / len(score))] if score else []
+def record(folder: Path) -> str:
+    """A page of all forecasts in the results of a folder, and the share that held.
+
+    Raises ResultsError if it is not a folder.
+    """
+    if not folder.is_dir():
+        raise ResultsError(f"{folder} is not a folder")
+    rows, held = [], []
+    for path in sorted(folder.glob(f"*/{MANIFEST}")):
+        results = Results(path.parent)
+        manifest = results.manifest()
+        for one in scored(results) if manifest.get("experiment") == NAME else ():
+            low, _, high, measured = one.numbers
+            cpu, made = str(manifest["machine"].get("cpu", "")), one.forecast.made
+            words = SHOWN[one.forecast.quantity][0]
+            rows.append((made, cpu, one.told, words, low, high, measured, one.verdict))
+            held += [] if one.held is None else [one.held]
+    columns = ("Made", "Processor", "Service", "Forecast", "Low", "High", "Measured", "Held")
+    section = Section("All forecasts", (), [Table("Forecasts", columns, rows)])
+    return plain_page("Record of forecasts", [_record_told(len(rows), held)], [section])
+
+
+def _record_told(made: int, held: Sequence[bool]) -> str:
+    if not held:
+        return f"{made} forecasts were made; none was measured yet."
+    low, high = wilson(sum(held), len(held))
+    return (
+        f"{made} forecasts were made and {len(held)} measured. {sum(held)} of these held, "
+        f"{100 * sum(held) / len(held):.0f} % (95 % interval: {100 * low:.0f} to "
+        f"{100 * high:.0f} %). If the models were right within 5 %, at least 95 % would hold."
+    )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from loadtests.experiments.capacity.rounds import NOTHING, QUESTIONS, Round
+from loadtests.experiments.capacity.measuring import NOTHING, QUESTIONS, Round
 from loadtests.lab.results import Results
 from loadtests.models.scalability import ScalabilityLaw
 

@@ -13,6 +13,7 @@ from loadtests.generation import run as generation_run
 from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, RowFile, closed_index, read_rows
 from loadtests.generation.rules import RULES, judge
+from loadtests.generation.run import Generator
 from loadtests.generation.samples import Sample, Sampler, append
 from loadtests.generation.window import busy_window
 from loadtests.lab.experiment import Mode, Options
@@ -179,15 +180,8 @@ def test_an_interrupted_run_is_kept_and_listed(
 
     monkeypatch.setattr(Sampler, "while_running", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        posting.bulk_run(
-            service,
-            Bulk("sync", 2),
-            run="sync-2-1",
-            folder=tmp_path,
-            seed=1,
-            duration_s=60,
-            say=lambda text: None,
-        )
+        generator = Generator(tmp_path, say=lambda text: None)
+        posting.bulk_run(generator, service, Bulk("sync", 2), "sync-2-1", duration_s=60)
     assert len(read_rows(tmp_path / "requests.csv", "sync-2-1")) >= 3
     (listed,) = Results(tmp_path).rows("runs")
     assert (listed["run"], listed["accepted"]) == ("sync-2-1", "no")

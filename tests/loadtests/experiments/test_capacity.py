@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments.capacity import EXPERIMENT
-from loadtests.experiments.capacity.analysing import analyse
+from loadtests.experiments.capacity import EXPERIMENT, measuring
+from loadtests.experiments.capacity.analysing import analyse, findings
 from loadtests.experiments.capacity.cells import Cells
-from loadtests.experiments.capacity.findings import findings
-from loadtests.experiments.capacity.measuring import QUICK, Plan, measure_by
-from loadtests.experiments.capacity.rounds import (
+from loadtests.experiments.capacity.measuring import (
     NOTHING,
+    QUICK,
     Configuration,
     Round,
-    judged,
+    measure,
 )
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
@@ -49,8 +48,8 @@ def told(made: Sequence[Round]) -> str:
     ],
 )
 def test_a_round_is_rejected_by_rule(changes: dict[str, float], expected: list[str]) -> None:
-    verdict = judged(replace(ROUND, **changes))  # type: ignore[arg-type]
-    assert [rule.name for rule in verdict.broken] == expected
+    made = replace(ROUND, **changes)  # type: ignore[arg-type]
+    assert [rule.name for rule in made.verdict.broken] == expected
 
 
 def test_a_row_gives_its_round_again(tmp_path: Path) -> None:
@@ -65,14 +64,14 @@ class TestCells:
         spoiled = [replace(one, requests=1, foreign_cpu=0.9) for one in quiet]
         cells = Cells([*quiet, *spoiled])
         assert len(cells.made) == 2 * len(cells.accepted)
-        for n in cells.populations():
+        for n in cells.populations:
             alone = Cells(quiet).curve(LOOP).throughput(n)
             assert cells.curve(LOOP).throughput(n) == alone
 
     @pytest.mark.parametrize("of", [LOOP, GTHREAD, SYNC])
     def test_the_knee_is_found_and_lies_in_its_interval(self, of: Configuration) -> None:
         curve = Cells(rounds(noise=0.003)).curve(of, NOTHING)
-        law, interval = curve.law(), curve.knee()
+        law, interval = curve.scaling.law, curve.scaling.knee
         assert law is not None
         assert interval is not None
         # twice as many workers: twice λ, the same knee
@@ -81,13 +80,13 @@ class TestCells:
 
     def test_of_too_few_connections_no_law_is_made(self) -> None:
         cells = Cells([one for one in rounds() if one.connections <= 4])
-        assert cells.curve(LOOP).law() is None
+        assert cells.curve(LOOP).scaling.law is None
         assert "Too few numbers of connections" in "\n".join(findings(cells))
 
     def test_of_one_turn_there_is_a_law_without_an_interval(self) -> None:
         cells = Cells(rounds(turns=1))
-        assert cells.curve(LOOP).law() is not None
-        assert cells.curve(LOOP).knee() is None
+        assert cells.curve(LOOP).scaling.law is not None
+        assert cells.curve(LOOP).scaling.knee is None
         found = cells.curve(LOOP).throughput(8)
         assert found is not None
         assert found.low is None
@@ -165,7 +164,9 @@ def test_a_report_is_made_of_rounds_that_count_and_of_none(busy: float, tmp_path
 
 
 @needs_wrk
-def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None:
+def test_a_small_one_measures_every_cell_of_real_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = replace(
         QUICK,
         flights=2000,
@@ -174,7 +175,8 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
         worker_counts=(1,),
         connections=(1, 3),
     )
-    results = measured(plan, tmp_path)
+    monkeypatch.setattr(measuring, "QUICK", plan)
+    results = measured(tmp_path)
     made = results.lines("rounds", Round)
     cells = {(one.worker_type, one.endpoint, one.connections) for one in made}
     assert len(made) == len(cells) == 4
@@ -189,17 +191,17 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
         assert one.p50_s <= one.p99_s
     runs = results.rows("runs")
     assert [row["accepted"] for row in runs] == [
-        "yes" if judged(one).accepted else "no" for one in made
+        "yes" if one.verdict.accepted else "no" for one in made
     ]
     assert analyse(results).findings
 
 
-def measured(plan: Plan, folder: Path) -> Results:
+def measured(folder: Path) -> Results:
     scratch, results = folder / "scratch", folder / "results"
     scratch.mkdir()
     results.mkdir()
     run = Run(Options(Mode.REAL, quick=True), Results(results), scratch, lambda text: None)
-    measure_by(plan, run, turns=1)
+    measure(run)
     return Results(results)
 
 

@@ -8,21 +8,19 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments.cluster import EXPERIMENT, measuring
-from loadtests.experiments.cluster.measuring import Sizes
-from loadtests.experiments.cluster.reading import (
+from loadtests.experiments.cluster.analysing import asked, committed, posted
+from loadtests.experiments.cluster.measuring import (
     CLUSTER,
     COMMITS,
     ONE,
     POSTS,
     READS,
     CommitLine,
-    PostsLine,
+    LoadLine,
     ReadsLine,
-    asked,
-    committed,
-    posted,
+    Sizes,
 )
-from loadtests.experiments.itinerary.reading import PLAN, RunLine
+from loadtests.experiments.itinerary.transactions import PLAN, RunLine
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
@@ -51,18 +49,18 @@ def test_a_cluster_is_measured_beside_a_single_node(
     results = Results(tmp_path / "r")
     posts, unfinished = posted(results)
     assert unfinished == []
-    assert {(of.server, of.mode) for of in posts} == {
+    assert {(of.line.server, of.line.mode) for of in posts} == {
         (server, mode) for server in (ONE, CLUSTER) for mode in ("async", "sync", "commit")
     }
     for of in posts:
         assert of.cpu_ms(engine=False) > 0
-        assert (of.cpu_ms(engine=True) > 0) == (of.server == CLUSTER)
+        assert (of.cpu_ms(engine=True) > 0) == (of.line.server == CLUSTER)
         assert of.mined_per_s.value > 0
     commits = committed(results)
-    assert [of.server for of in commits] == [ONE, CLUSTER]
+    assert [of.line.server for of in commits] == [ONE, CLUSTER]
     for one in commits:
-        assert 0 < one.beyond_s.value < one.response_s
-    assert [(of.nodes, of.made) for of in asked(results)] == [(1, 1), (2, 1), (4, 1)]
+        assert 0 < one.beyond_s.value < one.mean(lambda line: line.response_s).value
+    assert [(of.runs[0].nodes, of.made) for of in asked(results)] == [(1, 1), (2, 1), (4, 1)]
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     for text in ("Flightchain, 4 nodes", "Share of consensus", "after the block is due"):
         assert text in page
@@ -105,14 +103,14 @@ def results(tmp_path: Path) -> Results:
     )
     results, sync, mined = Results(tmp_path), [202] * 16, [201, 202] * 8
     made = [
-        (PostsLine("one", ONE, "sync", 1, 2.0, 4.0, 0.0, 0.16, 0.5), sync),
-        (PostsLine("four", CLUSTER, "sync", 1, 2.0, 8.0, 1.0, 3.0, 0.5), sync),
-        (PostsLine("noisy", CLUSTER, "sync", 1, 2.0, 1.0, 9.0, 9.0, 0.5), sync),
-        (PostsLine("commit", CLUSTER, "commit", 1, 2.0, 2.0, 1.0, 1.0, 0.5), mined),
-        (PostsLine("late", CLUSTER, "async", 1, 0.0, 2.0, 1.0, 1.0, 0.5), sync),
+        (LoadLine("one", "sync", 1, 2.0, ONE, 4.0, 0.0, 0.16, 0.5), sync),
+        (LoadLine("four", "sync", 1, 2.0, CLUSTER, 8.0, 1.0, 3.0, 0.5), sync),
+        (LoadLine("noisy", "sync", 1, 2.0, CLUSTER, 1.0, 9.0, 9.0, 0.5), sync),
+        (LoadLine("commit", "commit", 1, 2.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), mined),
+        (LoadLine("late", "async", 1, 0.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), sync),
     ]
     file = RowFile(tmp_path / "requests.csv")
-    with results.table(POSTS, PostsLine.__slots__) as table:
+    with results.table(POSTS, LoadLine) as table:
         for line, statuses in made:
             table.write(**line.cells())
             file.write(rows_of(line.run, statuses))
@@ -152,7 +150,7 @@ def test_figures_are_those_of_the_rows_that_count(results: Results) -> None:
             "answers[4]": 1500,
         }
     )
-    (alone,) = [of for of in posted(results)[0] if of.server == ONE]
+    (alone,) = [of for of in posted(results)[0] if of.line.server == ONE]
     assert alone.cpu_ms(engine=False) == pytest.approx(10)
 
 

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments.itinerary import EXPERIMENT, measuring
-from loadtests.experiments.itinerary.comparing import phases_of, points_of
-from loadtests.experiments.itinerary.plan import AT_RATE, SINGLE, Part, Plan, plan
-from loadtests.experiments.itinerary.reading import (
+from loadtests.experiments.itinerary.measuring import FULL, QUICK, Plan
+from loadtests.experiments.itinerary.transactions import (
+    AT_RATE,
     PHASES,
+    SINGLE,
     ItineraryRun,
     RunLine,
+    itineraries_of,
     itinerary_runs,
     transactions_of,
 )
@@ -97,7 +99,7 @@ class TestTransactions:
 
 class TestComparing:
     def test_requests_and_what_lies_between_make_the_transaction(self) -> None:
-        (row,) = phases_of([a_run(0.0)])
+        (row,) = itineraries_of([a_run(0.0)], SINGLE)
         assert row.phases["reserve"].value == pytest.approx(0.003)
         assert row.sum_s == pytest.approx(WHOLE_S - 8 * GAP_S)
         assert row.unexplained.value == pytest.approx(8 * GAP_S)
@@ -107,13 +109,13 @@ class TestComparing:
         assert low <= row.sum_s + row.unexplained.value <= high
 
     def test_a_rate_that_can_be_kept_is_not_saturated(self) -> None:
-        (point,) = points_of([a_run(2 * WHOLE_S, clients=3)])
+        (point,) = itineraries_of([a_run(2 * WHOLE_S, clients=3)], AT_RATE)
         assert not point.is_saturated
         assert point.target_per_s == pytest.approx(3 / (2 * WHOLE_S))
         assert point.achieved_per_s == pytest.approx(point.target_per_s, rel=0.05)
 
     def test_a_rate_that_cannot_be_kept_is_saturated(self) -> None:
-        (point,) = points_of([a_run(WHOLE_S / 3)])
+        (point,) = itineraries_of([a_run(WHOLE_S / 3)], AT_RATE)
         assert point.is_saturated
         assert point.late_share == 1
         assert point.achieved_per_s == pytest.approx(1 / WHOLE_S, rel=0.05)
@@ -121,15 +123,14 @@ class TestComparing:
 
 class TestPlan:
     def test_of_a_full_run_has_the_clients_of_the_study(self) -> None:
-        for part in plan(Options(Mode.REAL)).parts:
-            assert part.clients == (1, 2, 4, 6, 8)
-            assert part.iterations == 100
-            assert max(part.fractions) > 1 > min(part.fractions)
+        assert FULL.iterations == 100
+        for clients, fractions in FULL.rates.values():
+            assert clients == (1, 2, 4, 6, 8)
+            assert max(fractions) > 1 > min(fractions)
 
-    @pytest.mark.parametrize("quick", [True, False])
-    def test_has_both_ways_to_commit(self, quick: bool) -> None:
-        parts = plan(Options(Mode.REAL, quick=quick)).parts
-        assert [part.commit for part in parts] == [DURABLE, MINED]
+    @pytest.mark.parametrize("plan", [QUICK, FULL])
+    def test_has_both_ways_to_commit(self, plan: Plan) -> None:
+        assert list(plan.rates) == [DURABLE, MINED]
 
 
 def judged_by_failures(facts: Facts) -> Verdict:
@@ -140,14 +141,14 @@ def judged_by_failures(facts: Facts) -> Verdict:
 def test_a_service_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny = Plan(1, (Part(DURABLE, 1, (2,), (5.0,), 10), Part(MINED, 1, (2,), (1.0,), 5)))
-    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
+    tiny = Plan(1, 1, 10, {DURABLE: ((2,), (5.0,)), MINED: ((2,), (1.0,))})
+    monkeypatch.setattr(measuring, "QUICK", tiny)
     monkeypatch.setattr(generation_run, "judge", judged_by_failures)
     monkeypatch.setattr(measuring, "NEW_FLIGHTS", 200)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = itinerary_runs(results)
-    assert [len(one.transactions) for one in runs] == [8, 16, 4, 8]
+    assert [len(one.transactions) for one in runs] == [8, 16, 8, 16]
     single, mined = runs[0], runs[2]
     assert max(one.phases_s[COMMIT][0] for one in mined.transactions) > 0.02
     assert all(one.unexplained_s > 0 for one in single.transactions)

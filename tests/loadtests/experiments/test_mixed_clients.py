@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments.mixed_clients import EXPERIMENT, measuring
-from loadtests.experiments.mixed_clients.comparing import Point, curves, growth, points_of
-from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, Count, Plan, plan
-from loadtests.experiments.mixed_clients.reading import MixedRun, mixed_runs
+from loadtests.experiments.mixed_clients.comparing import (
+    Curve,
+    MixedRun,
+    Point,
+    curves,
+    mixed_runs,
+    points_of,
+)
+from loadtests.experiments.mixed_clients.measuring import FULL, HTTP, LOCAL, QUICK, Plan, PlanLine
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
@@ -23,6 +29,10 @@ CORES = 2
 SERVICE_S = 0.01
 
 
+def line(customers: int) -> PlanLine:
+    return PlanLine("r", HTTP, 100, customers, 2, 18, 100, 100 * SERVICE_S)
+
+
 def a_run(customers: int, response_s: float, *, counts: bool = True) -> MixedRun:
     """Customers who are all answered after the same time."""
     rows = [
@@ -32,15 +42,14 @@ def a_run(customers: int, response_s: float, *, counts: bool = True) -> MixedRun
         for at in [n * response_s]
     ]
     window = closed_window(rows, warm_up=2)
-    return MixedRun(HTTP, 100, customers, window, SERVICE_S, None, counts)
+    return MixedRun(line(customers), window, None, counts)
 
 
 def a_point(customers: int, response_s: float) -> Point:
     """A hundred interactions a second."""
     row = Row("r", 0, "k", 0.0, 0.0, None, response_s, None, 200, "")
     window = Window(customers, 0.0, 1.0, (row,) * 100)
-    run = MixedRun(HTTP, 100, customers, window, SERVICE_S, None, True)
-    return Point([run], 1, HTTP, 100, customers)
+    return Point([MixedRun(line(customers), window, None, True)], 1)
 
 
 def a_closed_system(reps: int = 1) -> list[MixedRun]:
@@ -53,75 +62,77 @@ def a_closed_system(reps: int = 1) -> list[MixedRun]:
     ]
 
 
+def curves_of(runs: list[MixedRun]) -> list[Curve]:
+    return curves(points_of(runs), CORES, seed=1)
+
+
 class TestComparing:
     def test_the_bounds_meet_where_the_system_saturates(self) -> None:
-        (curve,) = curves(a_closed_system(), CORES, seed=1)
+        (curve,) = curves_of(a_closed_system())
         assert curve.demand_s == pytest.approx(0.02)
         assert curve.gap_s == pytest.approx(0.005)
         assert curve.crossing == pytest.approx(4)
         for point in curve.points:
-            bound = curve.most_per_s(point.customers)
+            bound = curve.most_per_s(point.line.customers)
             assert point.throughput.value == pytest.approx(bound)
-            assert point.response.value == pytest.approx(curve.least_s(point.customers))
+            assert point.response.value == pytest.approx(curve.least_s(point.line.customers))
 
     def test_latency_of_a_closed_system_is_a_line(self) -> None:
-        (curve,) = curves(a_closed_system(), CORES, seed=1)
+        (curve,) = curves_of(a_closed_system())
         assert curve.growth is not None
-        assert curve.growth.is_linear
+        assert curve.growth.line_error < curve.growth.exponential_error
         assert curve.growth.first == 4
         assert curve.growth.slope_s == pytest.approx(0.005)
 
     def test_an_exponential_would_be_seen(self) -> None:
-        found = growth([a_point(n, 0.01 * 1.1**n) for n in (4, 8, 16, 30)])
+        found = Curve([a_point(n, 0.01 * 1.1**n) for n in (4, 8, 16, 30)], CORES, seed=1).growth
         assert found is not None
-        assert not found.is_linear
+        assert found.line_error > found.exponential_error
 
     def test_too_few_points_beyond_saturation_say_nothing(self) -> None:
-        (curve,) = curves([a_run(n, 0.02) for n in (1, 2, 4)], CORES, seed=1)
+        (curve,) = curves_of([a_run(n, 0.02) for n in (1, 2, 4)])
         assert curve.growth is None
 
     def test_repetitions_give_intervals_and_a_knee(self) -> None:
-        (curve,) = curves(a_closed_system(reps=4), CORES, seed=1)
-        assert curve.knee is not None
+        (curve,) = curves_of(a_closed_system(reps=4))
+        assert curve.scaling.knee is not None
         point = curve.points[0]
         assert point.throughput.low is not None
         assert point.throughput.low <= point.throughput.value
-        (once,) = curves(a_closed_system(), CORES, seed=1)
-        assert once.knee is None
-        assert once.law is not None
+        (once,) = curves_of(a_closed_system())
+        assert once.scaling.knee is None
+        assert once.scaling.law is not None
         assert once.points[0].throughput.low is None
 
     def test_rejected_runs_do_not_count(self) -> None:
         runs = [a_run(1, 0.02), a_run(1, 0.05, counts=False)]
-        (curve,) = curves(runs, CORES, seed=1)
+        (curve,) = curves_of(runs)
         (point,) = curve.points
         assert (len(point.runs), point.made, point.is_accepted) == (1, 2, True)
         assert point.response.value == pytest.approx(0.02)
 
     def test_points_without_an_accepted_run_are_known_and_on_no_curve(self) -> None:
         runs = [a_run(1, 0.02, counts=False), a_run(4, 0.02)]
-        assert [(point.customers, point.is_accepted) for point in points_of(runs)] == [
+        assert [(point.line.customers, point.is_accepted) for point in points_of(runs)] == [
             (1, False),
             (4, True),
         ]
-        (curve,) = curves(runs, CORES, seed=1)
-        assert [point.customers for point in curve.points] == [4]
+        (curve,) = curves_of(runs)
+        assert [point.line.customers for point in curve.points] == [4]
         assert curve.demand_s is None, "nothing is known of one customer"
         assert curve.most_per_s(1) == curve.most_per_s(60) == 1 / curve.gap_s
-        assert curves(runs[:1], CORES, seed=1) == []
+        assert curves_of(runs[:1]) == []
 
 
 class TestPlan:
     def test_of_a_full_run_is_that_of_the_study(self) -> None:
-        full = plan(Options(Mode.REAL))
-        assert (full.customers[0], full.customers[-1]) == (1, 60)
-        assert full.blocks == (0, 100, 1000)
-        assert full.runs == 4
-        assert set(full.counts.values()) == {Count(100, 500)}
+        assert (FULL.customers[0], FULL.customers[-1]) == (1, 60)
+        assert FULL.blocks == (0, 100, 1000)
+        assert FULL.runs == 4
+        assert set(FULL.counts.values()) == {(100, 500)}
 
     def test_of_a_quick_run_is_short(self) -> None:
-        quick = plan(Options(Mode.REAL, quick=True))
-        over_http = quick.counts[HTTP].interactions * sum(quick.customers) * len(quick.blocks)
+        over_http = sum(QUICK.counts[HTTP]) * sum(QUICK.customers) * len(QUICK.blocks)
         assert over_http < 2000
 
 
@@ -142,7 +153,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
     Other work on the machine that tests run on is nothing to reject their runs for.
     """
-    counts = {LOCAL: Count(5, 60), HTTP: Count(2, 40)}  # so many that a stall leaves a window
+    counts = {LOCAL: (5, 60), HTTP: (2, 40)}  # so many that a stall leaves a window
     tiny = Plan((3,), (0, 1), 1, counts, 200)
     found = Made(tmp_path_factory.mktemp("mixed") / "one", [])
     foreign = iter([None, 1.0, None, None])
@@ -155,7 +166,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         append_verdict(folder, record, verdict)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring, "plan", lambda options: tiny)
+        patch.setattr(measuring, "QUICK", tiny)
         patch.setattr(generation_run, "judge", judged)
         patch.setattr(generation_run, "append_verdict", listed)
         run(EXPERIMENT, Options(Mode.REAL, quick=True), found.folder, lambda text: None)
@@ -165,9 +176,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def test_both_places_are_measured_and_reported(made: Made) -> None:
     results = Results(made.folder)
     runs = mixed_runs(results)
-    found = {(one.place, one.blocks, one.customers) for one in runs}
+    found = {(one.line.place, one.line.blocks, one.line.customers) for one in runs}
     assert found == {(place, blocks, 3) for place in (LOCAL, HTTP) for blocks in (0, 1)}
-    assert all(one.window.throughput_per_s > 0 < one.service_demand_s for one in runs)
+    assert all(one.window.throughput_per_s > 0 < one.line.cpu_s for one in runs)
     failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
     assert failed == {"0"}
     assert [row["run"] for row in results.rows("runs") if row["accepted"] == "no"] == [SECOND]

@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -16,19 +17,18 @@ from click.testing import CliRunner
 
 from loadtests import chains
 from loadtests.__main__ import main
-from loadtests.experiments.open_workload import (
-    EXPERIMENT,
-    comparing,
-    exploring,
-    measuring,
-    servers,
+from loadtests.experiments.open_workload import EXPERIMENT, comparing, loads, measuring, servers
+from loadtests.experiments.open_workload import demands as learning
+from loadtests.experiments.open_workload.analysing import _conclusion, _metrics
+from loadtests.experiments.open_workload.comparing import (
+    give_or_take,
+    percent,
+    steady_points,
+    study_points,
 )
-from loadtests.experiments.open_workload.analysing import _conclusion, _paired_metric
-from loadtests.experiments.open_workload.comparing import steady_points, study_points
-from loadtests.experiments.open_workload.deciding import judged
 from loadtests.experiments.open_workload.demands import Demands, closed_points, demands
-from loadtests.experiments.open_workload.gaps import between, gap_section
-from loadtests.experiments.open_workload.plan import (
+from loadtests.experiments.open_workload.gaps import gap_section
+from loadtests.experiments.open_workload.loads import (
     AS_THE_STUDY,
     SCAN,
     SERVICE,
@@ -37,17 +37,18 @@ from loadtests.experiments.open_workload.plan import (
     STUDY,
     STUDY_SERVICES,
     Load,
-    loads,
+    OpenRun,
+    RunLine,
+    open_runs,
+    planned,
 )
-from loadtests.experiments.open_workload.reading import OpenRun, open_runs
 from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.open_workload.tables import give_or_take, percent
 from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.rules import Verdict as Judged
-from loadtests.generation.run import RunRecord
+from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import running as running_lab
 from loadtests.lab.experiment import Mode, Options, Run
@@ -55,7 +56,7 @@ from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.report.content import Figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import analyse, resume, run
-from loadtests.models import gap_ledger, mva
+from loadtests.models import gap_ledger
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import poisson_times, with_mean_and_cv
@@ -75,7 +76,7 @@ def _little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
-    monkeypatch.setattr(measuring, "loads", lambda options: chosen)
+    monkeypatch.setattr(loads, "planned", lambda options: chosen)
 
 
 def made(folder: Path, mode: Mode, scale: float) -> Results:
@@ -132,8 +133,10 @@ def a_run(
         delay_s=0.0,
         servers=queue.servers,
         is_accepted=counts,
-        calibrated_s=[law.draw(random) for _ in range(4000)],
         rows=rows,
+        before=[
+            Row("c", n, "k", 0.0, 0.0, None, law.draw(random), None, 200, "") for n in range(4000)
+        ],
     )
 
 
@@ -156,7 +159,7 @@ def with_another_thread(run: OpenRun) -> OpenRun:
 
 class TestComparing:
     def verdict_of(self, runs: Sequence[OpenRun]) -> Verdict:
-        (point,) = steady_points(runs, is_simulated=False)
+        (point,) = steady_points(runs)
         return point.verdict
 
     def test_a_server_as_modelled_agrees(self) -> None:
@@ -185,7 +188,7 @@ class TestComparing:
         self, cv: float, is_told: bool
     ) -> None:
         runs = [a_run(0.85, seed=seed, arrivals=3000, cv=cv, is_told=is_told) for seed in range(30)]
-        (point,) = steady_points(runs, is_simulated=False)
+        (point,) = steady_points(runs)
         assert abs(point.difference.estimate) < 1.5 * point.difference.half_width
         assert point.difference.half_width < 0.06 * point.predicted
         assert (point.as_served is not None) is is_told
@@ -193,14 +196,15 @@ class TestComparing:
     @pytest.mark.parametrize("queue", [ONE, Queue(2)])
     def test_every_queue_is_met_by_its_own_formula(self, queue: Queue) -> None:
         runs = [a_run(0.5, seed=seed, arrivals=3000, cv=1.0, queue=queue) for seed in range(10)]
-        (point,) = steady_points(runs, is_simulated=False)
+        (point,) = steady_points(runs)
         assert abs(point.difference.estimate) < 0.05 * point.predicted
         assert point.predicted_at(0.5) == pytest.approx(point.predicted)
 
     def test_a_server_that_became_slower_is_told_from_one_of_another_order(self) -> None:
         runs = [a_run(0.5, slower=1.1, seed=seed, cv=0.2) for seed in range(5)]
-        (point,) = steady_points(runs, is_simulated=False)
-        assert point.slower == pytest.approx(1.1, abs=0.03)
+        (point,) = steady_points(runs)
+        assert point.slower is not None
+        assert point.slower.mean == pytest.approx(1.1, abs=0.03)
         assert point.as_served is not None
         assert abs(point.as_served.estimate) < 1e-9
         assert point.difference.low > 0
@@ -210,7 +214,7 @@ class TestComparing:
             a_run(0.85, slower=(0.9, 1.1)[seed % 2], seed=seed, cv=0.2, server=SERVICE)
             for seed in range(10)
         ]
-        (point,) = steady_points(changing, is_simulated=False)
+        (point,) = steady_points(changing)
         assert point.verdict is Verdict.AGREES
         assert point.judged == (point.as_served, point.served)
         assert point.difference.high > 0.05 * point.predicted
@@ -230,14 +234,14 @@ class TestComparing:
 
     def test_a_service_that_told_no_times_is_judged_like_any_server(self) -> None:
         runs = [a_run(0.5, seed=s, cv=0.2, is_told=False, server=SERVICE) for s in range(5)]
-        (point,) = steady_points(runs, is_simulated=False)
+        (point,) = steady_points(runs)
         assert point.judged == (point.difference, point.predicted)
 
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
         runs = [a_run(0.5, seed=seed) for seed in range(5)]
         runs.append(a_run(0.5, slower=3, seed=5, counts=False))
-        (point,) = steady_points(runs, is_simulated=False)
-        assert (point.runs, point.rejected, point.verdict) == (5, 1, Verdict.AGREES)
+        (point,) = steady_points(runs)
+        assert (point.counted, point.verdict) == ("5 of 6", Verdict.AGREES)
 
     @pytest.mark.parametrize(
         ("calibrations", "verdict"), [(4, Verdict.NOT_DECIDED), (5, Verdict.AGREES)]
@@ -251,55 +255,58 @@ class TestComparing:
 
     def test_one_calibration_does_not_tell_how_wrong_it_is(self) -> None:
         runs = [replace(a_run(0.5, seed=seed), calibration="c") for seed in range(3)]
-        (point,) = steady_points(runs, is_simulated=False)
+        (point,) = steady_points(runs)
         assert point.raw.ends == point.difference.ends == (None, None)
         assert give_or_take(point.raw) == f"{point.raw.estimate:.3g}"
 
     def test_a_load_without_a_run_that_counts_is_left_out(self) -> None:
-        assert steady_points([a_run(0.5, counts=False)], is_simulated=False) == []
+        assert steady_points([a_run(0.5, counts=False)]) == []
 
     def test_a_load_that_was_gone_on_with_is_still_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         results = made(tmp_path / "one", Mode.MODEL, 1000)
-        plan(monkeypatch, *(replace(load, runs=load.runs + 1) for load in loads(QUICK)))
+        plan(monkeypatch, *(replace(load, runs=load.runs + 1) for load in planned(QUICK)))
         resume(results.folder, lambda text: None)
         runs = open_runs(results)
         assert [key for key, _ in groupby(runs, key=lambda run: (run.part, run.fraction))] == [
-            (load.part, load.fraction) for load in loads(QUICK)
+            (load.part, load.fraction) for load in planned(QUICK)
         ]
-        assert [point.runs for point in steady_points(runs, is_simulated=True)] == [2, 2]
+        assert [len(point.runs) for point in steady_points(runs)] == [2, 2]
 
     @pytest.mark.parametrize(("fraction", "left_out"), [(0.3, 50), (0.5, 50), (0.8, 200)])
     def test_the_warm_up_is_shorter_where_the_queue_is_soon_settled(
         self, fraction: float, left_out: int
     ) -> None:
-        (point,) = steady_points([a_run(fraction, arrivals=400)], is_simulated=False)
-        assert point.arrivals == 400 - left_out
+        run = a_run(fraction, arrivals=400)
+        assert run.warm_up == left_out
+        (point,) = steady_points([run])
+        counted = [row.open_response_s / SERVICE_S for row in run.rows[left_out:]]
+        assert point.mean == pytest.approx(fmean(counted))
 
     def test_a_run_that_was_cut_short_is_left_out(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2, arrivals=50)]
-        (point,) = steady_points(runs, is_simulated=False)
-        assert point.runs == 1
+        (point,) = steady_points(runs)
+        assert len(point.runs) == 1
 
 
 class TestPlan:
     @pytest.mark.parametrize("quick", [True, False])
     def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
-        planned = loads(Options(Mode.EMULATED, quick=quick))
-        assert {load.part for load in planned} == {AS_THE_STUDY, STEADY}
-        assert {load.server for load in planned} == {STUDY, SCAN}
+        found = planned(Options(Mode.EMULATED, quick=quick))
+        assert {load.part for load in found} == {AS_THE_STUDY, STEADY}
+        assert {load.server for load in found} == {STUDY, SCAN}
 
     def test_of_the_service_as_shipped_has_one_worker_and_several(self) -> None:
-        planned = loads(Options(Mode.REAL))
-        assert {load.server for load in planned} == {SERVICE, "service-workers", SERVICE_SCANS}
-        assert {load.fraction for load in planned} == {0.3, 0.5, 0.8, 0.85}
+        found = planned(Options(Mode.REAL))
+        assert {load.server for load in found} == {SERVICE, "service-workers", SERVICE_SCANS}
+        assert {load.fraction for load in found} == {0.3, 0.5, 0.8, 0.85}
 
     def test_of_a_full_run_takes_less_than_an_hour(self) -> None:
         service_s = 0.086
         total_s = sum(
             load.runs * (load.services or load.arrivals / load.fraction) * service_s
-            for load in loads(Options(Mode.EMULATED))
+            for load in planned(Options(Mode.EMULATED))
         )
         assert total_s < 3600
 
@@ -360,26 +367,26 @@ class TestRepeating:
             file.close()
 
         def calibrate(
-            _: object, choices: Choices, *, run: str, folder: Path, **__: object
+            generator: Generator, _: object, choices: Choices, run: str, **__: object
         ) -> Calibration:
             asked.append(choices)
-            kept(folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
+            kept(generator.folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
             return Calibration(run, 9, next(means), 0, 0)
 
         def open_run(
-            target: object, schedule: Sequence[Arrival], *, run: str, folder: Path, **_: object
+            generator: Generator, target: object, schedule: Sequence[Arrival], run: str
         ) -> Any:
             rows = tuple(
                 Row(run, one.index, "k", at_s, at_s, at_s, at_s + 0.04, 0.04, 200, "1")
                 for one in schedule
                 for at_s in [one.intended_s]
             )
-            kept(folder, rows)
+            kept(generator.folder, rows)
             return RunRecord(run, "open", rows, (), len(rows), 0.0)
 
-        monkeypatch.setattr(measuring, "measured", given)
-        monkeypatch.setattr(measuring, "open_run", open_run)
-        monkeypatch.setattr(measuring, "calibrate", calibrate)
+        monkeypatch.setattr(measuring, "STARTS", defaultdict(lambda: given))
+        monkeypatch.setattr(Generator, "open", open_run)
+        monkeypatch.setattr(Generator, "calibrate", calibrate)
         return asked
 
     @pytest.mark.parametrize(
@@ -491,8 +498,8 @@ class TestRepeating:
         assert len(asked) == 15  # one after each run, and one before
         assert any("calibrations: 5: the model disagrees" in line for line in said)
         assert any("needed" in line for line in said)
-        points = steady_points(open_runs(results), is_simulated=False)
-        verdicts = [judged(results, point).verdict for point in points]
+        points = steady_points(open_runs(results), is_until_decided=True)
+        verdicts = [point.verdict for point in points]
         assert verdicts == [Verdict.DISAGREES, Verdict.NOT_DECIDED]
         measuring.measure(Run(options, results, tmp_path, said.append))  # lacks nothing
         assert len(results.rows("plan")) == 14
@@ -502,14 +509,14 @@ class TestRepeating:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
         plan(monkeypatch, Load(STUDY, AS_THE_STUDY, 0.5, 3, services=STUDY_SERVICES))
-        open_run = vars(measuring)["open_run"]
+        open_run = Generator.open
 
-        def interrupted(*args: Any, run: str, **more: Any) -> Any:
-            if run.endswith("03"):
+        def interrupted(*args: Any) -> Any:
+            if args[-1].endswith("03"):
                 raise KeyboardInterrupt
-            return open_run(*args, run=run, **more)
+            return open_run(*args)
 
-        monkeypatch.setattr(measuring, "open_run", interrupted)
+        monkeypatch.setattr(Generator, "open", interrupted)
         results = Results(tmp_path)
         with pytest.raises(KeyboardInterrupt):
             measuring.measure(Run(QUICK_EMULATED, results, tmp_path, lambda text: None))
@@ -544,16 +551,19 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
 
 def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> None:
     runs = [a_run(fraction, seed=seed) for fraction in (0.5, 0.95) for seed in (1, 2)]
-    decided = [point for point in steady_points(runs, is_simulated=False) if point.can_be_decided]
-    assert [point.fraction for point in decided] == [0.5]
-    both, beyond = (steady_points(of, is_simulated=False) for of in (runs, runs[2:]))
+    decided = [point for point in steady_points(runs) if point.key.is_settled]
+    assert [point.key.fraction for point in decided] == [0.5]
+    both, beyond = (steady_points(of) for of in (runs, runs[2:]))
     assert _conclusion(both).startswith("Of 1 load that can be decided")
     assert _conclusion(beyond).startswith("There is no steady state")
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
     arrivals = [
-        [run.arrivals_s for run in open_runs(made(tmp_path / name, Mode.MODEL, 1000))]
+        [
+            [row.intended_s for row in run.rows]
+            for run in open_runs(made(tmp_path / name, Mode.MODEL, 1000))
+        ]
         for name in "ab"
     ]
     assert arrivals[0] == arrivals[1]
@@ -601,7 +611,7 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
 @pytest.fixture
 def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("CLOSED_S", 4.0)):
-        monkeypatch.setattr(exploring, f"QUICK_{name}", value)
+        monkeypatch.setattr(learning, f"QUICK_{name}", value)
     monkeypatch.setattr(servers, "QUICK_FLIGHTS", 1000)
 
 
@@ -612,7 +622,7 @@ def test_a_turnaround_longer_than_all_around_a_request_leaves_nothing_on_the_way
     served = alone.as_served(rows)
     assert served.network_s == 0
     assert served.busy_s == pytest.approx(0.03 + 0.02)
-    assert 0 < mva.solve(served.stations, 4)[-1].throughput_per_s <= 1 / served.busy_s
+    assert 0 < served.solved(4).throughput_per_s <= 1 / served.busy_s
 
 
 @pytest.mark.usefixtures("everything_counts", "little_of_the_service")
@@ -665,7 +675,7 @@ def test_a_service_that_runs_elsewhere_is_asked_over_the_network(
 @pytest.mark.parametrize("way_s", [0.001, 0.02, 0.2])
 def test_workers_elsewhere_are_counted_by_what_they_do_however_long_the_way(way_s: float) -> None:
     found = Calibration("c", 100, 0.025 + way_s, 0.0, overhead_s=way_s)
-    assert exploring.workers(4 / 0.0255, found) == 4
+    assert learning.workers(4 / 0.0255, found) == 4
 
 
 def test_a_host_without_a_service_is_named(tmp_path: Path) -> None:
@@ -695,7 +705,7 @@ class TestBrought:
         (found,) = open_runs(Results(tmp_path / "one"))
         assert found.is_accepted
         assert found.fraction == pytest.approx(0.5, rel=0.1)
-        (point,) = steady_points([found], is_simulated=False)
+        (point,) = steady_points([found])
         assert point.difference.estimate == pytest.approx(0, abs=0.001)
 
     def test_of_a_machine_that_changed_do_not_count(self, tmp_path: Path) -> None:
@@ -757,9 +767,9 @@ def with_server_times(run: OpenRun, late_s: float) -> OpenRun:
     return replace(run, rows=rows)
 
 
-def test_a_gap_is_told_by_its_cause(tmp_path: Path) -> None:
+def test_a_gap_is_told_by_its_cause() -> None:
     runs = [with_server_times(a_run(0.5, seed=seed), 0.004) for seed in range(4)]
-    section = gap_section(Results(tmp_path), runs)
+    section = gap_section(steady_points(runs))
     (figure,) = section.parts
     assert isinstance(figure, Figure)
     rows = {str(row[0]): row[1] for row in figure.table.rows}
@@ -773,12 +783,12 @@ def test_a_gap_is_told_by_its_cause(tmp_path: Path) -> None:
     [(True, "order, connecting, receiving"), (False, "the server, not split")],
 )
 @pytest.mark.parametrize("queue", [ONE, Queue(2)])
-def test_every_queue_has_a_ledger(queue: Queue, is_told: bool, cause: str, tmp_path: Path) -> None:
+def test_every_queue_has_a_ledger(queue: Queue, is_told: bool, cause: str) -> None:
     runs = [
         a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue, is_told=is_told)
         for seed in range(3)
     ]
-    (figure,) = gap_section(Results(tmp_path), runs).parts
+    (figure,) = gap_section(steady_points(runs)).parts
     assert isinstance(figure, Figure)
     first, *entries, last = [row[1] for row in figure.table.rows]
     assert isinstance(first, float)
@@ -795,17 +805,14 @@ def alone(run: str, service_s: float) -> list[Row]:
     ]
 
 
-def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts(
-    tmp_path: Path,
-) -> None:
+def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts() -> None:
     """As the service: the second calibration is 2 % slower, and so the runs are 1 %."""
-    runs = [a_run(0.5, slower=1.01, seed=seed, cv=0.1) for seed in range(5)]
-    file = RowFile(tmp_path / "requests.csv")
-    for one in runs:
-        before, after = (alone(f"calibration-{x}-{one.run}", x * SERVICE_S) for x in (1, 1.02))
-        file.write([*before, *one.rows, *after])
-    file.close()
-    (figure,) = gap_section(Results(tmp_path), runs).parts
+    before, after = (alone("c", x * SERVICE_S) for x in (1, 1.02))
+    runs = [
+        replace(a_run(0.5, slower=1.01, seed=seed, cv=0.1), before=before, after=after)
+        for seed in range(5)
+    ]
+    (figure,) = gap_section(steady_points(runs)).parts
     assert isinstance(figure, Figure)
     rows = {str(row[0]): row for row in figure.table.rows}
     _, drift_ms, low, *_ = rows["calibration drift"]
@@ -818,23 +825,28 @@ def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts
 
 
 def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> None:
+    results, one = emulated(tmp_path), a_run(0.5, arrivals=1)
+    runs = {"one": "0", "two": "0", "three": "1"}
     file = RowFile(tmp_path / "requests.csv")
     for name in ("calibration-study-0", "one", "two", "calibration-study-1", "three"):
-        file.write([Row(name, 0, "k", 0.0, 0.0, 0.0, 1.0, 1.0, 200, "")])
+        file.write(
+            [*alone(name, SERVICE_S)] if name not in runs else [replace(one.rows[0], run=name)]
+        )
     file.close()
-    found = between(Results(tmp_path))
-    assert {name: one.name for name, one in found.items()} == {
-        "one": "calibration-study-0",
-        "two": "calibration-study-0",
-        "three": "calibration-study-1",
-    }
-    assert [row.run for row in found["two"].after] == ["calibration-study-1"]
+    with results.table("plan", RunLine) as table:
+        for name, number in runs.items():
+            given = {"run": name, "calibration": f"calibration-study-{number}"}
+            table.write(**{column: getattr(one, column) for column in RunLine.columns()} | given)
+    found = {run.run: run for run in open_runs(results)}
+    assert {name: run.before[0].run[-1] for name, run in found.items()} == runs
+    assert {len(run.before) for run in found.values()} == {30}  # without its warm-up
+    assert {row.run for row in found["two"].after} == {"calibration-study-1"}
     assert found["three"].after == []
 
 
 def test_a_difference_of_few_calibrations_has_no_interval() -> None:
-    few = confidence_sequence([0.01, 0.02])
-    assert percent(few, 1.0) == "+1.5 %"
-    (point,) = steady_points([a_run(0.5, seed=seed) for seed in range(2)], is_simulated=False)
-    metric = _paired_metric(replace(point, difference=few))
+    assert percent(confidence_sequence([0.01, 0.02]), 1.0) == "+1.5 %"
+    runs = [a_run(0.5, seed=seed) for seed in range(2)]
+    points = steady_points(runs, is_until_decided=True)
+    (metric,) = (one for one in _metrics([], points, []) if one.name.startswith("paired"))
     assert (metric.low, metric.high) == (None, None)

@@ -6,11 +6,8 @@ from dataclasses import replace
 import pytest
 
 from loadtests.experiments.open_workload.comparing import steady_points, study_points
-from loadtests.experiments.open_workload.figures import response
-from loadtests.experiments.open_workload.over_time import load, load_computed, over_time
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, STEADY, STUDY
-from loadtests.experiments.open_workload.reading import OpenRun
-from loadtests.experiments.open_workload.tables import REPORT_S
+from loadtests.experiments.open_workload.figures import REPORT_S, load, over_time, response
+from loadtests.experiments.open_workload.loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
 from loadtests.generation.rows import Row
 from loadtests.generation.samples import Sample
 
@@ -41,7 +38,6 @@ def a_run(
         delay_s=0.0,
         servers=1,
         is_accepted=True,
-        calibrated_s=[SERVICE_S],
         rows=rows,
     )
 
@@ -52,7 +48,7 @@ def sampled(load_average: float, server_cpu: float | None = 0.5) -> Sequence[Sam
 
 def test_figure_2_has_the_range_of_the_protocol_and_the_paired_estimate() -> None:
     runs = [a_run(0.5, part=STEADY, arrivals=200), a_run(0.5)]
-    points, short = steady_points(runs, is_simulated=False), study_points(runs, seed=1)
+    points, short = steady_points(runs), study_points(runs, seed=1)
     figure = response(points, short)
     assert ">paired estimate<" in figure.svg
     assert ">M/G/1, as the study did<" in figure.svg
@@ -64,26 +60,26 @@ def test_figure_2_has_the_range_of_the_protocol_and_the_paired_estimate() -> Non
 
 
 def test_figures_3_and_4_show_what_is_known_of_the_studys_curves() -> None:
-    durations, customers = over_time([a_run(0.3), a_run(0.5), a_run(0.85)])
+    durations, customers, _ = over_time([a_run(0.3), a_run(0.5), a_run(0.85)])
     assert [row[-1] for row in durations.table.rows] == [73.75, 223.94]
-    assert [row[-2:] for row in customers.table.rows] == [(2, 0.29), (6, 1.92)]
+    assert [[*row[-2:]] for row in customers.table.rows] == [[2, 0.29], [6, 1.92]]
     assert durations.svg.count(">the study's longest<") == 1
     assert customers.svg.count(">the study's peak<") == 1
-    elsewhere, _ = over_time([a_run(0.6)])
+    elsewhere, *_ = over_time([a_run(0.6)])
     assert "longest" not in elsewhere.svg
     assert [row[-1] for row in elsewhere.table.rows] == [None]
 
 
 def test_the_captions_of_figures_3_to_5_name_the_server() -> None:
-    runs = [a_run(0.3), a_run(0.85)]
-    for figure in (*over_time(runs), load_computed(runs)):
+    for figure in over_time([a_run(0.3), a_run(0.85)]):
         assert figure.told.endswith("Server: the study's way.")
 
 
 def test_the_computed_load_average_stands_beside_the_studys() -> None:
-    table = load_computed([a_run(0.85), a_run(0.3), a_run(0.3, 2)]).table
-    assert [(row[0], row[-1]) for row in table.rows] == [("0.3 of L", 0.50), ("0.85 of L", 1.07)]
-    means = [row[1] for row in table.rows]
+    *_, figure = over_time([a_run(0.85), a_run(0.3), a_run(0.3, 2)])
+    rows = figure.table.rows
+    assert [(row[0], row[-1]) for row in rows] == [("0.3 of L", 0.50), ("0.85 of L", 1.07)]
+    means = [row[1] for row in rows]
     assert means == pytest.approx([0.3, 0.85], abs=0.15)
 
 
@@ -93,19 +89,17 @@ class TestLoad:
     def test_is_of_all_runs_of_a_load_one_after_the_other(self) -> None:
         runs = [a_run(0.5, number, STEADY) for number in (1, 2)]
         samples = {"0.5-1": sampled(1.0), "0.5-2": sampled(3.0)}
-        figure = load(runs, samples)
-        assert figure is not None
+        (figure,) = load(runs, samples)
         (row,) = figure.table.rows
         both_s = 2 * (runs[0].duration_s + SERVICE_S)
-        assert row == ("0.5 of L", 2, pytest.approx(both_s), 2.0, 0.5, 0.67)
+        assert row == ["0.5 of L", 2, pytest.approx(both_s), 2.0, 0.5, 0.67]
 
     def test_has_a_row_for_each_load(self) -> None:
         runs = [a_run(fraction, 1, STEADY) for fraction in (0.8, 0.3, 0.5)]
-        figure = load(runs, {run.run: sampled(1.0) for run in runs})
-        assert figure is not None
+        (figure,) = load(runs, {run.run: sampled(1.0) for run in runs})
         assert [row[0] for row in figure.table.rows] == ["0.3 of L", "0.5 of L", "0.8 of L"]
 
     def test_of_a_server_on_another_machine_is_not_known(self) -> None:
         run = replace(a_run(0.5, 1, STEADY), server="elsewhere")
-        assert load([run], {run.run: sampled(1.0, server_cpu=None)}) is None
-        assert load([run], {}) is None
+        assert load([run], {run.run: sampled(1.0, server_cpu=None)}) == []
+        assert load([run], {}) == []

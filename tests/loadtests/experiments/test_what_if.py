@@ -11,25 +11,22 @@ import pytest
 from click.testing import CliRunner
 
 from loadtests.__main__ import main
-from loadtests.experiments.open_workload import exploring, servers
-from loadtests.experiments.what_if import (
-    EXPERIMENT,
-    forecasting,
-    learning,
-    measuring,
-    record,
-    scoring,
-)
-from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change, Demand
+from loadtests.experiments.open_workload import demands, servers
+from loadtests.experiments.what_if import EXPERIMENT, forecasting, measuring, scoring
 from loadtests.experiments.what_if.forecasting import (
+    CHANGES,
+    LEARNT,
     RESPONSE,
     THROUGHPUT,
+    Change,
+    Demand,
     Forecast,
-    Plan,
+    Known,
     Stream,
     forecasts,
+    known,
 )
-from loadtests.experiments.what_if.learning import Known, PressedLine, known
+from loadtests.experiments.what_if.measuring import PressedLine
 from loadtests.experiments.what_if.scoring import scored
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
@@ -88,15 +85,14 @@ def stream(count: int, seed: int = 1) -> Stream:
     return lambda rate_per_s: poisson_times(rate_per_s, Random(seed), count=count)
 
 
-def always(demands: Sequence[Demand]) -> Known:
+def always(asked: Sequence[Demand]) -> Known:
     """Each service demands this on both of two occasions."""
-    return known({change.name: [demands, demands] for change in LEARNT})
+    return known({change.name: [asked, asked] for change in LEARNT})
 
 
-def throughput(demands: Sequence[Demand], change: Change, cores: int = 4) -> float:
-    x, _ = forecasts(
-        change, always(demands), always(demands), Plan(400, 100), cores, stream(100), Random(1)
-    )
+def throughput(asked: Sequence[Demand], change: Change, cores: int = 4) -> float:
+    known = always(asked)
+    x, _ = forecasts(change, known, known, 400, cores, stream(100), Random(1))
     return x.middle
 
 
@@ -115,9 +111,7 @@ def test_a_generator_without_a_core_of_its_own_takes_its_time_from_the_workers()
 
 def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
     known = always([DEMAND])
-    _, found = forecasts(
-        BY_NAME["scans"], known, known, Plan(400, 20_000), 2, stream(20_000), Random(1)
-    )
+    _, found = forecasts(BY_NAME["scans"], known, known, 400, 2, stream(20_000), Random(1))
     queued_s = 0.030 * (1 + 0.5 / (2 * 0.5))  # M/D/1 at half of the throughput
     assert found.middle == pytest.approx(queued_s + DEMAND.network_s, rel=0.03)
     assert found.low < found.middle < found.high
@@ -125,9 +119,9 @@ def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
 
 def test_a_response_time_is_that_of_a_service_which_is_idle_half_of_the_time() -> None:
     pressed, half_idle = always([DEMAND]), always([slowed(DEMAND, 1.1)])
-    plan, scans = Plan(400, 400), BY_NAME["rankings"]
-    x, slower = forecasts(scans, pressed, half_idle, plan, 2, stream(400), Random(1))
-    same_x, same = forecasts(scans, pressed, pressed, plan, 2, stream(400), Random(1))
+    scans = BY_NAME["rankings"]
+    x, slower = forecasts(scans, pressed, half_idle, 400, 2, stream(400), Random(1))
+    same_x, same = forecasts(scans, pressed, pressed, 400, 2, stream(400), Random(1))
     assert x == same_x
     assert slower.middle > 1.1 * same.middle
 
@@ -144,7 +138,7 @@ def held(deviation: float, wrong: float = 1.0) -> dict[str, int]:
     deviation: how much the speed of the machine varies from one occasion to the next. wrong: how
     many times as long requests take when they are measured.
     """
-    plan, law = Plan(60, 70), with_mean_and_cv(0.02, 0.3)
+    rounds, arrivals, law = 60, 70, with_mean_and_cv(0.02, 0.3)
     true = BY_NAME["scans"]
     found = dict.fromkeys((THROUGHPUT, RESPONSE), 0)
 
@@ -156,11 +150,10 @@ def held(deviation: float, wrong: float = 1.0) -> dict[str, int]:
     for seed in range(100):
         random = Random(seed)
         of = known({of.name: [asked(random, 60) for _ in range(4)] for of in LEARNT})
-        arriving = stream(plan.arrivals, seed)
-        x, response = forecasts(true, of, of, plan, 2, arriving, random)
+        arriving = stream(arrivals, seed)
+        x, response = forecasts(true, of, of, rounds, 2, arriving, random)
         closed, opened = (
-            [times(one) for one in asked(random, count, wrong)]
-            for count in (plan.rounds, plan.arrivals)
+            [times(one) for one in asked(random, count, wrong)] for count in (rounds, arrivals)
         )
         times_s = arriving(0.5 * x.middle)
         found[THROUGHPUT] += x.covers(forecasting._throughput_per_s(closed, true.workers))
@@ -188,7 +181,7 @@ def test_a_speed_needs_two_occasions() -> None:
 def test_a_worker_that_is_pressed_takes_its_own_time_for_the_same_requests() -> None:
     line = PressedLine("run", "scans", handler_s=0.02, turn_s=0.001, generator_s=0.0)
     half_idle = [replace(DEMAND, processor_s=time_s) for time_s in (0.012, 0.018)]
-    found = learning._as_pressed(half_idle, line)
+    found = measuring._as_pressed(half_idle, line)
     assert [one.processor_s for one in found] == pytest.approx([0.0096, 0.0144])  # 0.012 is left
     assert [one.files_s for one in found] == [DEMAND.files_s] * 2
 
@@ -201,7 +194,7 @@ def made_up(folder: Path, *, counts: bool = True) -> Results:
     folder.mkdir()
     results = Results(folder)
     results.write_manifest({"experiment": "what-if", "machine": {"cpu": "A72"}})
-    with results.table("forecasts", ("made", *Forecast.columns())) as table:
+    with results.table("forecasts", Forecast) as table:
         for quantity, low, middle, high in (
             (THROUGHPUT, 90.0, 100.0, 110.0),
             (RESPONSE, 0.005, 0.006, 0.0075),
@@ -259,11 +252,11 @@ def test_the_record_adds_up_all_forecasts_of_a_folder(tmp_path: Path) -> None:
     made_up(tmp_path / "three", counts=False)
     (tmp_path / "other").mkdir()
     Results(tmp_path / "other").write_manifest({"experiment": "micro"})
-    found = record.page(tmp_path)
+    found = scoring.record(tmp_path)
     assert "6 forecasts were made and 4 measured. 2 of these held, 50 %" in found
     assert found.count("A72") == 6
     with pytest.raises(ResultsError, match="none is not a folder"):
-        record.page(tmp_path / "none")
+        scoring.record(tmp_path / "none")
 
 
 def test_the_command_line_writes_the_record(tmp_path: Path) -> None:
@@ -288,16 +281,16 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
 
     monkeypatch.setattr(generation_run, "judge", everything_counts)
     for module, name, value in (
-        (exploring, "QUICK_REQUESTS", 20),
+        (demands, "QUICK_REQUESTS", 20),
         (measuring, "QUICK_ROUNDS", 40),
         (measuring, "QUICK_ARRIVALS", 60),
         (servers, "QUICK_FLIGHTS", 2000),
-        (measuring, "CHANGES", changes),
+        (forecasting, "CHANGES", changes),
     ):
         monkeypatch.setattr(module, name, value)
     folder = tmp_path / "one"
-    forecasting = replace(EXPERIMENT, measure=measuring.forecast)
-    run(forecasting, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    first = replace(EXPERIMENT, measure=measuring.forecast)
+    run(first, Options(Mode.REAL, quick=True), folder, lambda text: None)
     results = Results(folder)
     before = (folder / "forecasts.csv").read_bytes()
     assert [one.measured for one in scored(results)] == [None] * 2 * len(changes)

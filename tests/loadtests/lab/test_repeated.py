@@ -4,13 +4,24 @@ from dataclasses import dataclass
 
 import pytest
 
-from loadtests.lab.repeated import Estimate, accepted, estimate, measured, rejected, that_count
+from loadtests.lab.repeated import (
+    Estimate,
+    Repeated,
+    accepted,
+    estimate,
+    lines,
+    measured,
+    rejected,
+    that_count,
+)
 from loadtests.models.estimates import confidence_interval
 
 
 @dataclass(frozen=True)
 class Made:
     is_accepted: bool
+    customers: int = 1
+    took_s: float = 1.0
 
 
 def test_accepted_runs_count_and_without_any_all_are_shown() -> None:
@@ -18,6 +29,26 @@ def test_accepted_runs_count_and_without_any_all_are_shown() -> None:
     assert that_count([bad, good]) == [good]
     assert that_count([bad, bad]) == [bad, bad]
     assert accepted([bad, bad]) == []
+
+
+def test_a_measurement_has_the_runs_of_one_key_and_says_how_many_count() -> None:
+    made = [Made(True, 2), Made(False, 1), Made(False, 2), Made(True, 2), Made(False, 1)]
+    two, one = Repeated.of_each(made, lambda run: run.customers)
+    assert (two.runs, two.counted) == ([made[0], made[3]], "2 of 3")
+    assert (one.runs, one.counted) == ([made[1], made[4]], "2 of 2, rejected")
+
+
+def test_lines_are_of_what_counts_and_crosses_of_the_rest() -> None:
+    good, better, bad = Made(True, 1, 2.0), Made(True, 2, 3.0), Made(False, 3, 9.0)
+    line, crosses = lines(
+        {"a": [good, better, bad], "b": [bad]},
+        {"a": "second", "b": "ours"},
+        lambda of: of.customers,
+        lambda of: Estimate(of.took_s),
+        1000,
+    )
+    assert (line.name, line.source, line.xs, line.ys) == ("a", "second", [1, 2], [2000, 3000])
+    assert (crosses.name, crosses.xs, crosses.ys) == ("rejected", [3, 3], [9000, 9000])
 
 
 def test_one_value_has_no_interval_and_several_have_students() -> None:

@@ -1,0 +1,202 @@
+"""Makes transactions with phases of raw rows, and sums up those of the runs of a result.
+
+Response times that follow each other in a run are correlated, so intervals come from means of
+batches, or from means of runs if there are several.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from statistics import fmean
+
+from loadtests.generation.interactions import SEPARATOR, by_interaction, interaction_of, step_of
+from loadtests.generation.rows import Row
+from loadtests.grouping import grouped
+from loadtests.lab.published import ITINERARY_COUNTED, ITINERARY_ITERATIONS
+from loadtests.lab.repeated import Estimate, Repeated, recorded_runs
+from loadtests.lab.repeated import of as estimated
+from loadtests.lab.results import Line, Results
+from loadtests.models.estimates import mean_over_runs
+from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
+
+PLAN = "plan"
+SINGLE, AT_RATE = "single", "at-rate"
+PHASES: Mapping[str, int] = {BEGIN: 1, QUERY: 4, RESERVE: 3, COMMIT: 1}
+"""The number of requests of each phase in a transaction."""
+COUNTED_SHARE = ITINERARY_COUNTED / ITINERARY_ITERATIONS
+SATURATED_SHARE = 0.05
+BATCHES, LEAST_TRANSACTIONS = 10, 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine(Line):
+    """A line of the plan."""
+
+    run: str
+    part: str
+    commit: str
+    clients: int
+    fraction: float
+    interval_s: float  # T of each client; 0: without a pause
+    iterations: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One itinerary of a client.
+
+    phases_s: phase -> times of its requests; a commit of several requests counts as one, from
+    sending the first to the last answer.
+    """
+
+    client: int
+    number: int  # among those of the client, from 0
+    sent_s: float
+    done_s: float
+    phases_s: Mapping[str, Sequence[float]]
+    succeeded: bool
+    is_late: bool  # the client was still busy with the one before when it was due
+
+    @property
+    def time_s(self) -> float:
+        """T_tx, from sending the first request to the last answer."""
+        return self.done_s - self.sent_s
+
+    @property
+    def before_commit_s(self) -> float:
+        """T_tx until the commit's first request was sent."""
+        return self.time_s - sum(self.phases_s.get(COMMIT, ()))
+
+    @property
+    def unexplained_s(self) -> float:
+        """T_tx − (T_start + 4 T_query + 3 T_reserve + T_commit): the time between requests."""
+        return self.time_s - sum(sum(times_s) for times_s in self.phases_s.values())
+
+    def counts(self, iterations: int) -> bool:
+        """Whether it is among the last four fifths of its client's transactions."""
+        return self.number >= iterations - round(COUNTED_SHARE * iterations)
+
+
+def transactions_of(rows: Iterable[Row]) -> list[Transaction]:
+    """The transactions of a run by start time, without those that the run's end cut off."""
+    found, done_s = [], dict[int, float]()
+    for steps in by_interaction(rows):
+        first, last = steps[0], steps[-1]
+        if last.succeeded and step_of(last) < STEPS[ITINERARY] - 1:
+            continue
+        client, number = interaction_of(first)
+        is_late = done_s.get(client, float("-inf")) > first.intended_s
+        times = first.sent_s, last.done_s
+        found.append(Transaction(client, number, *times, _phases_s(steps), last.succeeded, is_late))
+        done_s[client] = last.done_s
+    return found
+
+
+def _phases_s(steps: Sequence[Row]) -> Mapping[str, Sequence[float]]:
+    phases_s: dict[str, list[float]] = defaultdict(list)
+    for rows in grouped(steps, step_of).values():
+        phase = rows[0].kind.partition(SEPARATOR)[2]
+        phases_s[phase].append(rows[-1].done_s - rows[0].sent_s)
+    return phases_s
+
+
+@dataclass(frozen=True, slots=True)
+class ItineraryRun:
+    """A run: its line of the plan, and its transactions that count and succeeded."""
+
+    line: RunLine
+    transactions: Sequence[Transaction]
+    is_accepted: bool
+
+    @property
+    def achieved_per_s(self) -> float:
+        """The rate from the time when all clients are counted until the first client has finished.
+
+        If there is no such time, the rate is that of the whole time.
+        """
+        by_client = grouped(self.transactions, lambda one: one.client).values()
+        start_s = max(own[0].sent_s for own in by_client)
+        end_s = min(own[-1].done_s for own in by_client)
+        if end_s <= start_s:
+            start_s = min(one.sent_s for one in self.transactions)
+            end_s = max(one.done_s for one in self.transactions)
+        return sum(start_s < one.done_s <= end_s for one in self.transactions) / (end_s - start_s)
+
+
+def itinerary_runs(results: Results) -> list[ItineraryRun]:
+    """All runs with at least two transactions that count, in the order in which they were made."""
+    found = []
+    for line, rows, is_accepted in recorded_runs(results, PLAN, RunLine):
+        made = transactions_of(rows)
+        counted = [one for one in made if one.succeeded and one.counts(line.iterations)]
+        if len(counted) >= LEAST_TRANSACTIONS:
+            found.append(ItineraryRun(line, counted, is_accepted))
+    return found
+
+
+@dataclass(frozen=True)
+class Itineraries(Repeated[ItineraryRun]):
+    """All runs of several clients at one rate, with one way to commit. Rates are of all clients."""
+
+    @property
+    def line(self) -> RunLine:
+        """The line of one of the runs."""
+        return self.runs[0].line
+
+    def mean(self, value: Callable[[Transaction], float]) -> Estimate:
+        """The mean of a value of transactions: over runs, or from batches of one."""
+        values = [[value(one) for one in run.transactions] for run in self.runs]
+        return estimated(mean_over_runs(values, BATCHES))
+
+    @cached_property
+    def phases(self) -> dict[str, Estimate]:
+        """Phase -> the mean time of a request in seconds."""
+
+        def mean_of(phase: str) -> Estimate:
+            return self.mean(lambda one: fmean(one.phases_s[phase]))
+
+        return {phase: mean_of(phase) for phase in PHASES}
+
+    @property
+    def sum_s(self) -> float:
+        """T_start + 4 T_query + 3 T_reserve + T_commit."""
+        return sum(count * self.phases[phase].value for phase, count in PHASES.items())
+
+    @cached_property
+    def transaction(self) -> Estimate:
+        """T_tx in seconds."""
+        return self.mean(lambda one: one.time_s)
+
+    @cached_property
+    def unexplained(self) -> Estimate:
+        """T_tx − Σ of the nine requests, paired, in seconds."""
+        return self.mean(lambda one: one.unexplained_s)
+
+    @property
+    def target_per_s(self) -> float:
+        """The rate at which all clients together should start transactions."""
+        return self.line.clients / self.line.interval_s
+
+    @cached_property
+    def achieved_per_s(self) -> float:
+        """The rate at which transactions were completed while all clients were counted."""
+        return fmean(run.achieved_per_s for run in self.runs)
+
+    @property
+    def late_share(self) -> float:
+        """The share of the transactions that were due while the client was busy."""
+        return fmean(one.is_late for run in self.runs for one in run.transactions)
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether more than 5 % of the transactions started late."""
+        return self.late_share > SATURATED_SHARE
+
+
+def itineraries_of(runs: Iterable[ItineraryRun], part: str) -> list[Itineraries]:
+    """What was measured in a part of the plan, in its order."""
+    of_part = (run for run in runs if run.line.part == part)
+    return Itineraries.of_each(of_part, attrgetter("line.commit", "line.clients", "line.fraction"))
