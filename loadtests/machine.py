@@ -23,9 +23,7 @@ from typing import Any
 from loadtests.generation.samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 from loadtests.processes import family
 
-_CPUINFO = Path("/proc/cpuinfo")
 _BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
-_MOUNTS = Path("/proc/self/mounts")
 
 
 def description(folder: Path) -> dict[str, Any]:
@@ -43,7 +41,8 @@ def description(folder: Path) -> dict[str, Any]:
 
 def cpu_model() -> str:
     """The processor's name, with that of the board if it has one."""
-    named = re.search(r"^model name\s*: (.*)$", _CPUINFO.read_text("utf-8"), re.MULTILINE)
+    told = Path("/proc/cpuinfo").read_text("utf-8")
+    named = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
     processor = named[1] if named else platform.processor() or platform.machine()
     board = f"{_BOARD.read_text('utf-8').rstrip(chr(0))}, " if _BOARD.exists() else ""
     return board + processor
@@ -51,7 +50,7 @@ def cpu_model() -> str:
 
 def file_system(folder: Path, mounts: str | None = None) -> str:
     """Type and device of the mount that `folder` lies on; `mounts` as in /proc/self/mounts."""
-    lines = (mounts or _MOUNTS.read_text("utf-8")).splitlines()
+    lines = (mounts or Path("/proc/self/mounts").read_text("utf-8")).splitlines()
     rows = (line.split()[:3] for line in lines)
     above = [row for row in rows if folder.resolve().is_relative_to(row[1])]
     if not above:

@@ -23,7 +23,6 @@ from pathlib import Path
 from loadtests.machine import Usage, moment
 
 CONNECTIONS = 8
-THREADS = 1
 TIMEOUT_S = 60
 
 _BEGINNING = """\
@@ -149,7 +148,7 @@ def load(
 ) -> Load:
     """Load a service. server_pid: of which the processor time is wanted, too. Raises WrkFailed."""
     command = [
-        *(program(), "--latency", f"--threads={THREADS}", f"--connections={connections}"),
+        *(program(), "--latency", "--threads=1", f"--connections={connections}"),
         *(f"--duration={duration_s}s", f"--timeout={TIMEOUT_S}s", f"--script={script}", base_url),
     ]
     before = moment(server_pid)

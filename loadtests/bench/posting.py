@@ -44,8 +44,6 @@ BATCHES = 12
 CLIENTS = 8
 SYNC_MS = 10
 
-_SYNCS = "fdatasync,fsync"
-
 
 def posts(bench: Bench) -> Iterator[Figure]:
     """Posts batches, then single flights by one and by eight clients."""
@@ -138,9 +136,10 @@ def slowed(sync_ms: int, strace: str = "strace") -> list[str]:
     process only at its syncs (--seccomp-bpf), so that everything else runs at full speed. The
     delays of several processes pass at the same time; a real disk may make them queue.
     """
+    syncs = "fdatasync,fsync"
     return [
         *(strace, "--daemonize", "--follow-forks", "--seccomp-bpf", "--quiet=all"),
-        *(f"--trace={_SYNCS}", f"--inject={_SYNCS}:delay_exit={1000 * sync_ms}"),
+        *(f"--trace={syncs}", f"--inject={syncs}:delay_exit={1000 * sync_ms}"),
         *("--output=/dev/null", "--"),
     ]
 
