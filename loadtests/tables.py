@@ -34,6 +34,9 @@ class Line:
         return {name: getattr(self, name) for name in self.columns()}
 
 
+OneLine = TypeVar("OneLine", bound=Line)
+
+
 class TableWriter:
     """Appends rows to an open table."""
 

@@ -24,7 +24,7 @@ from loadtests.lab.results import Results
 from loadtests.models import protocol
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
 from loadtests.models.open_queue import ONE, SteadyState
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.servers.gunicorn import FCFS
 from loadtests.servers.known import known_server
 
@@ -189,7 +189,7 @@ def _told(seen: Observed) -> Iterator[str]:
     simulated = protocol.expectation(
         protocol.Protocol(seen.rows[-1].intended_s, runs=1),
         seen.model.arrival_rate_per_s,
-        with_mean_and_cv(seen.model.service_time_s, seen.cv),
+        Gamma(seen.model.service_time_s, seen.cv),
         Random("selftest: simulated runs"),  # noqa: S311  the same for the same rows
         simulated_runs=SIMULATED_RUNS,
     )

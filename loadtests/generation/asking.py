@@ -3,11 +3,6 @@
 gevent's timers wake about a millisecond late. So `wait_until` sleeps until `EARLY_S` before the
 moment and then only yields to other greenlets until the moment has come. That takes 2 ms of
 processor time for each arrival, which is why the generator needs a core for itself.
-
-The scheme of a URL says which client asks:
-
-    http://127.0.0.1:8000, https://…    `client`: GET, or POST of a body
-    mariadb://lab@127.0.0.1:3306        `sql`: the body is a statement, the path /DATABASE
 """
 
 from collections.abc import Callable, Iterable
@@ -66,10 +61,10 @@ def walk(
 
 Asker = Client | SqlClient
 
-_ORIGINS: dict[str, tuple[Any, Any]] = {
+_ORIGINS: dict[str, tuple[Any, Any]] = {  # by the scheme of the URL
     "http": (Origin, Client),
     "https": (Origin, Client),
-    "mariadb": (SqlOrigin, SqlClient),
+    "mariadb": (SqlOrigin, SqlClient),  # the body is a statement, the path /DATABASE
 }
 
 

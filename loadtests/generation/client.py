@@ -73,10 +73,7 @@ class Origin:
             raise
 
     def request(self, path: str, body: str, *, keep_alive: bool) -> bytes:
-        """The bytes of a GET, or of a POST of `body` if there is one.
-
-        A body is JSON or, if the path ends in /batch, JSON lines.
-        """
+        """The bytes of a GET, or of a POST of a body: JSON lines if the path ends in /batch."""
         content = body.encode("utf-8")
         lines = [
             f"{method_of(body)} {self._prefix}{path} HTTP/1.1",

@@ -11,8 +11,7 @@ The test ends when every user of every part has done its work, or a worker is lo
 it is headless, and stops the test if it has a web page, where another test can be started; its run
 has an id of its own.
 
-Processes of one machine share a clock. Clocks of several machines must agree (NTP), because the
-start is then taken from the time of day.
+Clocks of several machines must agree (NTP), because the start is then taken from the time of day.
 """
 
 import gc
@@ -57,9 +56,8 @@ Planner = Callable[[Namespace, str, int], "Plan"]
 class Plan:
     """The work of all workers. parts: one for each worker, of types that msgpack can encode.
 
-    users: number of users of all workers; None: as many as Locust was told. requests: number of all
-    requests; until_s: approximate length of the run in seconds. Both are for the progress, and None
-    if the run has no end.
+    users: of all workers; None: as many as Locust was told. requests, until_s: number of all, and
+    about how long the run takes, for the progress; None if it has no end.
     """
 
     parts: Sequence[Any]
@@ -72,8 +70,7 @@ class Plan:
 class Part:
     """The work of this process. users: started here so far.
 
-    start_s, unix_s: when the run starts, on CLOCK_MONOTONIC of the machine `boot` and as the time
-    of day.
+    start_s, unix_s: when the run starts, on CLOCK_MONOTONIC of the machine `boot`, and by the day.
     """
 
     run: str

@@ -66,7 +66,4 @@ def choices_from(options: Namespace, host: str) -> Mapping[str, list[Request]]:
     if options.paths:
         return load_requests(Path(options.paths))
     questions = drawn(sample(Site(host), SAMPLED_BLOCKS), DRAWN_OF_EACH_KIND, options.seed)
-    return {
-        kind: [Request(kind, question.path) for question in asked]
-        for kind, asked in questions.items()
-    }
+    return {kind: [Request(kind, one.path) for one in of] for kind, of in questions.items()}

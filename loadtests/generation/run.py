@@ -339,19 +339,3 @@ def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:
     with to_append(folder / RUNS, columns) as file:
         csv.writer(file).writerow([*about, *shown])
         os.fsync(file.fileno())
-
-
-def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
-    def run_by(
-        *given: Any, run: str, folder: Path, seed: int = 1, say: Say = to_stderr, **how: Any
-    ) -> Any:
-        return method(Generator(folder, seed, say), *given, run, **how)
-
-    return run_by
-
-
-# As functions with run=…, folder=…, seed=… and say=…, for callers that have no `Generator`.
-open_run: Callable[..., RunRecord] = _as_function(Generator.open)
-closed_run: Callable[..., RunRecord] = _as_function(Generator.closed)
-interaction_run: Callable[..., RunRecord] = _as_function(Generator.interactions)
-calibrate: Callable[..., Calibration] = _as_function(Generator.calibrate)

@@ -124,12 +124,12 @@ def listen_queue(port: int) -> int:
     """Number of connections that wait to be accepted at `port`."""
     paths = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
     tables = [path.read_text("ascii") for path in paths if path.exists()]
-    waiting = 0
-    for line in (line for table in tables for line in table.splitlines()[1:]):
-        _, local, _, state, queues = line.split()[:5]
-        if state == _LISTEN and int(local.rpartition(":")[2], 16) == port:
-            waiting += int(queues.rpartition(":")[2], 16)
-    return waiting
+    lines = (line.split() for table in tables for line in table.splitlines()[1:])
+    return sum(
+        int(queues.rpartition(":")[2], 16)
+        for _, local, _, state, queues, *_ in lines
+        if state == _LISTEN and int(local.rpartition(":")[2], 16) == port
+    )
 
 
 # --- samples.csv: a column cpu_N for each core ------------------------------------------------

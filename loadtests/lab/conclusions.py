@@ -37,7 +37,7 @@ from loadtests.lab.report.page import plain_page
 from loadtests.models import open_queue, replay
 from loadtests.models.estimates import wilson
 from loadtests.models.protocol import Protocol, expectation, simulate_run
-from loadtests.models.random_times import gamma_time_s, poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, gamma_time_s, poisson_times
 from loadtests.models.replay import Discipline
 
 REPETITIONS = 1000
@@ -54,7 +54,7 @@ Claim = tuple[str, bool, Callable[[Means], bool]]
 # a server and a protocol: its name, how one repetition goes, and the claims that are tried on it
 World = tuple[str, Callable[[Random], Means], Sequence[Claim]]
 
-_LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)
+_LAW = Gamma(UNROUNDED.mean_s, UNROUNDED.variation)
 _RATES = [one.fraction / UNROUNDED.mean_s for one in OPEN_WORKLOADS]
 
 

@@ -25,7 +25,7 @@ from loadtests.lab.report.page import plain_page, shown
 from loadtests.models import open_queue, replay
 from loadtests.models.gap_ledger import Cause, Ledger
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
 _LARGE = 0.01  # share of the prediction from which an entry without an interval is told
@@ -171,7 +171,7 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
 SIMULATED_RUNS = 20_000
 CUSTOMERS, SIMULATED_QUEUES = 300, 2000  # of the figure of how a queue fills
 CALIBRATION_RUNS = 16
-LAW = with_mean_and_cv(UNROUNDED.mean_s, UNROUNDED.variation)
+LAW = Gamma(UNROUNDED.mean_s, UNROUNDED.variation)
 _LEAD = (
     "Study 000 concluded that at high load its server stands out against M/G/1. It ran each load "
     "15 times for half an hour against an empty server, which is 44 service times. This page sends "

@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from loadtests.tables import NO, YES, Line, Made, TableWriter, lines_of, to_append, whole_lines
+from loadtests.tables import NO, YES, Line, OneLine, TableWriter, lines_of, to_append, whole_lines
 
 __all__ = ["MANIFEST", "NO", "REPORT", "SUMMARY", "YES", "Line", "Results", "TableWriter"]
 
@@ -70,11 +70,11 @@ class Results:
         """The rows of a table; none if there is no such table."""
         return self.rows(name) if self.has(name) else []
 
-    def lines(self, name: str, kind: type[Made]) -> list[Made]:
+    def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
         """The lines of a table. Raises ResultsError without it, ValueError for other lines."""
         return list(lines_of(kind, self._path(name), csv.reader(self._table(name))))
 
-    def lines_if_any(self, name: str, kind: type[Made]) -> list[Made]:
+    def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
         """The lines of a table; none if there is no such table."""
         return self.lines(name, kind) if self.has(name) else []
 

@@ -9,7 +9,6 @@ The frontend, which shows the models on a page, may import nothing else of `load
     laws            operational laws, visits and demands, the stations of closed networks
     bounds          asymptotic and balanced-job bounds
     mva             exact mean value analysis
-    closed_network  simulation of a closed network whose times are not exponential
     random_times    Poisson arrivals, and distributions of service times
     replay          recorded arrivals and service times, sent through a queue
     protocol        the results to expect of a short, repeated experiment

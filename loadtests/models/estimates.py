@@ -74,7 +74,7 @@ def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE)
     """The interval (Student's t) of the mean of two independent values or more."""
     of = summary(values)
     deviation = of.standard_deviation
-    t = student_t.two_sided(share("confidence", confidence), of.count - 1)
+    t = student_t.quantile((1 + share("confidence", confidence)) / 2, of.count - 1)
     return Interval(of.mean, t * deviation / math.sqrt(of.count), of.count)
 
 
@@ -93,7 +93,7 @@ def clustered_interval(
     units = count("the number of clusters", len(sums), least=2)
     squares = math.fsum(math.fsum(deviations) ** 2 for deviations in sums.values())
     error = math.sqrt(squares * units / (units - 1)) / len(values)
-    t = student_t.two_sided(share("confidence", confidence), units - 1)
+    t = student_t.quantile((1 + share("confidence", confidence)) / 2, units - 1)
     return Interval(mean, t * error, units)
 
 

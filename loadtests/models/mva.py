@@ -37,8 +37,7 @@ class AtStation:
     """The means of a station.
 
     residence_time_s: R, waiting and service of all visits of one round. customers: Q = X·R.
-    utilisation: X·D/m, the share of time that each server is busy; for a delay X·D, the mean number
-    in service, which may exceed 1.
+    utilisation: X·D/m, of each server; for a delay X·D, the mean number in service.
     """
 
     name: str

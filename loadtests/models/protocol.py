@@ -43,9 +43,9 @@ class Run(NamedTuple):
 class Expectation:
     """The results to expect of experiments by a protocol.
 
-    arrivals: mean number per run. pooled_s: mean over all requests of all runs. mean_s: mean of the
-    run means; standard_error_s: its standard error. low_s, high_s: the result of an experiment lies
-    between these with the probability that was asked for.
+    arrivals: mean number per run. pooled_s: mean over all requests. mean_s: mean of the run means;
+    standard_error_s: its standard error. low_s, high_s: an experiment's result lies between these
+    with the probability that was asked for.
     """
 
     arrivals: float

@@ -28,11 +28,6 @@ def quantile(p: float, degrees_of_freedom: int) -> float:
     return math.copysign(found(tail, degrees_of_freedom), p - 0.5)
 
 
-def two_sided(confidence: float, degrees_of_freedom: int) -> float:
-    """The t for which a variable lies between −t and t with probability `confidence`."""
-    return quantile((1 + confidence) / 2, degrees_of_freedom)
-
-
 def exceeds(t: float, degrees_of_freedom: int) -> float:
     """The probability that a variable exceeds `t`."""
     count("degrees_of_freedom", degrees_of_freedom)

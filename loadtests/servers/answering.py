@@ -1,11 +1,9 @@
 """Makes WSGI applications that answer GET with JSON and report where the time went.
 
-Every answer, also an error, has the headers of `loadtests.servers.timing` (when the handler began,
-how long it took, in which process). Its `Server-Timing` has parts of that time in milliseconds, and
-counts as the description of an entry without a duration: `disk_reads;desc="503"`. An answer has
-`X-Emulated-Disk: K` if the server's times are injected and divided by K.
-
-    GET /live   answers {} if the server is up
+Every answer, also an error, has the headers of `loadtests.servers.timing`. Its `Server-Timing` has
+parts of the time in milliseconds, and counts as the description of an entry without a duration:
+`disk_reads;desc="503"`. An answer has `X-Emulated-Disk: K` if the server's times are injected and
+divided by K. GET /live answers {} if the server is up.
 """
 
 import json
@@ -61,10 +59,7 @@ def number(name: str, text: str) -> int:
 
 
 def application(routes: Mapping[str, Answering], speedup: float = 0) -> Application:
-    """The application that answers on the paths of `routes`, and on `LIVE`.
-
-    speedup: K of `X-Emulated-Disk`; 0 if nothing is emulated.
-    """
+    """The application that answers on the paths of `routes`, and on `LIVE`. speedup: K, or 0."""
     emulated = [(EMULATED, f"{speedup:g}")] if speedup else []
     known = {LIVE: lambda _parameters: Answer({}), **routes}
 

@@ -1,12 +1,7 @@
-"""Runs the lab's servers under gunicorn, and two that do almost nothing, for comparisons.
+"""Runs the lab's servers under gunicorn: m workers, or m threads of one, are m behind one queue.
 
-m workers, or m threads of one, are m servers behind one queue. The two, which answer every path
-that the benchmark requests with 200, without logging:
-
-- `empty_asgi`: an empty ASGI application on gunicorn's own `asgi` worker with uvloop, on which the
-  service runs, too. No application on this server is faster, so this is the limit.
-- `flask_view`: one Flask view that returns constant JSON, on gunicorn's `gthread` worker, as the
-  usual Flask service is before it does any work.
+Two of them do almost nothing, for comparisons: they answer every path that the benchmark requests
+with 200, without logging.
 """
 
 import sys
@@ -76,20 +71,20 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 def empty_asgi(log: Path) -> AbstractContextManager[Service]:
-    """The limit: an empty ASGI application on a free port, until the end of the `with` block."""
+    """An empty ASGI application on the worker that the service has: no application is faster."""
     options = ("--asgi-loop", "uvloop", "--asgi-lifespan", "off")
     how = Gunicorn("asgi", workers=WORKERS, options=options)
     return gunicorn_server("loadtests.servers.gunicorn:answer", how, log)
 
 
 def flask_view(log: Path) -> AbstractContextManager[Service]:
-    """A bare Flask view on a free port, until the end of the `with` block."""
+    """A Flask view of constant JSON, as the usual Flask service is before it does any work."""
     how = Gunicorn("gthread", workers=WORKERS, threads=FLASK_THREADS)
     return gunicorn_server("loadtests.servers.gunicorn:flask_application()", how, log)
 
 
 async def answer(_scope: Mapping[str, Any], _receive: Receive, send: Send) -> None:
-    """The empty ASGI application, which answers every request with the same few bytes."""
+    """The empty ASGI application."""
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
     await send({"type": "http.response.body", "body": _BODY})
 

@@ -18,8 +18,7 @@ then one DELAY visit). This makes fewer waits for a slow machine and the same de
 network unless times are exponential. The seed of an interaction decides all its service times.
 Without one, the server's seed and the number of the interaction decide.
 
-With one thread the server is like the one of the study: one request at a time, whatever the network
-would allow.
+With one thread the server is like the study's: one request at a time.
 
 Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), the time in its
 queue (`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is the delay that the machine added
@@ -132,10 +131,7 @@ def running(
 def application(
     emulated_disk: float = 100, cv: float = 1.0, group: int = 1, seed: int = 1
 ) -> Application:
-    """The WSGI application. emulated_disk: K. cv: that of service times. group: 1, or 19 to join.
-
-    Raises ValueError for wrong settings.
-    """
+    """The WSGI application. emulated_disk: K. cv: of service times. group: 1, or 19 to join."""
     if not emulated_disk > 0:
         raise ValueError(f"emulated_disk {emulated_disk}: must be positive")
     if not 0 <= cv < inf:

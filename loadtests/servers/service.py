@@ -1,10 +1,7 @@
 """The service itself: what its workers can be, and settings with which it runs as the study's did.
 
-    settings = as_in_the_study(chain.block_bytes, blocks, emulated_disk=100)
-    with running(chain.folder, log, ("serve", "--only-http"), settings=settings) as service:
-        service.get(question.scan_path)
-
-`serve --only-http` runs no miner, so that no block is sealed and nothing else uses the disk.
+It runs as `serve --only-http`, without a miner, so that no block is sealed and nothing else uses
+the disk.
 """
 
 WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's default first

@@ -69,7 +69,7 @@ def running(
 def application(folder: str, emulated_disk: float = 0) -> Application:
     """The WSGI application. emulated_disk: K, 0 for none.
 
-    Raises ValueError for a negative K, BlockMismatch and OSError if `folder` is not a chain.
+    Raises ValueError, and BlockMismatch and OSError if `folder` is not a chain.
     """
     if emulated_disk < 0:
         raise ValueError(f"emulated_disk {emulated_disk}: must be 0 or more")

@@ -26,7 +26,7 @@ from loadtests.experiments.open_workload.comparing import steady_points
 from loadtests.experiments.open_workload.demands import throughput_per_s
 from loadtests.experiments.open_workload.loads import SERVICE, STEADY, STUDY, OpenRun
 from loadtests.experiments.profile import Profile
-from loadtests.experiments.queueing_network.simulating import (
+from loadtests.experiments.queueing_network.predicting import (
     LEAST_REPEATED,
     simulated_results,
     spread,
@@ -41,7 +41,7 @@ from loadtests.models.estimates import (
     without_warm_up,
 )
 from loadtests.models.open_queue import ONE, mg1
-from loadtests.models.random_times import ServiceTimes, poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, ServiceTimes, poisson_times
 from loadtests.models.scalability import ScalabilityLaw, knee_interval
 from tests.loadtests.experiments.made_up_rounds import ROUND
 
@@ -53,7 +53,7 @@ def share(covered: Sequence[bool]) -> float:
 
 
 class TestClosedRuns:
-    """Mean throughput of closed runs of the queueing network: `simulating.Spread.interval`."""
+    """Mean throughput of closed runs of the queueing network: `predicting.Spread.interval`."""
 
     def test_one_run_or_several(self) -> None:
         of, found = (
@@ -90,7 +90,7 @@ def queued(rho: float, of: ServiceTimes, arrivals: int, random: Random) -> list[
 
 def asked_again_and_again(customers: int, workers: int, random: Random) -> list[Row]:
     """A closed run of 20 s of a perfect service, where each request is 2 ms on its way."""
-    law, way_s, until_s = with_mean_and_cv(SERVICE_S, 0.2), 0.001, 20.0
+    law, way_s, until_s = Gamma(SERVICE_S, 0.2), 0.001, 20.0
     free_s, number = [0.0] * workers, [0] * customers
     coming, rows = [(way_s, customer) for customer in range(customers)], list[Row]()
     while coming:
@@ -120,7 +120,7 @@ class TestOpenRuns:
     """Mean response time of M/G/1, cv 0.25, at a utilisation."""
 
     TRIALS = 40
-    SERVICE = with_mean_and_cv(SERVICE_S, 0.25)
+    SERVICE = Gamma(SERVICE_S, 0.25)
 
     def truth_s(self, rho: float) -> float:
         return mg1(rho / SERVICE_S, SERVICE_S, (0.25 * SERVICE_S) ** 2).response_time_s
@@ -164,7 +164,7 @@ class Calibrated:
     ) -> None:
         self.fraction, self.arrivals = fraction, arrivals
         self.server, self.wander, self.untold = server, wander, untold
-        self.law, self.random = with_mean_and_cv(SERVICE_S, cv), Random(f"{fraction} {server}")
+        self.law, self.random = Gamma(SERVICE_S, cv), Random(f"{fraction} {server}")
 
     def differences(self, each: int) -> Iterator[Interval]:
         """What is judged of one load after the other, `each` runs to a calibration."""
@@ -348,7 +348,7 @@ class TestTurns:
     TRIALS = 400
 
     def means_s(self, random: Random, turns: int, requests: int, cv: float) -> list[float]:
-        of = with_mean_and_cv(SERVICE_S, cv)
+        of = Gamma(SERVICE_S, cv)
         return [
             random.gauss(1, 0.02) * fmean(of.draw(random) for _ in range(requests))
             for _ in range(turns)
@@ -370,7 +370,7 @@ class TestTurns:
         assert share(ratios) >= 0.92
 
     def test_a_single_turn_by_batches(self) -> None:
-        random, of = Random(3), with_mean_and_cv(SERVICE_S, 0.5)
+        random, of = Random(3), Gamma(SERVICE_S, 0.5)
         runs = ([of.draw(random) for _ in range(80)] for _ in range(self.TRIALS))
         assert share([batch_means(run).covers(SERVICE_S) for run in runs]) >= 0.92
 

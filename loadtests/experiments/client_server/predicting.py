@@ -39,7 +39,7 @@ from loadtests.models.estimates import (
 from loadtests.models.linear import least_squares
 from loadtests.models.open_queue import Queue, Unstable
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.random_times import Empirical, with_mean_and_cv
+from loadtests.models.random_times import Empirical, Gamma
 from loadtests.models.samples import summary
 
 SIMULATED_RUNS = 200
@@ -260,7 +260,7 @@ class Point(Repeated[OneRun]):
         return expectation(
             Protocol(len(self.runs[0].schedule) / self.rate_per_s, runs=1),
             self.rate_per_s,
-            with_mean_and_cv(own.mean_s, own.cv) if is_known else Empirical(own.times_s),
+            Gamma(own.mean_s, own.cv) if is_known else Empirical(own.times_s),
             Random(self.line.run),  # noqa: S311  no secrets; the same report each time
             simulated_runs=SIMULATED_RUNS,
             discipline=Queue(self.line.servers).replayed_s,

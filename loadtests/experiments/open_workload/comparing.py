@@ -30,9 +30,14 @@ from loadtests.lab.results import Results
 from loadtests.models import estimates
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.random_times import with_mean_and_cv
+from loadtests.models.random_times import Gamma
 from loadtests.models.samples import Summary, quantile, summary
-from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, values_needed
+from loadtests.models.sequential import (
+    LEAST_VALUES,
+    confidence_sequence,
+    sequential_verdict,
+    values_needed,
+)
 
 SIMULATED_RUNS = 10_000
 REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
@@ -212,8 +217,9 @@ class Steady(AtLoad):
         A confidence sequence needs no ten runs.
         """
         difference, mean = self.judged
-        is_high = self.key.fraction >= REPLICATIONS_FROM and not self.is_until_decided
-        least = REPLICATIONS if is_high else 0
+        if self.is_until_decided and self.key.is_settled:
+            return sequential_verdict(self.by_calibration, mean)
+        least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0
         if difference.values < LEAST_VALUES or len(self.runs) < least or not self.key.is_settled:
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
@@ -282,7 +288,7 @@ class AsTheStudy(AtLoad):
         return None if self.published is None else self._expected(OPEN_RUNS, UNROUNDED.variation)
 
     def _expected(self, runs: int, cv: float) -> Expectation:
-        fraction, law = self.key.fraction, with_mean_and_cv(1.0, cv)
+        fraction, law = self.key.fraction, Gamma(1.0, cv)
         random = Random(f"{self.seed} expected {fraction} {runs}")  # noqa: S311  no secrets
         protocol = Protocol(loads.STUDY_SERVICES, runs)
         return expectation(protocol, fraction, law, random, simulated_runs=SIMULATED_RUNS)

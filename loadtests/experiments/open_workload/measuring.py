@@ -41,7 +41,7 @@ from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import Results, ResultsError, TableWriter
 from loadtests.models.open_queue import ONE, Queue
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.samples import quantile
 from loadtests.models.sequential import LEAST_VALUES
 
@@ -238,7 +238,7 @@ def _times(load: Load, line: RunLine, random: Random) -> list[float]:
 def _simulate(run: Run, table: TableWriter, missing: Sequence[Missing]) -> None:
     """Make the runs in a simulated queue, with the study's own service times divided by K."""
     mean_s = UNROUNDED.mean_s / (run.options.scale or SCALE)
-    law = with_mean_and_cv(mean_s, UNROUNDED.variation)
+    law = Gamma(mean_s, UNROUNDED.variation)
     given = Calibration("", 0, mean_s, (law.cv * mean_s) ** 2, 0.0)
     with closing(RowFile(run.results.folder / REQUESTS)) as file:
         for one in missing:

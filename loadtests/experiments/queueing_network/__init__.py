@@ -1,16 +1,19 @@
 """Measures the queueing network of study 000: model, bounds, and closed systems.
 
-`plan` defines how much is measured, `measuring` measures, and `reading` makes numbers of the
-tables. `predicting` solves the models, and `comparing` compares them with the measurements.
-`gaps` tells where measured less predicted comes from, and `splitting` divides the time of a block
-into parts. `schema` and `figures` draw, and `analysing` makes the report.
+`predicting` has the servers and their models, `measuring` measures, and `comparing` reads what was
+measured and compares it. `gaps` tells where measured less predicted comes from, and `block_costs`
+what a block's time consists of. `figures` draws, and `analysing` makes the report.
 """
 
 from dataclasses import replace
 
 from loadtests.experiments.queueing_network.analysing import analyse
-from loadtests.experiments.queueing_network.measuring import measure
-from loadtests.experiments.queueing_network.plan import QUICK_SCALE, SCALE, plan_of
+from loadtests.experiments.queueing_network.measuring import (
+    QUICK_SCALE,
+    SCALE,
+    measure,
+    plan_of,
+)
 from loadtests.lab.experiment import Experiment, Mode
 
 EXPERIMENT = Experiment(

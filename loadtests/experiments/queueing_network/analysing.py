@@ -2,33 +2,34 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadtests.experiments.queueing_network import block_costs
-from loadtests.experiments.queueing_network.comparing import Pair, Point, pairs, points
-from loadtests.experiments.queueing_network.figures import (
-    parameter_table,
-    schema_figure,
-    station_figures,
-    system_figures,
+from loadtests.experiments.queueing_network import block_costs, figures
+from loadtests.experiments.queueing_network.comparing import (
+    WORST_FIRST,
+    Pair,
+    Point,
+    closed_runs,
+    expected,
+    pairs,
+    points,
 )
 from loadtests.experiments.queueing_network.gaps import gap_section
-from loadtests.experiments.queueing_network.plan import (
+from loadtests.experiments.queueing_network.measuring import COUNTS, PLAN, PlanLine
+from loadtests.experiments.queueing_network.predicting import (
+    ASYMPTOTES,
     EXPONENTIAL,
+    LEAST_REPEATED,
+    MODELS,
+    MVA,
     REGULAR,
     REGULAR_CV,
     SERVERS,
     SINGLE,
-    Server,
-)
-from loadtests.experiments.queueing_network.predicting import (
-    ASYMPTOTES,
-    MVA,
+    Expectations,
     by_formula,
     joined,
     stations,
 )
-from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
-from loadtests.experiments.queueing_network.simulating import LEAST_REPEATED, MODELS, Expectations
-from loadtests.experiments.queueing_network.splitting import block_reads, counted_routing, storages
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, rejected_told
@@ -48,31 +49,36 @@ def analyse(results: Results) -> Report:
     expectations = expected(results)
     found = points(runs, expectations)
     compared = pairs(found, expectations)
-    split = storages(results)
-    is_model = results.manifest()["mode"] == Mode.MODEL
+    split = block_costs.storages(results)
+    small = split.get(COUNTS)  # counts do not depend on how quiet the machine was
+    counted = small.routing if small else None
     sections = [
-        Section("The model", [_MODEL_TOLD], [schema_figure(), parameter_table(), _model_table()]),
+        Section(
+            "The model", [_MODEL_TOLD], [figures.schema(), figures.parameters(), _model_table()]
+        ),
         Section(
             "Which model describes which server",
-            [_told(runs[0], is_model=is_model), _VERDICTS_TOLD],
-            [_pairs_table(compared), *system_figures(found, expectations, counted_routing(split))],
+            [_measured_told(results), _VERDICTS_TOLD],
+            [_pairs_table(compared), *figures.of_system(found, expectations, counted)],
         ),
         *(
             Section(
-                server.label.capitalize(),
-                [_stations_told(server, expectations)],
-                station_figures(server, found),
+                capital(server.label),
+                [_SERVERS_TOLD[server].format(beside_mva=_beside_mva(expectations))],
+                [*figures.of_stations(server, found)],
             )
             for server in SERVERS
         ),
         gap_section(found),
         Section("Closed runs", [_INTERVALS_TOLD], [_points_table(found)]),
-        *block_costs.sections(split, block_reads(results)),
+        *block_costs.sections(split, block_costs.block_reads(results)),
     ]
-    sections = [section for section in sections if section.parts]
-    findings = [*_findings(found, compared), *block_costs.findings(split)]
-    metrics = [*_metrics(found), *block_costs.metrics(split)]
-    return Report(findings, sections, metrics, conclusion=_conclusion(compared))
+    return Report(
+        [*_findings(found, compared), *block_costs.findings(split)],
+        [section for section in sections if section.parts],
+        [*_metrics(found), *block_costs.metrics(split)],
+        conclusion=_conclusion(compared),
+    )
 
 
 # --- findings ----------------------------------------------------------------------------------
@@ -82,68 +88,57 @@ def _conclusion(compared: Sequence[Pair]) -> str:
     """Which model describes which server, in one sentence."""
     if not compared:
         return "No run counts, so no model is judged."
-    told = []
-    for server in SERVERS:
-        fits = [
-            MODELS[pair.model]
-            for pair in compared
-            if pair.server is server and pair.verdict is Verdict.AGREES
-        ]
-        if fits:
-            told.append(f"{' and '.join(fits)} for {server.label}")
-    if not told:
+    agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]
+    if not agreeing:
         return "No model predicts the throughput of any of these servers within the tolerance."
+    told = [
+        f"{' and '.join(MODELS[pair.model] for pair in of)} for {server.label}"
+        for server, of in grouped(agreeing, lambda pair: pair.server).items()
+    ]
     tolerance = f"within {TOLERANCE * 100:g} %"
     return f"These models predict the throughput {tolerance}: {'; '.join(told)}."
 
 
 def _findings(found: Sequence[Point], compared: Sequence[Pair]) -> Iterator[str]:
+    by_server = grouped(compared, lambda pair: pair.server)
     for server in SERVERS:
-        of_server = [pair for pair in compared if pair.server is server]
-        if of_server:
-            yield _server_finding(server.label, of_server)
+        if server in by_server:
+            yield f"{capital(server.label)}, {_verdicts_told(by_server[server])}"
         else:
-            yield f"{server.label.capitalize()}: no run counts."
-    network, single = stations(), [joined(stations())]
+            yield f"{capital(server.label)}: no run counts."
+    several, single = (
+        f"N_opt = {bounds.optimal_population(of, NETWORK_THINK_S):.3g} and X ≤ "
+        f"{bounds.maximum_throughput_per_s(of):.4f}"
+        for of in (stations(), [joined(stations())])
+    )
+    measured = ""
+    if of_single := [one for one in accepted(found) if one.server is SINGLE]:
+        most = max(of_single, key=lambda one: one.customers)
+        x = most.throughput_per_s
+        half = shown(x.half_width, 2)
+        measured = f", measured {x.estimate:.4f} ± {half} with N = {most.customers}"
     yield (
-        f"In the study's network the station with the largest demand is DISK, which stands for "
-        "reading a block and unpacking it, and most of that is the processor's work: N_opt = "
-        f"{bounds.optimal_population(network, NETWORK_THINK_S):.3g} and X ≤ "
-        f"{bounds.maximum_throughput_per_s(network):.4f} per second. A server that answers one "
-        f"request at a time, as the study's did, has N_opt = "
-        f"{bounds.optimal_population(single, NETWORK_THINK_S):.3g} and X ≤ "
-        f"{bounds.maximum_throughput_per_s(single):.4f}{_measured_limit(found)}."
+        "In the study's network the station with the largest demand is DISK, which stands for "
+        f"reading a block and unpacking it, and most of that is the processor's work: {several} "
+        "per second. A server that answers one request at a time, as the study's did, has "
+        f"{single}{measured}."
     )
     yield from rejected_told(found)
 
 
-def _server_finding(label: str, of_server: Sequence[Pair]) -> str:
+def _verdicts_told(of_server: Sequence[Pair]) -> str:
+    best_first = sorted(of_server, key=lambda pair: -WORST_FIRST.index(pair.verdict))
     told = []
-    for verdict in (Verdict.AGREES, Verdict.NOT_DECIDED, Verdict.DISAGREES):
-        those = [_pair_told(pair) for pair in of_server if pair.verdict is verdict]
-        if those:
-            told.append(f"{capital(verdict)}: {', '.join(those)}.")
+    for verdict, pairs_of in grouped(best_first, lambda pair: pair.verdict).items():
+        those = [f"{MODELS[pair.model]} ({pair} at N = {pair.farthest})" for pair in pairs_of]
+        told.append(f"{capital(verdict)}: {', '.join(those)}.")
     return (
-        f"{label.capitalize()}, X within {TOLERANCE * 100:g} % of a model at each of "
+        f"X within {TOLERANCE * 100:g} % of a model at each of "
         f"{of_server[0].populations} values of N. {' '.join(told)}"
     )
 
 
-def _pair_told(pair: Pair) -> str:
-    return f"{MODELS[pair.model]} ({_difference(pair)} at N = {pair.farthest})"
-
-
-def _measured_limit(found: Sequence[Point]) -> str:
-    of_single = [one for one in accepted(found) if one.server is SINGLE]
-    if not of_single:
-        return ""
-    most = max(of_single, key=lambda one: one.customers)
-    x = most.throughput_per_s
-    half = shown(x.half_width, 2)
-    return f", measured {x.estimate:.4f} ± {half} with N = {most.customers}"
-
-
-# --- the network -------------------------------------------------------------------------------
+# --- what the sections tell ----------------------------------------------------------------------
 
 _MODEL_TOLD = (
     "This is the study's closed network, with visits from the routing by the traffic equations and "
@@ -165,41 +160,35 @@ _VERDICTS_TOLD = (
     f"{TOLERANCE * 100:g} % of it, and disagrees if at some N the whole interval lies outside; the "
     "tolerance was fixed before the run."
 )
+_SERVERS_TOLD = {
+    EXPONENTIAL: (
+        "Customers begin together, which affects such a network for long: the mean X of "
+        "simulated runs like ours differs from MVA by {beside_mva}. So the "
+        "simulation is the model to judge by, and MVA its long run."
+    ),
+    REGULAR: (
+        "Utilisation depends only on X; what changes is how many customers wait. With regular "
+        "times customers fall into step, and fewer of them meet at a station."
+    ),
+    SINGLE: (
+        "Customers never wait at a station, because only one is inside. All others wait at the "
+        "door; the table of closed runs shows how many."
+    ),
+}
 
 
-def _told(run: ClosedRun, *, is_model: bool) -> str:
-    if is_model:
+def _measured_told(results: Results) -> str:
+    if results.manifest()["mode"] == Mode.MODEL:
         return "The three servers were simulated, not run. Times are in report seconds."
+    line = results.lines(PLAN, PlanLine)[0]
+    visits = "each visit is" if line.group == 1 else f"{line.group} visits in a row are"
     return (
-        f"Runs were measured with all times divided by K = {run.scale:g}, and are shown in report "
+        f"Runs were measured with all times divided by K = {line.scale:g}, and are shown in report "
         "seconds: X/K and R·K. N customers begin together, with a new connection for each "
-        f"interaction and {NETWORK_THINK_S:g}/K s of thinking; {_grouped(run.group)}. The first "
+        f"interaction and {NETWORK_THINK_S:g}/K s of thinking; {visits} one wait. The first "
         "interaction of each customer, and those that ended after the first customer had stopped, "
         "are left out."
     )
-
-
-def _grouped(group: int) -> str:
-    return "each visit is one wait" if group == 1 else f"{group} visits in a row are one wait"
-
-
-def _stations_told(server: Server, expectations: Expectations) -> str:
-    told = {
-        EXPONENTIAL: (
-            "Customers begin together, which affects such a network for long: the mean X of "
-            f"simulated runs like ours differs from MVA by {_beside_mva(expectations)}. So the "
-            "simulation is the model to judge by, and MVA its long run."
-        ),
-        REGULAR: (
-            "Utilisation depends only on X; what changes is how many customers wait. With regular "
-            "times customers fall into step, and fewer of them meet at a station."
-        ),
-        SINGLE: (
-            "Customers never wait at a station, because only one is inside. All others wait at the "
-            "door; the table of closed runs shows how many."
-        ),
-    }
-    return told[server]
 
 
 def _beside_mva(expectations: Expectations) -> str:
@@ -211,6 +200,9 @@ def _beside_mva(expectations: Expectations) -> str:
             share, half_width = x.mean / mva - 1, x.half_width / mva
             told.append(f"{100 * share:+.1f} ± {100 * half_width:.1f} % at N = {n}")
     return ", ".join(told)
+
+
+# --- tables and metrics --------------------------------------------------------------------------
 
 
 def _model_table() -> Table:
@@ -239,14 +231,10 @@ def _pairs_table(compared: Sequence[Pair]) -> Table:
             ("Model", lambda pair: MODELS[pair.model]),
             ("N measured", lambda pair: pair.populations),
             ("Verdict", lambda pair: str(pair.verdict)),
-            ("Largest difference", _difference),
+            ("Largest difference", str),
             ("at N", lambda pair: pair.farthest),
         ],
     )
-
-
-def _difference(pair: Pair) -> str:
-    return f"{100 * pair.difference:+.1f} ± {100 * pair.uncertainty:.1f} %"
 
 
 def _points_table(found: Sequence[Point]) -> Table:
@@ -257,7 +245,7 @@ def _points_table(found: Sequence[Point]) -> Table:
             ("Server", lambda one: one.server.label),
             ("N", lambda one: one.customers),
             ("Runs", lambda one: str(len(one.runs)) if one.is_accepted else "rejected"),
-            ("Interactions", lambda one: one.interactions),
+            ("Interactions", lambda one: sum(len(run.responses_s) for run in one.runs)),
             ("X / 1/s", lambda one: one.throughput_per_s.estimate),
             ("±", lambda one: one.throughput_per_s.half_width),
             ("R / s", lambda one: one.response_s.estimate),

@@ -1,42 +1,118 @@
-"""Compares measured closed systems with the models for each number of customers N.
+"""Reads measured closed systems, and compares them with the models for each number of customers N.
 
-Times are in report seconds. X = N/mean cycle, where a cycle is from the end of a customer's
-interaction to the end of the next one. R is the mean response time. Both are means over the runs of
-a server and N, with the 95 % interval of `simulating.Spread`. A model agrees with a server if at
-every measured N the whole interval of X lies within the tolerance of its prediction; it disagrees
-if at some N the whole interval lies outside.
+Times are in report seconds: K times the measured ones. X = N/mean cycle, and R is the mean response
+time. Both are means over the runs of a server and N, with the 95 % interval of `predicting.Spread`.
+A model agrees with a server if at every measured N the whole interval of X lies within the
+tolerance of its prediction; it disagrees if at some N the whole interval lies outside.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from loadtests.experiments.queueing_network.plan import SERVERS, Server
-from loadtests.experiments.queueing_network.predicting import STATIONS
-from loadtests.experiments.queueing_network.reading import ClosedRun
-from loadtests.experiments.queueing_network.simulating import (
+from loadtests.experiments.queueing_network.measuring import (
+    PLAN,
+    SIMULATED,
+    TOLD,
+    TOLD_TIMES,
+    PlanLine,
+)
+from loadtests.experiments.queueing_network.predicting import (
     MODELS,
+    SERVERS,
+    STATIONS,
+    Cell,
     Expectations,
     Expected,
+    Prediction,
+    Server,
+    counted,
+    expectations,
     predicted,
+    simulated_results,
 )
+from loadtests.generation.rows import customer_of
 from loadtests.grouping import grouped
 from loadtests.lab.published import NETWORK_THINK_S
-from loadtests.lab.repeated import Repeated, accepted, that_count
+from loadtests.lab.repeated import Repeated, accepted, accepted_by_run, rows_by_run, that_count
+from loadtests.lab.results import Results
 from loadtests.models import laws
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
-from loadtests.models.samples import summary
+from loadtests.models.samples import mean_of
 
 LEAST_INTERACTIONS = 8
+LEAST_SIMULATED = 50  # runs of each server, if the measurement ended before it simulated any
+
+Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
+_NAMED = {server.name: server for server in SERVERS}
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRun:
+    """A run, with the interactions that count in the order of their ends.
+
+    cycles_s: from the end of a customer's interaction to the end of the next one. told: times that
+    the server reported; empty unless it reported all interactions.
+    """
+
+    server: Server
+    customers: int
+    is_accepted: bool
+    cycles_s: Sequence[float]
+    responses_s: Sequence[float]
+    told: Sequence[Told]
+
+
+def closed_runs(results: Results) -> list[ClosedRun]:
+    """All runs with rows, in the order of the plan. Raises ResultsError without a plan."""
+    rows, is_accepted = rows_by_run(results), accepted_by_run(results)
+    told = grouped(results.rows_if_any(TOLD), lambda row: row["run"])  # in the order of the ends
+    found = []
+    for line in results.lines(PLAN, PlanLine):
+        ended, scale = sorted(rows[line.run], key=lambda row: row.done_s), line.scale
+        cycles = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
+        of_run = told.get(line.run, [])
+        of_counted = [of_run[at] for at, _ in cycles] if len(of_run) == len(ended) else []
+        made = ClosedRun(
+            _NAMED[line.server],
+            line.customers,
+            not is_accepted or is_accepted.get(line.run, False),
+            cycles_s=[scale * cycle_s for _, cycle_s in cycles],
+            responses_s=[scale * ended[at].closed_response_s for at, _ in cycles],
+            told=[
+                {name: scale * float(row[f"{name}_s"]) for name in TOLD_TIMES} for row in of_counted
+            ],
+        )
+        found += [made] if ended else []
+    return found
+
+
+def expected(results: Results) -> Expectations:
+    """What the runs should give, from simulated runs like them. Raises ResultsError without a plan.
+
+    They are simulated here if the measurement was interrupted before that.
+    """
+    found: dict[Cell, list[Prediction]] = defaultdict(list)
+    if results.has(SIMULATED):
+        for row in results.rows(SIMULATED):
+            one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
+            found[_NAMED[row["server"]], int(row["customers"])].append(one)
+        return expectations(found)
+    lines = results.lines(PLAN, PlanLine)
+    populations = sorted({line.customers for line in lines})
+    made_so = lines[0].report_s, lines[0].group
+    seed = f"{results.manifest()['seed']} simulated"
+    return expectations(simulated_results(populations, *made_so, seed, LEAST_SIMULATED))
+
+
+# --- points --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AtStation:
-    """A station, from the times that the server reported.
-
-    utilisation: U = X·D. customers: Q = X·(D + waiting). visits_per_s: X·V with the study's V.
-    """
+    """A station. utilisation: U = X·D. customers: Q = X·(D + waiting). visits_per_s: X·V."""
 
     utilisation: float
     customers: float
@@ -51,26 +127,20 @@ class Point(Repeated[ClosedRun]):
     customers: int
     expected: Expected
 
-    @property
-    def interactions(self) -> int:
-        """The number of interactions that count."""
-        return sum(len(run.responses_s) for run in self.runs)
-
     @cached_property
     def throughput_per_s(self) -> Interval:
         """X."""
-        cycles_s = [summary(run.cycles_s).mean for run in self.runs]
+        cycles_s = [mean_of(run.cycles_s) for run in self.runs]
         xs = [laws.throughput_per_s(self.customers, cycle_s) for cycle_s in cycles_s]
         return self.expected.throughput_per_s.interval(xs)
 
     @cached_property
     def response_s(self) -> Interval:
         """R."""
-        means_s = [summary(run.responses_s).mean for run in self.runs]
-        return self.expected.response_s.interval(means_s)
+        return self.expected.response_s.interval([mean_of(run.responses_s) for run in self.runs])
 
     @cached_property
-    def told(self) -> Mapping[str, float]:
+    def told(self) -> Told:
         """The means of the times that the server reported; empty unless it did so in each run."""
         if not all(run.told for run in self.runs):
             return {}
@@ -79,7 +149,7 @@ class Point(Repeated[ClosedRun]):
 
     @cached_property
     def stations(self) -> Mapping[str, AtStation]:
-        """The stations by their names; empty if the server did not report its times."""
+        """The stations by name, with the study's V; empty if the server did not report times."""
         x, told = self.throughput_per_s.estimate, self.told
         return {
             name: AtStation(
@@ -117,21 +187,28 @@ def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
     return [Point(that_count(of), len(of), *cell, expected[cell]) for cell, of in cells.items()]
 
 
+# --- models against servers ----------------------------------------------------------------------
+
+WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A model compared with a server. farthest: the N with the largest difference of throughput.
 
-    difference, uncertainty: measured − predicted there and its half-width, as shares of the
-    prediction. populations: the number of measured N.
+    difference: measured − predicted there, as a share of the prediction. populations: the number of
+    measured N.
     """
 
     server: Server
     model: str
     populations: int
     farthest: int
-    difference: float
-    uncertainty: float
+    difference: Interval
     verdict: Verdict
+
+    def __str__(self) -> str:
+        return f"{100 * self.difference.estimate:+.1f} ± {100 * self.difference.half_width:.1f} %"
 
 
 def pairs(found: Sequence[Point], expected: Expectations) -> list[Pair]:
@@ -146,23 +223,12 @@ def pairs(found: Sequence[Point], expected: Expectations) -> list[Pair]:
 
 
 def _pair(server: Server, model: str, found: Sequence[Point], expected: Expectations) -> Pair:
-    predictions = [predicted(model, one.customers, expected) for one in found]
-    xs = [one.throughput_per_s for one in predictions if one]
-    off = [one.throughput_per_s.estimate / x - 1 for one, x in zip(found, xs, strict=True)]
-    verdicts = [
-        verdict(one.throughput_per_s.plus(-x), x, TOLERANCE)
-        for one, x in zip(found, xs, strict=True)
-    ]
-    at = max(range(len(found)), key=lambda number: abs(off[number]))
-    return Pair(
-        server,
-        model,
-        len(found),
-        found[at].customers,
-        off[at],
-        found[at].throughput_per_s.half_width / xs[at],
-        next(each for each in _WORST_FIRST if each in verdicts),
-    )
-
-
-_WORST_FIRST = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
+    off: dict[int, Interval] = {}
+    for one in found:
+        if prediction := predicted(model, one.customers, expected):
+            share = one.throughput_per_s.times(1 / prediction.throughput_per_s)
+            off[one.customers] = share.plus(-1)
+    verdicts = {verdict(difference, 1, TOLERANCE) for difference in off.values()}
+    farthest = max(off, key=lambda n: abs(off[n].estimate))
+    worst = next(each for each in WORST_FIRST if each in verdicts)
+    return Pair(server, model, len(off), farthest, off[farthest], worst)

@@ -1,37 +1,36 @@
 """Draws the study's figures 6 to 11 with our numbers. All times are in report seconds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from operator import attrgetter
 
 from loadtests.experiments.queueing_network.comparing import AtStation, Point
-from loadtests.experiments.queueing_network.plan import SERVERS, SINGLE, Server
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
+    MODELS,
     MVA,
     ONE,
+    SERVERS,
+    SIMULATED,
+    SINGLE,
     STATIONS,
+    Expectations,
     Prediction,
     Routing,
+    Server,
     by_formula,
-    routing,
-    solved,
-    visits,
-)
-from loadtests.experiments.queueing_network.schema import schema
-from loadtests.experiments.queueing_network.simulating import (
-    MODELS,
-    SIMULATED,
-    Expectations,
-    Spread,
     predicted,
+    routing,
+    stations,
 )
 from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Cell, Figure, Table, capital
-from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.content import Cell, Figure, Item, Table, capital
+from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.report.page import shown
-from loadtests.models.estimates import Interval
+from loadtests.models import mva
+from loadtests.models.laws import visit_ratios
 
 MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured
 NS = tuple(range(1, MOST + 1))
@@ -40,11 +39,36 @@ _OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "thi
 _OF_SERVER: dict[Server, Source] = dict(zip(SERVERS, ("ours", "second", "third"), strict=True))
 
 
-def schema_figure() -> Figure:
+def _over_n(
+    title: str,
+    told: str,
+    label: str,
+    series: Sequence[Series],
+    columns: Sequence[tuple[str, Sequence[Cell]]],
+) -> Figure:
+    """A figure over N, with a table of the values at each N. columns: heading and values."""
+    headings, values = zip(("N", NS), *columns, strict=True)
+    table = Table(title, headings, list(zip(*values, strict=True)))
+    return figure(title, told, CUSTOMERS, Axis(label), series, table)
+
+
+# --- figures 6 and 7: the network ----------------------------------------------------------------
+
+
+def parameters() -> Table:
+    """Figure 7: a table of the network's parameters."""
+    ratios = visit_ratios(routing(), "terminal")
+    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
+    rows += [
+        (s.name, s.visits, s.service_s, s.visits * s.service_s, float(ratios[name]))
+        for name, s in STATIONS.items()
+    ]
+    columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
+    return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
+
+
+def schema() -> Figure:
     """Figure 6: the network with its routing."""
-    of = routing()
-    service_ms = {name: 1000 * station.service_s for name, station in STATIONS.items()}
-    svg = schema(of, service_ms, NETWORK_THINK_S)
     told = (
         "Figure 6 of the study: customers think at the TERMINAL and then go to the CPU, which "
         "looks at block after block; at a miss 19 blocks go through DISK and DELAY, one after the "
@@ -52,187 +76,188 @@ def schema_figure() -> Figure:
     )
     rows = [
         (origin.upper(), target.upper(), str(share), float(share))
-        for origin, row in of.items()
+        for origin, row in routing().items()
         for target, share in row.items()
     ]
     table = Table("The routing", ("From", "To", "Probability", ""), rows)
-    return Figure("The network", svg, told, table)
+    return Figure("The network", _schema(), told, table)
 
 
-def parameter_table() -> Table:
-    """Figure 7: a table of the network's parameters."""
-    ratios = visits(routing())
-    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
-    rows += [
-        (s.name, s.visits, s.service_s, s.visits * s.service_s, ratios[name])
-        for name, s in STATIONS.items()
+_INK = "stroke: var(--ink); fill: none; stroke-width: 1.4"
+_TERMINAL, _MIDDLE = 75, 130
+
+
+def _schema() -> str:
+    """Stations with their mean service times, and arrows with probabilities, as SVG."""
+    of = routing()
+    cpu, delay = of["cpu"], of["delay"]
+    drawn = [
+        # some circles for customers who think, because there is no queue here
+        *(f'<circle cx="{_TERMINAL}" cy="{y}" r="11" style="{_INK}"/>' for y in (104, 130, 156)),
+        _text(_TERMINAL, 60, "TERMINAL", size=13),
+        _text(_TERMINAL, 78, f"{NETWORK_THINK_S:g} s"),
+        _station("cpu", 270, "--data-4"),
+        _station("disk", 440, "--data-1"),
+        _station("delay", 610, "--data-6"),
+        _arrow("M 110 130 H 205", 158, 122, of["terminal"]["cpu"]),
+        _arrow("M 296 147 C 300 262, 75 262, 75 172", 180, 252, cpu["terminal"]),
+        _arrow("M 290 108 C 330 30, 190 30, 216 110", 256, 42, cpu["cpu"]),
+        _arrow("M 307 130 H 375", 342, 122, cpu["disk"]),
+        _arrow("M 477 130 H 545", 511, 122, of["disk"]["delay"]),
+        _arrow("M 630 108 C 630 35, 400 35, 386 110", 510, 45, delay["disk"]),
+        _arrow("M 640 142 C 690 255, 180 255, 212 154", 450, 245, delay["cpu"]),
     ]
-    columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
-    return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
+    return (
+        '<svg aria-hidden="true" focusable="false" viewBox="0 0 700 270" '
+        'xmlns="http://www.w3.org/2000/svg"><defs><marker id="network-tip" markerWidth="8" '
+        'markerHeight="8" refX="7" refY="4" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" '
+        f'style="fill: var(--ink)"/></marker></defs>{"".join(drawn)}</svg>'
+    )
 
 
-def station_figures(server: Server, points: Sequence[Point]) -> list[Figure]:
+def _station(name: str, x: int, colour: str) -> str:
+    """A queue, open to the left, with its server."""
+    left, right, top, bottom = x - 52, x - 4, _MIDDLE - 18, _MIDDLE + 18
+    queue = f"M {left} {top} H {right} V {bottom} H {left}"
+    slots = "".join(f" M {right - at} {top} V {bottom}" for at in (12, 24, 36))
+    return (
+        f'<path d="{queue}{slots}" style="{_INK}"/>'
+        f'<circle cx="{x + 15}" cy="{_MIDDLE}" r="19" '
+        f'style="stroke: var({colour}); fill: none; stroke-width: 3"/>'
+        + _text(x - 24, 176, name.upper(), size=13)
+        + _text(x - 24, 193, f"{1000 * STATIONS[name].service_s:g} ms")
+    )
+
+
+def _arrow(path: str, x: int, y: int, share: Fraction) -> str:
+    tip = f'<path d="{path}" style="{_INK}" marker-end="url(#network-tip)"/>'
+    return tip + _text(x, y, str(share))
+
+
+def _text(x: int, y: int, words: str, size: int = 12) -> str:
+    style = f"fill: var(--ink); font: {size}px sans-serif; text-anchor: middle"
+    return f'<text x="{x}" y="{y}" style="{style}">{words}</text>'
+
+
+# --- figures 8 and 9: the stations ---------------------------------------------------------------
+
+
+def _at_stations(x: float, customers: Sequence[float]) -> dict[str, AtStation]:
+    """The study's stations at a throughput of `x`, with so many customers at each."""
+    return {
+        name: AtStation(x * station.visits * station.service_s, of_station, x * station.visits)
+        for (name, station), of_station in zip(STATIONS.items(), customers, strict=True)
+    }
+
+
+def of_stations(server: Server, points: Sequence[Point]) -> Iterator[Figure]:
     """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
+    at_n = zip(NS, NETWORK_AT_N, strict=True)
+    of_study = {n: _at_stations(x, customers) for n, (x, _, customers) in at_n}
+    by_mva = {
+        n: _at_stations(one.throughput_per_s, [one.at(name).customers for name in STATIONS])
+        for n, one in zip(NS, mva.solve(stations(), MOST, NETWORK_THINK_S), strict=True)
+    }
     of_server = [one for one in accepted(points) if one.server is server]
-    of_study, by_mva = _published(), _by_mva()
     ours = {one.customers: one.stations for one in of_server if one.stations}
-    return [
-        _station_figure(server, (of_study, by_mva, ours), *of)
-        for of in (
-            ("Figure 8: utilisation", "utilisation", "utilisation"),
-            ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
-            ("Figure 9, right: customers at the stations", "customers", "customers"),
-        )
-    ]
-
-
-_ByN = Mapping[int, Mapping[str, AtStation]]  # N -> the stations by name
-
-
-def _published() -> _ByN:
-    return {
-        n: {
-            name: AtStation(x * station.visits * station.service_s, customers, x * station.visits)
-            for (name, station), customers in zip(STATIONS.items(), of_stations, strict=True)
-        }
-        for n, (x, _, of_stations) in zip(NS, NETWORK_AT_N, strict=True)
-    }
-
-
-def _by_mva() -> _ByN:
-    return {
-        one.customers: {
-            name: AtStation(
-                one.at(name).utilisation,
-                one.at(name).customers,
-                one.throughput_per_s * station.visits,
-            )
-            for name, station in STATIONS.items()
-        }
-        for one in solved(MOST)
-    }
-
-
-def _station_figure(
-    server: Server, sources: Sequence[_ByN], title: str, label: str, quantity: str
-) -> Figure:
-    """sources: the study, MVA, ours. quantity: the attribute of the stations that is drawn."""
-    series: list[Series] = []
-    columns: list[str] = ["N"]
-    values: list[Sequence[float | None]] = [NS]
-    for name, colour in _OF_STATION.items():
-        theirs, model, ours = (
-            [getattr(of[n][name], quantity) if n in of else None for n in NS] for of in sources
-        )
-        series += [
-            Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
-            Series("", colour, NS, model, shape="curve"),
-            Series(name.upper(), colour, NS, ours, shape="points"),
-        ]
-        columns += [f"{name.upper()}, the study", "MVA", "measured"]
-        values += [theirs, model, ours]
     told = (
         f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
         "so are the study's orange squares."
     )
-    title = f"{title}, {server.label}"
-    table = Table(title, columns, list(zip(*values, strict=True)))
-    return figure(title, told, CUSTOMERS, Axis(label), series, table)
+    for title, label, quantity in (
+        ("Figure 8: utilisation", "utilisation", "utilisation"),
+        ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
+        ("Figure 9, right: customers at the stations", "customers", "customers"),
+    ):
+        series: list[Series] = []
+        columns: list[tuple[str, Sequence[Cell]]] = []
+        for name, colour in _OF_STATION.items():
+            theirs, model, found = (
+                [getattr(of[n][name], quantity) if n in of else None for n in NS]
+                for of in (of_study, by_mva, ours)
+            )
+            series += [
+                Series("" if series else "the study (JMVA)", "study", NS, theirs, shape="points"),
+                Series("", colour, NS, model, shape="curve"),
+                Series(name.upper(), colour, NS, found, shape="points"),
+            ]
+            columns += [(f"{name.upper()}, the study", theirs), ("MVA", model), ("measured", found)]
+        yield _over_n(f"{title}, {server.label}", told, label, series, columns)
 
 
-def system_figures(
+# --- figures 10 and 11: the system ---------------------------------------------------------------
+
+
+_STUDY, _COUNTED = "study", "counted"
+_CURVES = {_STUDY: "the study", **MODELS, _COUNTED: "MVA, visits as counted"}
+
+
+def of_system(
     points: Sequence[Point], expected: Expectations, counted: Routing | None
-) -> list[Figure]:
+) -> Iterator[Figure]:
     """Figures 10 and 11: the whole system with its asymptotes, all servers and models.
 
-    counted: the routing whose visits our scan in the study's way counted; None if none was made.
+    counted: of a scan of as many blocks as the study had, in its way; None if none was made.
     """
-    return [
-        _system_figure(points, expected, counted, *of)
-        for of in (
-            (
-                "Figure 10: throughput of the system",
-                "throughput X / 1/s, report seconds",
-                "throughput_per_s",
-            ),
-            (
-                "Figure 11: response time of the system",
-                "response time R / s, report seconds",
-                "response_s",
-            ),
-        )
-    ]
+    at_n = zip(NS, NETWORK_AT_N, strict=True)
+    curves = {_STUDY: {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}}
+    for model in MODELS:
+        curves[model] = {n: one for n in NS if (one := predicted(model, n, expected))}
+    if counted:
+        curves[_COUNTED] = {n: by_formula(MVA, n, counted) for n in NS}
+    for title, label, quantity in (
+        ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
+        ("Figure 11: response time of the system", "response time R / s", "response_s"),
+    ):
+        yield _system_figure(points, expected, curves, title, label, quantity)
 
 
 def _system_figure(
     points: Sequence[Point],
     expected: Expectations,
-    counted: Routing | None,
+    curves: Mapping[str, Mapping[int, Prediction]],
     title: str,
     label: str,
     quantity: str,
 ) -> Figure:
     """quantity: the attribute that points, predictions and simulated runs have it in."""
     value = attrgetter(quantity)
-    published = [value(Prediction(x, response_s)) for x, response_s, _ in NETWORK_AT_N]
-    models: dict[str, list[float | None]] = {
-        model: [value(one) if (one := predicted(model, n, expected)) else None for n in NS]
-        for model in MODELS
-    }
+
+    def drawn(curve: str, name: str, source: Source, shape: Shape) -> Series:
+        of = curves[curve]
+        return Series(name, source, [*of], [value(one) for one in of.values()], shape=shape)
+
     series = [
-        Series("MVA", "model", NS, models[MVA]),
-        Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
-        Series("the study (JMVA)", "study", NS, published, shape="points"),
-        *(_simulated(_OF_SERVER[server], models[model]) for model, server in SIMULATED.items()),
-        Series("", _OF_SERVER[SINGLE], NS, models[ONE], shape="curve"),
-        *(_points(server, points, value) for server in SERVERS),
-        *crosses(points, lambda one: one.customers, lambda one: value(one).estimate),
+        drawn(MVA, "MVA", "model", "line"),
+        drawn(ASYMPTOTES, "asymptotes", "bound", "line"),
+        drawn(_STUDY, "the study (JMVA)", "study", "points"),
+        *(drawn(model, "", _OF_SERVER[server], "curve") for model, server in SIMULATED.items()),
+        drawn(ONE, "", _OF_SERVER[SINGLE], "curve"),
     ]
-    columns: list[tuple[str, Sequence[Cell]]] = [
-        ("N", NS),
-        ("The study", published),
-        *((capital(label), models[model]) for model, label in MODELS.items()),
-    ]
-    if counted is not None:
-        as_counted = [value(by_formula(MVA, n, counted)) for n in NS]
-        columns.append(("MVA, visits as counted", as_counted))
-    found = {(one.server, one.customers): value(one) for one in accepted(points)}
-    simulated = {cell: value(one) for cell, one in expected.items()}
+    columns = [(capital(_CURVES[curve]), _at_ns(of, value)) for curve, of in curves.items()]
     for server in SERVERS:
-        cells = [(server, n) for n in NS]
+        of_server = [one for one in accepted(points) if one.server is server]
+        own = {one.customers: estimated(value(one)) for one in of_server}
+        runs = {n: value(one) for (of, n), one in expected.items() if of is server}
+        ys = [*own.values()]
+        series.append(measured(server.label, _OF_SERVER[server], [*own], ys, shape="points"))
         columns += [
-            (f"Measured, {server.label}", [_told(found.get(cell)) for cell in cells]),
-            ("95 % of simulated runs", [_range(simulated.get(cell)) for cell in cells]),
+            (f"Measured, {server.label}", _at_ns(own, lambda one: one.plus_minus())),
+            (
+                "95 % of simulated runs",
+                _at_ns(runs, lambda one: f"{shown(one.low)} to {shown(one.high)}"),
+            ),
         ]
-    headings, values = zip(*columns, strict=True)
-    table = Table(title, headings, list(zip(*values, strict=True)))
+    series += crosses(points, lambda one: one.customers, lambda one: value(one).estimate)
     told = (
         "Points are measurements with 95 % intervals; crosses are rejected runs. The green line is "
         "MVA, the grey one the asymptotes of the network. Dashes in the colour of a server are the "
         f"mean of simulated runs like the measured ones, for “{SINGLE.label}” the asymptotes of a "
         "single station."
     )
-    drawn_series = [one for one in series if len(one.xs)]
-    return figure(title, told, CUSTOMERS, Axis(label), drawn_series, table)
+    shown_series = [one for one in series if len(one.xs)]
+    return _over_n(title, told, f"{label}, report seconds", shown_series, columns)
 
 
-def _simulated(source: Source, ys: Sequence[float | None]) -> Series:
-    """A curve through the N that were measured, of which alone runs were simulated."""
-    known = [(n, y) for n, y in zip(NS, ys, strict=True) if y is not None]
-    return Series("", source, [n for n, _ in known], [y for _, y in known], shape="curve")
-
-
-def _points(
-    server: Server, points: Sequence[Point], measure: Callable[[Point], Interval]
-) -> Series:
-    own = [one for one in accepted(points) if one.server is server]
-    found, ns = [estimated(measure(one)) for one in own], [one.customers for one in own]
-    return measured(server.label, _OF_SERVER[server], ns, found, shape="points")
-
-
-def _range(of: Spread | None) -> str | None:
-    return f"{shown(of.low)} to {shown(of.high)}" if of else None
-
-
-def _told(interval: Interval | None) -> str | None:
-    return None if interval is None else estimated(interval).plus_minus()
+def _at_ns(of: Mapping[int, Item], told: Callable[[Item], Cell]) -> list[Cell]:
+    return [told(of[n]) if n in of else None for n in NS]

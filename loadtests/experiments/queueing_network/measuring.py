@@ -1,53 +1,88 @@
 """Measures the three servers in turns for each number of customers, then the time of a block.
 
-A rejected run is made once more, except in a quick run.
-
-Beside the raw rows, `plan.csv` has a line for each closed run, and `told.csv` the times that the
-server reported for each interaction, in the order in which they ended. The real part writes
-`scans.csv`, a line for each server that scanned, and `block_reads.csv`, the seconds of reading and
-checking each block in the study's way. The mode `model` has no server: a simulated network gives
-the rows. At the end many runs like these are simulated, as predictions: `simulated.csv` has a line
-for each.
+A rejected run is made once more, except in a quick run. Beside the raw rows, `plan.csv` has a line
+for each closed run, and `told.csv` the times that the server reported for each interaction, in the
+order in which they ended. The real part writes `scans.csv`, a line for each server that scanned,
+and `block_reads.csv`, the seconds of reading and checking each block in the study's way. The mode
+`model` has no server: a simulated network gives the rows, at K = 1. At the end many runs like these
+are simulated, as predictions: `simulated.csv` has a line for each.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import asdict, dataclass
-from itertools import repeat
-from math import ceil
-from random import Random
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
+from itertools import product, repeat
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
-from loadtests.experiments.queueing_network.plan import SERVERS, WARM_UP, Plan, Server, plan_of
-from loadtests.experiments.queueing_network.predicting import STATIONS, solved
-from loadtests.experiments.queueing_network.simulating import simulated_results
+from loadtests.experiments.queueing_network.predicting import (
+    SERVERS,
+    TIMES,
+    WARM_UP,
+    Server,
+    simulated_results,
+    simulated_rounds,
+)
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.run import REQUESTS, closed_run, judge_run
+from loadtests.generation.run import REQUESTS, Generator, judge_run
 from loadtests.generation.schedule import Request
-from loadtests.lab.experiment import Mode, Run
-from loadtests.lab.ledgers import TwoChains, two_chains
+from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.ledgers import two_chains
 from loadtests.lab.one_customer import one_customer
-from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.published import BLOCKS, NETWORK_THINK_S
 from loadtests.lab.results import Line, TableWriter
-from loadtests.models.closed_network import Round, Visit, simulated
-from loadtests.models.random_times import with_mean_and_cv
 from loadtests.processes import Service
 from loadtests.servers import network, study
-from loadtests.servers.network import Station
+from loadtests.servers.service import RUN_BLOCKS
+
+SCALE, QUICK_SCALE = 100.0, 400.0
+RUNS_A_REPEAT = 100  # simulated for each run, at the least: their mean is known ten times as well
+KIND = "interaction"
+STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
 SIMULATED = "simulated"
 SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
+LATE = "late"
+TOLD_TIMES = (LATE, *TIMES)
+TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured. populations: values of N. report_s: length of a run in report seconds.
+
+    group: visits joined to one (`servers.network`). most_attempts: the most attempts at a closed
+    run until one is accepted.
+
+    blocks: length of the chains whose real blocks are read. run_blocks: blocks that our service
+    reads at a miss. scans: of each storage that count. simulated_runs: of each server and N.
+    """
+
+    populations: tuple[int, ...]
+    report_s: float
+    group: int
+    blocks: int
+    run_blocks: int
+    scans: int
+    most_attempts: int = 1
+    simulated_runs: int = 200
+
+
+FULL = Plan(tuple(range(1, 11)), 4000, 1, BLOCKS, RUN_BLOCKS, scans=5, most_attempts=2)
+QUICK = Plan((1, 2, 5), 1200, network.FILLED_BLOCKS, blocks=60, run_blocks=4, scans=3)
+
+
+def plan_of(options: Options) -> Plan:
+    """The plan for these options: about half an hour, or less than two minutes if quick."""
+    plan = QUICK if options.quick else FULL
+    chosen = tuple(n for n in plan.populations if n in options.loads)
+    return replace(plan, populations=chosen) if options.loads else plan
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A closed run. group, report_s: as in `plan.Plan`.
-
-    warm_up: first requests of each customer, which do not count.
-    """
+    """A closed run. group, report_s: as in `Plan`. warm_up: first requests that do not count."""
 
     run: str
     server: str
@@ -60,11 +95,6 @@ class PlanLine(Line):
     report_s: float
 
 
-LATE = "late"
-TOLD_TIMES = (LATE, *STATIONS, *(f"{name}_queue" for name in STATIONS))
-TOLD_COLUMNS = ("run", "number", *(f"{name}_s" for name in TOLD_TIMES))
-
-
 @dataclass(frozen=True, slots=True)
 class ScansLine(Line):
     """A run of scans by one storage. warm_up: the first ones, which do not count."""
@@ -75,33 +105,22 @@ class ScansLine(Line):
     warm_up: int
 
 
-KIND = "interaction"
-RUNS_A_REPEAT = 100  # simulated, at the least, for each run that is measured
-STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
-
-
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan."""
-    plan = plan_of(run.options)
+    plan, is_model = plan_of(run.options), run.options.mode is Mode.MODEL
     with (
         run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
     ):
-        network = _Network(run, plan, table, told)
-        if run.options.mode is Mode.MODEL:
-            network.simulate()
-        else:
-            network.measure()
-    if run.options.mode is not Mode.MODEL:
+        make_runs = _simulate if is_model else _measure_network
+        make_runs(run, plan, table, told)
+    if not is_model:
         _measure_blocks(run, plan)
     _predict(run, plan)
 
 
 def _predict(run: Run, plan: Plan) -> None:
-    """Simulate many runs of every server, to know what a single one should give.
-
-    They are so many that their mean is known ten times as well as that of the measured runs.
-    """
+    """Simulate many runs of every server, to know what a single one should give."""
     runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or 1))
     run.say(f"simulating {runs} runs of each server and N")
     seed = f"{run.options.seed} simulated"
@@ -115,115 +134,74 @@ def _predict(run: Run, plan: Plan) -> None:
 # --- the network ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Network:
-    """Makes the closed runs. table, told: where they are listed, and what the server reports."""
-
-    run: Run
-    plan: Plan
-    table: TableWriter
-    told: TableWriter
-
-    def measure(self) -> None:
-        """Make the runs of real servers, all servers in turns."""
-        run, plan = self.run, self.plan
-        with ExitStack() as stack:
-            services = {server: stack.enter_context(self._running(server)) for server in SERVERS}
-            for customers in plan.populations:
-                for server, service in services.items():
-                    run.say(f"N = {customers}: {server.label}")
-                    wanted, made = run.options.reps or 1, 0
-                    for attempt in range(wanted * plan.most_attempts):
-                        made += self._counts(server, service, customers, attempt)
-                        if made == wanted:
-                            break
-
-    def _running(self, server: Server) -> AbstractContextManager[Service]:
-        return network.running(
-            self.run.log,
-            emulated_disk=self.run.options.scale or 1.0,
-            cv=server.cv,
-            group=self.plan.group,
-            threads=server.threads,
-            seed=self.run.options.seed,
-        )
-
-    def _counts(self, server: Server, service: Service, customers: int, attempt: int) -> bool:
-        """Make a closed run. Returns whether it counts."""
-        options, folder = self.run.options, self.run.results.folder
-        line = self._noted(server, customers, options.scale or 1.0, attempt)
-        record = closed_run(
-            service,
-            {KIND: [Request(KIND, network.INTERACTION)]},
-            customers=customers,
-            run=line.run,
-            folder=folder,
-            think_s=line.think_s,
-            duration_s=self.plan.report_s / line.scale,
-            seed=options.seed + attempt,
-            say=self.run.say,
-        )
-        self._write_told(line.run, service.get(network.TOLD))
-        return judge_run(folder, record)
-
-    def _noted(self, server: Server, customers: int, scale: float, attempt: int = 0) -> PlanLine:
-        """Write a run's line of the plan."""
-        plan = self.plan
-        name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
-        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
-        line = PlanLine(name, server.name, customers, *how)
-        self.table.add(line)
-        return line
-
-    def _write_told(self, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
-        for number, one in enumerate(interactions):
-            times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
-            self.told.write(run=run, number=number, **times_s)
-
-    def simulate(self) -> None:
-        """Make the runs in a simulated network, at K = 1."""
-        plan = self.plan
-        with closing(RowFile(self.run.results.folder / REQUESTS)) as rows:
-            for customers in plan.populations:
-                rounds = ceil(plan.report_s * solved(customers)[-1].throughput_per_s / customers)
-                for server in SERVERS:
-                    self.run.say(f"N = {customers}: {server.label}, simulated")
-                    name = self._noted(server, customers, 1.0).run
-                    count, random = rounds + WARM_UP, self.run.random(name)
-                    found = simulated_rounds(server, customers, count, plan.group, random)
-                    rows.write(as_rows(name, found))
-                    self._write_told(name, [_as_told(one) for one in found])
+def _line(plan: Plan, scale: float, server: Server, customers: int, attempt: int = 0) -> PlanLine:
+    name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
+    how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, WARM_UP, plan.report_s
+    return PlanLine(name, server.name, customers, *how)
 
 
-def simulated_rounds(
-    server: Server, customers: int, rounds: int, group: int, random: Random
-) -> list[Round]:
-    """Rounds of a simulation of `server`, with the route of `servers.network`."""
-    cpu, disk, delay = (Station(name) for name in STATIONS)
-    way = [
-        Visit(step.station.name, with_mean_and_cv(step.mean_s, server.cv))
-        for step in network.route(cpu, disk, delay, 1.0, group)
-    ]
-    is_single = server.threads == 1
-    return simulated(way, customers, NETWORK_THINK_S, rounds, random, one_at_a_time=is_single)
+def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
+    """Make the closed runs of real servers, all servers in turns."""
+    options, scale = run.options, run.options.scale or 1.0
+    with ExitStack() as stack:
+        services = {
+            server: stack.enter_context(
+                network.running(
+                    run.log,
+                    emulated_disk=scale,
+                    cv=server.cv,
+                    group=plan.group,
+                    threads=server.threads,
+                    seed=options.seed,
+                )
+            )
+            for server in SERVERS
+        }
+        for customers, server in product(plan.populations, SERVERS):
+            run.say(f"N = {customers}: {server.label}")
+            wanted, made = options.reps or 1, 0
+            for attempt in range(wanted * plan.most_attempts):
+                line = _line(plan, scale, server, customers, attempt)
+                table.add(line)
+                made += _counts(run, services[server], line, options.seed + attempt, told)
+                if made == wanted:
+                    break
 
 
-def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
-    """Simulated rounds, in the order of their ends, as raw rows."""
-    numbers: Counter[int] = Counter()
-    found = []
-    for one in rounds:
-        index = closed_index(one.customer, numbers[one.customer])
-        numbers[one.customer] += 1
-        start_s, end_s = one.start_s, one.end_s
-        service_s = end_s - start_s - one.door_s
-        found.append(Row(run, index, KIND, start_s, start_s, None, end_s, service_s, 200, "model"))
-    return found
+def _counts(run: Run, service: Service, line: PlanLine, seed: int, told: TableWriter) -> bool:
+    """Make a closed run. Returns whether it counts."""
+    record = Generator(run.results.folder, seed, run.say).closed(
+        service,
+        {KIND: [Request(KIND, network.INTERACTION)]},
+        line.run,
+        customers=line.customers,
+        think_s=line.think_s,
+        duration_s=line.report_s / line.scale,
+    )
+    for number, one in enumerate(service.get(network.TOLD)):
+        times_s = {f"{name}_s": one[name] for name in TOLD_TIMES}
+        told.write(run=line.run, number=number, **times_s)
+    return judge_run(run.results.folder, record)
 
 
-def _as_told(one: Round) -> Mapping[str, float]:
-    queues = {f"{name}_queue": queue_s for name, queue_s in one.queue_s.items()}
-    return {**one.service_s, **queues, LATE: 0.0}
+def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
+    """Make the closed runs in a simulated network."""
+    found = simulated_rounds(plan.populations, plan.report_s, plan.group, str(run.options.seed))
+    with closing(RowFile(run.results.folder / REQUESTS)) as rows:
+        for customers, server in product(plan.populations, SERVERS):
+            (rounds,) = found[server, customers]
+            run.say(f"N = {customers}: {server.label}, simulated")
+            line = _line(plan, 1.0, server, customers)
+            table.add(line)
+            seen: Counter[float] = Counter()
+            of_customers = rounds[:, 1:].tolist()
+            for number, (customer, start_s, end_s, *times_s) in enumerate(of_customers):
+                index = closed_index(int(customer), seen[customer])
+                seen[customer] += 1
+                at_s = start_s, start_s, None, end_s, sum(times_s)
+                rows.write([Row(line.run, index, KIND, *at_s, 200, "model")])
+                cells = zip(TOLD_COLUMNS, (line.run, number, 0.0, *times_s), strict=True)
+                told.write(**dict(cells))
 
 
 # --- what a block costs --------------------------------------------------------------------------
@@ -234,40 +212,33 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
     chains = two_chains(run, plan.blocks)
     small = run.scratch / "small"
     study.write_small_chain(small)
+    asked = chains.questions["flight_counter"]
+    ours = chains.scanned(run.log, plan.run_blocks)
     with (
         run.results.table(SCANS, ScansLine) as table,
         one_customer(run.results) as customer,
     ):
-
-        def scan(storage: str, service: Service, path: str, blocks: int) -> None:
+        for storage, server, path, blocks in (
+            (COUNTS, study.running(small, run.log), study.FLIGHT_COUNTER, study.BLOCKS),
+            (STUDY, study.running(chains.study, run.log), asked.path, plan.blocks),
+            (OURS, ours, asked.scan_path, plan.blocks),
+        ):
             run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
             line = ScansLine(f"scan-{storage}", storage, blocks, WARM_UP)
             table.add(line)
-            customer.asks(
-                service,
-                line.run,
-                repeat(Request("flight_counter", path)),
-                warm_up=WARM_UP,
-                least=plan.scans,
-                least_s=run.choose(0.5, 1),
-            )
-
-        asked = chains.questions["flight_counter"]
-        with study.running(small, run.log) as service:
-            scan(COUNTS, service, study.FLIGHT_COUNTER, study.BLOCKS)
-        with study.running(chains.study, run.log) as service:
-            scan(STUDY, service, asked.path, plan.blocks)
-        with chains.scanned(run.log, plan.run_blocks) as service:
-            scan(OURS, service, asked.scan_path, plan.blocks)
-    _time_block_reads(run, chains)
-
-
-def _time_block_reads(run: Run, chains: TwoChains) -> None:
-    """Time reading each block but the newest; a cache of one block keeps none of them."""
-    run.say(f"reading {chains.blocks - 1} blocks one by one")
-    ledger = StudyLedger(chains.study, cached_blocks=1)
-    with run.results.table(BLOCK_READS, ("height", "read_s")) as table:
-        for height in range(chains.blocks - 1):
+            with server as service:
+                customer.asks(
+                    service,
+                    line.run,
+                    repeat(Request("flight_counter", path)),
+                    warm_up=WARM_UP,
+                    least=plan.scans,
+                    least_s=run.choose(0.5, 1),
+                )
+    run.say(f"reading {plan.blocks - 1} blocks one by one")  # all but the newest
+    ledger = StudyLedger(chains.study, cached_blocks=1)  # a cache of one block keeps none of them
+    with run.results.table(BLOCK_READS, ("height", "read_s")) as reads:
+        for height in range(plan.blocks - 1):
             start_s = perf_counter()
             ledger.block(height)
-            table.write(height=height, read_s=perf_counter() - start_s)
+            reads.write(height=height, read_s=perf_counter() - start_s)

@@ -1,22 +1,75 @@
-"""Predicts the study's network by models, in report seconds. Pure.
+"""Predicts the study's network, in report seconds: by formulas, and by simulated runs. Pure.
 
 MVA           exact mean value analysis, for exponential stations
 ASYMPTOTES    X ≤ min(N/(D + Z), 1/D_b), R ≥ max(D, N·D_b − Z), without unnecessary waiting
 ONE           one request at a time: the asymptotes of a single station with the whole demand D
 
-These are formulas, for the long run; `simulating` predicts runs as short as ours.
+These are for the long run. A run starts with all customers together, which such a network remembers
+for long: two customers need hundreds of rounds to forget it. So a run is also compared with
+hundreds of simulated runs of the same length. And its batches are no independent measurements of
+anything: with two customers, 95 % intervals from batches of one run covered 58 %. The spread of
+simulated runs is known as well as one likes, and is used in their place.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
+from typing import Any
 
+import numpy as np
+
+from loadtests.grouping import grouped
 from loadtests.lab.published import BLOCKS, NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
+from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, demands_s, total_demand_s, visit_ratios
+from loadtests.models.samples import mean_of, quantile, summary
+from loadtests.servers import network
+
+REGULAR_CV = 0.2
+"""The coefficient of variation of a visit's service time at regular stations. Reading a block of
+1000 flights varies less on a quiet machine; the report shows how much it varied here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server of the network. cv: that of service times. threads: customers inside at a time."""
+
+    name: str
+    label: str
+    cv: float
+    threads: int
+
+
+EXPONENTIAL = Server("exponential", "exponential stations", 1.0, network.THREADS)
+REGULAR = Server("regular", "regular stations", REGULAR_CV, network.THREADS)
+SINGLE = Server("one-at-a-time", "one request at a time", REGULAR_CV, 1)
+SERVERS = (EXPONENTIAL, REGULAR, SINGLE)
 
 MVA, ASYMPTOTES, ONE = "mva", "asymptotes", "one-at-a-time"
+SIMULATED = {"simulated-exponential": EXPONENTIAL, "simulated-regular": REGULAR}
+"""Models that are simulated servers, measured like the real ones."""
+MODELS = {
+    MVA: "MVA",
+    ASYMPTOTES: "asymptotes",
+    **{model: f"simulated, {server.label}" for model, server in SIMULATED.items()},
+    ONE: "one at a time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Throughput in 1/s and response time in s of N customers."""
+
+    throughput_per_s: float
+    response_s: float
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
 STATIONS = {station.name.lower(): station for station in NETWORK}
 REFILLS = 27
 
@@ -39,40 +92,20 @@ def routing(blocks: int = BLOCKS, refills: int = REFILLS, reads: int | None = No
     }
 
 
-def visits(of: Routing) -> dict[str, float]:
-    """Visits to each station in one interaction, by the traffic equations."""
-    return {name: float(ratio) for name, ratio in visit_ratios(of, "terminal").items()}
-
-
-def demands(of: Routing) -> dict[str, float]:
-    """D = V·S of each station, with the study's S."""
-    times_s = {name: station.service_s for name, station in STATIONS.items()}
-    return demands_s(visit_ratios(of, "terminal"), times_s)
-
-
 def stations(of: Routing | None = None) -> list[Station]:
-    """The stations of a network with this routing, or with the study's."""
-    return [Station(name, demand_s) for name, demand_s in demands(of or routing()).items()]
+    """The stations of a network with this routing, or the study's: D = V·S with the study's S."""
+    times_s = {name: station.service_s for name, station in STATIONS.items()}
+    demanded = demands_s(visit_ratios(of or routing(), "terminal"), times_s)
+    return [Station(name, demand_s) for name, demand_s in demanded.items()]
 
 
-def solved(most_customers: int) -> tuple[mva.Solution, ...]:
-    """The solutions by mean value analysis for 1 to `most_customers` customers."""
-    return mva.solve(stations(), most_customers, NETWORK_THINK_S)
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """Throughput in 1/s and response time in s of N customers."""
-
-    throughput_per_s: float
-    response_s: float
+def joined(of: Sequence[Station]) -> Station:
+    """A single station with all demands, also those of delays."""
+    return Station("all", total_demand_s(of))
 
 
 def by_formula(model: str, customers: int, of: Routing | None = None) -> Prediction:
-    """The prediction of MVA, ASYMPTOTES or ONE. Raises KeyError.
-
-    of: the routing, if it is not the study's.
-    """
+    """The prediction of MVA, ASYMPTOTES or ONE. of: the routing, if it is not the study's."""
     return FORMULAS[model](stations(of), customers, NETWORK_THINK_S)
 
 
@@ -86,21 +119,21 @@ def _asymptotes(of: Sequence[Station], customers: int, think_s: float) -> Predic
     return Prediction(found.throughput_high_per_s, found.response_low_s)
 
 
-def _one_at_a_time(of: Sequence[Station], customers: int, think_s: float) -> Prediction:
-    return _asymptotes([joined(of)], customers, think_s)
-
-
-def joined(of: Sequence[Station]) -> Station:
-    """A single station with all demands, also those of delays."""
-    return Station("all", total_demand_s(of))
-
-
 FORMULAS: Mapping[str, Callable[[Sequence[Station], int, float], Prediction]] = {
     MVA: _mva,
     ASYMPTOTES: _asymptotes,
-    ONE: _one_at_a_time,
+    ONE: lambda of, customers, think_s: _asymptotes([joined(of)], customers, think_s),
 }
 """Model -> the prediction for these stations, N customers and a think time (s)."""
+
+
+# --- what is expected of runs --------------------------------------------------------------------
+
+WARM_UP = 1  # first requests of each customer that do not count
+LEAST_REPEATED = 4  # with as many runs, Student's interval over them needs no simulation
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+Cell = tuple[Server, int]  # a server and its number of customers
 
 
 def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, float]]:
@@ -122,3 +155,189 @@ def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, 
         seen[customer] += 1
         before[customer] = end_s
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The values of simulated runs. low, high: 95 % of single runs lie between these."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    runs: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval of the mean: for 200 runs, a 14th of a run's."""
+        return _Z * self.deviation / sqrt(self.runs)
+
+    def interval(self, measured: Sequence[float]) -> Interval:
+        """The 95 % interval of the mean of what was measured in independent runs.
+
+        Up to three runs vary as simulated ones do; from four on their own variation is taken.
+        """
+        if len(measured) >= LEAST_REPEATED:
+            return confidence_interval(measured)
+        half_width = _Z * self.deviation / sqrt(len(measured))
+        return Interval(mean_of(measured), half_width, len(measured))
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """The spread of at least two values."""
+    found, outside = summary(values), (1 - CONFIDENCE) / 2
+    ends = quantile(values, outside), quantile(values, 1 - outside)
+    return Spread(found.mean, found.standard_deviation, *ends, found.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What runs of a server with N customers should give: the means are predictions."""
+
+    throughput_per_s: Spread
+    response_s: Spread
+
+
+Expectations = Mapping[Cell, Expected]
+
+
+def expectations(results: Mapping[Cell, Sequence[Prediction]]) -> Expectations:
+    """What to expect by the results of simulated runs, at least two of each cell."""
+    return {
+        cell: Expected(
+            spread([one.throughput_per_s for one in of]), spread([one.response_s for one in of])
+        )
+        for cell, of in results.items()
+    }
+
+
+def predicted(model: str, customers: int, of: Expectations) -> Prediction | None:
+    """The prediction of one of MODELS; None if its runs were not simulated. Raises KeyError."""
+    if model not in SIMULATED:
+        return by_formula(model, customers)
+    found = of.get((SIMULATED[model], customers))
+    return Prediction(found.throughput_per_s.mean, found.response_s.mean) if found else None
+
+
+# --- simulated runs ------------------------------------------------------------------------------
+
+TIMES = (*STATIONS, *(f"{name}_queue" for name in STATIONS))
+"""What a server tells of an interaction: seconds in service and in the queue of each station."""
+_AT_ONCE = 256  # steps for which service times are drawn together
+
+Array = np.ndarray[Any, Any]
+
+_DOOR = len(STATIONS)  # the number of the station that serves whole requests, one at a time
+_DEMANDS_S = np.array([station.demand_s for station in stations()])
+_SERVICES = np.vstack([np.eye(_DOOR), _DEMANDS_S / _DEMANDS_S.sum()])
+"""How much of a service at a station (row) is told of each: at the door, by their demands."""
+
+
+def simulated_results(
+    populations: Sequence[int], report_s: float, group: int, seed: str, runs: int
+) -> dict[Cell, list[Prediction]]:
+    """The results of `simulated_rounds`; a run in which no round counts has none."""
+    made = simulated_rounds(populations, report_s, group, seed, runs)
+    return {
+        (server, n): [one for rounds in of if (one := _result(rounds, n))]
+        for (server, n), of in made.items()
+    }
+
+
+def _result(rounds: Array, customers: int) -> Prediction | None:
+    customer, start_s, end_s = rounds[:, 1:4].T.tolist()
+    cycles = counted(list(zip(customer, end_s, strict=True)), WARM_UP)
+    if not cycles:
+        return None
+    stays_s = [end_s[at] - start_s[at] for at, _ in cycles]
+    cycle_s = mean_of([cycle_s for _, cycle_s in cycles])
+    return Prediction(customers / cycle_s, mean_of(stays_s))
+
+
+def simulated_rounds(
+    populations: Sequence[int], report_s: float, group: int, seed: str, runs: int = 1
+) -> dict[Cell, list[Array]]:
+    """The rounds of `runs` runs of every server with each number of customers: an array for a run.
+
+    Its rows are in the order of the ends; its columns are lane, customer, start, end, and TIMES.
+    report_s, group: the length of a run and the visits joined to one, as in `measuring.Plan`. The
+    same seed gives the same rounds.
+    """
+    cells = [(server, n) for server in SERVERS for n in populations]
+    found: dict[Cell, list[Array]] = {}
+    for of in grouped(cells, lambda cell: cell[0].threads).values():
+        lanes = _Lanes(of, group, runs, seed).run(report_s)
+        found |= {cell: lanes[at * runs : (at + 1) * runs] for at, cell in enumerate(of)}
+    return found
+
+
+class _Lanes:
+    """The runs of cells of one number of threads. Each step serves the next arrival in every lane.
+
+    Rows of arrays are lanes; columns are customers, who are absent beyond N. For each of them
+    `_told_s` has the time in service and in the queue of each station in the present round.
+    """
+
+    def __init__(self, cells: Sequence[Cell], group: int, runs: int, seed: str) -> None:
+        cpu, disk, delay = (network.Station(name) for name in STATIONS)
+        steps = network.route(cpu, disk, delay, 1.0, group)
+        self._numbers = np.array([list(STATIONS).index(step.station.name) for step in steps])
+        self._means_s = np.array([step.mean_s for step in steps])
+        cvs = np.repeat([server.cv for server, _ in cells], runs)
+        if cells[0][0].threads == 1:  # one service, with the mean and variance of the whole round
+            total_s = self._means_s.sum()
+            cvs *= sqrt((self._means_s**2).sum()) / total_s
+            self._numbers, self._means_s = np.array([_DOOR]), np.array([total_s])
+        self._shape = cvs**-2.0
+        self._random = np.random.default_rng(list(seed.encode()))
+        self._lane = np.arange(len(cells) * runs)
+        customers = np.repeat([n for _, n in cells], runs)
+        is_absent = np.arange(customers.max())[None, :] >= customers[:, None]
+        self._next_s = np.where(is_absent, np.inf, 0.0)
+        self._start_s = np.zeros_like(self._next_s)
+        self._at = np.zeros(self._next_s.shape, int)
+        self._told_s = np.zeros((*self._next_s.shape, 2, _DOOR + 1))
+        self._free_s = np.zeros((len(customers), _DOOR + 1))
+
+    def run(self, until_s: float) -> list[Array]:
+        """Let every customer go round until `until_s`, after which none begins.
+
+        Returns the rounds of each lane, in the order of their ends.
+        """
+        pieces: list[Array] = []
+        count = len(self._lane)
+        with np.errstate(invalid="ignore"):  # who has finished arrives at ∞ and waits until then
+            while len(self._lane):
+                services = self._random.standard_gamma(self._shape, (_AT_ONCE, len(self._lane)))
+                pieces += [self._step(service, until_s) for service in services / self._shape]
+                going = np.isfinite(self._next_s).any(axis=1)
+                for name in ("_lane", "_shape", "_next_s", "_start_s", "_at", "_told_s", "_free_s"):
+                    setattr(self, name, getattr(self, name)[going])
+        rounds = np.concatenate(pieces)
+        rounds = rounds[np.lexsort((rounds[:, 3], rounds[:, 0]))]
+        return np.split(rounds, np.searchsorted(rounds[:, 0], np.arange(1, count)))
+
+    def _step(self, service: Array, until_s: float) -> Array:
+        """Serve the next customer of each lane. Returns the rounds that end with it."""
+        lanes = np.arange(len(self._lane))
+        customer = self._next_s.argmin(axis=1)
+        now_s, at = self._next_s[lanes, customer], self._at[lanes, customer]
+        station, service_s = self._numbers[at], service * self._means_s[at]
+        begin_s = np.maximum(now_s, self._free_s[lanes, station])
+        end_s = begin_s + service_s
+        self._free_s[lanes, station] = end_s
+        self._told_s[lanes, customer, 0, station] += service_s
+        self._told_s[lanes, customer, 1, station] += begin_s - now_s
+        self._at[lanes, customer] = (at + 1) % len(self._means_s)
+        self._next_s[lanes, customer] = end_s
+        is_last = (at + 1 == len(self._means_s)) & np.isfinite(end_s)
+        return self._ended(lanes[is_last], customer[is_last], end_s[is_last], until_s)
+
+    def _ended(self, lanes: Array, customer: Array, end_s: Array, until_s: float) -> Array:
+        start_s, again_s = self._start_s[lanes, customer], end_s + NETWORK_THINK_S
+        service_s, queue_s = self._told_s[lanes, customer].swapaxes(0, 1)
+        self._start_s[lanes, customer] = again_s
+        self._next_s[lanes, customer] = np.where(again_s < until_s, again_s, np.inf)
+        self._told_s[lanes, customer] = 0.0
+        times_s = service_s @ _SERVICES, queue_s[:, :_DOOR]
+        return np.column_stack([self._lane[lanes], customer, start_s, end_s, *times_s])

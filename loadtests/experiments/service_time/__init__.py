@@ -1,12 +1,10 @@
 """Measures the service times of study 000: five requests, one customer.
 
-`plan` defines how much is measured, `servers` on which servers. `measuring` measures, `comparing`
-makes numbers of the rows, and `analysing` makes the report.
+`measuring` measures, and `analysing` makes the report.
 """
 
 from loadtests.experiments.service_time.analysing import analyse
-from loadtests.experiments.service_time.measuring import measure
-from loadtests.experiments.service_time.plan import QUICK_SCALE, SCALE
+from loadtests.experiments.service_time.measuring import QUICK_SCALE, SCALE, measure
 from loadtests.lab.experiment import Experiment, Mode
 
 EXPERIMENT = Experiment(

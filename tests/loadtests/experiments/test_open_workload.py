@@ -59,7 +59,7 @@ from loadtests.lab.running import analyse, resume, run
 from loadtests.models import gap_ledger
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import ProgramFailed, Site, running
 
@@ -109,7 +109,7 @@ def a_run(
 
     untold_s: time by which each answer comes later than the server's own times say.
     """
-    random, law = Random(seed), with_mean_and_cv(SERVICE_S, cv)
+    random, law = Random(seed), Gamma(SERVICE_S, cv)
     times_s = poisson_times(fraction * queue.servers / SERVICE_S, random, count=arrivals)
     services_s = [slower * law.draw(random) for _ in times_s]
     responses_s = queue.replayed_s(times_s, services_s)

@@ -6,65 +6,72 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
-from random import Random
+from statistics import fmean
 from xml.dom import minidom
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.experiments.queueing_network import EXPERIMENT, measuring
-from loadtests.experiments.queueing_network.comparing import Pair, pairs, points
-from loadtests.experiments.queueing_network.measuring import COUNTS, OURS, STUDY
-from loadtests.experiments.queueing_network.plan import (
-    EXPONENTIAL,
+from loadtests.experiments.queueing_network import EXPERIMENT, figures, measuring
+from loadtests.experiments.queueing_network.block_costs import (
+    REST,
+    Storage,
+    block_reads,
+    demands_on_the_pi,
+    sections,
+    storages,
+)
+from loadtests.experiments.queueing_network.comparing import (
+    ClosedRun,
+    Pair,
+    closed_runs,
+    expected,
+    pairs,
+    points,
+)
+from loadtests.experiments.queueing_network.measuring import (
+    COUNTS,
     FULL,
-    REGULAR,
-    SERVERS,
-    SINGLE,
+    OURS,
+    STUDY,
     Plan,
-    Server,
     plan_of,
 )
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
-    MVA,
-    ONE,
-    STATIONS,
-    Prediction,
-    by_formula,
-    counted,
-    demands,
-    routing,
-    solved,
-    visits,
-)
-from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
-from loadtests.experiments.queueing_network.schema import schema
-from loadtests.experiments.queueing_network.simulating import (
+    EXPONENTIAL,
     LEAST_REPEATED,
     MODELS,
+    MVA,
+    ONE,
+    REGULAR,
+    SERVERS,
+    SINGLE,
+    STATIONS,
+    TIMES,
     Expectations,
+    Prediction,
+    Server,
+    by_formula,
+    counted,
     expectations,
     predicted,
+    routing,
     simulated_results,
-    spread,
-)
-from loadtests.experiments.queueing_network.splitting import (
-    REST,
-    Storage,
-    block_reads,
-    demands_of,
-    demands_on_the_pi,
-    storages,
+    simulated_rounds,
+    stations,
 )
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN_BLOCKS_READ
+from loadtests.lab.report.content import Table
 from loadtests.lab.results import Results
 from loadtests.lab.running import analyse, run
+from loadtests.models import mva
 from loadtests.models.estimates import Verdict
+from loadtests.models.laws import visit_ratios
 
 GROUP = 19
 LIKE_EXPONENTIAL, LIKE_REGULAR = "simulated-exponential", "simulated-regular"
@@ -92,8 +99,6 @@ def a_run(
     return ClosedRun(
         server=server,
         customers=customers,
-        scale=100,
-        group=GROUP,
         is_accepted=counts,
         cycles_s=cycles_s,
         responses_s=[each - NETWORK_THINK_S for each in cycles_s],
@@ -111,19 +116,27 @@ def verdicts(found: Sequence[Pair]) -> dict[tuple[Server, str], Verdict]:
 
 class TestPredicting:
     def test_the_published_network_is_that_of_the_routing(self) -> None:
-        assert visits(routing()) == {"terminal": 1, "cpu": 523, "disk": 513, "delay": 513}
+        assert visit_ratios(routing(), "terminal") == {
+            "terminal": 1,
+            "cpu": 523,
+            "disk": 513,
+            "delay": 513,
+        }
         expected = {s.name.lower(): s.visits * s.service_s for s in NETWORK}
-        assert demands(routing()) == pytest.approx(expected)
+        assert {s.name: s.demand_s for s in stations()} == pytest.approx(expected)
 
     def test_with_the_blocks_really_read_there_are_fewer_visits(self) -> None:
-        assert visits(routing(522, 27, SCAN_BLOCKS_READ))["disk"] == SCAN_BLOCKS_READ
+        assert (
+            visit_ratios(routing(522, 27, SCAN_BLOCKS_READ), "terminal")["disk"] == SCAN_BLOCKS_READ
+        )
 
     def test_what_the_study_solved_is_what_mva_gives(self) -> None:
-        for solution, (x, response_s, customers) in zip(solved(30), NETWORK_AT_N, strict=True):
+        found = mva.solve(stations(), 30, NETWORK_THINK_S)
+        for solution, (x, response_s, customers) in zip(found, NETWORK_AT_N, strict=True):
             assert solution.throughput_per_s == pytest.approx(x, rel=1e-9)
             assert solution.response_time_s == pytest.approx(response_s, rel=1e-9)
-            found = [solution.at(name).customers for name in STATIONS]
-            assert found == pytest.approx(customers, rel=1e-9)
+            at = [solution.at(name).customers for name in STATIONS]
+            assert at == pytest.approx(customers, rel=1e-9)
 
     @pytest.mark.parametrize("customers", [1, 2, 5])
     def test_no_model_exceeds_the_asymptotes_by_much(self, customers: int) -> None:
@@ -134,10 +147,10 @@ class TestPredicting:
             assert found.response_s >= highest.response_s * 0.98
 
     def test_regular_times_lie_between_mva_and_the_asymptotes(self) -> None:
-        mva, regular, most = (
+        by_mva, regular, most = (
             prediction(model, 2).throughput_per_s for model in (MVA, LIKE_REGULAR, ASYMPTOTES)
         )
-        assert 1.1 * mva < regular < most
+        assert 1.1 * by_mva < regular < most
 
 
 class TestSimulating:
@@ -146,16 +159,31 @@ class TestSimulating:
         assert once == again
         assert once != simulated_results((2,), 300, GROUP, "2", 3)
 
+    @pytest.mark.parametrize("customers", [1, 2, 5])
+    def test_exponential_stations_are_those_of_mean_value_analysis(self, customers: int) -> None:
+        results = simulated_results((customers,), 40_000, GROUP, "1", 20)
+        x = fmean(one.throughput_per_s for one in results[EXPONENTIAL, customers])
+        assert x == pytest.approx(by_formula(MVA, customers).throughput_per_s, rel=0.02)
+
+    def test_one_at_a_time_is_one_station(self) -> None:
+        for customers in (1, 2, 5):
+            x = simulated()[SINGLE, customers].throughput_per_s.mean
+            assert x == pytest.approx(by_formula(ONE, customers).throughput_per_s, rel=0.02)
+
     @pytest.mark.parametrize("server", SERVERS)
-    def test_lanes_give_what_one_simulation_after_the_other_gives(self, server: Server) -> None:
-        """The lanes stop by the clock and the others after 60 rounds, so means are compared."""
-        xs = []
-        for seed in range(12):
-            rounds = measuring.simulated_rounds(server, 3, 40, GROUP, Random(seed))
-            cycles = counted([(one.customer, one.end_s) for one in rounds], 1)
-            xs.append(3 * len(cycles) / sum(cycle_s for _, cycle_s in cycles))
-        of = simulated()[server, 3].throughput_per_s
-        assert spread(xs).mean == pytest.approx(of.mean, rel=0.015)
+    def test_times_of_a_round_add_up(self, server: Server) -> None:
+        (rounds,) = simulated_rounds((3,), 600, GROUP, "1")[server, 3]
+        ends_s: dict[float, float] = {}
+        free_s = 0.0
+        for _, customer, start_s, end_s, *times_s in rounds.tolist():
+            assert len(times_s) == len(TIMES)
+            thought_s = NETWORK_THINK_S if customer in ends_s else 0.0
+            assert start_s == pytest.approx(ends_s.get(customer, 0.0) + thought_s)
+            begun_s = max(start_s, free_s) if server is SINGLE else start_s
+            assert end_s - begun_s == pytest.approx(sum(times_s))
+            ends_s[customer] = free_s = end_s
+        assert set(ends_s) == {0, 1, 2}
+        assert rounds[:, -len(STATIONS) :].any() == (server is not SINGLE)
 
     def test_a_prediction_is_known_better_than_what_it_is_compared_with(self) -> None:
         of = simulated()[EXPONENTIAL, 2].throughput_per_s
@@ -212,7 +240,7 @@ class TestComparing:
         runs.append(a_run(SINGLE, 5, by_formula(MVA, 5).throughput_per_s * 0.9))
         (pair,) = [pair for pair in compared(runs) if pair.model == MVA]
         assert pair.verdict is Verdict.DISAGREES
-        assert (pair.farthest, round(pair.difference, 3)) == (5, -0.1)
+        assert (pair.farthest, round(pair.difference.estimate, 3)) == (5, -0.1)
 
     def test_a_rejected_run_is_shown_as_such_and_compared_with_nothing(self) -> None:
         runs = [a_run(SINGLE, 1, 0.03, counts=False)]
@@ -256,16 +284,16 @@ class TestSplitting:
     def test_a_block_costs_what_a_scan_costs_over_the_blocks_it_read(self) -> None:
         stages = {"file": 2.0, "decompress": 3.0, "hash": 1.0, "decode": 1.0, "filter": 2.0}
         one = Storage(OURS, True, 10, 4, 1, 6, stages | {REST: 1.0})
-        assert one.total_s == 10
         assert one.of_a_block_s("file") == 0.5
         assert one.of_a_block_s("filter") == 0.2
-        now = demands_of(one, "ours")
-        assert (now.file_s, now.cpu_s, now.bottleneck) == (2, 8, "processor")
+        now = one.demands
+        assert (now.file_s, now.cpu_s, now.total_s) == (2, 8, 10)
         assert now.without_files().total_s == 8
         assert now.with_twice_the_processor().total_s == 6
-        assert now.one_at_a_time_per_s == 0.1
-        assert now.several_per_s == 0.125
-        assert now.optimal_population == pytest.approx(15 / 8)
+        *_, (bought,) = (section.parts for section in sections({OURS: one}, None))
+        assert isinstance(bought, Table)
+        row = next(row for row in bought.rows if row[0] == "our scan")
+        assert row == ["our scan", 10, 2, 8, 10, "processor", 0.1, 0.125, pytest.approx(15 / 8)]
 
     def test_the_studys_stages_are_of_blocks_read(self) -> None:
         stages = dict.fromkeys(("file_read", "decode", "build_objects", "reencode", "hash"), 1.0)
@@ -280,7 +308,7 @@ class TestSplitting:
 
 
 def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
-    svg = schema(routing(), {"cpu": 0.8, "disk": 46, "delay": 39}, 5)
+    svg = figures.schema().svg
     minidom.parseString(svg)  # raises for what is no XML
     words = set(re.findall(">([^<>]+)</text>", svg))
     assert {"1/523", "495/523", "27/523", "18/19", "1/19", "0.8 ms", "DISK", "5 s"} <= words

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadtests.experiments.queueing_network.comparing import Point, points
+from loadtests.experiments.queueing_network.comparing import ClosedRun, Point, points
 from loadtests.experiments.queueing_network.gaps import (
     DEMANDS,
     LATENESS,
@@ -17,28 +17,25 @@ from loadtests.experiments.queueing_network.gaps import (
     gap_section,
 )
 from loadtests.experiments.queueing_network.measuring import LATE
-from loadtests.experiments.queueing_network.plan import (
+from loadtests.experiments.queueing_network.predicting import (
     EXPONENTIAL,
+    FORMULAS,
+    MVA,
     REGULAR,
     SERVERS,
     SINGLE,
-    Server,
-)
-from loadtests.experiments.queueing_network.predicting import (
-    FORMULAS,
     STATIONS,
-    demands,
-    routing,
-    solved,
+    Expected,
+    Server,
+    Spread,
+    by_formula,
+    stations,
 )
-from loadtests.experiments.queueing_network.reading import ClosedRun
-from loadtests.experiments.queueing_network.simulating import Expected, Spread
 from loadtests.lab.gaps import Gap
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.report.content import Figure, Table
-from loadtests.models.laws import Station
 
-NOMINAL = demands(routing())
+NOMINAL = {station.name: station.demand_s for station in stations()}
 TOTAL_S = sum(NOMINAL.values())
 SIMULATED_S, SPREAD_S = 60.0, 0.5
 
@@ -61,8 +58,6 @@ def a_run(
     return ClosedRun(
         server=server,
         customers=customers,
-        scale=100,
-        group=1,
         is_accepted=counts,
         cycles_s=[response_s + think_s] * 20,
         responses_s=[response_s] * 20,
@@ -102,7 +97,7 @@ def test_the_entries_sum_to_the_gap(server: Server, customers: int) -> None:
 
 
 def test_each_server_starts_from_its_own_prediction() -> None:
-    mva_s = solved(2)[-1].response_time_s
+    mva_s = by_formula(MVA, 2).response_s
     single_s = 2 * TOTAL_S - NETWORK_THINK_S
     of = {server: gap(a_run(server, 2, 70.0)) for server in SERVERS}
     assert of[EXPONENTIAL].predicted == pytest.approx(mva_s)
@@ -143,9 +138,8 @@ def test_with_one_customer_every_cause_adds_itself() -> None:
 
 
 def test_every_formula_agrees_with_a_single_customer() -> None:
-    stations = [Station(name, demand_s) for name, demand_s in NOMINAL.items()]
     for formula in FORMULAS.values():
-        assert formula(stations, 1, NETWORK_THINK_S).response_s == pytest.approx(TOTAL_S)
+        assert formula(stations(), 1, NETWORK_THINK_S).response_s == pytest.approx(TOTAL_S)
 
 
 def test_the_report_has_the_largest_n_of_each_server_and_all_in_a_table() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments.service_time import EXPERIMENT, measuring
-from loadtests.experiments.service_time.analysing import analyse as analysed
-from loadtests.experiments.service_time.comparing import (
+from loadtests.experiments.service_time.analysing import (
     BLOCK_S,
     Cells,
     cells,
@@ -17,18 +16,21 @@ from loadtests.experiments.service_time.comparing import (
     refill_on_the_pi,
     times_faster,
 )
-from loadtests.experiments.service_time.measuring import PLAN, PlanLine, require_same_answers
-from loadtests.experiments.service_time.plan import (
+from loadtests.experiments.service_time.analysing import analyse as report_of
+from loadtests.experiments.service_time.measuring import (
     FULL,
     INDEX,
     KINDS,
+    PLAN,
     QUICK,
     SCAN,
     STUDY,
     Plan,
+    PlanLine,
+    Way,
     plan_of,
+    require_same_answers,
 )
-from loadtests.experiments.service_time.servers import Way
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS
 from loadtests.lab import one_customer
@@ -88,20 +90,17 @@ class TestComparing:
         cell = found_in(tmp_path / "r", times, rejected=[(STUDY, "get_block", 3)])[
             STUDY, "get_block"
         ]
-        assert cell.mean_s is not None
         assert cell.mean_s.estimate == 3
         assert cell.mean_s.half_width == pytest.approx(12.7062, rel=1e-4)  # t of one degree
-        assert cell.variance_s2 == pytest.approx(8 / 3)
-        assert cell.cv == pytest.approx((8 / 3) ** 0.5 / 3)
-        assert cell.capacity_per_s == pytest.approx(1 / 3)
-        assert (cell.requests, cell.rejected, len(cell.means_s)) == (4, 1, 2)
+        assert cell.service.variance_s2 == pytest.approx(8 / 3)
+        assert cell.service.variation == pytest.approx((8 / 3) ** 0.5 / 3)
+        assert (len(cell.times_s), cell.rejected, len(cell.turns)) == (4, 1, 2)
 
     def test_where_every_run_is_rejected_there_is_no_mean(self, tmp_path: Path) -> None:
         key = (STUDY, "get_block", 1)
         results = made_up(tmp_path / "r", {key: [1.0, 2.0]}, rejected=[key])
-        cell = cells(results)[STUDY, "get_block"]
-        assert (cell.mean_s, cell.cv, cell.capacity_per_s) == (None, None, None)
-        assert "1 of 1 runs were rejected" in " ".join(analysed(results).findings)
+        assert not cells(results)[STUDY, "get_block"].is_known
+        assert "1 of 1 runs were rejected" in " ".join(report_of(results).findings)
 
     def test_ways_are_compared_turn_by_turn(self, tmp_path: Path) -> None:
         kind = "flight_counter"
@@ -138,10 +137,10 @@ class TestComparing:
         scan_s = 494 * BLOCK_S / 20
         times = {(SCAN, "flight_counter", 1): [scan_s * 1.5] * 3}
         reads = {(SCAN, "flight_counter"): "494 blocks in 26 refills"}
-        (one,) = emulated(found_in(tmp_path / "r", times, reads=reads, scale=20))
-        assert one.difference == pytest.approx(0.5)
+        (one,) = emulated(found_in(tmp_path / "r", times, reads=reads, scale=20)).values()
+        assert one.share.estimate == pytest.approx(1.5)
         assert one.verdict is Verdict.DISAGREES
-        report = analysed(made_up(tmp_path / "s", times, reads=reads, scale=20))
+        report = report_of(made_up(tmp_path / "s", times, reads=reads, scale=20))
         ratios = [one for one in report.metrics if one.name.startswith("service_time_ratio")]
         assert [(one.unit, round(one.value, 6)) for one in ratios] == [("", 1.5)]
 
@@ -153,7 +152,7 @@ def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> Non
         for kind in KINDS
         for turn in (1, 2)
     }
-    report = analysed(made_up(tmp_path / "r", times))
+    report = report_of(made_up(tmp_path / "r", times))
     table = report.sections[0].parts[0]
     assert len(table.rows) == 4 * len(KINDS)  # type: ignore[union-attr]
     told = " ".join(report.findings)

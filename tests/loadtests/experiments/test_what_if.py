@@ -34,7 +34,7 @@ from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 
 BY_NAME = {change.name: change for change in CHANGES}
 DEMAND = Demand(
@@ -138,7 +138,7 @@ def held(deviation: float, wrong: float = 1.0) -> dict[str, int]:
     deviation: how much the speed of the machine varies from one occasion to the next. wrong: how
     many times as long requests take when they are measured.
     """
-    rounds, arrivals, law = 60, 70, with_mean_and_cv(0.02, 0.3)
+    rounds, arrivals, law = 60, 70, Gamma(0.02, 0.3)
     true = BY_NAME["scans"]
     found = dict.fromkeys((THROUGHPUT, RESPONSE), 0)
 

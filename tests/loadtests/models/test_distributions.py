@@ -10,7 +10,6 @@ from loadtests.models.random_times import (
     Gamma,
     ServiceTimes,
     poisson_times,
-    with_mean_and_cv,
 )
 from loadtests.models.samples import summary
 
@@ -43,7 +42,7 @@ def test_draws_have_the_mean_cv_and_shape(service: ServiceTimes, above: float) -
 def test_the_same_seed_gives_the_same_times() -> None:
     def drawn(seed: int) -> list[float]:
         rng = Random(seed)
-        return [with_mean_and_cv(3.0, 0.3).draw(rng) for _ in range(5)]
+        return [Gamma(3.0, 0.3).draw(rng) for _ in range(5)]
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
@@ -51,7 +50,7 @@ def test_the_same_seed_gives_the_same_times() -> None:
 
 def test_mean_and_cv_choose_a_distribution_that_has_them() -> None:
     for cv in (0, 1, 0.3, 2):
-        found = with_mean_and_cv(3.0, cv)
+        found = Gamma(3.0, cv)
         assert (found.mean_s, found.cv) == (3.0, cv)
 
 
@@ -86,7 +85,7 @@ def test_the_number_of_poisson_arrivals_has_its_mean_for_variance() -> None:
         lambda: Empirical([]),
         lambda: Empirical([1.0, -1.0]),
         lambda: Empirical([0.0, 0.0]),
-        lambda: with_mean_and_cv(1.0, -0.1),
+        lambda: Gamma(1.0, -0.1),
         lambda: poisson_times(0.0, Random(1), until_s=1.0),
         lambda: poisson_times(1.0, Random(1), count=0),
     ],

@@ -21,7 +21,7 @@ from loadtests.models.estimates import (
     without_warm_up,
 )
 from loadtests.models.open_queue import mg1
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
 
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_estimated_is_refused(call: Any, message: str) -> None:
 def load(rho: float, arrivals: int, seed: int) -> tuple[list[float], list[float]]:
     """Poisson arrivals at rho a second, service times of mean 1 s and cv 0.3."""
     rng = Random(seed)
-    service = with_mean_and_cv(1.0, 0.3)
+    service = Gamma(1.0, 0.3)
     return poisson_times(rho, rng, count=arrivals), [service.draw(rng) for _ in range(arrivals)]
 
 

@@ -20,7 +20,7 @@ from loadtests.models.gap_ledger import (
     ledger,
 )
 from loadtests.models.open_queue import Queue, mg1, mg1_ps
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline, fcfs, processor_sharing
 
 LOAD, CV = 0.8, 0.1
@@ -74,7 +74,7 @@ class Server:
     def _services(self, rng: Random) -> Times:
         if self.services_s:
             return self.services_s(rng, self.arrivals)
-        law = with_mean_and_cv(BUSY_S, CV)
+        law = Gamma(BUSY_S, CV)
         return [law.draw(rng) - CONNECTING_S for _ in range(self.arrivals)]
 
     def _starts(self, sent_s: Times, services_s: Times) -> list[float]:
@@ -105,7 +105,7 @@ def accounts_of(
 
 
 def spread(cv: float) -> Callable[[Random, int], Times]:
-    law = with_mean_and_cv(BUSY_S, cv)
+    law = Gamma(BUSY_S, cv)
     return lambda rng, count: [max(0.0, law.draw(rng) - CONNECTING_S) for _ in range(count)]
 
 
@@ -135,7 +135,7 @@ def of_phases_s() -> float:
 @cache
 def of_an_empty_start_s() -> float:
     """What the mean of the first 40 responses lacks, by a simulation of its own."""
-    rng, law = Random(98), with_mean_and_cv(BUSY_S, CV)
+    rng, law = Random(98), Gamma(BUSY_S, CV)
     means = []
     for _ in range(8000):
         services_s = [law.draw(rng) for _ in range(40)]
@@ -285,13 +285,13 @@ def test_other_queues_have_nothing_left_to_explain(
     rate_per_s = LOAD * servers
     if predicted_s is None:  # no formula is exact: a simulation of its own
         times_s = poisson_times(rate_per_s, rng, count=100_000)
-        services_s = [with_mean_and_cv(1.0, CV).draw(rng) for _ in times_s]
+        services_s = [Gamma(1.0, CV).draw(rng) for _ in times_s]
         predicted_s = sum(discipline(times_s, services_s)) / len(times_s)
     model = Model(rate_per_s, predicted_s, discipline, servers)
     accounts = []
     for _ in range(RUNS):
         times_s = poisson_times(rate_per_s, rng, count=400)
-        services_s = [with_mean_and_cv(1.0, CV).draw(rng) for _ in times_s]
+        services_s = [Gamma(1.0, CV).draw(rng) for _ in times_s]
         responses_s = discipline(times_s, services_s)
         done_s = [at_s + for_s for at_s, for_s in zip(times_s, responses_s, strict=True)]
         run = Recorded(times_s, times_s, done_s, services_s)

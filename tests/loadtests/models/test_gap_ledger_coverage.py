@@ -12,13 +12,13 @@ import pytest
 from loadtests.models import gap_ledger
 from loadtests.models.gap_ledger import Account, Calibrated, Cause, Model, Recorded, account, ledger
 from loadtests.models.open_queue import mg1
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
 from loadtests.models.samples import summary
 
 LEDGERS, CALIBRATIONS, RUNS_EACH = 120, 5, 2
 ARRIVALS, SKIPPED, ASKED = 500, 200, 200
-LAW = with_mean_and_cv(1.0, 0.1)
+LAW = Gamma(1.0, 0.1)
 
 
 def accounts_after_a_calibration(load: float, rng: Random) -> list[Account]:

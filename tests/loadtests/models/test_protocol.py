@@ -9,11 +9,11 @@ import pytest
 from loadtests.models import replay
 from loadtests.models.open_queue import Queue, mg1, mg1_ps, mmm
 from loadtests.models.protocol import Protocol, expectation, simulate_run
-from loadtests.models.random_times import with_mean_and_cv
+from loadtests.models.random_times import Gamma
 
 from .study import SERVICE_CV, SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY
 
-SERVICE = with_mean_and_cv(SERVICE_TIME_S, SERVICE_CV)
+SERVICE = Gamma(SERVICE_TIME_S, SERVICE_CV)
 STUDYS = Protocol(duration_s=1800.0, runs=15)
 
 
@@ -46,7 +46,7 @@ def test_long_runs_come_to_the_steady_state(
 ) -> None:
     long = Protocol(duration_s=4000.0, runs=5)
     found = expectation(
-        long, 0.5, with_mean_and_cv(1.0, 1), Random(3), simulated_runs=60, discipline=discipline
+        long, 0.5, Gamma(1.0, 1), Random(3), simulated_runs=60, discipline=discipline
     )
     assert isclose(found.mean_s, expected_s, abs_tol=4 * found.standard_error_s)
 
@@ -60,7 +60,7 @@ def test_short_runs_stay_below_the_steady_state() -> None:
 
 def test_everybody_who_arrives_counts_and_is_served_to_the_end() -> None:
     """All arrive within 1 s at a server that takes 10 s for each."""
-    found = simulate_run(1.0, 5.0, with_mean_and_cv(10.0, 0.0), Random(4), replay.fcfs)
+    found = simulate_run(1.0, 5.0, Gamma(10.0, 0.0), Random(4), replay.fcfs)
     assert found is not None
     assert found.arrivals > 1
     middle = 10 * (found.arrivals + 1) / 2
@@ -77,9 +77,7 @@ def test_more_runs_narrow_the_range_and_the_same_seed_repeats_it() -> None:
 
 
 def test_runs_without_a_customer_are_left_out() -> None:
-    found = expectation(
-        Protocol(10.0, 2), 0.1, with_mean_and_cv(0.01, 1), Random(5), simulated_runs=1000
-    )
+    found = expectation(Protocol(10.0, 2), 0.1, Gamma(0.01, 1), Random(5), simulated_runs=1000)
     assert isclose(found.arrivals, 1, abs_tol=0.13)
     assert found.mean_s < 0.02
 

@@ -7,7 +7,7 @@ import pytest
 
 from loadtests.models import replay
 from loadtests.models.open_queue import ONE, Queue, Unstable, mg1, mg1_ps, mgm_allen_cunneen, mmm
-from loadtests.models.random_times import poisson_times, with_mean_and_cv
+from loadtests.models.random_times import Gamma, poisson_times
 
 QUEUES = [ONE, Queue(3), Queue(is_shared=True), Queue(3, is_shared=True)]
 
@@ -24,7 +24,7 @@ def test_formulas_are_those_of_the_textbook() -> None:
 
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
 def test_the_mean_of_a_long_replay_is_the_formulas(queue: Queue) -> None:
-    random, law = Random(5), with_mean_and_cv(1.0, 1.0)
+    random, law = Random(5), Gamma(1.0, 1.0)
     rate_per_s = 0.6 * queue.servers
     times_s = poisson_times(rate_per_s, random, count=60_000)
     replayed_s = queue.replayed_s(times_s, [law.draw(random) for _ in times_s])
