@@ -109,7 +109,7 @@ class Scaling:
 
     measurements: Measurements
     least: int  # of different N, without which there is no law
-    purpose: str  # of the interval's chance
+    rng: Random  # of the interval's bootstrap
     resamples: int = 1000
 
     @cached_property
@@ -122,8 +122,7 @@ class Scaling:
         """The interval of its knee, if every N was measured twice."""
         if self.law is None or min(map(len, self.measurements.values())) < 2:
             return None
-        rng = Random(self.purpose)  # noqa: S311  the same for the same measurements
-        return knee_interval(self.measurements, rng, resamples=self.resamples)
+        return knee_interval(self.measurements, self.rng, resamples=self.resamples)
 
 
 def _points(measurements: Measurements) -> _Points:

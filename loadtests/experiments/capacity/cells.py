@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import exp, log
 from operator import itemgetter
+from random import Random
 from statistics import fmean, median
 
 from loadtests.experiments.capacity.measuring import (
@@ -38,7 +39,8 @@ class Curve:
         throughputs = {
             n: [one.throughput_per_s for one in found] for n, found in self._rounds.items()
         }
-        self.scaling = Scaling(throughputs, LEAST_POPULATIONS, f"knee {of} {endpoint}", RESAMPLES)
+        random = Random(f"knee {of} {endpoint}")  # noqa: S311  the same for the same rounds
+        self.scaling = Scaling(throughputs, LEAST_POPULATIONS, random, RESAMPLES)
 
     def counted(self, n: int) -> str:
         """How many of the rounds with N connections count."""

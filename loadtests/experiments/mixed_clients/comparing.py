@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import dropwhile, pairwise
 from operator import attrgetter
+from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -180,7 +181,8 @@ class Curve:
             of.line.customers: [run.window.throughput_per_s for run in of.runs]
             for of in self.points
         }
-        return Scaling(xs, LEAST_POINTS, f"{self.seed} knee {self.line.place} {self.line.blocks}")
+        purpose = f"{self.seed} knee {self.line.place} {self.line.blocks}"
+        return Scaling(xs, LEAST_POINTS, Random(purpose))  # noqa: S311  no secrets
 
 
 def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:
