@@ -15,11 +15,8 @@ What it promises:
 - So a scan over n blocks reads max(0, n - cached_blocks) of them from disk, less what `random`
   holds of its beginning: nothing right after construction, and nothing after an earlier scan of at
   least three times `cached_blocks` blocks.
-- Construction reads every block once, as the study did at start, to learn its hash and its first
-  transaction, and leaves the newest in `last` and `random` empty. These reads are in
-  `startup_costs`; `costs` starts at zero after them.
+- Construction reads every block once, as the study did at start, and leaves the newest in `last`.
 - Answers equal a plain loop over all flights, for chains of any length, empty ones included.
-
 - With an emulated disk a refill takes at least a given time for each block that it reads: the real
   work and a wait. Construction never waits.
 
@@ -33,32 +30,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from time import perf_counter, time
+from time import monotonic, perf_counter, sleep, time
 from typing import Any
 
-from loadtests.waits import Pace
-
 FLIGHT_FIELDS = (
-    "YEAR",
-    "DAY_OF_WEEK",
-    "FL_DATE",
-    "OP_CARRIER_AIRLINE_ID",
-    "OP_CARRIER_FL_NUM",
-    "ORIGIN_AIRPORT_ID",
-    "ORIGIN",
-    "ORIGIN_CITY_NAME",
-    "ORIGIN_STATE_NM",
-    "DEST_AIRPORT_ID",
-    "DEST",
-    "DEST_CITY_NAME",
-    "DEST_STATE_NM",
-    "DEP_TIME",
-    "DEP_DELAY",
-    "ARR_TIME",
-    "ARR_DELAY",
-    "CANCELLED",
-    "AIR_TIME",
+    *("YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM"),
+    *("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"),
+    *("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM"),
+    *("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"),
 )
 STAGES = ("file_read", "decode", "build_objects", "reencode", "hash")
 CACHED_BLOCKS = 19  # what fitted into each 10 MB cache of the study
@@ -158,22 +139,51 @@ def chain_length(folder: Path) -> int:
 
 
 def _transaction(flight: Mapping[str, object], transaction_id: int, now: str) -> Transaction:
-    record = {name: _as_text(flight.get(name)) for name in FLIGHT_FIELDS}
-    record["TRANSACTION_ID"] = str(transaction_id)
-    record["timestamp"] = _as_text(flight.get("timestamp", now))
-    return Transaction(record)
+    record = {name: flight.get(name) for name in FLIGHT_FIELDS}
+    record |= {"TRANSACTION_ID": transaction_id, "timestamp": flight.get("timestamp", now)}
+    return Transaction(
+        {name: "" if value is None else str(value) for name, value in record.items()}
+    )
 
 
-def _as_text(value: object) -> str:
-    return "" if value is None else str(value)
+class Pace:
+    """Lets each piece of work take `piece_s` seconds in all: the real work, then a wait.
+
+    A thread that sleeps is woken late, by 0.05 to 0.1 ms: too much if a wait is 0.5 ms and a
+    request has a thousand of them. So the pieces between `begin` and `end` share one deadline,
+    which is counted on from the last one. Time by which they were too long in the end is taken off
+    the next ones, but not more than they all should have taken. For one thread.
+    """
+
+    def __init__(self, piece_s: float) -> None:
+        if not piece_s >= 0:
+            raise ValueError(f"piece_s {piece_s}: must be 0 or more")
+        self.piece_s = piece_s
+        self._should_s = self._deadline_s = self._debt_s = 0.0
+
+    def begin(self) -> None:
+        """Note that the first of some pieces begins now."""
+        self._should_s = 0.0
+        self._deadline_s = monotonic() - self._debt_s
+
+    def piece_done(self) -> None:
+        """Wait until the time of a piece is over, because its real work is done."""
+        self._should_s += self.piece_s
+        self._deadline_s += self.piece_s
+        if (left_s := self._deadline_s - monotonic()) > 0:
+            sleep(left_s)
+
+    def end(self) -> None:
+        """Note that the last piece is done."""
+        self._debt_s = min(max(0.0, monotonic() - self._deadline_s), self._should_s)
 
 
 class StudyLedger:
     """A chain in `folder`, answered the study's way: every question about flights is a full scan.
 
-    Attributes: `costs` since construction, or since the caller last set it to `Costs()`;
-    `startup_costs` of construction. Construction and every question raise BlockMismatch if a block
-    is not the one on record, and FileNotFoundError if its file is gone.
+    Dates are ISO and inclusive. Attributes: `costs` since construction, or since the caller last
+    set it to `Costs()`; `startup_costs` of construction. Construction and every question raise
+    BlockMismatch if a block is not the one on record, and FileNotFoundError if its file is gone.
     """
 
     def __init__(
@@ -204,8 +214,7 @@ class StudyLedger:
         """How many flights went from city to city on ISO dates from initial to final, inclusive."""
         return sum(
             1
-            for block in self._scan()
-            for flight in block.transactions
+            for flight in self._flights()
             if origin_city == flight.ORIGIN_CITY_NAME
             and dest_city == flight.DEST_CITY_NAME
             and initial_date <= flight.FL_DATE <= final_date
@@ -214,15 +223,11 @@ class StudyLedger:
     def average_delays(
         self, carrier_id: int | str, initial_date: str, final_date: str
     ) -> float | None:
-        """The mean ARR_DELAY in minutes of the carrier's flights that arrived, None without any.
-
-        Dates are ISO and inclusive.
-        """
+        """Mean ARR_DELAY in minutes of a carrier's flights that arrived, None without any."""
         carrier = str(carrier_id)
         delays_min = [
             float(flight.ARR_DELAY)
-            for block in self._scan()
-            for flight in block.transactions
+            for flight in self._flights()
             if carrier == flight.OP_CARRIER_AIRLINE_ID
             and initial_date <= flight.FL_DATE <= final_date
             and flight.ARR_DELAY
@@ -234,25 +239,18 @@ class StudyLedger:
         number = str(fl_num)
         return [
             dict(vars(flight))
-            for block in self._scan()
-            for flight in block.transactions
+            for flight in self._flights()
             if number == flight.OP_CARRIER_FL_NUM and fl_date == flight.FL_DATE
         ]
 
     def block(self, height: int) -> Block:
-        """Block `height`; if it is in neither cache, its neighbourhood is read into `random`.
-
-        Raises IndexError if there is no such block.
-        """
+        """Block `height`, from a cache or with its neighbourhood from disk. Raises IndexError."""
         if not 0 <= height < self._length:
             raise IndexError(f"no block {height}: the chain has {self._length}")
         return self._cached(height, height - self._cached_blocks // 2)
 
     def transaction(self, transaction_id: int) -> dict[str, str]:
-        """The transaction of that id, its block found by binary search over the first ids.
-
-        Raises IndexError if there is no such transaction.
-        """
+        """The transaction of that id, in a block found by binary search. Raises IndexError."""
         if not 0 <= transaction_id < self._first_ids[-1]:
             raise IndexError(f"no transaction {transaction_id}: there are {self._first_ids[-1]}")
         # The rightmost of equal first ids: a block without transactions shares that of the next.
@@ -260,10 +258,10 @@ class StudyLedger:
         place = transaction_id - self._first_ids[height]
         return dict(vars(self.block(height).transactions[place]))
 
-    def _scan(self) -> Iterator[Block]:
-        """Every block, oldest first; when the scan leaves the caches, `random` moves ahead."""
-        for height in range(self._length):
-            yield self._cached(height, height)
+    def _flights(self) -> Iterator[Transaction]:
+        """Every flight, oldest first; when the scan leaves the caches, `random` moves ahead."""
+        blocks = (self._cached(height, height) for height in range(self._length))
+        return chain.from_iterable(block.transactions for block in blocks)
 
     def _cached(self, height: int, refill_from: int) -> Block:
         """Block `height` from a cache, after a refill of `random` from `refill_from` if need be."""
@@ -325,22 +323,17 @@ class StudyLedger:
         return block, block_hash
 
     def _load(self, height: int) -> tuple[Block, str]:
-        """The unchecked content of the file of block `height`: the block and its hash."""
+        """The unchecked content of the file of block `height`: the block and the hash it names."""
         start_s = perf_counter()
         try:
             text = block_path(self._folder, height).read_text(encoding="utf-8")
             start_s = self.costs.spend("file_read", start_s)
             content: dict[str, Any] = json.loads(text)
             start_s = self.costs.spend("decode", start_s)
-            block, recorded_hash = _built(content)
+            recorded_hash: str = content.pop("hash")
+            content["transactions"] = [Transaction(record) for record in content["transactions"]]
+            block = Block(**content)
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise BlockMismatch(height, f"its file is not a block ({problem!r})") from problem
         self.costs.spend("build_objects", start_s)
         return block, recorded_hash
-
-
-def _built(content: dict[str, Any]) -> tuple[Block, str]:
-    """The block of a decoded file, with objects for transactions, and the hash that it names."""
-    recorded_hash: str = content.pop("hash")
-    content["transactions"] = [Transaction(record) for record in content["transactions"]]
-    return Block(**content), recorded_hash

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from time import monotonic
-from typing import Any
 
 from loadtests.generation import node, options
 from loadtests.generation.asking import Asker
@@ -49,17 +48,12 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     choices = options.choices_from(chosen, host)
     shares = options.shares_from(chosen.mix)
     mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets
-    content = {
-        "choices": {
-            kind: [(request.path, request.body) for request in asked]
-            for kind, asked in choices.items()
-        },
-        "shares": shares,
-    }
-    counted = chosen.warm_up + chosen.requests if chosen.requests else None
-    customers = chosen.num_users or 1
-    requests = None if counted is None else counted * customers
-    return Plan([content] * workers, None, requests, None if counted else chosen.duration)
+    asked = {kind: [(one.path, one.body) for one in some] for kind, some in choices.items()}
+    content = {"choices": asked, "shares": shares}
+    customers, requests = chosen.num_users or 1, chosen.warm_up + chosen.requests
+    if not chosen.requests:
+        return Plan([content] * workers, None, None, chosen.duration)
+    return Plan([content] * workers, None, customers * requests, None)
 
 
 class Customer(node.Customer):
@@ -74,23 +68,16 @@ class Customer(node.Customer):
         chosen = self.environment.parsed_options
         think = LAWS[chosen.law]
         due_s = max(mine.start_s, monotonic())
-        for number, request in enumerate(_requests(mine.content, random)):
+        choices = {
+            kind: [Request(kind, path, body=body) for path, body in asked]
+            for kind, asked in mine.content["choices"].items()
+        }
+        for number, request in enumerate(mixed(choices, random, mine.content["shares"])):
             yield due_s
             index = closed_index(customer, number)
-            asker.ask(
-                request.path,
-                partial(self.node.record, mine, index, request.kind, due_s, is_open=False),
-                request.body,
-            )
+            then = partial(self.node.record, mine, index, request.kind, due_s, is_open=False)
+            asker.ask(request.path, then, request.body)
             due_s = monotonic() + think(chosen.think, random)
-
-
-def _requests(content: Any, random: Random) -> Any:
-    choices = {
-        kind: [Request(kind, path, body=body) for path, body in asked]
-        for kind, asked in content["choices"].items()
-    }
-    return mixed(choices, random, content["shares"])
 
 
 register(Customer, plan_from, OPTIONS, options.PATHS, RUN_ID)

@@ -16,8 +16,8 @@ in the raw rows; the time of an interaction is from its first request to the las
 
 import json
 from argparse import Namespace
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -26,19 +26,11 @@ from time import monotonic
 
 import gevent
 
-from loadtests.generation import node, options
+from loadtests.generation import interactions, node, options
 from loadtests.generation.asking import Asker
 from loadtests.generation.client import Answer
-from loadtests.generation.interactions import (
-    ADDED,
-    Interaction,
-    Sequences,
-    Step,
-    from_json,
-    load,
-    step_index,
-)
-from loadtests.generation.node import Node, Part, Plan, register
+from loadtests.generation.interactions import ADDED, Interaction, Step
+from loadtests.generation.node import Part, Plan, register
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.processes import Site
 from loadtests.questions import drawn, sample
@@ -61,25 +53,21 @@ OPTIONS: options.Table = (
 FILES: options.Table = (("--from-file", "", "JSON lines of interactions, in place of --scenario"),)
 
 
-def sequences_from(chosen: Namespace, host: str) -> Sequences:
+def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
     """The interactions of every customer. Raises ValueError, OSError, ProgramFailed."""
     if chosen.from_file:
-        return load(Path(chosen.from_file))
+        return interactions.load(Path(chosen.from_file))
     if chosen.scenario not in SCENARIOS:
         named = ", ".join(SCENARIOS)
         raise ValueError(f"--scenario is {chosen.scenario!r}; it must be one of {named}")
     flights = sample(Site(host), options.SAMPLED_BLOCKS)
     questions = drawn(flights, options.DRAWN_OF_EACH_KIND, chosen.seed)
     Random(chosen.seed).shuffle(flights)  # noqa: S311  a load, no secrets
-    customers, count = chosen.num_users or 1, chosen.interactions or SEQUENCE
+    given = questions, flights, chosen.num_users or 1, chosen.interactions or SEQUENCE
     if chosen.scenario == "itinerary":
-        return itineraries(
-            questions, flights, customers=customers, count=count, commit=chosen.commit
-        )
+        return itineraries(*given, commit=chosen.commit)
     shares = options.shares_from(chosen.mix) or SHARES
-    return mixed_interactions(
-        questions, flights, customers=customers, count=count, seed=chosen.seed, shares=shares
-    )
+    return mixed_interactions(*given, seed=chosen.seed, shares=shares)
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
@@ -106,80 +94,59 @@ class Customer(node.Customer):
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
         """Do an interaction at each turn. The next one is due at once, or after an interval."""
         chosen = self.environment.parsed_options
-        own = [from_json(content) for content in mine.content[customer % len(mine.content)]]
+        own = list(map(interactions.from_json, mine.content[customer % len(mine.content)]))
         due_s = max(mine.start_s + random.random() * chosen.interval, monotonic())
         for number, interaction in enumerate(cycle(own)):
             yield due_s
-            doing = _Doing(self.node, mine, asker, customer, number, interaction, chosen.timeout)
-            doing.run(due_s)
-            due_s = _next_due(due_s, chosen.interval, random)
+            index_of = partial(interactions.step_index, customer, number)
+            self._do(interaction, mine, index_of, asker, due_s)
+            if chosen.interval:
+                due_s += chosen.interval * (1 + random.uniform(-VARIATION, VARIATION))
+            else:
+                due_s = monotonic()
 
-
-def _next_due(due_s: float, interval_s: float, random: Random) -> float:
-    if not interval_s:
-        return monotonic()
-    return due_s + interval_s * (1 + random.uniform(-VARIATION, VARIATION))
-
-
-@dataclass(slots=True)
-class _Doing:
-    """One interaction of one customer. number: its number for the customer, from 0.
-
-    added: the address of the flight that it added last.
-    """
-
-    node: Node
-    part: Part
-    asker: Asker
-    customer: int
-    number: int
-    interaction: Interaction
-    timeout_s: float
-    added: str = ""
-
-    def run(self, due_s: float) -> None:
-        """Do its steps, until one fails. due_s: when the first was due."""
-        needs_address = any(ADDED in step.path for step in self.interaction.steps)
-        for at, step in enumerate(self.interaction.steps):
-            answer = self._done(at, step, due_s)
+    def _do(
+        self,
+        interaction: Interaction,
+        mine: Part,
+        index_of: Callable[[int], int],
+        asker: Asker,
+        due_s: float,
+    ) -> None:
+        """Do the steps of an interaction, until one fails. due_s: when the first was due."""
+        needs_address = any(ADDED in step.path for step in interaction.steps)
+        added = ""  # address of the flight that was added last
+        for at, step in enumerate(interaction.steps):
+            kind, asked = interaction.row_kind(step), step.path.replace(ADDED, added)
+            record = partial(self.node.record, mine, index_of(at), kind, is_open=False)
+            answer = self._done(replace(step, path=asked), asker, record, due_s)
             if not 200 <= answer.status < 400:
                 return
             if needs_address and step.method == "POST":
-                self.added = _address(answer)
+                told = json.loads(answer.body)
+                added = told.get("receipt") or f"/transactions/{told['TRANSACTION_ID']}"
             due_s = answer.done_s
 
-    def _done(self, at: int, step: Step, due_s: float) -> Answer:
+    def _done(
+        self, step: Step, asker: Asker, record: Callable[[float, Answer], None], due_s: float
+    ) -> Answer:
         """Ask once, or until the state is reached. Every request is a row, and so is giving up."""
-        give_up_s = monotonic() + self.timeout_s
+        timeout_s = self.environment.parsed_options.timeout
+        give_up_s = monotonic() + timeout_s
         while True:
-            noted = partial(self._record, at, step, due_s)
-            answer = self.asker.ask(step.path.replace(ADDED, self.added), noted, step.body)
-            if not step.until or answer.status != OK or _state(answer) == step.until:
+            answer = asker.ask(step.path, partial(record, due_s), step.body)
+            if not step.until or answer.status != OK:
+                return answer
+            if json.loads(answer.body).get("state") == step.until:
                 return answer
             if self.node.is_stopping or monotonic() > give_up_s:
                 break
             due_s = answer.done_s + POLL_S
             gevent.sleep(max(0.0, due_s - monotonic()))
-        problem = f"it was not {step.until} within {self.timeout_s:g} s"
+        problem = f"it was not {step.until} within {timeout_s:g} s"
         gave_up = replace(answer, sent_s=answer.done_s, status=NO_ANSWER, problem=problem)
-        self._record(at, step, answer.done_s, gave_up)
+        record(answer.done_s, gave_up)
         return gave_up
-
-    def _record(self, at: int, step: Step, due_s: float, answer: Answer) -> None:
-        index = step_index(self.customer, self.number, at)
-        kind = self.interaction.row_kind(step)
-        self.node.record(self.part, index, kind, due_s, answer, is_open=False)
-
-
-def _address(answer: Answer) -> str:
-    """The path at which a flight that was added is found."""
-    told = json.loads(answer.body)
-    return str(told.get("receipt") or f"/transactions/{told['TRANSACTION_ID']}")
-
-
-def _state(answer: Answer) -> str:
-    """The `state` in an answer in JSON."""
-    return str(json.loads(answer.body).get("state", ""))
 
 
 register(Customer, plan_from, OPTIONS, FILES, RUN_ID)

@@ -11,6 +11,7 @@ over a second, a difference is good to 2 or 3 % of a core. Source: proc(5), /pro
 
 import os
 import platform
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,9 +23,7 @@ from typing import Any
 from loadtests.generation.samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 from loadtests.processes import family
 
-_CPUINFO = Path("/proc/cpuinfo")
 _BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
-_MOUNTS = Path("/proc/self/mounts")
 
 
 def description(folder: Path) -> dict[str, Any]:
@@ -42,25 +41,23 @@ def description(folder: Path) -> dict[str, Any]:
 
 def cpu_model() -> str:
     """The processor's name, with that of the board if it has one."""
-    lines = _CPUINFO.read_text(encoding="utf-8").splitlines()
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    processor = next(named, platform.processor() or platform.machine())
-    if _BOARD.exists():
-        return f"{_BOARD.read_text(encoding='utf-8').rstrip(chr(0))}, {processor}"
-    return processor
+    told = Path("/proc/cpuinfo").read_text("utf-8")
+    named = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
+    processor = named[1] if named else platform.processor() or platform.machine()
+    board = f"{_BOARD.read_text('utf-8').rstrip(chr(0))}, " if _BOARD.exists() else ""
+    return board + processor
 
 
 def file_system(folder: Path, mounts: str | None = None) -> str:
     """Type and device of the mount that `folder` lies on; `mounts` as in /proc/self/mounts."""
-    text = _MOUNTS.read_text(encoding="utf-8") if mounts is None else mounts
-    folder = folder.resolve()
-    found, depth = "unknown", 0
-    for line in text.splitlines():
-        device, place, kind = line.split()[:3]
-        place_depth = len(Path(place).parts)
-        if place_depth >= depth and folder.is_relative_to(place):
-            found, depth = f"{kind} on {device}", place_depth
-    return found
+    lines = (mounts or Path("/proc/self/mounts").read_text("utf-8")).splitlines()
+    rows = (line.split()[:3] for line in lines)
+    above = [row for row in rows if folder.resolve().is_relative_to(row[1])]
+    if not above:
+        return "unknown"
+    # The deepest, and of several at one place the last, which hides the others.
+    device, _, kind = max(reversed(above), key=lambda row: len(Path(row[1]).parts))
+    return f"{kind} on {device}"
 
 
 @contextmanager
@@ -76,10 +73,7 @@ def at_most_cores(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processor time used over `wall_s`, in seconds: by the server, by us, and by others.
-
-    own_s: of this process and its children that have ended.
-    """
+    """Processor time over `wall_s`: of the server, of us and our ended children, of others."""
 
     wall_s: float
     server_s: float
@@ -94,10 +88,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment, and the processor time that had been used until then.
-
-    server_s: of each process of the server, by its id.
-    """
+    """A moment, and the processor time used until then. server_s: by each of its processes."""
 
     at_s: float
     server_s: Mapping[int, float]

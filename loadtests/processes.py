@@ -10,18 +10,18 @@ import ctypes
 import json
 import os
 import re
-import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getpagesize, getrusage
 from time import monotonic, perf_counter, sleep
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from loadtests.grouping import grouped
@@ -45,24 +45,38 @@ class ProgramFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The costs of a finished program. cpu_s: of it and of every process that it waited for."""
+    """Seconds that a finished program took: real, user and sys of the shell's `time`."""
 
     wall_s: float
-    cpu_s: float
+    user_s: float
+    sys_s: float
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of the program and of every process that it waited for."""
+        return self.user_s + self.sys_s
 
 
 def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str, Spent]:
-    """Run `python -m backend` on the chain in `folder`. Returns its standard output and its costs.
+    """Run `python -m backend` on the chain in `folder` to its end, as `finished` does."""
+    return finished(_command(arguments), environment(folder, {}), log)
 
-    log: takes its standard error; None passes it to ours. Raises ProgramFailed.
+
+def finished(
+    command: Sequence[str], variables: Mapping[str, str], log: Path | None
+) -> tuple[str, Spent]:
+    """Run a program of ours to its end. Returns its standard output and what it took.
+
+    log: takes its standard error; None passes it to ours. No other child of this process may end
+    meanwhile, whose time would count as the program's. Raises ProgramFailed.
     """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start_s = perf_counter()
+    before, start_s = getrusage(RUSAGE_CHILDREN), perf_counter()
     with (log or Path(os.devnull)).open("ab") as stream:
         process = subprocess.Popen(  # noqa: S603  our own command
-            _command(arguments),
+            list(command),
             cwd=PROJECT,
-            env=environment(folder, {}),
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if log is None else stream,
             text=True,
@@ -72,12 +86,11 @@ def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str
     finally:
         if process.poll() is None:
             stop(process, signal.SIGINT)  # so that it ends its own processes, too
-    wall_s = perf_counter() - start_s
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall_s, after = perf_counter() - start_s, getrusage(RUSAGE_CHILDREN)
     if process.returncode != 0:
-        raise ProgramFailed(failure(_command(arguments), process.returncode, log))
-    cpu_s = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-    return output, Spent(wall_s, cpu_s)
+        raise ProgramFailed(failure(command, process.returncode, log))
+    user_s, sys_s = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return output, Spent(wall_s, user_s, sys_s)
 
 
 def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
@@ -109,8 +122,7 @@ def failure(command: Sequence[str], status: int | None, log: Path | None) -> str
     return f"`{shown}` ended with status {status}: {said}"
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """The proportional set size of one process of a service. role: its task there."""
 
     role: str
@@ -119,28 +131,49 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """A running service. first_answer_s: from its start to its first answer with status 200."""
+class Site:
+    """A service that runs somewhere, known by its URL. pid: not known."""
 
-    pid: int
-    port: int
-    first_answer_s: float = 0.0
-
-    @property
-    def url(self) -> str:
-        """The address at which it listens."""
-        return f"http://{HOST}:{self.port}"
+    url: str
+    pid: int | None = None
 
     def get(self, path: str) -> Any:
-        """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
-        with self.connection() as connection:
-            return answer(connection, path)
+        """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
+        try:
+            with self.connection() as connection:
+                return answer(connection, urlsplit(self.url).path.rstrip("/") + path)
+        except HTTPException as problem:
+            told = f"{self.url}{path} did not answer in HTTP: {problem!r}"
+            raise ProgramFailed(told) from problem
+
+    def answers(self, path: str) -> bool:
+        """Whether GET `path` is answered with JSON and status 200."""
+        try:
+            self.get(path)
+        except (OSError, ProgramFailed):
+            return False
+        return True
 
     @contextmanager
     def connection(self) -> Iterator[HTTPConnection]:
-        """A connection that is kept alive between questions."""
-        with closing(HTTPConnection(HOST, self.port, timeout=ANSWER_WITHIN_S)) as connection:
-            yield connection
+        """A connection that is kept alive between questions, until the `with` block ends."""
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        with closing(kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)) as made:
+            yield made
+
+
+@dataclass(frozen=True, slots=True)
+class Service(Site):
+    """A service that runs here. first_answer_s: from its start to its first good answer."""
+
+    pid: int
+    first_answer_s: float = 0.0
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return urlsplit(self.url).port or 80
 
     def memory(self) -> list[Memory]:
         """The memory of each of its processes. Raises ProgramFailed if the kernel hides it."""
@@ -158,41 +191,13 @@ class Service:
         return sum(int(read[1]) for read in reads if read)
 
     def _role(self, pid: int) -> str:
-        arguments = _proc(pid, "cmdline").split("\0")
         if pid == self.pid:
             return "supervisor"
-        if "mine" in arguments:
+        if "mine" in _proc(pid, "cmdline").split("\0"):
             return "miner"
         return "web server" if parent_of(pid) == self.pid else "worker"
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A service that runs somewhere, known by its URL. pid: not known."""
-
-    url: str
-    pid: None = None
-
-    def get(self, path: str) -> Any:
-        """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
-        try:
-            with self.connection() as connection:
-                return answer(connection, urlsplit(self.url).path.rstrip("/") + path)
-        except HTTPException as problem:
-            raise ProgramFailed(
-                f"{self.url}{path} did not answer in HTTP: {problem!r}"
-            ) from problem
-
-    @contextmanager
-    def connection(self) -> Iterator[HTTPConnection]:
-        """A new connection, closed at the end of the `with` block."""
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        with closing(kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)) as made:
-            yield made
-
-
-@contextmanager
 def running(
     folder: Path,
     log: Path,
@@ -200,7 +205,7 @@ def running(
     asking: str = "/tip",
     settings: Mapping[str, object] | None = None,
     prefix: Sequence[str] = (),
-) -> Iterator[Service]:
+) -> AbstractContextManager[Service]:
     """A service on the chain in `folder`, on a free port, that has answered `asking`.
 
     prefix: comes before its command, and must become the service, in the same process. Raises
@@ -208,23 +213,20 @@ def running(
     """
     port = free_port()
     variables = environment(folder, {"port": port, **(settings or {})})
-    with serving([*prefix, *_command(arguments)], port, log, asking, variables) as service:
-        yield service
+    return serving([*prefix, *_command(arguments)], port, log, asking, variables)
 
 
 @contextmanager
 def serving(
     command: Sequence[str], port: int, log: Path, asking: str, variables: Mapping[str, str]
 ) -> Iterator[Service]:
-    """A server, started by `command` with this environment, that has answered `asking` at `port`.
-
-    log: takes all its output. Raises ProgramFailed if the server does not come up.
-    """
+    """A server that has answered `asking` at `port`. log: for its output. Raises ProgramFailed."""
     start_s = perf_counter()
     process = started(command, log, variables)
+    service = Service(f"http://{HOST}:{port}", process.pid)
     try:
-        wait_until(lambda: _answers(process, port, asking), process, command, log)
-        yield Service(process.pid, port, perf_counter() - start_s)
+        wait_until(lambda: service.answers(asking), process, command, log)
+        yield replace(service, first_answer_s=perf_counter() - start_s)
     finally:
         stop(process)
 
@@ -255,13 +257,15 @@ def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _answers(process: "subprocess.Popen[bytes]", port: int, asking: str) -> bool:
-    try:
-        with Service(process.pid, port).connection() as connection:
-            answer(connection, asking)
-    except (OSError, HTTPException, ProgramFailed):
-        return False
-    return True
+def wait_for(
+    is_so: Callable[[], bool], within_s: float, problem: str, every_s: float = LOOK_EVERY_S
+) -> None:
+    """Return when `is_so()`. Raises ProgramFailed with `problem` if that takes too long."""
+    deadline_s = monotonic() + within_s
+    while not is_so():
+        if monotonic() > deadline_s:
+            raise ProgramFailed(problem)
+        sleep(every_s)
 
 
 def wait_until(
@@ -271,18 +275,17 @@ def wait_until(
     log: Path,
     within_s: float = READY_WITHIN_S,
 ) -> None:
-    """Return when a program that was started by `command` is ready.
+    """Return when a program is ready. Raises ProgramFailed if it ends, or is not ready in time."""
 
-    log: takes its output. Raises ProgramFailed if it ends before that, or is not ready in time.
-    """
-    deadline_s = monotonic() + within_s
-    while not is_ready():
-        if process.poll() is not None:
+    def is_ready_or_failed() -> bool:
+        is_so = is_ready()
+        if not is_so and process.poll() is not None:
             raise ProgramFailed(failure(command, process.returncode, log))
-        if monotonic() > deadline_s:
-            name = " ".join([Path(command[0]).name, *command[1:3]])
-            raise ProgramFailed(f"`{name} …` was not ready within {within_s:g} s; see {log}")
-        sleep(LOOK_EVERY_S)
+        return is_so
+
+    name = " ".join([Path(command[0]).name, *command[1:3]])
+    problem = f"`{name} …` was not ready within {within_s:g} s; see {log}"
+    wait_for(is_ready_or_failed, within_s, problem)
 
 
 def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:
@@ -297,10 +300,7 @@ def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTE
 
 def answer(connection: HTTPConnection, path: str) -> Any:
     """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
-    response, body = exchanged(connection, path)
-    if response.status != 200:
-        raise ProgramFailed(f"GET {path} was answered {response.status}: {body[:300]!r}")
-    return json.loads(body)
+    return json.loads(exchanged(connection, path, status=200)[1])
 
 
 def exchanged(
@@ -308,12 +308,16 @@ def exchanged(
     path: str,
     body: str | bytes | None = None,
     headers: Mapping[str, str] | None = None,
+    status: int | None = None,
 ) -> tuple[HTTPResponse, bytes]:
-    """The answer to GET `path`, or to POST with a `body`: what heads it, and all of its body."""
+    """The answer to GET `path`, or POST of a `body`. Raises ProgramFailed for another `status`."""
     method = "GET" if body is None else "POST"
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()
-    return response, response.read()
+    told = response.read()
+    if status not in {None, response.status}:
+        raise ProgramFailed(f"{method} {path} was answered {response.status}: {told[:300]!r}")
+    return response, told
 
 
 def free_port() -> int:
@@ -336,7 +340,7 @@ def family(pid: int) -> list[int]:
 
 def resident_bytes(pid: int) -> int:
     """The resident set size of a process, with what it shares with others."""
-    return int(_proc(pid, "statm").split()[1]) * resource.getpagesize()
+    return int(_proc(pid, "statm").split()[1]) * getpagesize()
 
 
 def stat_fields(pid: int) -> list[str]:

@@ -11,12 +11,12 @@ from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain
+from itertools import chain, product
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode
 
-from loadtests.processes import ProgramFailed, Service, answer
+from loadtests.processes import ProgramFailed, Site, answer
 
 PARAMETERS = {
     "filter_transactions": ("OP_CARRIER_FL_NUM", "FL_DATE"),
@@ -51,20 +51,13 @@ class Question:
 Questions = dict[str, list[Question]]  # kind -> questions
 
 
-class Asked(Protocol):
-    """A service that can be asked: one of ours, or one somewhere else."""
-
-    def get(self, path: str) -> Any:
-        """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
-
-
-def flights_of_block(service: Asked, height: int) -> list[Flight]:
+def flights_of_block(service: Site, height: int) -> list[Flight]:
     """All flights of a block, oldest first."""
     flights: list[Flight] = service.get(f"/blocks/{height}")["block"]["transactions"]
     return flights
 
 
-def all_blocks(service: Asked) -> Iterator[list[Flight]]:
+def all_blocks(service: Site) -> Iterator[list[Flight]]:
     """The flights of each block that has some, in order."""
     height: int = service.get("/tip")["height"]
     return (flights_of_block(service, at) for at in range(1, height + 1))
@@ -75,16 +68,14 @@ def as_sent(flight: Flight) -> Flight:
     return {name: value for name, value in flight.items() if name not in _GIVEN_BY_THE_LEDGER}
 
 
-def sample(service: Asked, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
+def sample(service: Site, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
     """The flights of up to `blocks` blocks, the first and the last among them."""
     height: int = service.get("/tip")["height"]
     if height < 1:
         raise ProgramFailed("the chain holds no flights to ask about")
-    steps = min(blocks, height) - 1
-    heights = (
-        {1 + round(step * (height - 1) / steps) for step in range(steps + 1)} if steps else {1}
-    )
-    return [flight for at in sorted(heights) for flight in flights_of_block(service, at)]
+    count = min(blocks, height)
+    heights = (1 + round(n * (height - 1) / max(1, count - 1)) for n in range(count))
+    return [flight for at in heights for flight in flights_of_block(service, at)]
 
 
 def drawn(flights: Sequence[Flight], count: int, seed: int) -> Questions:
@@ -93,16 +84,13 @@ def drawn(flights: Sequence[Flight], count: int, seed: int) -> Questions:
     first, last = date.fromisoformat(min(days)), date.fromisoformat(max(days))
     random = Random(seed)  # noqa: S311 - a load, no secrets
     chosen = random.choices(flights, k=count)
-    return {
-        kind: [_about(flight, kind, first, last, random) for flight in chosen] for kind in KINDS
-    }
-
-
-def _about(flight: Flight, kind: str, first: date, last: date, random: Random) -> Question:
-    known = flight
-    if "INITIAL_DATE" in PARAMETERS[kind]:
-        known = flight | _interval(flight["FL_DATE"], first, last, random)
-    return Question(kind, {name: str(known[name]) for name in PARAMETERS[kind]})
+    found: Questions = {kind: [] for kind in KINDS}
+    for kind, flight in product(KINDS, chosen):
+        has_interval = "INITIAL_DATE" in PARAMETERS[kind]
+        interval = _interval(flight["FL_DATE"], first, last, random) if has_interval else {}
+        known = flight | interval
+        found[kind].append(Question(kind, {name: str(known[name]) for name in PARAMETERS[kind]}))
+    return found
 
 
 def _interval(day_text: str, first: date, last: date, random: Random) -> dict[str, str]:
@@ -125,11 +113,8 @@ def in_turns(questions: Questions) -> list[str]:
     return [path for each in zip(*paths(questions).values(), strict=True) for path in each]
 
 
-def tried_out(service: Service, count: int, seed: int) -> Questions:
-    """`count` questions of each kind about the flights of a service, which has answered each once.
-
-    Raises ProgramFailed for a failure, or an answer without flights.
-    """
+def tried_out(service: Site, count: int, seed: int) -> Questions:
+    """`count` questions of each kind, tried out. Raises ProgramFailed if one finds no flights."""
     questions = drawn(sample(service), count, seed)
     with service.connection() as connection:
         for question in chain.from_iterable(questions.values()):
@@ -142,45 +127,27 @@ def tried_out(service: Service, count: int, seed: int) -> Questions:
 # --- known answers ---------------------------------------------------------------------------
 
 KNOWN_MONTH = "ontime-2008-01.csv.xz"
-_CHICAGO = {
-    "ORIGIN_CITY_NAME": "Chicago, IL",
-    "DEST_CITY_NAME": "New York, NY",
-    "INITIAL_DATE": "2008-01-05",
-    "FINAL_DATE": "2008-01-20",
-}
-_HONOLULU = {
-    "ORIGIN_CITY_NAME": "Honolulu, HI",
-    "DEST_CITY_NAME": "Kahului, HI",
-    "INITIAL_DATE": "2008-01-01",
-    "FINAL_DATE": "2008-01-31",
-}
-_SOUTHWEST = {
-    "OP_CARRIER_AIRLINE_ID": "19393",
-    "INITIAL_DATE": "2008-01-05",
-    "FINAL_DATE": "2008-01-20",
-}
+_DAYS, _MONTH = ("2008-01-05", "2008-01-20"), ("2008-01-01", "2008-01-31")
 _SOUTHWEST_DELAYS = {
     "average_delay": 2.1094082505222467,
     "flights": 51801,
     "arrived": 51221,
     "cancelled": 521,
 }
-KNOWN_ANSWERS: tuple[tuple[Question, Mapping[str, float]], ...] = (
-    (Question("flight_counter", _CHICAGO), {"count": 633}),
-    (Question("flight_counter", _HONOLULU), {"count": 1304}),
-    (Question("average_delays", _SOUTHWEST), _SOUTHWEST_DELAYS),
-    (
-        Question("filter_transactions", {"OP_CARRIER_FL_NUM": "335", "FL_DATE": "2008-01-03"}),
-        {"count": 13},
-    ),
-    (
-        Question("filter_transactions", {"OP_CARRIER_FL_NUM": "511", "FL_DATE": "2008-01-04"}),
-        {"count": 18},
-    ),
+_KNOWN: tuple[tuple[str, tuple[str, ...], Mapping[str, float]], ...] = (
+    ("flight_counter", ("Chicago, IL", "New York, NY", *_DAYS), {"count": 633}),
+    ("flight_counter", ("Honolulu, HI", "Kahului, HI", *_MONTH), {"count": 1304}),
+    ("average_delays", ("19393", *_DAYS), _SOUTHWEST_DELAYS),
+    ("filter_transactions", ("335", "2008-01-03"), {"count": 13}),
+    ("filter_transactions", ("511", "2008-01-04"), {"count": 18}),
+)
+KNOWN_ANSWERS = tuple(
+    (Question(kind, dict(zip(PARAMETERS[kind], values, strict=True))), expected)
+    for kind, values, expected in _KNOWN
 )
 
 
-def disagreements(service: Service) -> list[str]:
+def disagreements(service: Site) -> list[str]:
     """The answers of the service on the known month that are wrong, with either engine."""
     found = []
     for question, expected in KNOWN_ANSWERS:

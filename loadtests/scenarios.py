@@ -72,11 +72,7 @@ BOOKSTORE = (
     ),
 )
 TRAVEL_AGENCY = (
-    Counterpart(
-        "start",
-        "begin: ask for the tip",
-        "The state in which the itinerary begins.",
-    ),
+    Counterpart("start", "begin: ask for the tip", "The state in which the itinerary begins."),
     Counterpart(
         "queryCustomer",
         "query: the mean delay of the carrier in the month",
@@ -113,9 +109,9 @@ def sent_form(flight: Flight) -> str:
 def mixed_interactions(
     questions: Questions,
     new: Sequence[Flight],
-    *,
     customers: int,
     count: int,
+    *,
     seed: int,
     shares: Mapping[str, float] = SHARES,
 ) -> list[list[Interaction]]:
@@ -133,7 +129,7 @@ def mixed_interactions(
         own = _own(new, customer, customers)
         random = Random(f"{seed} mixed {customer}")  # noqa: S311  a load, no secrets
         kinds = random.choices(list(shares), list(shares.values()), k=count)
-        found.append([_MIXED[kind](questions, own, random) for kind in kinds])
+        found.append([Interaction(one, _steps(one, questions, own, random)) for one in kinds])
     return found
 
 
@@ -142,30 +138,23 @@ def _own(pool: Sequence[Item], customer: int, customers: int) -> Iterator[Item]:
     return islice(cycle(pool), customer, None, customers)
 
 
-def _reading(questions: Questions, _new: Iterator[Flight], random: Random) -> Interaction:
-    asked = (random.choice(questions[kind]) for kind in KINDS)
-    steps = (Step(question.kind, "GET", question.path) for question in asked)
-    return Interaction(READING, tuple(steps))
-
-
-def _frequent(_questions: Questions, new: Iterator[Flight], _random: Random) -> Interaction:
-    newest = Step("newest", "GET", "/tip")
-    return Interaction(FREQUENT, (newest, Step("add", "POST", _ADD, sent_form(next(new)))))
-
-
-def _rare(_questions: Questions, new: Iterator[Flight], _random: Random) -> Interaction:
+def _steps(
+    kind: str, questions: Questions, new: Iterator[Flight], random: Random
+) -> tuple[Step, ...]:
+    if kind == READING:
+        asked = [random.choice(questions[kind]) for kind in KINDS]
+        return tuple(Step(question.kind, "GET", question.path) for question in asked)
+    if kind == FREQUENT:
+        return Step("newest", "GET", "/tip"), Step("add", "POST", _ADD, sent_form(next(new)))
     lines = "\n".join(sent_form(flight) for flight in islice(new, BATCH_FLIGHTS))
-    return Interaction(RARE, (Step("add-5", "POST", _ADD_BATCH, lines),))
-
-
-_MIXED = {READING: _reading, FREQUENT: _frequent, RARE: _rare}
+    return (Step("add-5", "POST", _ADD_BATCH, lines),)
 
 
 # --- study 004 -------------------------------------------------------------------------------
 
 
 def itineraries(
-    questions: Questions, legs: Sequence[Flight], *, customers: int, count: int, commit: str
+    questions: Questions, legs: Sequence[Flight], customers: int, count: int, *, commit: str
 ) -> list[list[Interaction]]:
     """`count` itineraries of each customer, over legs of its own.
 
@@ -179,27 +168,15 @@ def itineraries(
     for customer in range(customers):
         asked = _own(questions["average_delays"], customer, customers)
         own = _own(legs, customer, customers)
-        found.append(
-            [_itinerary(one.path, list(islice(own, LEGS)), commit) for one in islice(asked, count)]
-        )
+        found.append([_itinerary(one.path, own, commit) for one in islice(asked, count)])
     return found
 
 
-def _itinerary(carrier_path: str, legs: Sequence[Flight], commit: str) -> Interaction:
-    pairs = (step for leg in legs for step in _pair(leg))
-    until = MINED if commit == MINED else ""
-    return Interaction(
-        ITINERARY,
-        (
-            Step(BEGIN, "GET", "/tip"),
-            Step(QUERY, "GET", carrier_path),
-            *pairs,
-            Step(COMMIT, "GET", ADDED, until=until),
-        ),
-    )
-
-
-def _pair(leg: Flight) -> tuple[Step, Step]:
-    day, number = leg["FL_DATE"], leg["OP_CARRIER_FL_NUM"]
-    path = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
-    return Step(QUERY, "GET", path), Step(RESERVE, "POST", _ADD, sent_form(leg))
+def _itinerary(carrier_path: str, legs: Iterator[Flight], commit: str) -> Interaction:
+    steps = [Step(BEGIN, "GET", "/tip"), Step(QUERY, "GET", carrier_path)]
+    for leg in islice(legs, LEGS):
+        day, number = leg["FL_DATE"], leg["OP_CARRIER_FL_NUM"]
+        path = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+        steps += [Step(QUERY, "GET", path), Step(RESERVE, "POST", _ADD, sent_form(leg))]
+    steps.append(Step(COMMIT, "GET", ADDED, until=MINED if commit == MINED else ""))
+    return Interaction(ITINERARY, tuple(steps))

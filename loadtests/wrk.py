@@ -5,8 +5,8 @@ answer. Requests are prepared beforehand and handed over in a Lua script, and th
 asked through the same script, so that both sides of a ratio cost the generator the same.
 
 The latencies that wrk prints are not those that it measured: it adds requests that it thinks a slow
-answer kept it from sending, as if it were an open system. `write_script(..., told=True)` makes it
-print its whole histogram as well, from which `uncorrected` takes those requests out again.
+answer kept it from sending, as if it were an open system. So scripts make it print its whole
+histogram as well, from which `uncorrected` takes those requests out again.
 
 Source: wrk 4.1.0, src/wrk.c (`main`, `response_complete`) and src/stats.c (`stats_correct`).
 """
@@ -15,56 +15,32 @@ import math
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from loadtests.machine import Usage, moment
-from loadtests.processes import Service
 
 CONNECTIONS = 8
-THREADS = 1
 TIMEOUT_S = 60
 
-_READING = """\
-local paths = {
-%s
-}
-local etags = {
-%s
-}
-local requests = {}
+_BEGINNING = """\
+local requests
 
 init = function(args)
-  for i, path in ipairs(paths) do
-    local headers = {}
-    if etags[i] then headers["If-None-Match"] = etags[i] end
-    requests[i] = wrk.format("GET", path, headers)
-  end
-end
+  requests = {
 """
-_POSTING = """\
-local bodies = {
-%s
-}
-local requests = {}
+_END = """
+  }
+end
 
-init = function(args)
-  local headers = { ["Content-Type"] = "application/json" }
-  for i, body in ipairs(bodies) do
-    requests[i] = wrk.format("POST", "%s", headers, body)
-  end
-end
-"""
-_IN_TURN = """
 local at = 0
 
 request = function()
   at = at % #requests + 1
   return requests[at]
 end
-"""
-_TELLING = """\
 
 done = function(summary, latency)
   io.write("Recorded ", summary.duration, " us ", summary.requests, " requests:")
@@ -93,8 +69,7 @@ class WrkFailed(Exception):
 class Load:
     """The results of one run of wrk. failed: answers other than 2xx and 3xx, and socket errors.
 
-    p50_ms, p99_ms: as wrk prints them. recorded: the uncorrected latencies, if the script told.
-    usage: who used the processor meanwhile, of a `measured_load`.
+    p50_ms, p99_ms: as wrk prints them. recorded: uncorrected latencies. usage: of the processor.
     """
 
     requests: int
@@ -110,8 +85,7 @@ class Load:
 class Recorded:
     """How many requests took how many microseconds, in how many seconds of load.
 
-    A request takes from when it is written to the last byte of its answer. The time for a new
-    connection is not included.
+    A request takes from its writing to the last byte of its answer, without a new connection.
     """
 
     duration_s: float
@@ -138,32 +112,22 @@ class Recorded:
         return None
 
 
-def write_script(
-    path: Path, request_paths: Sequence[str], etags: Sequence[str] = (), *, told: bool = False
-) -> Path:
-    """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn.
-
-    etags: those that the client has of each path, to be sent as If-None-Match. told: whether
-    `Load.recorded` is wanted.
-    """
-    lines = ",\n".join(f'"{request_path}"' for request_path in request_paths)
-    known = ",\n".join(f"'{etag}'" for etag in etags)
-    return _written(path, _READING % (lines, known), told=told)
+def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
+    """The Lua script at `path` that GETs `request_paths` in turn, with the ETags known of them."""
+    known = (f", {{['If-None-Match'] = '{etag}'}}" for etag in etags)
+    asked = zip_longest(request_paths, known, fillvalue="")
+    return _written(path, [f'"GET", "{request_path}"{header}' for request_path, header in asked])
 
 
-def write_posting_script(
-    path: Path, request_path: str, bodies: Sequence[bytes], *, told: bool = False
-) -> Path:
-    """The Lua script at `path` that posts `bodies` (JSON in ASCII) to `request_path` in turn.
-
-    told: whether `Load.recorded` is wanted.
-    """
-    lines = ",\n".join(f"[==[{body.decode('ascii')}]==]" for body in bodies)
-    return _written(path, _POSTING % (lines, request_path), told=told)
+def write_posting_script(path: Path, request_path: str, bodies: Sequence[bytes]) -> Path:
+    """The Lua script at `path` that posts `bodies` (JSON in ASCII) to `request_path` in turn."""
+    posted = f'"POST", "{request_path}", {{["Content-Type"] = "application/json"}}'
+    return _written(path, [f"{posted}, [==[{body.decode('ascii')}]==]" for body in bodies])
 
 
-def _written(path: Path, requests: str, *, told: bool) -> Path:
-    path.write_text(requests + _IN_TURN + _TELLING * told, encoding="ascii")
+def _written(path: Path, requests: Iterable[str]) -> Path:
+    lines = ",\n".join(f"    wrk.format({arguments})" for arguments in requests)
+    path.write_text(_BEGINNING + lines + _END, encoding="ascii")
     return path
 
 
@@ -175,35 +139,24 @@ def program() -> str:
     return found
 
 
-def load(base_url: str, script: Path, duration_s: int, connections: int = CONNECTIONS) -> Load:
-    """Load the service at `base_url` for `duration_s` seconds. Raises WrkFailed."""
-    finished = subprocess.run(  # noqa: S603  our own command
-        [
-            program(),
-            f"--threads={THREADS}",
-            f"--connections={connections}",
-            f"--duration={duration_s}s",
-            f"--timeout={TIMEOUT_S}s",
-            "--latency",
-            f"--script={script}",
-            base_url,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def load(
+    base_url: str,
+    script: Path,
+    duration_s: int,
+    connections: int = CONNECTIONS,
+    server_pid: int | None = None,
+) -> Load:
+    """Load a service. server_pid: of which the processor time is wanted, too. Raises WrkFailed."""
+    command = [
+        *(program(), "--latency", "--threads=1", f"--connections={connections}"),
+        *(f"--duration={duration_s}s", f"--timeout={TIMEOUT_S}s", f"--script={script}", base_url),
+    ]
+    before = moment(server_pid)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    usage = before.until(moment(server_pid))
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
-    return parsed(finished.stdout, connections)
-
-
-def measured_load(
-    service: Service, script: Path, duration_s: int, connections: int = CONNECTIONS
-) -> Load:
-    """Load a service, and tell who used the processor meanwhile. Raises WrkFailed."""
-    before = moment(service.pid)
-    found = load(service.url, script, duration_s, connections)
-    return replace(found, usage=before.until(moment(service.pid)))
+    return replace(parsed(finished.stdout, connections), usage=usage)
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:

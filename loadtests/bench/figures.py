@@ -5,58 +5,56 @@ that others use is sometimes faster and sometimes slower. The figure is the medi
 wide spread is called noisy.
 """
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from loadtests.wrk import Load
 
 NOISY_SHARE = 0.2  # a spread from lowest to highest above this share of the median is noisy
 
+Numbers = Sequence[float]
+Loads = Sequence[Load]
+Raw = Mapping[str, Any]
+
 _HEADINGS = ("row", "what", "measured", "target", "reached")
+_REACHED = {"at least": operator.ge, "at most": operator.le, "under": operator.lt}
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The lowest, median and highest of some measurements of the same thing."""
+class Bound(NamedTuple):
+    """What the median of some measurements has to reach. words: `at least`, `at most`, `under`."""
 
-    lowest: float
-    median: float
-    highest: float
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether the measurements lie so wide apart that the median says little."""
-        return self.highest - self.lowest > NOISY_SHARE * self.median
-
-    def __str__(self) -> str:
-        return f"{short(self.median)} ({short(self.lowest)} to {short(self.highest)})"
+    words: str
+    value: float
 
 
-def spread_of(values: Iterable[float]) -> Spread:
-    """The spread of `values`. Raises ValueError if there are none."""
-    found = sorted(values)
-    if not found:
-        raise ValueError("a spread needs at least one value")
-    return Spread(found[0], median(found), found[-1])
+at_least, at_most = partial(Bound, "at least"), partial(Bound, "at most")
+Target = Bound | None
 
 
-def pairwise(above: Sequence[float], below: Sequence[float]) -> list[float]:
-    """The ratios of values measured in pairs. Raises ValueError for lists of unequal length."""
-    return [a / b for a, b in zip(above, below, strict=True)]
+def spread(values: Numbers) -> str:
+    """The median of measurements of the same thing, with the lowest and the highest."""
+    return f"{short(median(values))} ({short(min(values))} to {short(max(values))})"
 
 
-def with_failures(text: str, failed: int) -> str:
-    """`text`, and, if requests failed, how many."""
-    return f"{text}, {failed} FAILED" if failed else text
+def and_best(values: Numbers) -> str:
+    """The median of measurements of the same thing, and the highest."""
+    return f"{short(median(values))}, best {short(max(values))}"
+
+
+def is_noisy(values: Numbers) -> bool:
+    """Whether the measurements lie so wide apart that the median says little."""
+    return max(values) - min(values) > NOISY_SHARE * median(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A line of the table.
+    """A line of the table, with the names that it has in JSON.
 
-    row: its number in the list of targets. is_reached: None if there is no target. raw: the numbers
+    row: its number in the list of targets. reached: None if there is no target. raw: the numbers
     that the figure was made from, by names that carry their units.
     """
 
@@ -64,68 +62,64 @@ class Figure:
     what: str
     measured: str
     target: str = ""
-    is_reached: bool | None = None
-    is_noisy: bool = False
-    raw: Mapping[str, Any] = field(default_factory=dict)
+    reached: bool | None = None
+    noisy: bool = False
+    raw: Raw = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
-        """The whole figure, for a file."""
-        return {
-            "row": self.row,
-            "what": self.what,
-            "measured": self.measured,
-            "target": self.target,
-            "reached": self.is_reached,
-            "noisy": self.is_noisy,
-            "raw": dict(self.raw),
-        }
+    @classmethod
+    def of(
+        cls,
+        row: int,
+        what: str,
+        values: float | Numbers,
+        target: Target,
+        raw: Raw,
+        *,
+        unit: str = "",
+        measured: str = "",
+        failed: int = 0,
+    ) -> "Figure":
+        """The figure of a value, or of several of the same thing, whose median has a target.
+
+        measured: shown in place of the value or the spread. unit: of the target and the value.
+        failed: requests that failed; then the target is not reached.
+        """
+        if isinstance(values, Sequence):
+            several, told = values, spread(values)
+        else:
+            several, told = [values], short(values)
+        middle, told = median(several), measured or told + unit
+        return cls(
+            row,
+            what,
+            f"{told}, {failed} FAILED" if failed else told,
+            f"{target.words} {target.value:,g}{unit}" if target else "",
+            _REACHED[target.words](middle, target.value) and not failed if target else None,
+            is_noisy(several),
+            raw,
+        )
 
 
-def ratio_figure(
-    row: int,
-    what: str,
-    ratios: Sequence[float],
-    raw: Mapping[str, Any],
-    *,
-    least: float | None = None,
-    most: float | None = None,
-    failed: int = 0,
+def ratio(
+    row: int, what: str, above: Numbers, below: Numbers, target: Target, raw: Raw, failed: int = 0
 ) -> Figure:
-    """The ratios of pairs against the `least` or `most` that their median may be, if any.
-
-    failed: requests that failed; then the target is not reached.
-    """
-    spread, target, is_reached = spread_of(ratios), "", None
-    if least is not None:
-        target, is_reached = f"at least {least:g}", spread.median >= least and not failed
-    elif most is not None:
-        target, is_reached = f"at most {most:g}", spread.median <= most and not failed
-    measured = with_failures(str(spread), failed)
-    return Figure(
-        row, what, measured, target, is_reached, spread.is_noisy, {"ratios": list(ratios), **raw}
-    )
+    """The ratios of values measured in pairs. Raises ValueError for unequal numbers of them."""
+    ratios = [a / b for a, b in zip(above, below, strict=True)]
+    return Figure.of(row, what, ratios, target, {"ratios": ratios, **raw}, failed=failed)
 
 
-def rate_ratio_figure(
-    row: int,
-    what: str,
-    loads: tuple[Sequence[Load], Sequence[Load]],
-    raw: Mapping[str, Any],
-    *,
-    least: float | None = None,
-    most: float | None = None,
-) -> Figure:
-    """Requests per second of the first load relative to those of the second, round by round."""
-    ratios, failed = pairwise(*map(rates, loads)), sum(map(failures, loads))
-    return ratio_figure(row, what, ratios, raw, least=least, most=most, failed=failed)
+def rate_ratio(row: int, what: str, above: Loads, below: Loads, target: Target, raw: Raw) -> Figure:
+    """Requests per second of a load relative to those of another, round by round."""
+    failed = failures([*above, *below])
+    return ratio(row, what, rates(above), rates(below), target, raw, failed)
 
 
-def rates(loads: Sequence[Load]) -> list[float]:
+def rates(loads: Loads) -> list[float]:
     """Requests per second of each round of a load."""
     return [load.requests_per_s for load in loads]
 
 
-def failures(loads: Sequence[Load]) -> int:
+def failures(loads: Loads) -> int:
     """How many requests failed in all rounds of a load."""
     return sum(load.failed for load in loads)
 
@@ -138,19 +132,16 @@ def short(value: float) -> str:
 def table(figures: Sequence[Figure], *, is_meaningless: bool = False) -> str:
     """The figures in columns. is_meaningless: whether the run is too small to tell anything."""
     rows = [_HEADINGS, *(_cells(figure, is_meaningless) for figure in figures)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, tuple("-" * width for width in widths))
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def _cells(figure: Figure, is_meaningless: bool) -> tuple[str, ...]:
-    reached = {True: "yes", False: "no", None: "-"}[figure.is_reached]
-    if is_meaningless and figure.is_reached is not None:
+    reached = {True: "yes", False: "no", None: "-"}[figure.reached]
+    if is_meaningless and figure.reached is not None:
         reached = "(too small to tell)"
-    measured = f"{figure.measured}, noisy" if figure.is_noisy else figure.measured
+    measured = f"{figure.measured}, noisy" if figure.noisy else figure.measured
     return (str(figure.row), figure.what, measured, figure.target or "-", reached)
 
 

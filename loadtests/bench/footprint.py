@@ -1,126 +1,211 @@
-"""What the service needs: import (row 4), disk (row 5), start (row 6), verify (row 12)."""
+"""What the service needs: import (row 4), disk (row 5), start (row 6), memory (row 7), verify (12).
+
+Memory is told as proportional set sizes: after questions and scans, and after an hour's requests of
+many users, sent as fast as the service answers. The second shows memory that grows with the number
+of requests: the service is measured after a tenth of the hour, too.
+"""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import cycle, islice
+from random import Random
+from typing import Any
 
-from loadtests.bench.figures import Figure, short, spread_of
-from loadtests.bench.session import LONGEST_FACTOR, SEED, Bench, load_now
+from loadtests.bench.figures import Bound, Figure, and_best, at_least, at_most, short
+from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, imported
 from loadtests.machine import at_most_cores
-from loadtests.processes import backend, running
-from loadtests.questions import KINDS, Question, drawn, flights_of_block
+from loadtests.processes import Memory, ProgramFailed, Service, backend, exchanged, running
+from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
+from loadtests.scenarios import sent_form
 
-LEAST_IMPORTED_PER_S = 100_000
-IMPORT_CORES = VERIFY_CORES = 2
-MOST_BYTES_A_FLIGHT = 20.0
-MOST_START_S = 1.0
-MOST_VERIFY_S = 15.0
+CORES = 2  # of an import, and of verify
 
 
 def imports(bench: Bench) -> Iterator[Figure]:
     """Flights per second of an import into an empty folder, with everything indexed."""
-    source = bench.chains.month_source
-    done = []
-    for number in range(1, bench.plan.repeats + 1):
-        bench.say(f"importing {source.label}, {number} of {bench.plan.repeats}")
-        with at_most_cores(IMPORT_CORES):
-            done.append(imported(source, bench.empty_folder(), bench.log))
-    walls_s = [chain.import_wall_s for chain in done]
-    rates = spread_of(chain.flights / chain.import_wall_s for chain in done)
-    yield Figure(
-        4,
-        f"import of {source.label}, flights per second",
-        f"{short(rates.median)}, best {short(rates.highest)}",
-        f"at least {LEAST_IMPORTED_PER_S:,}",
-        rates.median >= LEAST_IMPORTED_PER_S,
-        rates.is_noisy,
-        {
-            "flights": done[0].flights,
-            "wall_s": walls_s,
-            "cpu_s": [chain.import_cpu_s for chain in done],
-            "cores": min(IMPORT_CORES, len(os.sched_getaffinity(0))),
-            **load_now(),
-        },
-    )
-
-
-def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
-    """Bytes on disk per flight."""
-    chain = bench.chains.month()
-    per_flight = chain.block_bytes / chain.flights
-    yield Figure(
-        5,
-        "chain on disk, bytes a flight",
-        short(per_flight),
-        f"at most {MOST_BYTES_A_FLIGHT:g}",
-        per_flight <= MOST_BYTES_A_FLIGHT,
-        raw={"flights": chain.flights, "block_bytes": chain.block_bytes},
-    )
-    index = f"{short(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
-    yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
+    source, log = bench.month_source, bench.log
+    repeats = bench.repeats(f"importing {source.label}")
+    with at_most_cores(CORES):
+        done = [imported(source, bench.empty_folder(), log) for _ in repeats]
+    walls_s, cpus_s = [one.import_wall_s for one in done], [one.import_cpu_s for one in done]
+    per_s = [chain.flights / chain.import_wall_s for chain in done]
+    what, told = f"import of {source.label}, flights per second", and_best(per_s)
+    raw = _spent(done[0].flights, walls_s, cpus_s)
+    yield Figure.of(4, what, per_s, at_least(100_000), raw, measured=told)
 
 
 def verifies(bench: Bench) -> Iterator[Figure]:
     """Seconds that `verify` takes to check every block of the month, and its index."""
-    chain = bench.chains.month()
-    runs = []
-    for number in range(1, bench.plan.repeats + 1):
-        bench.say(f"verifying {chain.label}, {number} of {bench.plan.repeats}")
-        with at_most_cores(VERIFY_CORES):
-            runs.append(backend(chain.folder, "verify", log=bench.log)[1])
-    walls_s = spread_of(spent.wall_s for spent in runs)
-    yield Figure(
-        12,
-        f"verify of {chain.label} with its index",
-        f"{walls_s} s",
-        f"at most {MOST_VERIFY_S:g} s",
-        walls_s.median <= MOST_VERIFY_S,
-        walls_s.is_noisy,
-        {
-            "flights": chain.flights,
-            "wall_s": [spent.wall_s for spent in runs],
-            "cpu_s": [spent.cpu_s for spent in runs],
-            "cores": min(VERIFY_CORES, len(os.sched_getaffinity(0))),
-            **load_now(),
-        },
-    )
+    chain = bench.month()
+    repeats = bench.repeats(f"verifying {chain.label}")
+    with at_most_cores(CORES):
+        done = [backend(chain.folder, "verify", log=bench.log)[1] for _ in repeats]
+    walls_s = [spent.wall_s for spent in done]
+    raw = _spent(chain.flights, walls_s, [spent.cpu_s for spent in done])
+    what = f"verify of {chain.label} with its index"
+    yield Figure.of(12, what, walls_s, at_most(15), raw, unit=" s")
+
+
+def _spent(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
+    cores = min(CORES, len(os.sched_getaffinity(0)))
+    return {"flights": flights, "wall_s": walls_s, "cpu_s": cpus_s, "cores": cores, **load_now()}
+
+
+def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
+    """Bytes on disk per flight."""
+    chain = bench.month()
+    per_flight = chain.block_bytes / chain.flights
+    raw: dict[str, Any] = {"flights": chain.flights, "block_bytes": chain.block_bytes}
+    yield Figure.of(5, "chain on disk, bytes a flight", per_flight, at_most(20), raw)
+    index = f"{short(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
+    yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
 
 
 def starts(bench: Bench) -> Iterator[Figure]:
     """Seconds from the start of a service to its first answer to a question, chains in turns."""
-    chains = _chains_to_start(bench)
-    paths = [_first_question(bench, chain).path for chain in chains]
-    rounds = []
-    for number in range(1, bench.plan.repeats + 1):
-        bench.say(f"starting on {len(chains)} chains in turns, {number} of {bench.plan.repeats}")
-        rounds.append([_start_s(bench, *pair) for pair in zip(chains, paths, strict=True)])
-    for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
-        spread = spread_of(times_s)
-        yield Figure(
-            6,
-            f"start to first answer, {chain.label}",
-            f"{spread} s",
-            f"under {MOST_START_S:g} s",
-            spread.median < MOST_START_S,
-            spread.is_noisy,
-            {"first_answer_s": times_s, **load_now()},
-        )
-
-
-def _chains_to_start(bench: Bench) -> list[Chain]:
     factors = [*bench.plan.factors]
-    if LONGEST_FACTOR not in factors and bench.chains.has_generated(LONGEST_FACTOR):
+    if LONGEST_FACTOR not in factors and bench.has_generated(LONGEST_FACTOR):
         factors.append(LONGEST_FACTOR)
     for factor in factors:
-        bench.chains.require_room(factor)
-    return [bench.chains.month(), *map(bench.chains.generated, factors)]
-
-
-def _first_question(bench: Bench, chain: Chain) -> Question:
-    with bench.service(chain) as service:
-        return drawn(flights_of_block(service, 1), 1, SEED)[KINDS[0]][0]
+        bench.require_room(factor)
+    chains, paths = [bench.month(), *map(bench.generated, factors)], []
+    for chain in chains:
+        with bench.service(chain) as service:
+            paths.append(drawn(flights_of_block(service, 1), 1, SEED)[KINDS[0]][0].path)
+    rounds = [
+        [_start_s(bench, *pair) for pair in zip(chains, paths, strict=True)]
+        for _ in bench.repeats(f"starting on {len(chains)} chains in turns")
+    ]
+    for chain, times_s in zip(chains, zip(*rounds, strict=True), strict=True):
+        raw = {"first_answer_s": times_s, **load_now()}
+        what = f"start to first answer, {chain.label}"
+        yield Figure.of(6, what, times_s, Bound("under", 1), raw, unit=" s")
 
 
 def _start_s(bench: Bench, chain: Chain, path: str) -> float:
     with running(chain.folder, bench.log, asking=path) as service:
         return service.first_answer_s
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+SCANS_AT_ONCE = 8
+
+# An hour has 28 requests and a post each second, and an export and a scan each minute.
+REQUESTS, POSTS, EXPORTS, SCANS = 100_000, 3_600, 60, 60
+MIX = {"questions": 80, "transactions": 10, "pages": 5, "whole blocks": 5}  # percent of requests
+BEGINNING = 0.1
+POSTED = {"Content-Type": "application/json"}
+
+
+def memory(bench: Bench) -> Iterator[Figure]:
+    """The service's memory after the load of row 1 and some scans, and after an hour's requests."""
+    service = bench.month_service()
+    questions = bench.questions(bench.month(), service)
+    bench.say("memory: every question, and scans at the same time")
+    if 1 not in bench.plan.rows:
+        for asked in paths(questions).values():
+            bench.load(service, bench.script(asked))
+    scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
+    with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
+        list(pool.map(service.get, scans))
+    yield from _used("", service.memory())
+    bench.close()
+    yield from _after_an_hour(bench)
+
+
+def _used(when: str, found: Sequence[Memory], **more: Any) -> Iterator[Figure]:
+    raw = {"pss_mb": _megabytes(found), **more, **load_now()}
+    for what, pss_bytes, most_mb in (
+        ("largest worker", _largest_worker(found), at_most(80)),
+        ("all processes", sum(one.pss_bytes for one in found), at_most(256)),
+    ):
+        title, used_mb = f"memory, {what}{when} (proportional set size)", pss_bytes / 1e6
+        yield Figure.of(7, title, used_mb, most_mb, raw, unit=" MB", measured=f"{used_mb:.1f} MB")
+
+
+def _megabytes(found: Sequence[Memory]) -> list[str]:
+    return [f"{one.role} {one.pss_bytes / 1e6:.1f}" for one in found]
+
+
+def _largest_worker(found: Sequence[Memory]) -> int:
+    largest = max((one.pss_bytes for one in found if one.role == "worker"), default=0)
+    if not largest:
+        raise ProgramFailed(f"no worker found among the processes of the service: {found}")
+    return largest
+
+
+def _after_an_hour(bench: Bench) -> Iterator[Figure]:
+    """The memory after an hour's requests, on a copy of the month, to which flights are posted."""
+    month = bench.month()
+    chain = replace(month, folder=bench.empty_folder() / "chain")
+    shutil.copytree(month.folder, chain.folder, symlinks=True)
+    share = bench.plan.hours
+    with bench.service(chain) as service:
+        questions = bench.questions(chain, service)
+        bench.say("memory: an hour's requests as fast as they go")
+        _put_through(bench, service, chain, questions, share * BEGINNING)
+        before = service.memory()
+        _put_through(bench, service, chain, questions, share * (1 - BEGINNING))
+        found = service.memory()
+    growth = (_largest_worker(found) - _largest_worker(before)) / 1e6
+    grown = {"after_a_tenth_pss_mb": _megabytes(before), "largest_worker_grew_mb": growth}
+    yield from _used(" after an hour's requests", found, **grown)
+
+
+def _put_through(
+    bench: Bench, service: Service, chain: Chain, questions: Questions, share: float
+) -> None:
+    """Send requests of all kinds at the same time. share: of an hour's requests."""
+    requests, posts, exports, scans = (
+        max(1, round(share * count)) for count in (REQUESTS, POSTS, EXPORTS, SCANS)
+    )
+    counters = [asked.path for asked in questions["flight_counter"]]
+    exported = [f"{path.replace('/flight_counter?', '/flights?')}&format=csv" for path in counters]
+    scanned = [one.scan_path for each in zip(*questions.values(), strict=True) for one in each]
+    with ThreadPoolExecutor(3) as pool:
+        doing = [
+            pool.submit(_post, service, posts),
+            pool.submit(_ask, service, exported, exports),
+            pool.submit(_ask, service, scanned, scans),
+        ]
+        script = bench.script(_mixed(service, chain, questions))
+        while requests > 0:
+            load = bench.load(service, script)
+            if load.failed:
+                raise ProgramFailed(f"{load.failed} of {load.requests} mixed requests failed")
+            requests -= load.requests
+        for each in doing:
+            each.result()
+
+
+def _mixed(service: Service, chain: Chain, questions: Questions) -> list[str]:
+    """Paths in the proportions of `MIX`, from the whole chain, in random order."""
+    random = Random(SEED)  # noqa: S311 - a load, no secrets
+    asked = [path for of_kind in paths(questions).values() for path in of_kind]
+    height = service.get("/tip")["height"]
+    draw = {
+        "questions": lambda: random.choice(asked),
+        "transactions": lambda: f"/transactions/{random.randrange(chain.flights)}",
+        "pages": lambda: f"/blocks/{random.randint(1, height)}?limit={PAGE}",
+        "whole blocks": lambda: f"/blocks/{random.randint(1, height)}",
+    }
+    kinds = random.choices(list(MIX), list(MIX.values()), k=len(asked))
+    return [draw[kind]() for kind in kinds]
+
+
+def _post(service: Service, count: int) -> None:
+    flights = cycle(flights_of_block(service, 1))
+    with service.connection() as connection:
+        for flight in islice(flights, count):
+            exchanged(connection, "/transactions", sent_form(flight), POSTED, status=202)
+
+
+def _ask(service: Service, paths: Sequence[str], count: int) -> None:
+    with service.connection() as connection:
+        for path in islice(cycle(paths), count):
+            exchanged(connection, path, status=200)

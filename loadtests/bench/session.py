@@ -4,34 +4,41 @@ Things that are compared are measured in turns, and nothing else is measured mea
 warm in the page cache unless they do not fit into it.
 """
 
+import gzip
 import os
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
 
 from loadtests import wrk
-from loadtests.chains import Chain, Chains
+from loadtests.chains import Chain, Source, generated, imported, is_imported
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, tried_out
 from loadtests.servers.timing import SERVER_TIMING, durations_s
 
 SEED = 2008
 LONGEST_FACTOR = 100
+KNOWN_FACTOR = 4  # the needs of longer chains are guessed from the chain with this factor
+FREE_DISK_FACTOR = 1.2
 FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 RECENT_BLOCKS = 20
+PAGE = 20
 
+Result = TypeVar("Result")
 Asked = tuple[Service, Path] | tuple[Service, Path, int]  # as `Bench.load` takes them
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. factors: how many times longer the long chains are."""
+    """How much is measured. factors: of the long chains. hours: of requests, for row 7."""
 
-    rows: frozenset[int]
+    rows: frozenset[int] = frozenset()
     flights: int = FLIGHTS
     factors: tuple[int, ...] = (4,)
     rounds: int = 5
@@ -39,22 +46,69 @@ class Plan:
     scan_rounds: int = 3
     repeats: int = 3
     questions_per_kind: int = 2000
-    hours: float = 1.0  # how many hours' requests are sent before memory is measured
-    worker_counts: tuple[int, ...] = (1, 2, 4)
+    hours: float = 1.0
+
+
+QUICK = Plan(
+    flights=3000, rounds=1, round_s=1, scan_rounds=1, repeats=1, questions_per_kind=50, hours=0.01
+)
 
 
 @dataclass
 class Bench:
-    """What the measurements of a run share. scratch: a folder for files that are not kept."""
+    """What the measurements of a run share.
+
+    month_source: the source of the month. folder: of the chains. scratch: a folder for files that
+    are not kept. import_log: takes the progress of imports; None shows it.
+    """
 
     plan: Plan
-    chains: Chains
+    month_source: Source
+    folder: Path
     scratch: Path
     log: Path
+    import_log: Path | None
     say: Callable[[str], None]
     _drawn: dict[Path, Questions] = field(default_factory=dict)
     _month: Service | None = None
     _open: ExitStack = field(default_factory=ExitStack)
+
+    def month(self) -> Chain:
+        """The chain of the month."""
+        return self._chain(self.month_source)
+
+    def generated(self, factor: int) -> Chain:
+        """A generated chain `factor` times as long as the shortest."""
+        return self._chain(generated(factor * self.plan.flights))
+
+    def has_generated(self, factor: int) -> bool:
+        """Whether an earlier run has kept that chain."""
+        return is_imported(self._home(generated(factor * self.plan.flights)))
+
+    def _chain(self, source: Source) -> Chain:
+        if not is_imported(self._home(source)):
+            self.say(f"importing {source.label}")
+        return imported(source, self._home(source), self.import_log)
+
+    def _home(self, source: Source) -> Path:
+        return self.folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")
+
+    def require_room(self, factor: int) -> None:
+        """Say what a long chain will take. Raises ProgramFailed if the disk has no room for it."""
+        if factor <= KNOWN_FACTOR or self.has_generated(factor):
+            return
+        known, scale = self.generated(KNOWN_FACTOR), factor / KNOWN_FACTOR
+        need_bytes = scale * (known.block_bytes + known.index_bytes)
+        free_bytes = shutil.disk_usage(self.folder).free
+        self.say(
+            f"{factor * self.plan.flights:,} generated flights will take about "
+            f"{scale * known.import_wall_s / 60:.0f} minutes and {need_bytes / 1e9:.1f} GB of the "
+            f"{free_bytes / 1e9:.0f} GB free in {self.folder}"
+        )
+        if free_bytes < FREE_DISK_FACTOR * need_bytes:
+            raise ProgramFailed(
+                f"{self.folder} has too little room for that; choose another folder with --keep"
+            )
 
     def service(
         self, chain: Chain, arguments: Sequence[str] = ("serve",), **settings: object
@@ -65,7 +119,7 @@ class Bench:
     def month_service(self) -> Service:
         """The service on the month, with default settings. It runs until `close`."""
         if self._month is None:
-            self._month = self._open.enter_context(self.service(self.chains.month()))
+            self._month = self._open.enter_context(self.service(self.month()))
         return self._month
 
     def close(self) -> None:
@@ -80,13 +134,18 @@ class Bench:
             self._drawn[chain.folder] = tried_out(service, self.plan.questions_per_kind, SEED)
         return self._drawn[chain.folder]
 
-    def script(self, name: str, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
+    def script(self, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
         """A script for wrk that asks for `paths`. etags: those that the client has of them."""
-        return wrk.write_script(self.scratch / f"{name}.lua", paths, etags)
+        return wrk.write_script(self.empty_folder() / "get.lua", paths, etags)
+
+    def posting_script(self, flights: Sequence[bytes]) -> Path:
+        """A script for wrk that posts single flights."""
+        return wrk.write_posting_script(self.empty_folder() / "post.lua", "/transactions", flights)
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
         """Send one round of load."""
-        return wrk.measured_load(service, script, self.plan.round_s, connections)
+        round_s = self.plan.round_s
+        return wrk.load(service.url, script, round_s, connections, service.pid)
 
     def in_turns(self, what: str, *asked: Asked) -> list[list[wrk.Load]]:
         """All rounds of each load in `asked`, in its order; a round sends each of them once."""
@@ -96,20 +155,45 @@ class Bench:
             rounds.append([self.load(*one) for one in asked])
         return [list(of_one) for of_one in zip(*rounds, strict=True)]
 
+    def repeats(self, what: str) -> Iterator[int]:
+        """The numbers of the times that something is repeated, each told before it begins."""
+        for number in range(1, self.plan.repeats + 1):
+            self.say(f"{what}, {number} of {self.plan.repeats}")
+            yield number
+
     def empty_folder(self) -> Path:
         """A folder for a new chain, on the disk of the others."""
         return Path(mkdtemp(dir=self.scratch))
 
 
-def timed_ms(connection: HTTPConnection, path: str, *names: str) -> list[float]:
-    """GET `path`: the durations of these entries of its Server-Timing. Raises ProgramFailed."""
-    response, _ = exchanged(connection, path)
+def timed(call: Callable[[], Result]) -> tuple[Result, float]:
+    """What a call returns, and the seconds that it takes."""
+    start_s = perf_counter()
+    return call(), perf_counter() - start_s
+
+
+class Got(NamedTuple):
+    """An answer. sent_bytes: as it came, perhaps compressed. timing_ms: from Server-Timing."""
+
+    body: bytes
+    sent_bytes: int
+    took_s: float
+    timing_ms: Mapping[str, float]
+
+
+def got(
+    connection: HTTPConnection, path: str, *entries: str, headers: Mapping[str, str] | None = None
+) -> Got:
+    """GET `path`. Raises ProgramFailed unless it is there, and Server-Timing has all `entries`."""
+    (response, data), took_s = timed(
+        lambda: exchanged(connection, path, headers=headers, status=200)
+    )
     timing = response.headers.get(SERVER_TIMING, "")
-    said = durations_s(timing)
-    found = [1000 * said[name] for name in names if name in said]
-    if response.status != 200 or len(found) < len(names):
-        raise ProgramFailed(f"{path} has status {response.status} and the timing {timing!r}")
-    return found
+    timing_ms = {name: 1000 * duration_s for name, duration_s in durations_s(timing).items()}
+    if not timing_ms.keys() >= set(entries):
+        raise ProgramFailed(f"{path} has the timing {timing!r}")
+    is_packed = response.headers.get("Content-Encoding") == "gzip"
+    return Got(gzip.decompress(data) if is_packed else data, len(data), took_s, timing_ms)
 
 
 def newest_blocks(service: Service) -> tuple[range, range]:

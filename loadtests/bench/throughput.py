@@ -1,56 +1,56 @@
-"""Throughput of answers: against an endpoint that does nothing (rows 1 and 8), on short against
-long chains (row 2), and with each type of workers (row 10). Each ratio compares two loads that are
-sent in turns.
+"""Throughput of answers: each ratio compares two loads that wrk sends in turns on the same cores.
+
+Row 1 and row 8 compare with an endpoint that does nothing, row 2 short with long chains, and row 13
+(the front) tells how much of its server's speed the service keeps, and what a plain Flask service
+would do. There all loads are sent once in each round: to an empty application on the same server
+(the limit), to a bare Flask view on gunicorn's `gthread` worker, and to the service as it is
+shipped: questions, transactions, pages of blocks, the tip, and posts. On a machine that does much
+else the ratio of the best loads of all rounds tells more; it is among the details. So is the
+processor time of the server for a request. It depends least on what other programs do, because many
+threads get more of a busy processor than one loop.
+
+Reads of row 13 come over 32 connections, because the stock worker may accept 8 in one process while
+the other stays idle; posts come from 8 clients. Its 99th percentiles are those of the requests that
+were sent, without those that wrk adds for requests that it could not send in time.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from random import Random
 from statistics import median
 from typing import Any
 
-from loadtests import wrk
 from loadtests.bench.figures import (
+    Bound,
     Figure,
+    Target,
+    at_least,
+    at_most,
     failures,
-    pairwise,
-    rate_ratio_figure,
+    rate_ratio,
     rates,
-    ratio_figure,
+    ratio,
     short,
-    with_failures,
 )
-from loadtests.bench.session import RECENT_BLOCKS, SEED, Bench, load_now, newest_blocks
-from loadtests.processes import Service, exchanged
+from loadtests.bench.posting import CLIENTS, bodies_of_block
+from loadtests.bench.session import PAGE, RECENT_BLOCKS, SEED, Asked, Bench, load_now, newest_blocks
+from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
-from loadtests.servers.service import EMPTY_ENDPOINT, WORKER_TYPES
-
-LEAST_OF_EMPTY = 0.9
-LEAST_OF_EMPTY_ON_A_LONG_CHAIN = 0.85
-LEAST_OF_EMPTY_FOR_BLOCKS = 0.5
-LEAST_OF_EMPTY_IF_KNOWN = 0.95
-MOST_OF_EMPTY_P99 = 1.5
-MOST_TIMES_SLOWER = 1.2
-LONG_FACTOR = 4
-PAGE = 20
+from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
+from loadtests.servers.service import EMPTY_ENDPOINT
+from loadtests.wrk import Load
 
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
-    """Throughput of each question relative to the empty endpoint of the same service.
-
-    It is measured for the service as it is, and for one that keeps no answers.
-    """
-    month = bench.chains.month()
-    service = bench.month_service()
+    """Throughput of each question against the empty endpoint, with answers kept and without."""
+    month, service = bench.month(), bench.month_service()
     asked = paths(bench.questions(month, service))
     for kind in KINDS:
-        script = bench.script(kind, asked[kind])
-        yield from _against_nothing(bench, 1, service, kind, script, LEAST_OF_EMPTY)
+        yield from _against_nothing(bench, 1, service, kind, asked[kind], at_least(0.9))
     with bench.service(month, answer_cache_bytes=0) as forgetful:
         for kind in KINDS:
-            script = bench.script(kind, asked[kind])
             what = f"{kind}, each computed anew"
-            yield from _against_nothing(bench, 1, forgetful, what, script, None)
+            yield from _against_nothing(bench, 1, forgetful, what, asked[kind], None)
 
 
 def other_answers(bench: Bench) -> Iterator[Figure]:
@@ -59,18 +59,22 @@ def other_answers(bench: Bench) -> Iterator[Figure]:
     All blocks of the month fit into the caches and are in them; answers about them are not kept.
     """
     service = bench.month_service()
-    asked = paths(bench.questions(bench.chains.month(), service))
-    for what, of_blocks in _of_blocks(bench, service).items():
-        script = bench.script("blocks", of_blocks)
-        yield from _against_nothing(bench, 8, service, what, script, LEAST_OF_EMPTY_FOR_BLOCKS)
-        asked[what] = of_blocks
+    asked = paths(bench.questions(bench.month(), service))
+    for what, some in _of_blocks(bench, service).items():
+        yield from _against_nothing(bench, 8, service, what, some, at_least(0.5))
+        asked[what] = some
     height = service.get("/tip")["height"]
     asked["whole blocks"] = [f"/blocks/{at}" for at in range(1, height + 1)]
     for what in (*KINDS, "transactions anywhere", "whole blocks"):
-        known = bench.script("known", asked[what], etags(service, asked[what]))
-        title, least = f"{what}, unchanged (304)", LEAST_OF_EMPTY_IF_KNOWN
-        yield from _against_nothing(bench, 8, service, title, known, least)
-    yield from _on_a_long_chain(bench)
+        title, least = f"{what}, unchanged (304)", at_least(0.95)
+        known = etags(service, asked[what])
+        yield from _against_nothing(bench, 8, service, title, asked[what], least, known)
+    bench.close()
+    chain, least = bench.generated(4), at_least(0.85)
+    with bench.service(chain) as service:
+        for kind, some in paths(bench.questions(chain, service)).items():
+            what = f"{kind} of {chain.flights:,} flights"
+            yield from _against_nothing(bench, 8, service, what, some, least)
 
 
 def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
@@ -78,17 +82,15 @@ def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
     random = Random(SEED)  # noqa: S311 - a load, no secrets
     heights, newest = newest_blocks(service)
 
-    def some(of: range) -> list[int]:
-        return random.choices(of, k=bench.plan.questions_per_kind)
+    def some(of: range, path: str) -> list[str]:
+        return [path.format(n) for n in random.choices(of, k=bench.plan.questions_per_kind)]
 
     return {
-        "transactions anywhere": [f"/transactions/{n}" for n in some(range(newest.stop))],
-        f"transactions of the newest {RECENT_BLOCKS} blocks": [
-            f"/transactions/{n}" for n in some(newest)
-        ],
-        f"first {PAGE} flights of blocks anywhere": [
-            f"/blocks/{height}?limit={PAGE}" for height in some(range(1, heights.stop))
-        ],
+        "transactions anywhere": some(range(newest.stop), "/transactions/{}"),
+        f"transactions of the newest {RECENT_BLOCKS} blocks": some(newest, "/transactions/{}"),
+        f"first {PAGE} flights of blocks anywhere": some(
+            range(1, heights.stop), f"/blocks/{{}}?limit={PAGE}"
+        ),
     }
 
 
@@ -98,69 +100,32 @@ def etags(service: Service, paths: Sequence[str]) -> list[str]:
         return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
 
 
-def _on_a_long_chain(bench: Bench) -> Iterator[Figure]:
-    bench.close()
-    chain = bench.chains.generated(LONG_FACTOR)
-    with bench.service(chain) as service:
-        for kind, asked in paths(bench.questions(chain, service)).items():
-            what = f"{kind} of {chain.flights:,} flights"
-            script = bench.script(kind, asked)
-            least = LEAST_OF_EMPTY_ON_A_LONG_CHAIN
-            yield from _against_nothing(bench, 8, service, what, script, least)
-
-
 def _against_nothing(
-    bench: Bench, row: int, service: Service, what: str, script: Path, least: float | None
+    bench: Bench,
+    row: int,
+    service: Service,
+    what: str,
+    paths: Sequence[str],
+    target: Target,
+    known: Sequence[str] = (),
 ) -> Iterator[Figure]:
-    """Throughput relative to the empty endpoint; if there is a `least`, the p99, too."""
-    nothing = bench.script("nothing", [EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
+    """Throughput relative to the empty endpoint; in row 1, if there is a target, the p99, too."""
+    nothing = bench.script([EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
+    script = bench.script(paths, known)
     bench.load(service, script)  # not counted: after it every worker has been asked
     turns = f"{what}, in turns with {EMPTY_ENDPOINT}"
     empty, asked = bench.in_turns(turns, (service, nothing), (service, script))
     raw = {**_summary("empty", empty), **_summary("question", asked), **load_now()}
-    title = f"{what} / empty endpoint, requests per second"
-    yield rate_ratio_figure(row, title, (asked, empty), raw, least=least)
-    if row == 1 and least is not None:
-        p99s = [[load.p99_ms for load in loads] for loads in (asked, empty)]
-        raw = {"question_p99_ms": p99s[0], "empty_p99_ms": p99s[1]}
-        title = f"{what} / empty endpoint, 99th percentile of latency"
-        yield ratio_figure(row, title, pairwise(*p99s), raw, most=MOST_OF_EMPTY_P99)
+    title = f"{what} / empty endpoint"
+    yield rate_ratio(row, f"{title}, requests per second", asked, empty, target, raw)
+    if row == 1 and target:
+        asked_ms, empty_ms = ([load.p99_ms for load in loads] for loads in (asked, empty))
+        raw = {"question_p99_ms": asked_ms, "empty_p99_ms": empty_ms}
+        title = f"{title}, 99th percentile of latency"
+        yield ratio(row, title, asked_ms, empty_ms, at_most(1.5), raw)
 
 
-def worker_types(bench: Bench) -> Iterator[Figure]:
-    """Throughput with each type and number of workers, all in turns; no ratio, no target."""
-    month = bench.chains.month()
-    kinds = [(kind, count) for kind in WORKER_TYPES for count in bench.plan.worker_counts]
-    found: dict[tuple[str, int, str], list[wrk.Load]] = {}
-    for number in range(1, bench.plan.repeats + 1):
-        for kind, count in kinds:
-            bench.say(f"{count} {kind} workers, {number} of {bench.plan.repeats}")
-            with bench.service(month, worker_type=kind, workers=count) as service:
-                for name, script in _scripts(bench, service).items():
-                    bench.load(service, script)
-                    load = bench.load(service, script)
-                    found.setdefault((kind, count, name), []).append(load)
-    for (kind, count, name), loads in found.items():
-        rate, p99_ms = median(rates(loads)), median(load.p99_ms for load in loads)
-        yield Figure(
-            10,
-            f"{count} {kind} worker{'s' if count > 1 else ''}, {name}",
-            with_failures(f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms", failures(loads)),
-            raw={**_summary(kind, loads), **load_now()},
-        )
-
-
-def _scripts(bench: Bench, service: Service) -> dict[str, Path]:
-    questions = bench.questions(bench.chains.month(), service)
-    anywhere = _of_blocks(bench, service)["transactions anywhere"]
-    return {
-        "empty endpoint": bench.script("nothing", [EMPTY_ENDPOINT]),
-        "the three questions": bench.script("questions", in_turns(questions)),
-        "transactions anywhere": bench.script("transactions", anywhere),
-    }
-
-
-def _summary(name: str, loads: Sequence[wrk.Load]) -> dict[str, Any]:
+def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:
     """What wrk saw over all rounds; percentiles are medians of the rounds' percentiles."""
     return {
         f"{name}_requests_per_s": rates(loads),
@@ -172,15 +137,11 @@ def _summary(name: str, loads: Sequence[wrk.Load]) -> dict[str, Any]:
 
 
 def short_against_long(bench: Bench) -> Iterator[Figure]:
-    """Throughput on a generated chain relative to that on longer ones, while both services run.
-
-    Neither service keeps answers, because a kept answer costs the same on any chain.
-    """
-    plan = bench.plan
-    chain = bench.chains.generated(1)
-    for factor in plan.factors:
-        bench.chains.require_room(factor)
-        longer = bench.chains.generated(factor)
+    """Throughput on a short chain against long ones, without kept answers: they cost the same."""
+    chain = bench.generated(1)
+    for factor in bench.plan.factors:
+        bench.require_room(factor)
+        longer = bench.generated(factor)
         services = [bench.service(each, answer_cache_bytes=0) for each in (chain, longer)]
         with services[0] as few, services[1] as many:
             asked_few = paths(bench.questions(chain, few))
@@ -188,9 +149,133 @@ def short_against_long(bench: Bench) -> Iterator[Figure]:
             for kind in KINDS:
                 on_few, on_many = bench.in_turns(
                     f"{kind} in turns on {chain.flights:,} and {longer.flights:,} flights",
-                    (few, bench.script(f"{kind}-few", asked_few[kind])),
-                    (many, bench.script(f"{kind}-many", asked_many[kind])),
+                    (few, bench.script(asked_few[kind])),
+                    (many, bench.script(asked_many[kind])),
                 )
                 raw = {**_summary("short", on_few), **_summary("long", on_many), **load_now()}
                 what = f"{kind}, times slower with {factor} times the blocks"
-                yield rate_ratio_figure(2, what, (on_few, on_many), raw, most=MOST_TIMES_SLOWER)
+                yield rate_ratio(2, what, on_few, on_many, at_most(1.2), raw)
+
+
+# --- the front -----------------------------------------------------------------------------------
+
+CONNECTIONS = 32
+KEPT_PER_KIND = 100  # questions: so few that every worker keeps all answers after the first round
+POSTED_BLOCK = 1
+
+LIMIT = f"the limit: an empty ASGI application, {WORKERS} asgi workers"
+FLASK = f"a bare Flask view, {WORKERS} gthread workers of {FLASK_THREADS} threads"
+YARDSTICKS = {LIMIT: "the limit", FLASK: "the Flask view"}
+KEPT, UNCHANGED = "kept questions", "kept questions, unchanged (304)"
+TRANSACTIONS = "transactions of blocks at hand"
+PAGES = f"first {PAGE} flights of blocks at hand"
+POSTS = f"posts of {CLIENTS} clients, durable"
+
+# What has to be reached by a load: requests per second, as multiples of those of another load;
+LEAST: Mapping[str, Mapping[str, Bound]] = {
+    KEPT: {LIMIT: at_least(0.6), FLASK: at_least(3)},
+    UNCHANGED: {KEPT: at_least(1)},
+    TRANSACTIONS: {LIMIT: at_least(0.4)},
+    PAGES: {LIMIT: at_least(0.4)},
+}
+MOST_P99 = {KEPT: at_most(1.5)}  # 99th percentile, as a multiple of that of the limit;
+LEAST_PER_S = {POSTS: at_least(3000)}  # requests per second
+
+
+def front(bench: Bench) -> Iterator[Figure]:
+    """Requests per second and 99th percentile of each load, against the limit and bare Flask."""
+    with ExitStack() as stack:
+        loads = _sent(bench, stack)
+        bench.say("asking everything once, not counted, so that every worker has been asked")
+        for load in loads.values():
+            bench.load(*load)
+        rounds = bench.in_turns("everything in turns", *loads.values())
+    found = dict(zip(loads, rounds, strict=True))
+    for what in loads:
+        yield from figures_of(what, found)
+
+
+def _sent(bench: Bench, stack: ExitStack) -> dict[str, Asked]:
+    """Each load: what is sent, and to which service, which `stack` ends."""
+    month, open_until_end = bench.month(), stack.enter_context
+    service = open_until_end(bench.service(month))
+    forgetful = open_until_end(bench.service(month, answer_cache_bytes=0))
+    mixed = in_turns(bench.questions(month, service))
+    kept = mixed[: KEPT_PER_KIND * len(KINDS)]
+    known = etags(service, kept)
+    with service.connection() as connection:  # who has an answer already is answered 304
+        exchanged(connection, kept[0], headers={"If-None-Match": known[0]}, status=304)
+    heights, newest = newest_blocks(service)
+    count = bench.plan.questions_per_kind
+    ids = Random(SEED).choices(newest, k=count)  # noqa: S311 - a load, no secrets
+
+    def read(of: Service, paths: Sequence[str], known: Sequence[str] = ()) -> Asked:
+        return of, bench.script(paths, known), CONNECTIONS
+
+    posts = bench.posting_script(bodies_of_block(service, POSTED_BLOCK))
+    return {
+        LIMIT: read(open_until_end(empty_asgi(bench.log)), ["/"] * count),
+        FLASK: read(open_until_end(flask_view(bench.log)), ["/"] * count),
+        KEPT: read(service, kept),
+        UNCHANGED: read(service, kept, known),
+        "random questions, no answers kept": read(forgetful, mixed),
+        TRANSACTIONS: read(service, [f"/transactions/{number}" for number in ids]),
+        PAGES: read(service, [f"/blocks/{height}?limit={PAGE}" for height in heights]),
+        "/tip": read(service, ["/tip"]),
+        POSTS: (open_until_end(running(bench.empty_folder(), bench.log)), posts, CLIENTS),
+    }
+
+
+def figures_of(what: str, found: Mapping[str, Sequence[Load]]) -> Iterator[Figure]:
+    """The figure of a load, and, unless it is a yardstick itself, each of its ratios."""
+    asked, least = found[what], LEAST.get(what, {})
+    p99s_ms, cost_us, per_s = _p99s_ms(asked), 1e6 * _cost_s(asked), rates(asked)
+    told = f"{median(per_s):,.0f} requests/s, p99 {short(median(p99s_ms))} ms"
+    raw = {
+        "requests_per_s": per_s,
+        "p99_ms": p99s_ms,
+        "processor_us_per_request": cost_us,
+        "foreign_cores": [load.usage.foreign_cores for load in asked if load.usage],
+        "requests": sum(load.requests for load in asked),
+        "failed": failures(asked),
+        "connections": CLIENTS if what == POSTS else CONNECTIONS,
+        **load_now(),
+    }
+    least_per_s, told = LEAST_PER_S.get(what), f"{told}, {cost_us:,.0f} us of processor time"
+    unit, failed = " requests/s", failures(asked)
+    yield Figure.of(13, what, per_s, least_per_s, raw, unit=unit, measured=told, failed=failed)
+    if what in YARDSTICKS:
+        return
+    for other, name in {**YARDSTICKS, KEPT: KEPT}.items():
+        if other in YARDSTICKS or other in least:
+            below = found[other]
+            raw = {
+                "ratio_of_the_best": max(per_s) / max(rates(below)),
+                "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
+            }
+            title = f"{what} / {name}, requests per second"
+            yield rate_ratio(13, title, asked, below, least.get(other), raw)
+    if what in MOST_P99:
+        limits = found[LIMIT]
+        limits_ms, failed = _p99s_ms(limits), failures([*asked, *limits])
+        raw = {"ratio_of_the_best": min(p99s_ms) / min(limits_ms)}
+        title = f"{what} / the limit, 99th percentile of latency"
+        yield ratio(13, title, p99s_ms, limits_ms, MOST_P99[what], raw, failed)
+
+
+def _p99s_ms(rounds: Sequence[Load]) -> list[float]:
+    """The 99th percentiles without wrk's additions. Raises ProgramFailed without any answer."""
+    found = [load.recorded.percentile_s(99) for load in rounds if load.recorded]
+    known = [1000 * p99_s for p99_s in found if p99_s is not None]
+    if len(known) < len(rounds):
+        raise ProgramFailed("wrk recorded no latencies")
+    return known
+
+
+def _cost_s(rounds: Sequence[Load]) -> float:
+    """Processor time of the server per request, over all rounds. Raises ProgramFailed."""
+    used_s = sum(load.usage.server_s for load in rounds if load.usage)
+    requests = sum(load.requests for load in rounds)
+    if not requests or used_s <= 0:
+        raise ProgramFailed(f"{requests} requests took {used_s} s of processor time")
+    return used_s / requests

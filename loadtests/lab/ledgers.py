@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadtests.chains import Chain, Source, copied, generated, imported, write_studys_way
+from loadtests.baseline import write_chain
+from loadtests.chains import Chain, Source, copied, generated, imported
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
 from loadtests.questions import Flight, Question, Questions, all_blocks, drawn, sample
@@ -105,6 +106,6 @@ def two_chains(run: Run, blocks: int) -> TwoChains:
     ours = imported(generated(blocks * FLIGHTS_PER_BLOCK), run.scratch / "ours", run.log)
     with running(ours.folder, run.log, ONLY_HTTP, settings={"workers": 1}) as service:
         run.say("writing the same blocks in the study's way")
-        write_studys_way(service, folder)
+        write_chain(folder, all_blocks(service))
         asked = drawn(sample(service, SAMPLED_BLOCKS), 1, run.options.seed)
     return TwoChains(blocks, ours, folder, {kind: one for kind, (one,) in asked.items()})

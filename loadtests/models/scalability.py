@@ -109,7 +109,7 @@ class Scaling:
 
     measurements: Measurements
     least: int  # of different N, without which there is no law
-    rng: Random  # for the interval, which is drawn once
+    rng: Random  # of the interval's bootstrap
     resamples: int = 1000
 
     @cached_property

@@ -6,35 +6,44 @@
         cluster.cpu_s()   # used by the consensus engines, and by all else
 
 A single node is a cluster of one without an engine, so that both are measured alike: `alone`.
+
+As a program this module is the parent of all nodes, which keeps a cluster until it gets SIGTERM:
+
+    python -m loadtests.servers.cluster FOLDER NODES CHAIN
+
+FOLDER: new, for what the nodes keep. CHAIN: the folder of the ledger that they begin with. Their
+ports are free ones. The file `up` in FOLDER says that all nodes are ready. Linux only.
 """
 
+import ctypes
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
-from urllib.parse import urlsplit
 
 from loadtests.generation.samples import cpu_s
 from loadtests.processes import (
     PROJECT,
-    ProgramFailed,
     Service,
     Site,
     environment,
     family,
     started,
     stop,
+    wait_for,
     wait_until,
 )
-from loadtests.programs.cluster import UP
 
+UP = "up"
 ENGINE_OPTION = b"--proxy_app"  # no other program of ours has it
 MINED_WITHIN_S = 120.0
 LOOK_AT_TIPS_EVERY_S = 0.05
+_PR_SET_CHILD_SUBREAPER = 36  # prctl(2): who loses its parent becomes a child of this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +65,8 @@ class Cluster:
 
     def wait_until_mined(self, within_s: float = MINED_WITHIN_S) -> None:
         """Return when every node has mined all flights of all nodes. Raises ProgramFailed."""
-        until_s = monotonic() + within_s
-        while not self._is_settled():
-            if monotonic() > until_s:
-                raise ProgramFailed(f"not all flights were mined by all within {within_s:g} s")
-            sleep(LOOK_AT_TIPS_EVERY_S)
+        problem = f"not all flights were mined by all within {within_s:g} s"
+        wait_for(self._is_settled, within_s, problem, LOOK_AT_TIPS_EVERY_S)
 
     def _is_settled(self) -> bool:
         tips = [Site(url).get("/tip") for url in self.urls]
@@ -106,11 +112,43 @@ def running_cluster(
     interval_s: the time between blocks. Raises ProgramFailed, for instance without CometBFT.
     """
     given = (folder, nodes, chain)
-    command = [sys.executable, "-m", "loadtests.programs.cluster", *map(str, given)]
+    command = [sys.executable, "-m", "loadtests.servers.cluster", *map(str, given)]
     process = started(command, log, environment(folder, {"mine_interval_s": interval_s}))
     try:
         wait_until((folder / UP).exists, process, command, log)
         urls = tuple(urls_of_nodes(folder))
-        yield Cluster(Service(process.pid, urlsplit(urls[0]).port or 0), urls)
+        yield Cluster(Service(urls[0], process.pid), urls)
     finally:
         stop(process)
+
+
+# --- the parent of the nodes ---------------------------------------------------------------------
+
+
+def main(folder: str, nodes: str, chain: str) -> None:
+    """Keep the cluster."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    ports = ["--port", "0", "--peer-port", "0"]
+    try:
+        _call("up", nodes, "--folder", folder, "--chain", chain, *ports)
+        (Path(folder) / UP).touch()
+        signal.pause()
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what ends the nodes must not be ended
+        try:
+            _call("down", "--folder", folder)
+        finally:
+            for pid in family(os.getpid())[1:]:  # such as a node that was only just started
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _call(*arguments: str) -> None:
+    command = [sys.executable, "-m", "backend", "cluster", *arguments]
+    if status := subprocess.run(command, check=False).returncode:  # noqa: S603  ours
+        sys.exit(status)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

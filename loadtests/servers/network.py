@@ -41,14 +41,13 @@ from math import inf
 from pathlib import Path
 from random import Random
 from threading import Lock
-from time import monotonic
+from time import monotonic, sleep
 
 from loadtests.models.random_times import gamma_time_s
 from loadtests.processes import Service
 from loadtests.servers import answering
 from loadtests.servers.answering import Answer, Application, number, values
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
-from loadtests.waits import sleep_until
 
 SHORTEST_SLEEP_S = 0.0001
 
@@ -68,8 +67,8 @@ class Station:
         """
         with self._lock:
             self._free_s = end_s = max(arrived_s, self._free_s) + service_s
-        if end_s - monotonic() > SHORTEST_SLEEP_S:
-            sleep_until(end_s)
+        if (left_s := end_s - monotonic()) > SHORTEST_SLEEP_S:
+            sleep(left_s)
         return end_s
 
 
@@ -97,7 +96,7 @@ def walk(route: Sequence[Step], cv: float, random: Random) -> Answer:
         service_s[name] += needs_s
         queue_s[f"{name}_queue"] += max(0.0, end_s - at_s - needs_s)  # not an empty one's rounding
         at_s = end_s
-    sleep_until(at_s)
+    sleep(max(0.0, at_s - monotonic()))
     late_s = monotonic() - at_s
     return Answer({"service_s": service_s}, {**service_s, **queue_s, "late": late_s}, visits)
 

@@ -39,8 +39,8 @@ class Curve:
         throughputs = {
             n: [one.throughput_per_s for one in found] for n, found in self._rounds.items()
         }
-        rng = Random(f"knee {of} {endpoint}")  # noqa: S311  no secrets
-        self.scaling = Scaling(throughputs, LEAST_POPULATIONS, rng, RESAMPLES)
+        random = Random(f"knee {of} {endpoint}")  # noqa: S311  the same for the same rounds
+        self.scaling = Scaling(throughputs, LEAST_POPULATIONS, random, RESAMPLES)
 
     def counted(self, n: int) -> str:
         """How many of the rounds with N connections count."""

@@ -185,14 +185,15 @@ class _Bench:
             mixed = in_turns(tried_out(service, self.questions_per_kind, self.run.options.seed))
             for endpoint, of in ((QUESTIONS, mixed), (NOTHING, [EMPTY_ENDPOINT] * len(mixed))):
                 path = self.run.scratch / f"{endpoint}.lua"
-                self.scripts[endpoint] = wrk.write_script(path, of, told=True)
+                self.scripts[endpoint] = wrk.write_script(path, of)
         for script in self.scripts.values():
             wrk.load(service.url, script, SETTLE_S)
 
     def _round(self, service: Service, turn: int, cell: Cell) -> None:
-        load = wrk.measured_load(service, self.scripts[cell.endpoint], ROUND_S, cell.connections)
+        script, connections = self.scripts[cell.endpoint], cell.connections
+        load = wrk.load(service.url, script, ROUND_S, connections, service.pid)
         seen, usage = load.recorded, load.usage
-        assert seen is not None  # the scripts are made with told=True
+        assert seen is not None  # wrk 4.1 tells
         assert usage is not None
         one = Round(
             run=f"{'-'.join(map(str, cell))}-turn{turn}",

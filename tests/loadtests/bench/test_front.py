@@ -1,16 +1,12 @@
 """The row of the front: what its figures say, and when they say that a target is reached."""
 
-from pathlib import Path
-
 import pytest
 
 from loadtests.bench.figures import Figure
-from loadtests.bench.front import FLASK, KEPT, LIMIT, UNCHANGED, Asked, Target, figures_of
+from loadtests.bench.throughput import FLASK, KEPT, LIMIT, POSTS, UNCHANGED, figures_of
 from loadtests.machine import Usage
-from loadtests.processes import ProgramFailed, Service
+from loadtests.processes import ProgramFailed
 from loadtests.wrk import Load, Recorded
-
-TARGET = Target(of_limit=0.6, of_flask=3.0, limit_p99=1.5)
 
 
 def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 100.0) -> Load:
@@ -21,16 +17,15 @@ def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 
 
 
 def figures(
-    what: str, target: Target, asked: Load, limit: Load, flask: Load, kept: Load | None = None
+    what: str, asked: Load, limit: Load, flask: Load, kept: Load | None = None
 ) -> dict[str, Figure]:
     """What is said of `what` after one round, by the words that tell the figures apart."""
     loads = {LIMIT: [limit], FLASK: [flask], KEPT: [kept or asked], what: [asked]}
-    one = Asked(what, Service(pid=0, port=0), Path("none.lua"), target)
-    return {figure.what.removeprefix(what): figure for figure in figures_of(one, loads)}
+    return {figure.what.removeprefix(what): figure for figure in figures_of(what, loads)}
 
 
 def reached(found: dict[str, Figure]) -> dict[str, bool | None]:
-    return {what: figure.is_reached for what, figure in found.items()}
+    return {what: figure.reached for what, figure in found.items()}
 
 
 SHARE = " / the limit, requests per second"
@@ -40,7 +35,7 @@ P99 = " / the limit, 99th percentile of latency"
 
 def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round() -> None:
     limit, flask = a_load(10_000, p99_ms=1.0), a_load(2000)
-    found = figures(KEPT, TARGET, a_load(6500, p99_ms=1.4), limit, flask)
+    found = figures(KEPT, a_load(6500, p99_ms=1.4), limit, flask)
     assert found[""].measured == "6,500 requests/s, p99 1.4 ms, 100 us of processor time"
     assert found[SHARE].raw["ratios"] == [0.65]
     assert found[TIMES].raw["ratios"] == [3.25]
@@ -59,7 +54,7 @@ def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round()
 def test_what_is_slower_than_its_target_or_failed_has_missed_it(
     asked: Load, missed: set[str]
 ) -> None:
-    found = figures(KEPT, TARGET, asked, limit=a_load(10_000), flask=a_load(2000))
+    found = figures(KEPT, asked, limit=a_load(10_000), flask=a_load(2000))
     assert {what for what, is_reached in reached(found).items() if is_reached is False} == missed
     assert all("FAILED" in found[what].measured for what in missed if asked.failed)
 
@@ -70,46 +65,46 @@ def test_the_ratio_of_the_best_rounds_is_among_the_details() -> None:
         FLASK: [a_load(1000), a_load(2000)],
         KEPT: [a_load(2000, p99_ms=4.0), a_load(8000, p99_ms=3.0)],
     }
-    one = Asked(KEPT, Service(pid=0, port=0), Path("none.lua"), TARGET)
-    best = [figure.raw["ratio_of_the_best"] for figure in figures_of(one, loads) if figure.target]
+    figures = figures_of(KEPT, loads)
+    best = [figure.raw["ratio_of_the_best"] for figure in figures if figure.target]
     assert best == [pytest.approx(0.8), pytest.approx(4.0), pytest.approx(3.0)]
 
 
 def test_what_a_request_costs_is_compared_whatever_others_do_meanwhile() -> None:
     asked, limit, flask = a_load(500, cost_us=80), a_load(900, cost_us=40), a_load(800, cost_us=400)
-    found = figures(KEPT, TARGET, asked, limit, flask)
+    found = figures(KEPT, asked, limit, flask)
     assert found[""].raw["processor_us_per_request"] == pytest.approx(80)
     assert found[SHARE].raw["ratio_per_processor_time"] == pytest.approx(0.5)
     assert found[TIMES].raw["ratio_per_processor_time"] == pytest.approx(5.0)
 
 
 def test_what_has_no_target_is_measured_all_the_same() -> None:
-    found = figures("/tip", Target(), a_load(100), limit=a_load(1000), flask=a_load(200))
+    found = figures("/tip", a_load(100), limit=a_load(1000), flask=a_load(200))
     assert reached(found) == {"": None, SHARE: None, TIMES: None}
     assert found[SHARE].raw["ratios"] == [0.1]
 
 
 def test_unchanged_answers_are_held_against_kept_ones() -> None:
-    target, kept = Target(of_kept=1.0), a_load(700)
+    kept = a_load(700)
     of_kept = f" / {KEPT}, requests per second"
     for per_s, is_reached in ((710, True), (690, False)):
-        found = figures(UNCHANGED, target, a_load(per_s), a_load(1000), a_load(200), kept)
-        assert found[of_kept].is_reached is is_reached
+        found = figures(UNCHANGED, a_load(per_s), a_load(1000), a_load(200), kept)
+        assert found[of_kept].reached is is_reached
 
 
 def test_posts_have_to_reach_so_many_a_second() -> None:
     for per_s, is_reached in ((3000, True), (2999, False)):
-        found = figures("posts", Target(per_s=3000), a_load(per_s), a_load(1), a_load(1))
-        assert found[""].is_reached is is_reached
+        found = figures(POSTS, a_load(per_s), a_load(1), a_load(1))
+        assert found[""].reached is is_reached
         assert found[""].target == "at least 3,000 requests/s"
 
 
 def test_the_yardsticks_are_not_held_against_themselves() -> None:
     for what in (LIMIT, FLASK):
-        assert len(figures(what, Target(), a_load(9), a_load(9), a_load(9))) == 1
+        assert len(figures(what, a_load(9), a_load(9), a_load(9))) == 1
 
 
 def test_without_recorded_latencies_nothing_is_said() -> None:
     nothing = Load(0, 0.0, 0.0, 0.0, 0)
     with pytest.raises(ProgramFailed, match="no latencies"):
-        figures("/tip", Target(), nothing, a_load(1), a_load(1))
+        figures("/tip", nothing, a_load(1), a_load(1))

@@ -18,7 +18,7 @@ from loadtests.generation.samples import Sample, Sampler, append
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import analyse, run
-from loadtests.processes import ProgramFailed, Service, free_port, running
+from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_an_interrupted_run_is_kept_and_listed(
 
 
 def test_a_service_that_is_not_there_is_said(tmp_path: Path) -> None:
-    nowhere = Service(1, free_port())
+    nowhere = Service(f"http://{HOST}:{free_port()}", 1)
     with (
         pytest.raises(ProgramFailed, match="is the service running"),
         posting.posting(nowhere, Bulk("sync", 1), 1, tmp_path / "log"),

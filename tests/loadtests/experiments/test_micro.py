@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments import micro
+from loadtests.experiments.micro import PROGRAMS
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import analyse, run
-from loadtests.lab.timed import timed
-from loadtests.processes import PROJECT, ProgramFailed
-from loadtests.programs.known import PROGRAMS
+from loadtests.processes import PROJECT
 
 REPEATS, TIMES = 3, 40
 
@@ -117,9 +116,9 @@ def test_without_work_there_is_nothing_to_report(results: Results, tmp_path: Pat
 
 
 class TestPrograms:
-    def ask(self, name: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    def ask(self, task: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", f"loadtests.programs.{name}", *map(str, arguments)],
+            [sys.executable, "-m", "loadtests.usual_ways", task, *map(str, arguments)],
             cwd=PROJECT,
             capture_output=True,
             text=True,
@@ -128,7 +127,7 @@ class TestPrograms:
 
     def test_what_is_written_otherwise_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "f").write_text('{"b":1,"a":2}\n', encoding="utf-8")
-        done = self.ask("json_round_trips", tmp_path / "f", 1)
+        done = self.ask("round-trips", tmp_path / "f", 1)
         assert (done.returncode, "not canonical bytes" in done.stderr) == (1, True)
 
     def test_an_invalid_flight_is_refused(self, results: Results, tmp_path: Path) -> None:
@@ -136,27 +135,12 @@ class TestPrograms:
         wrong = {**json.loads(first), "FL_DATE": "2008-02-31"}
         (tmp_path / "f").write_text(json.dumps(wrong), encoding="utf-8")
         schema = results.folder / "schema.json"
-        done = self.ask("jsonschema_validations", tmp_path / "f", 1, schema)
+        done = self.ask("validations", tmp_path / "f", 1, schema)
         assert (done.returncode, "is not a 'date'" in done.stderr) == (1, True)
 
     def test_files_without_lines_are_refused(self, results: Results, tmp_path: Path) -> None:
         (tmp_path / "f").touch()
         schema = results.folder / "schema.json"
-        for name, more in (("json_round_trips", []), ("jsonschema_validations", [schema])):
-            done = self.ask(name, tmp_path / "f", 5, *more)
+        for task, more in (("round-trips", []), ("validations", [schema])):
+            done = self.ask(task, tmp_path / "f", 5, *more)
             assert (done.returncode, "has no lines" in done.stderr) == (1, True)
-
-
-class TestTiming:
-    def test_waiting_takes_wall_time_and_working_takes_user_time(self, tmp_path: Path) -> None:
-        waits = timed([sys.executable, "-c", "import time; time.sleep(0.5)"], tmp_path / "log")
-        assert waits.wall_s > 0.5 > waits.user_s + waits.sys_s
-        works = timed(
-            [sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"],
-            tmp_path / "log",
-        )
-        assert works.user_s + works.sys_s >= 0.39  # the clock of the kernel's accounts is coarser
-
-    def test_a_program_that_fails_is_named_with_what_it_said(self, tmp_path: Path) -> None:
-        with pytest.raises(ProgramFailed, match="status 1: error: no lines"):
-            timed([sys.executable, "-c", "import sys; sys.exit('error: no lines')"], tmp_path / "l")

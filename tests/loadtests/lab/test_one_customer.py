@@ -49,7 +49,7 @@ def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> None:
-    gone = Service(pid=1, port=free_port())
+    gone = Service(f"http://{HOST}:{free_port()}", pid=1)
     assert HOST in gone.url
     with one_customer(Results(tmp_path)) as customer:
         rows = customer.asks(gone, "one", [ASKED])

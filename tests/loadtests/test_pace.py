@@ -1,22 +1,13 @@
-"""Waits add up: lower bounds, and what is taken off; never how late a machine wakes a thread."""
+"""The pace of a ledger on an emulated disk: lower bounds, and what is taken off; never how late a
+machine wakes a thread."""
 
 from time import monotonic
 
 import pytest
 
-from loadtests.waits import Pace, sleep_until
+from loadtests.baseline import Pace
 
 LONG_AGO_S = 3600.0
-
-
-def test_sleeping_until_a_time_that_has_passed_returns_at_once() -> None:
-    sleep_until(monotonic() - LONG_AGO_S)  # else this test would not end
-
-
-def test_nobody_wakes_before_the_deadline() -> None:
-    deadline_s = monotonic() + 0.02
-    sleep_until(deadline_s)
-    assert monotonic() >= deadline_s
 
 
 def test_pieces_take_their_time_in_all() -> None:
