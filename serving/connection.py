@@ -90,6 +90,9 @@ class Host(Protocol):
     def joined(self, connection: "Connection") -> None:
         """Count a connection that has begun."""
 
+    def ends(self, connection: "Connection") -> None:
+        """Count a connection no more, because it only waits until its client has closed."""
+
     def left(self, connection: "Connection") -> None:
         """Count a connection that has ended."""
 
@@ -327,6 +330,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         if self._closed:
             return
         self._closed = self.is_ending = True
+        self.worker.ends(self)
         if not self._flow_control.write_paused:
             self.deadline = time.monotonic() + LINGER_S
         if self._has_said_all:

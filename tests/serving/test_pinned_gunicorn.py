@@ -29,8 +29,8 @@ OWN = {  # methods that override none of gunicorn's
     ),
 }
 OWN_OF_WORKER = {
-    *("setup", "forget", "has_room_for", "joined", "left", "limit_unsent", "listen", "look"),
-    *("problem", "_accept", "_count", "_has_come", "_leaves_to_others", "_stop_listening"),
+    *("setup", "forget", "has_room_for", "joined", "ends", "left", "limit_unsent", "listen"),
+    *("look", "problem", "_accept", "_count", "_has_come", "_leaves_to_others", "_stop_listening"),
     *("_taken", "_keep_descriptors_free", "_give_up_the_late", "_count_in_lanes"),
 }
 

@@ -537,6 +537,16 @@ def test_each_connection_is_left_anew_if_the_other_worker_took_the_last_one(loop
 
 
 @pytest.mark.usefixtures("has_another")
+def test_a_connection_that_only_waits_for_its_client_to_close_does_not_count(loop: Loop) -> None:
+    FrontWorker._loads[OTHER] = 1
+    answered = loop.answered(request("GET /quick", b"Connection: close"))
+    assert (loop.worker.nr_conns, FrontWorker._loads[loop.worker._place]) == (1, 0)
+    answered.socket.close()
+    loop.until(lambda: loop.worker.nr_conns == 0)
+    assert FrontWorker._loads[loop.worker._place] == 0
+
+
+@pytest.mark.usefixtures("has_another")
 def test_a_request_in_a_lane_counts_as_one_connection_more(loop: Loop) -> None:
     going_on = threading.Event()
     loop.application.before = lambda: going_on.wait(10)
