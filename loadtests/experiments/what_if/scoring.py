@@ -58,11 +58,16 @@ class Scored:
 
 
 def scored(results: Results) -> list[Scored]:
-    """All forecasts of a result, in their order, with the first run of each that counts."""
+    """All forecasts of a result, in their order, with the first run of each that counts.
+
+    Raises ResultsError if its raw rows are gone, as those of an example are.
+    """
     rows, found = rows_by_run(results), []
     for one in results.lines_if_any(FORECASTS, Forecast):
         runs = runs_of(results, one.change, one.quantity)
         counted = next((name for name, counts in runs.items() if counts), None)
+        if counted and not rows[counted]:
+            raise ResultsError(f"{results.folder} has no raw rows of its run {counted}")
         value = _value(one.quantity, rows[counted]) if counted else None
         found.append(Scored(one, value, list(runs.values()).count(False)))
     return found

@@ -246,6 +246,13 @@ def test_forecasts_that_were_not_measured_wait_and_fail_nothing(tmp_path: Path) 
     assert not report.failure
 
 
+def test_a_result_whose_raw_rows_are_gone_is_not_analysed_anew(tmp_path: Path) -> None:
+    results = made_up(tmp_path / "one")
+    (results.folder / "requests.csv").unlink()
+    with pytest.raises(ResultsError, match="no raw rows of its run rankings-throughput-1"):
+        scoring.analyse(results)
+
+
 def test_the_record_adds_up_all_forecasts_of_a_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         made_up(tmp_path / name)
