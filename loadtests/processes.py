@@ -155,11 +155,14 @@ class Site:
         return True
 
     @contextmanager
-    def connection(self) -> Iterator[HTTPConnection]:
-        """A connection that is kept alive between questions, until the `with` block ends."""
+    def connection(self, within_s: float = ANSWER_WITHIN_S) -> Iterator[HTTPConnection]:
+        """A connection that is kept alive between questions, until the `with` block ends.
+
+        within_s: how long to wait for more of an answer.
+        """
         parts = urlsplit(self.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        with closing(kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)) as made:
+        with closing(kind(parts.hostname or "", parts.port, timeout=within_s)) as made:
             yield made
 
 

@@ -68,10 +68,11 @@ def to_append(path: Path, columns: Sequence[str]) -> TextIO:
 
     Raises OSError, and ValueError if the file does not begin with these columns.
     """
-    header = (",".join(columns) + "\r\n").encode()
+    header = ",".join(columns).encode()
     content = path.read_bytes() if path.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]
-    if not (whole or content).startswith(header) and not header.startswith(content):
+    is_known = whole.splitlines()[0] == header if whole else (header + b"\r").startswith(content)
+    if not is_known:
         raise ValueError(f"{path} does not begin with the header line {','.join(columns)}")
     if whole != content:
         os.truncate(path, len(whole))
@@ -95,7 +96,7 @@ def lines_of(
     """The rows of a table as dataclasses of a kind; other columns than its fields are left out.
 
     header: names of the columns; None: they are the first row. Raises ValueError naming the file
-    for a column that is missing, unless its field has a default, and for a row that is no line.
+    for a column that is missing and a row that is no line; what has a default may be missing.
     """
     table = iter(rows)
     names = list(next(table, ()) if header is None else header)
@@ -104,11 +105,19 @@ def lines_of(
     if missing := [name for name in types if name not in {*names, *defaults}]:
         raise ValueError(f"{path} has no column {missing[0]}; it has {names}")
     places = [(name, names.index(name), parser(types[name])) for name in types if name in names]
+    required = 1 + max((at for name, at, _ in places if name not in defaults), default=-1)
     for row in filter(None, table):
+        column, values = "number of cells", dict[str, Any]()
         try:
-            yield kind(**{name: parsed(row[at]) for name, at, parsed in places})
-        except (ValueError, IndexError) as problem:
-            raise ValueError(f"{path}: {row} is not a {kind.__name__}: {problem}") from problem
+            if not required <= len(row) <= len(names):
+                raise ValueError(f"{len(row)} for {len(names)} columns")
+            for column, at, parsed in places:
+                if at < len(row):
+                    values[column] = parsed(row[at])
+        except ValueError as problem:
+            told = f"{path}: {row} is not a {kind.__name__}, {column}: {problem}"
+            raise ValueError(told) from problem
+        yield kind(**values)
 
 
 def types_of(kind: type) -> Mapping[str, Any]:

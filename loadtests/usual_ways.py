@@ -17,6 +17,8 @@ from pathlib import Path
 
 def main(task: str, path: str, times: str, schema: str = "") -> None:
     """Do a task so often."""
+    if task not in {"round-trips", "validations"} or (task == "validations") != bool(schema):
+        sys.exit(f"error: {task} is no task, or it lacks its files:\n{__doc__}")
     lines = Path(path).read_bytes().splitlines()
     if not lines:
         sys.exit(f"error: {path} has no lines")

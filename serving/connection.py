@@ -91,7 +91,7 @@ class Host(Protocol):
         """Count a connection that has begun."""
 
     def ends(self, connection: "Connection") -> None:
-        """Count a connection no more, because it only waits until its client has closed."""
+        """Count a connection no more, because it has been answered and only has to end."""
 
     def left(self, connection: "Connection") -> None:
         """Count a connection that has ended."""

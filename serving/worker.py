@@ -5,7 +5,7 @@ gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
 - Workers take turns with new connections: a worker that has more than another leaves them to it for
   a moment. Otherwise few clients can all end up with the same worker, while the others idle. A
   connection counts twice while threads of a lane have its request, which may take long, and no
-  more when it only waits until its client has closed.
+  more when it has been answered and only has to end.
 - Connections never take the descriptors that the site needs for its files.
 - Once a second the worker gives up the connections whose deadline has come, and counts.
 - The bytes of incomplete requests, and of answers that are not read, are bounded for all clients
@@ -79,7 +79,7 @@ class FrontWorker(ASGIWorker):
         _use_one_arena()
         self.connections: set[Connection] = set()
         self._coming: set[asyncio.Task[Any]] = set()  # accepted, and not yet among `connections`
-        self._ending: set[Connection] = set()  # of `connections`: they wait for their clients
+        self._ending: set[Connection] = set()  # of `connections`
         self._place = self.age % MOST_WORKERS
         self._leaves_since = self._left_at = 0.0
         self._listens = False
@@ -136,7 +136,8 @@ class FrontWorker(ASGIWorker):
         return len(self.connections) + len(self._coming)
 
     def _count(self) -> None:
-        self._loads[self._place] = self._taken() - len(self._ending) + self._in_lanes
+        ending = len(self._ending) if self._taken() < self.worker_connections else 0
+        self._loads[self._place] = self._taken() - ending + self._in_lanes  # full: takes no more
 
     def _count_in_lanes(self, more: int) -> None:
         self._in_lanes += more
@@ -190,7 +191,7 @@ class FrontWorker(ASGIWorker):
         self._count()
 
     def ends(self, connection: Connection) -> None:
-        """Note that a connection only waits until its client has closed."""
+        """Note that a connection has been answered and only has to end."""
         self._ending.add(connection)
         self._count()
 

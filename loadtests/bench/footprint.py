@@ -208,4 +208,5 @@ def _post(service: Service, count: int) -> None:
 def _ask(service: Service, paths: Sequence[str], count: int) -> None:
     with service.connection() as connection:
         for path in islice(cycle(paths), count):
-            exchanged(connection, path, status=200)
+            if not exchanged(connection, path, status=200)[1]:
+                raise ProgramFailed(f"GET {path} was answered with nothing")

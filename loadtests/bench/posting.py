@@ -25,6 +25,7 @@ from time import perf_counter, sleep
 from loadtests.bench.figures import Figure, Target, and_best, at_least, at_most, rate_ratio, rates
 from loadtests.bench.session import Bench, load_now, timed
 from loadtests.processes import (
+    ANSWER_WITHIN_S,
     ProgramFailed,
     Service,
     Site,
@@ -82,7 +83,7 @@ def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
 def _send(site: Site, batches: Iterable[bytes], within_s: float = 0) -> None:
     """Post batches, each again for `within_s` while there is no room. Raises ProgramFailed."""
     kind = {"Content-Type": "application/x-ndjson"}
-    with site.connection() as connection:
+    with site.connection(max(within_s, ANSWER_WITHIN_S)) as connection:
         for batch in batches:
             until_s = perf_counter() + within_s
             while True:
@@ -249,7 +250,7 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
     backend(bench.scratch, "cluster", "add", "--folder", str(folder), log=bench.log)
     site = Site(urls_of_nodes(folder)[-1])
     wait_for(
-        lambda: site.answers("/tip") and site.get("/tip")["hash"] == wanted["hash"],
+        lambda: _hash(site) == wanted["hash"],
         CAUGHT_UP_WITHIN_S,
         f"the new node did not catch up within {CAUGHT_UP_WITHIN_S:g} s",
         LOOK_EVERY_S,
@@ -259,3 +260,11 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
     told = f"{took_s:.0f} s"
     raw = {"took_s": took_s, "blocks": wanted["height"], **load_now()}
     return Figure.of(CLUSTER, what, took_s, at_most(300), raw, unit=" s", measured=told)
+
+
+def _hash(site: Site) -> str:
+    """The hash of a node's newest block; "" if the node does not answer."""
+    try:
+        return str(site.get("/tip")["hash"])
+    except (OSError, ProgramFailed):
+        return ""

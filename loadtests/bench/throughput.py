@@ -268,7 +268,7 @@ def _p99s_ms(rounds: Sequence[Load]) -> list[float]:
     found = [load.recorded.percentile_s(99) for load in rounds if load.recorded]
     known = [1000 * p99_s for p99_s in found if p99_s is not None]
     if len(known) < len(rounds):
-        raise ProgramFailed("wrk recorded no latencies")
+        raise ProgramFailed("wrk told no latencies, or not as the known version (4.1) does")
     return known
 
 

@@ -33,6 +33,7 @@ from loadtests.processes import (
 from loadtests.tables import whole_lines
 
 PROGRAM = PROJECT / "scripts" / "bulk_post"
+COLUMNS = ("thread", "number", "sent_s", "done_s", "status")
 LOG = "bulk_post.log"
 BEGIN_WITHIN_S = 60.0
 MODES = ("async", "sync", "commit")
@@ -144,8 +145,10 @@ def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, flo
     Returns them in the order of the answers, and when the program was told to end. Times become
     seconds since its first request. Raises ProgramFailed if there was no request.
     """
-    rows = []
-    for of in csv.DictReader(whole_lines(load.rows)) if load.rows.exists() else ():
+    rows, table = [], csv.DictReader(whole_lines(load.rows) if load.rows.exists() else ())
+    if missing := set(COLUMNS).difference(table.fieldnames or COLUMNS):
+        raise ProgramFailed(f"{PROGRAM.name} wrote no column {min(missing)}")
+    for of in table:
         index, sent_s = closed_index(int(of["thread"]), int(of["number"])), float(of["sent_s"])
         times_s = sent_s, sent_s, None, float(of["done_s"]), None
         rows.append(Row(run, index, f"post-{bulk.mode}", *times_s, int(of["status"]), ""))

@@ -215,6 +215,7 @@ class _Job:
         taken = self.by.folder / SAMPLES
         if self.run in sampling.read(taken, self.run):
             raise ValueError(f"run {self.run} is in {taken} already")
+        sampling.require_same_machine(taken)
 
     def done(self, *arguments: object) -> RunRecord:
         """Run Locust with these arguments until it ends. Returns the record of the run."""

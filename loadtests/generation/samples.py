@@ -10,12 +10,14 @@ import csv
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from io import StringIO
 from math import inf
 from pathlib import Path
 from time import monotonic
 
-from loadtests.processes import LOOK_EVERY_S, family, stat_fields
+from loadtests.processes import LOOK_EVERY_S, ProgramFailed, family, stat_fields
 from loadtests.tables import cell, parser, to_append, types_of, whole_lines
 
 SAMPLE_EVERY_S = 1.0
@@ -55,7 +57,7 @@ class Sampler:
         """A sample of the time since the last call or since construction. `in_flight` is 0."""
         before_s, ticks_before, used_before = self._last
         now_s, ticks, used = self._last = self._looked()
-        cores = tuple(map(_share, ticks, ticks_before))
+        cores = tuple(_share(*of_core) for of_core in zip(ticks, ticks_before, strict=True))
         client, server, own = (
             spent_s / (now_s - before_s) for spent_s in map(used_s, used, used_before)
         )
@@ -130,6 +132,16 @@ def listen_queue(port: int) -> int:
         for _, local, _, state, queues, *_ in lines
         if state == _LISTEN and int(local.rpartition(":")[2], 16) == port
     )
+
+
+def require_same_machine(path: Path) -> None:
+    """Raise ProgramFailed if a table has samples of a machine with another number of cores."""
+    with closing(whole_lines(path) if path.exists() else StringIO()) as table:
+        names = next(csv.reader(table), [])
+    cores = sum(name.startswith("cpu_") for name in names)
+    if cores not in {0, len(core_ticks())}:
+        told = f"has samples of a machine with {cores} cores, and this one has {len(core_ticks())}"
+        raise ProgramFailed(f"{path} {told}; begin anew")
 
 
 def append(path: Path, run: str, samples: Sequence[Sample]) -> None:

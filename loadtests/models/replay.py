@@ -95,7 +95,7 @@ class ShortestQueue:
         self._departures_s = [deque[float]() for _ in range(servers)]
 
     def departure_s(self, arrival_s: float, service_s: float) -> float:
-        """When a customer leaves who arrives now, not before any other who has arrived."""
+        """When a customer leaves who arrives now, and not before any other; this is not checked."""
         joined = self._departures_s[0]
         for queue in self._departures_s:
             while queue and queue[0] <= arrival_s:

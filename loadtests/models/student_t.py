@@ -31,6 +31,8 @@ def quantile(p: float, degrees_of_freedom: int) -> float:
 def exceeds(t: float, degrees_of_freedom: int) -> float:
     """The probability that a variable exceeds `t`."""
     count("degrees_of_freedom", degrees_of_freedom)
+    if math.isnan(t):
+        raise ValueError("t must be a number, is nan")
     odds = t * t / degrees_of_freedom
     x, rest = 1 / (1 + odds), odds / (1 + odds)
     a, b = degrees_of_freedom / 2, 0.5

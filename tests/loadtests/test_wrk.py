@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.wrk import Recorded, WrkFailed, parsed, uncorrected
+from loadtests.wrk import Recorded, parsed, uncorrected
 
 PRINTED = """\
   Latency Distribution
@@ -55,9 +55,8 @@ def test_one_slow_request_is_one_request() -> None:
     assert load.recorded == Recorded(1.0, {1000: 4, 996_000: 1})
 
 
-def test_a_histogram_that_does_not_fit_the_requests_is_refused() -> None:
-    with pytest.raises(WrkFailed, match="histogram"):
-        parsed(printed(5, "1000 4"), connections=1)
+def test_a_histogram_that_does_not_fit_the_requests_tells_nothing() -> None:
+    assert parsed(printed(5, "1000 4"), connections=1).recorded is None
 
 
 def test_requests_beyond_the_timeout_are_errors_and_not_in_the_histogram() -> None:

@@ -201,7 +201,7 @@ def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
         axis.set_label_text(given.label)
         values = [value for of in along for value in of if isinstance(value, (int, float))]
         # without positive values there are no logarithms: every run of an experiment was rejected
-        if given.is_logarithmic and max(values, default=0) > 0:
+        if given.is_logarithmic and any(value > 0 for value in values):
             set_scale("log")
         if given.limits:
             set_limits(*given.limits)

@@ -80,12 +80,28 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert path.read_text() == "do not lose this"
 
 
-def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("open-1,x", "number of cells: 2 for 10 columns"),
+        ("open-1,x,a,0,0,,0,,200,", "index: .*'x'"),
+        ("open-1,0,a,0,0,,0,,200,,1", "number of cells: 11 for 10 columns"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str, why: str) -> None:
     path = tmp_path / "requests.csv"
     written(path, ROW)
-    path.write_text(path.read_text() + "open-1,x\r\n")
-    with pytest.raises(ValueError, match=r"requests.csv: .*'x'.* is not a Row"):
+    path.write_text(f"{path.read_text()}{line}\r\n")
+    with pytest.raises(ValueError, match=f"requests.csv: .* is not a Row, {why}"):
         read_rows(path)
+
+
+def test_a_file_with_the_line_ends_of_another_program_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    written(path, ROW)
+    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
+    written(path, SILENT)
+    assert read_rows(path) == [ROW, SILENT]
 
 
 def test_response_times_count_from_the_intended_arrival_if_open_and_from_sending_if_closed() -> (

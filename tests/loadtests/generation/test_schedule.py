@@ -178,7 +178,7 @@ class TestSchedules:
             ("0,1,a,/,\n2,2,a,/,\n", "without gaps"),
             ("0,1,a,/,\n1,0.5,a,/,\n", "never fall"),
             ("0,1,a,x,\n", "does not begin with /"),
-            ("0,1,a,/,much\n", "is not a Arrival: .* 'much'"),
+            ("0,1,a,/,much\n", "is not a Arrival, demand_s: .* 'much'"),
             ("", "no rows"),
         ],
     )
@@ -201,3 +201,8 @@ class TestSchedules:
         }
         save_requests(tmp_path / "paths.csv", choices)
         assert load_requests(tmp_path / "paths.csv") == choices
+
+    def test_a_list_written_by_hand_may_leave_out_what_has_a_default(self, tmp_path: Path) -> None:
+        file = tmp_path / "paths.csv"
+        file.write_text("kind,path,demand_s,body\na,/1\na,/2,0.5\n")
+        assert load_requests(file) == {"a": [Request("a", "/1"), Request("a", "/2", 0.5)]}
