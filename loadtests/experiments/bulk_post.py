@@ -126,7 +126,10 @@ The study posted 10,000 transactions from each of 100 and 1000 threads and print
 here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run), because ten million posts
 would take hours, and throughput is steady after seconds. The study's transactions went through
 consensus, by a single node; here they do not: the experiment cluster measures that. The miner
-makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute."""
+makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute.
+
+bulk_post is a Python program: where it needs more than {BUSY_CLIENT:g} cores, it is the limit, and
+the service could do more."""
 
 
 def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -165,7 +168,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
     series: list[Series] = []
     for mode, of in _by_mode(points).items():
         threads, source = [point.line.threads for point in of], _SOURCES[mode]
-        medians, highest = ([point.latency_s(p) for point in of] for p in (0.5, 0.95))
+        medians, highest = ([times(1000, point.latency_s(p)) for point in of] for p in (0.5, 0.95))
         series += [
             Series(f"{mode}, median", source, threads, medians),
             Series(f"{mode}, 95 %", source, threads, highest, shape="points"),
@@ -190,7 +193,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
         "Both axes are logarithmic; lines are medians, single points are 95th percentiles. In a "
         "closed system latency grows with the threads once throughput does not.",
         Axis("threads", is_logarithmic=True),
-        Axis("latency / s", is_logarithmic=True),
+        Axis("latency / ms", is_logarithmic=True),
         series,
         table,
     )

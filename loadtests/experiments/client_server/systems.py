@@ -200,8 +200,8 @@ class Rig:
 
         No request is refused because many wait: the models let every customer wait.
         """
-        settings |= {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": LANE_QUEUE}
-        return running(self._chain.folder, self._run.log, settings=settings)
+        own = {"workers": workers, "threads": SERVICE_THREADS, "lane_queue": LANE_QUEUE}
+        return running(self._chain.folder, self._run.log, settings=own | settings)
 
     @contextmanager
     def database(self, workers: int) -> Iterator[Database]:

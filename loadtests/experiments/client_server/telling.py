@@ -25,6 +25,7 @@ STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
 EXAMPLE_MU_PER_S = 2.0
 
 NONE_COUNTS = "No run counts; the table of runs has the reasons."
+NO_LOAD = "No load has been measured yet, so no model is judged."
 RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 
 
@@ -38,13 +39,14 @@ def report(
     """A report of the study. tabled, told: the points and sentences beside what models predict."""
     alone, loads = ([p for p in found if p.line.role == role] for role in (ALONE, LOAD))
     judged = [verdicts_told(loads)] if loads else []
+    nothing = NO_LOAD if accepted(found) else NONE_COUNTS
     verdicts = [verdict_table(loads)] if loads else []
     services = Section("Service times", parts=[alone_table(alone)])
     if not loads:
         sentences = [exponential_told(point) for point in accepted(alone)]
         services = Section("Is service exponential?", sentences, [alone_table(alone)])
     return Report(
-        findings=[*rejected_told(loads or alone), *judged, *findings] or [NONE_COUNTS],
+        findings=[*rejected_told(loads or alone), *judged, *findings] or [nothing],
         sections=[
             *figures,
             Section("Measured and predicted", told, [measured_table(tabled), *verdicts]),

@@ -152,7 +152,7 @@ def analyse(results: Results) -> Report:
         default=None,
     )
     findings = [
-        *rejected_told([*loads, *commits, *travelled.values()], "loads"),
+        *rejected_told([*loads, *commits, *reads, *travelled.values()], "measurements"),
         *unfinished,
         *_rates_told(sound),
         *_consensus_told(most),
@@ -356,6 +356,7 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
 
 
 def _reads_table(reads: Sequence[Asked]) -> Table:
+    one_per_s = next((of.requests_per_s.value for of in reads[:1] if of.is_accepted), None)
     return Table.of(
         "Questions to several nodes at once",
         reads,
@@ -363,7 +364,10 @@ def _reads_table(reads: Sequence[Asked]) -> Table:
             ("Nodes asked at once", lambda of: of.runs[0].nodes),
             ("Answers / 1/s", lambda of: of.requests_per_s.value),
             ("95 %", lambda of: of.requests_per_s.give_or_take()),
-            ("Times one node", lambda of: of.requests_per_s.value / reads[0].requests_per_s.value),
+            (
+                "Times one node",
+                lambda of: of.requests_per_s.value / one_per_s if one_per_s else None,
+            ),
             ("Rounds counted", lambda of: of.counted),
         ],
         "The nodes that are not asked run, too. Intervals are of the mean of repetitions, each on "

@@ -64,8 +64,9 @@ _ONE_STORE = (
     "stores: four nodes."
 )
 _ALONE_SO = (
-    "One client does itineraries without a pause, on one connection. The difference in the last "
-    "column is taken for each transaction, so it is the client's work between its requests."
+    "One client does itineraries without a pause, on one connection; the last four fifths count. "
+    "The difference in the last column is taken for each transaction, so it is the client's work "
+    "between its requests."
 )
 _COMMITS_SO = (
     f"“{COMMITS[DURABLE].capitalize()}” is the service as shipped: each leg is on the disk when it "

@@ -72,11 +72,9 @@ def measure(run: Run) -> None:
                 times_s.append(_one(run, table, material, line))
             for fraction, clients in product(fractions, numbers):
                 run.say(f"{commit}: {clients} clients, {fraction:g} of the rate of one alone")
-                name, rate = (
-                    f"{commit}-{fraction:g}-{clients}",
-                    (fraction, fmean(times_s) / fraction),
-                )
-                _one(run, table, material, RunLine(name, AT_RATE, commit, clients, *rate, *size))
+                name, interval_s = f"{commit}-{fraction:g}-{clients}", fmean(times_s) / fraction
+                of_run = name, AT_RATE, commit, clients, fraction, interval_s
+                _one(run, table, material, RunLine(*of_run, *size))
 
 
 def _one(run: Run, table: TableWriter, material: Material, line: RunLine) -> float:

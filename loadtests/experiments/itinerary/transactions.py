@@ -100,7 +100,7 @@ def _phases_s(steps: Sequence[Row]) -> Mapping[str, Sequence[float]]:
     for rows in grouped(steps, step_of).values():
         phase = rows[0].kind.partition(SEPARATOR)[2]
         phases_s[phase].append(rows[-1].done_s - rows[0].sent_s)
-    return phases_s
+    return dict(phases_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def itinerary_runs(results: Results) -> list[ItineraryRun]:
 
 @dataclass(frozen=True)
 class Itineraries(Repeated[ItineraryRun]):
-    """All runs of several clients at one rate, with one way to commit. Rates are of all clients."""
+    """All runs of so many clients, at a rate or without a pause. Rates are of all clients."""
 
     @property
     def line(self) -> RunLine:

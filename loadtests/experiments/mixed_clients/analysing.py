@@ -49,7 +49,7 @@ def analyse(results: Results) -> Report:
         Section("Bounds of a closed system", [_LAW.format(cores), _CORES], [_bounds(found)]),
         Section(
             "What a client does",
-            ["The study measured a bookstore. The tables list what replaces its operations."],
+            [_COUNTERPARTS],
             [
                 Table("Counterparts", ("The bookstore's", "Ours", "Why"), BOOKSTORE),
                 *_parameters(QUICK if manifest["quick"] else FULL),
@@ -204,17 +204,17 @@ def _throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: i
             ("N", lambda p: p.line.customers),
             ("Runs counted", lambda p: p.counted),
             ("X / 1/s", lambda p: p.throughput.value),
-            ("95 %", lambda p: p.throughput.give_or_take()),
+            ("95 %", lambda p: p.throughput.give_or_take() if p.is_accepted else NONE),
             (
                 "Share of its bound / %",
                 lambda p: _share(of_place[p.line.place], p) if p.is_accepted else None,
             ),
             ("R / ms", lambda p: 1000 * p.response.value),
-            ("95 %", lambda p: p.response.give_or_take(1000)),
+            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
             ("Service's processor time / ms", lambda p: 1000 * p.service_demand_s),
         ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
-        "part of the service.",
+        "part of the service. Rows of rejected runs have no interval, and are used for no finding.",
     )
     return figure(
         f"Throughput, {blocks} blocks",

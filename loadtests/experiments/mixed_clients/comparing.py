@@ -62,8 +62,8 @@ def mixed_runs(results: Results) -> list[MixedRun]:
 
 def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> float | None:
     """The generator's processor time for an interaction, over the seconds that have samples."""
-    end_s = max(row.done_s for row in interactions)
-    during = [sample for sample in samples if sample.at_s <= end_s]
+    last_s = max(row.done_s for row in interactions)
+    during = [sample for sample in samples if sample.at_s <= last_s]
     if not during or during[-1].at_s < LEAST_SAMPLED_S:
         return None
     lengths_s = (end_s - start_s for start_s, end_s in pairwise([0.0, *(of.at_s for of in during)]))

@@ -273,7 +273,7 @@ _OF_STEADY: Sequence[Column[Steady]] = [
     *LOAD,
     ("Model", lambda point: point.runs[0].queue.name),
     ("Runs counted", lambda point: point.counted),
-    ("Arrivals", lambda point: sum(len(run.rows) - run.warm_up for run in point.runs)),
+    ("Arrivals", lambda point: point.arrivals),
     ("Predicted", lambda point: point.predicted),
     ("Measured", lambda point: give_or_take(point.raw)),
     ("Paired estimate", lambda point: point.paired.estimate),

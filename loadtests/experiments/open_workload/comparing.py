@@ -65,6 +65,11 @@ class AtLoad(Repeated[OpenRun]):
         return [fmean(of_run[run.warm_up :]) / run.service_time_s for run, of_run in both]
 
     @property
+    def arrivals(self) -> int:
+        """How many count."""
+        return sum(len(run.rows) - run.warm_up for run in self.runs)
+
+    @property
     def mean(self) -> float:
         """The mean response time as measured."""
         return fmean(self.means(run.responses_s for run in self.runs))
@@ -78,9 +83,10 @@ class AtLoad(Repeated[OpenRun]):
     @cached_property
     def slower(self) -> Summary | None:
         """These times over the calibrated means; None if the server did not tell."""
-        both = zip(self.runs, self.served_s, strict=False)
-        shares = [time_s / run.busy_s for run, of_run in both for time_s in of_run]
-        return summary(shares) if shares else None
+        if not self.served_s:
+            return None
+        both = zip(self.runs, self.served_s, strict=True)
+        return summary([time_s / run.busy_s for run, of_run in both for time_s in of_run])
 
     @cached_property
     def cv(self) -> float:

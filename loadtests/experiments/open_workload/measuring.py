@@ -97,7 +97,7 @@ def _told(load: Load) -> str:
 
 
 class _UnderTest:
-    """A server that is ready for open runs, with its latest calibration. left: loads to measure."""
+    """A server that is ready for open runs, with its latest calibration."""
 
     def __init__(self, run: Run, table: TableWriter, server: str, found: Measured) -> None:
         self._run, self._table, self._found = run, table, found

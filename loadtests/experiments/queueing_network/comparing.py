@@ -72,6 +72,8 @@ def closed_runs(results: Results) -> list[ClosedRun]:
     found = []
     for line in results.lines(PLAN, PlanLine):
         ended, scale = sorted(rows[line.run], key=lambda row: row.done_s), line.scale
+        if not ended:
+            continue
         cycles = counted([(customer_of(row), row.done_s) for row in ended], line.warm_up)
         of_run = told.get(line.run, [])
         of_counted = [of_run[at] for at, _ in cycles] if len(of_run) == len(ended) else []
@@ -85,7 +87,7 @@ def closed_runs(results: Results) -> list[ClosedRun]:
                 {name: scale * float(row[f"{name}_s"]) for name in TOLD_TIMES} for row in of_counted
             ],
         )
-        found += [made] if ended else []
+        found.append(made)
     return found
 
 

@@ -25,6 +25,7 @@ from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.report.content import Table
 from loadtests.lab.results import Results
 from loadtests.lab.running import analyse, run
 from loadtests.processes import ProgramFailed
@@ -175,3 +176,16 @@ def test_an_interval_of_two_values_is_in_the_table_and_no_finding(results: Resul
     assert ">± 1,271<" in page
     assert not [said for said in findings if "1,200" in said]
     assert any("mode=sync: 4 nodes acknowledge 8.00 flights a second" in said for said in findings)
+
+
+def test_a_rate_is_compared_with_nothing_that_was_rejected(results: Results) -> None:
+    alone = ReadsLine(1, 1, 1, 1000.0, 1, 0.0)
+    (results.folder / f"{READS}.csv").unlink()
+    with results.table(READS, ReadsLine) as table:
+        for line in (alone, replace(alone, nodes=4, failed=0)):
+            table.add(line)
+    report = EXPERIMENT.analyse(results)
+    (reads,) = report.sections[-1].parts
+    assert isinstance(reads, Table)
+    assert [row[3] for row in reads.rows] == [None, None]
+    assert any("1 of 7 measurements have no accepted run" in said for said in report.findings)

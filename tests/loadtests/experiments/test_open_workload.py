@@ -282,6 +282,7 @@ class TestComparing:
         assert run.warm_up == left_out
         (point,) = steady_points([run])
         counted = [row.open_response_s / SERVICE_S for row in run.rows[left_out:]]
+        assert point.arrivals == len(counted) == 400 - left_out
         assert point.mean == pytest.approx(fmean(counted))
 
     def test_a_run_that_was_cut_short_is_left_out(self) -> None:
