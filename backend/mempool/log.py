@@ -31,16 +31,16 @@ _first_of, _next_of = attrgetter("first"), attrgetter("next")
 
 
 class End(NamedTuple):
-    """How far a log goes.
+    """How far a log goes; the later of two ends is the greater one.
 
-    segment, offset: where it ends, in bytes of that segment. next: the id after the last one there.
-    mined: how many transactions blocks held when that was written. oldest: the id at which the log
-    begins.
+    next: the id after the last one there. It comes first, because ids only grow, while a file that
+    is damaged may become shorter. segment, offset: where it ends, in bytes of that segment. mined:
+    how many transactions blocks held when that was written. oldest: the id at which the log begins.
     """
 
+    next: int
     segment: Segment
     offset: int
-    next: int
     mined: int
     oldest: int
 
@@ -50,7 +50,7 @@ class End(NamedTuple):
         return Mark(self.next, self.mined, oldest=self.oldest, newest_below=newest_below)
 
 
-NOTHING = End(Segment(-1), 0, 0, 0, 0)
+NOTHING = End(0, Segment(-1), 0, 0, 0)
 
 
 class Log:
@@ -111,7 +111,7 @@ class Log:
         if self._segment is None:
             return NOTHING
         oldest = self._existing[0] if self._existing else self._segment
-        return End(self._segment, self._offset, self.next, self._mined, oldest.first)
+        return End(self.next, self._segment, self._offset, self._mined, oldest.first)
 
     def path(self, segment: Segment) -> Path:
         """The path of a segment."""
@@ -349,10 +349,12 @@ class Log:
             self._reset()
 
     def _is_replaced(self) -> bool:
-        """Whether the file being read has been removed, or replaced by another."""
-        if self._segment is None or self._segment not in self._descriptors:
-            return False
-        return os.fstat(self._descriptors[self._segment]).st_nlink == 0
+        """Whether a file that is open has been removed, and another may have its name."""
+        return any(
+            os.fstat(descriptor).st_nlink == 0
+            for segment, descriptor in self._descriptors.items()
+            if segment == self._segment or segment in self._existing
+        )
 
     def _needs(self, segments: set[Segment]) -> bool:
         pending = self.records[self.place_after(self._chain_transactions()) :]

@@ -48,7 +48,7 @@ class Segment(NamedTuple):
 
     @property
     def renewed(self) -> "Segment":
-        """The segment that replaces this one, under a name that was never used before."""
+        """The segment that replaces this one, under another name."""
         return Segment(self.first, max(self.generation + 1, now_ms()))
 
 

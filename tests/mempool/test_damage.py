@@ -304,6 +304,22 @@ def test_a_removed_segment_is_noticed_and_its_flights_are_named(
     assert sum(flights for _, flights in house.lost()) == sum(len(BATCHES[b]) for b in removed)
 
 
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_segment_that_another_file_has_replaced_is_read_again_by_everybody(
+    house: House, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    monkeypatch.setattr(log, "SEGMENT_BYTES", 1)
+    batches_written(house)
+    worker, reader = house.mempool(), house.mempool()
+    assert everything(worker) == everything(reader) == ALL
+    other = house.folder / "other"
+    other.write_bytes(garbage(house.segment(which).read_bytes(), 70))
+    other.rename(house.segment(which))
+    with pytest.raises(TryLater, match="is being repaired"):
+        reader.find(next(iter(_ids(which))))
+    assert everything(worker) == everything(reader) == without(which)
+
+
 def test_a_removed_folder_is_noticed(house: House) -> None:
     batches_written(house)
     (house.folder / FOLDER).rename(house.folder / "taken")

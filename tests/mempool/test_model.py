@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from backend.chain.flight import Flight
 from backend.chain.void import VOID
-from backend.mempool import FOLDER, log
+from backend.mempool import FOLDER, log, segments
 from backend.mempool.record import packed
 from backend.mempool.salvage import SEGMENTS_MISSING
 from tests.accepting import accept_in
@@ -41,6 +41,8 @@ class Interleaved(RuleBasedStateMachine):
         self.stack = ExitStack()
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
         self.stack.enter_context(mock.patch.object(log, "SEGMENT_BYTES", 900))
+        # all within a millisecond, so that a segment may be written anew under a name it had before
+        self.stack.enter_context(mock.patch.object(segments, "now_ms", lambda: T))
         self.house = House(Path(folder))
         self.ledger: list[Flight | None] = []  # None: imported
         self.blocks = [0]  # first ids of the blocks, and the number of mined transactions
@@ -135,9 +137,9 @@ class Interleaved(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), kind=st.sampled_from(sorted(DAMAGE)), place=st.floats(0, 0.999))
     def damage(self, which: int, kind: str, place: float) -> None:
         """Something happens to a segment; what it costs is named, and lies in that segment."""
-        segments = [*self.house.segments(), len(self.ledger)]
-        chosen = int(place * (len(segments) - 1))
-        path = self.house.segment(segments[chosen])
+        firsts = [*self.house.segments(), len(self.ledger)]
+        chosen = int(place * (len(firsts) - 1))
+        path = self.house.segment(firsts[chosen])
         data, known = path.read_bytes(), set(self.house.lost())
         if not data:
             return
@@ -148,8 +150,8 @@ class Interleaved(RuleBasedStateMachine):
         self.mempools[which].put_right()
         for first, count in set(self.house.lost()) - known:
             assert kind != "flip"
-            assert max(self.mined, segments[chosen]) <= first
-            assert first + count <= segments[chosen + 1]
+            assert max(self.mined, firsts[chosen]) <= first
+            assert first + count <= firsts[chosen + 1]
             self.ledger[first : first + count] = [VOID] * count
         self.torn = len(self.said)
         self.has_lost_mined = True  # what is in the newest block may not be in the log any more

@@ -96,6 +96,23 @@ def test_a_key_that_comes_again_is_durable_when_it_is_answered(
     assert len(synced) == 1
 
 
+def test_what_is_accepted_after_the_file_was_cut_short_is_durable_when_it_is_answered(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, flights(2), T)
+    house.chain.transactions = 2  # all of it is in blocks, so nothing of it is missed
+    os.truncate(house.segment(), 0)
+    synced: list[int] = []
+    monkeypatch.setattr(
+        os, "fdatasync", lambda descriptor: synced.append(os.fstat(descriptor).st_size)
+    )
+    assert accept_in(mempool, [flight(2)], T).first_transaction == 2
+    assert synced == [house.segment().stat().st_size]
+    with closing(Acknowledged(house.folder)) as mark:
+        assert mark.read() == Mark(3, 2, newest_below=1)
+
+
 def test_threads_that_wait_for_the_disk_share_its_syncs(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
