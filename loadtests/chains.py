@@ -87,7 +87,7 @@ def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
     if chain is None:
         folder.mkdir(parents=True)
     else:
-        shutil.copytree(chain.folder, folder)
+        shutil.copytree(chain.folder, folder, symlinks=True)
     try:
         yield folder
     finally:

@@ -6,7 +6,6 @@ of requests: the service is measured after a tenth of the hour, too.
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +15,7 @@ from typing import Any
 
 from loadtests.bench.figures import Bound, Figure, and_best, at_least, at_most, short
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
-from loadtests.chains import Chain, imported
+from loadtests.chains import Chain, copied, imported
 from loadtests.machine import at_most_cores
 from loadtests.processes import Memory, ProgramFailed, Service, backend, exchanged, running
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
@@ -141,11 +140,13 @@ def _largest_worker(found: Sequence[Memory]) -> int:
 
 def _after_an_hour(bench: Bench) -> Iterator[Figure]:
     """The memory after an hour's requests, on a copy of the month, to which flights are posted."""
-    month = bench.month()
-    chain = replace(month, folder=bench.empty_folder() / "chain")
-    shutil.copytree(month.folder, chain.folder, symlinks=True)
-    share = bench.plan.hours
-    with bench.service(chain) as service:
+    month, share = bench.month(), bench.plan.hours
+    with (
+        copied(month, bench.empty_folder() / "chain") as folder,
+        # ready, because the index of a copy answers nothing until the miner has added it up
+        running(folder, bench.log, asking="/health/ready") as service,
+    ):
+        chain = replace(month, folder=folder)
         questions = bench.questions(chain, service)
         bench.say("memory: an hour's requests as fast as they go")
         _put_through(bench, service, chain, questions, share * BEGINNING)
