@@ -6,12 +6,12 @@ tells that it is whole and what its import took. An interrupted import is contin
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from loadtests.processes import backend
+from loadtests.processes import Service, backend, running
 
 RECORD = "imported.json"
 
@@ -92,3 +92,18 @@ def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def copy_served(
+    chain: Chain | None, folder: Path, log: Path, settings: Mapping[str, object] | None = None
+) -> Iterator[Service]:
+    """A service on a copy of a chain as `copied` makes it, ready to answer and to mine.
+
+    The index of a copy answers nothing until the miner has added it up, so it is waited for.
+    """
+    with (
+        copied(chain, folder) as copy,
+        running(copy, log, asking="/health/ready", settings=settings) as service,
+    ):
+        yield service

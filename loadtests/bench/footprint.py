@@ -8,14 +8,13 @@ of requests: the service is measured after a tenth of the hour, too.
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import cycle, islice
 from random import Random
 from typing import Any
 
 from loadtests.bench.figures import Bound, Figure, and_best, at_least, at_most, short
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
-from loadtests.chains import Chain, copied, imported
+from loadtests.chains import Chain, copy_served, imported
 from loadtests.machine import at_most_cores
 from loadtests.processes import Memory, ProgramFailed, Service, backend, exchanged, running
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
@@ -141,17 +140,12 @@ def _largest_worker(found: Sequence[Memory]) -> int:
 def _after_an_hour(bench: Bench) -> Iterator[Figure]:
     """The memory after an hour's requests, on a copy of the month, to which flights are posted."""
     month, share = bench.month(), bench.plan.hours
-    with (
-        copied(month, bench.empty_folder() / "chain") as folder,
-        # ready, because the index of a copy answers nothing until the miner has added it up
-        running(folder, bench.log, asking="/health/ready") as service,
-    ):
-        chain = replace(month, folder=folder)
-        questions = bench.questions(chain, service)
+    with copy_served(month, bench.empty_folder() / "chain", bench.log) as service:
+        questions = bench.questions(month, service)
         bench.say("memory: an hour's requests as fast as they go")
-        _put_through(bench, service, chain, questions, share * BEGINNING)
+        _put_through(bench, service, month, questions, share * BEGINNING)
         before = service.memory()
-        _put_through(bench, service, chain, questions, share * (1 - BEGINNING))
+        _put_through(bench, service, month, questions, share * (1 - BEGINNING))
         found = service.memory()
     growth = (_largest_worker(found) - _largest_worker(before)) / 1e6
     grown = {"after_a_tenth_pss_mb": _megabytes(before), "largest_worker_grew_mb": growth}

@@ -4,13 +4,13 @@ A run that adds flights would change what the next run measures. So each such ru
 of a chain that was imported once, and on that copy its own service, which has not mined before.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadtests.baseline import write_chain
-from loadtests.chains import Chain, Source, copied, generated, imported
+from loadtests.chains import Chain, Source, copy_served, generated, imported
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
 from loadtests.questions import Flight, Question, Questions, all_blocks, drawn, sample
@@ -57,16 +57,11 @@ def _others(run: Run, count: int) -> list[Flight]:
         return [flight for block in all_blocks(service) for flight in block]
 
 
-@contextmanager
 def fresh_service(
     run: Run, chain: Chain | None, name: str, settings: Mapping[str, object] | None = None
-) -> Iterator[Service]:
+) -> AbstractContextManager[Service]:
     """A service on a fresh copy of a chain, ready to answer and to mine."""
-    with (
-        copied(chain, run.scratch / "fresh" / name) as folder,
-        running(folder, run.log, asking="/health/ready", settings=settings) as service,
-    ):
-        yield service
+    return copy_served(chain, run.scratch / "fresh" / name, run.log, settings)
 
 
 ONLY_HTTP = ("serve", "--only-http")

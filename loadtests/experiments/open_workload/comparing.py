@@ -97,7 +97,7 @@ class AtLoad(Repeated[OpenRun]):
 
     @property
     def calibrated_cv(self) -> float:
-        """That of service times by the calibrations alone."""
+        """The coefficient of variation of service times by the calibrations alone."""
         return sqrt(fmean([run.cv**2 for run in self.runs]))
 
     @cached_property
@@ -237,7 +237,7 @@ class Steady(AtLoad):
 
     @property
     def lag(self) -> float:
-        """The same in service times."""
+        """The 99th percentile of how late requests were sent, in service times."""
         return self.lag_s / fmean([run.service_time_s for run in self.runs])
 
     def _interval(
