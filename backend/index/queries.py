@@ -63,13 +63,14 @@ _LEGS = f"""
     FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ? ORDER BY id"""  # noqa: S608
 # Day by day, within the days that have flights: table flight is in the order of days.
 _LEGS_BETWEEN = f"""
-    WITH RECURSIVE asked (day) AS (
-        SELECT max(?, (SELECT min(day) FROM flight))
+    WITH RECURSIVE asked (day, last) AS (
+        SELECT max(?, (SELECT min(day) FROM flight)), min(?, (SELECT max(day) FROM flight))
         UNION ALL
-        SELECT day + 1 FROM asked WHERE day < min(?, (SELECT max(day) FROM flight)))
+        SELECT day + 1, last FROM asked WHERE day < last)
     SELECT position.height, tip_hash, {_LEG}
     FROM position LEFT JOIN (
-        SELECT flight.* FROM asked CROSS JOIN flight USING (day) WHERE number = ? AND id < ?
+        SELECT flight.* FROM asked CROSS JOIN flight USING (day)
+        WHERE day <= last AND number = ? AND id < ?
     ) AS flight ON true ORDER BY id"""  # noqa: S608
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
 _EQUAL = """

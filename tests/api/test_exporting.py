@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -316,6 +317,18 @@ def test_no_name_in_csv_looks_like_a_formula(tmp_path: Path) -> None:
     assert [flight["DEST_CITY_NAME"] for flight in flights] == STRANGE
 
 
+def test_an_export_of_days_before_all_flights_is_empty(client: FlaskClient, world: World) -> None:
+    first = min(world.transactions, key=lambda one: str(one["FL_DATE"]))
+    asked = {"OP_CARRIER_FL_NUM": first["OP_CARRIER_FL_NUM"], "FL_DATE": "2000-01-01"}
+    asked["FINAL_DATE"] = str(date.fromisoformat(str(first["FL_DATE"])) - timedelta(1))
+    for path in ("/filter_transactions", "/transactions"):
+        for engine in ("index", "scan"):
+            query = f"{path}?{urlencode({**asked, 'engine': engine})}"
+            assert client.get(query).get_json()["flights"] == []
+            assert lines_of(client.get(f"{query}&format=ndjson"))[0] == []
+            assert table_of(client.get(f"{query}&format=csv"))[1] == []
+
+
 # --- one flight number ---------------------------------------------------------------------------
 
 
@@ -327,14 +340,20 @@ def test_legs_as_lines(client: FlaskClient, world: World) -> None:
     ]
     path = f"/filter_transactions?{urlencode(asked)}"
     for engine in ("index", "scan"):
-        flights, end = lines_of(client.get(f"{path}&format=ndjson&engine={engine}"))
+        answer = client.get(f"{path}&format=ndjson&engine={engine}")
+        flights, end = lines_of(answer)
         assert flights == legs
+        assert answer.headers["X-Flightchain-As-Of"] == f"{world.tip} {world.hashes[-1]}"
         assert end == {"complete": True, "count": len(legs), "as_of": world.as_of()}
-        names, rows = table_of(client.get(f"{path}&format=csv&engine={engine}"))
+        table = client.get(f"{path}&format=csv&engine={engine}")
+        names, rows = table_of(table)
         assert names == [*NAMES, "status"]
         assert rows == list(map(as_text, legs))
+        assert table.headers["X-Flightchain-As-Of"] == f"{world.tip} {world.hashes[-1]}"
     csv_of = client.get(f"{path}&format=csv")
     again = client.get(f"{path}&format=csv", headers={"If-None-Match": csv_of.headers["ETag"]})
     assert again.status_code == 304
+    early = client.get(f"{path}&format=csv&as_of=0").headers["X-Flightchain-As-Of"]
+    assert early == f"0 {world.hashes[0]}"
     problem(client.get(f"{path}&format=xml"), 400, field="format", value="xml")
     problem(client.get(f"/average_delays?{urlencode(asked)}&format=csv"), 400)

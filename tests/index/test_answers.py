@@ -39,6 +39,7 @@ from tests.index.worlds import (
     plain_flight,
     questions,
     questions_about,
+    questions_at_edges,
     rows_of,
 )
 from tests.storage.chains import flip
@@ -145,6 +146,18 @@ def test_index_and_scan_equal_a_plain_loop_at_every_height(
         chain = Chain(Path(folder), contents)
         with chain.ledger(cache_bytes, read_run_blocks, near_blocks) as ledger:
             for question in dict.fromkeys([*some, *questions_about(chain.rows[:2])]):
+                chain.assert_answers(ledger, question, turn)
+
+
+@given(contents=chains.filter(any), data=st.data(), turn=st.integers(0, 12))
+@settings(max_examples=40)
+def test_days_before_between_across_and_after_the_flights_of_the_ledger(
+    contents: list[list[Flight]], data: st.DataObject, turn: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        chain = Chain(Path(folder), contents)
+        with chain.ledger(0) as ledger:
+            for question in data.draw(st.lists(questions_at_edges(chain.rows), max_size=6)):
                 chain.assert_answers(ledger, question, turn)
 
 
