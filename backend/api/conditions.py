@@ -6,15 +6,17 @@ known before anything is computed. Each encoding of a body has a tag of its own:
 client accepts, because the client's copy is then right. `If-None-Match: *` matches any answer, so
 it is looked at only when there is one.
 
-Cache-Control is one of three:
+Cache-Control is one of four:
 
 - NO_STORE: errors, pending transactions, answers to POST.
 - REVALIDATE: answers for the tip. A cache asks each time, and a 304 costs less than an answer.
 - SETTLED: answers for a height or an id: blocks, mined transactions, answers `as_of` a height. A
   chain never changes these, but another chain may take its place at the same address (a test,
-  a new start, another folder), and no such address names the chain. So nothing is `immutable` and
-  nothing lasts a year, or a browser would mix two chains for as long; ten minutes spare nearly all
-  requests of a visit, and after that an ETag saves the body.
+  a new start, another folder), and no such address names the chain. So they are not `immutable`,
+  or a browser would mix two chains; ten minutes spare nearly all requests of a visit, and after
+  that an ETag saves the body.
+- IMMUTABLE: full tiles of the log, as C2SP tlog-tiles asks. Auditors read them, browsers do not,
+  and an auditor that keeps one notices if another log takes this log's place.
 """
 
 import re
@@ -30,6 +32,7 @@ from serving.environs import Environ
 NO_STORE = "no-store"
 REVALIDATE = "no-cache"
 SETTLED = "public, max-age=600"
+IMMUTABLE = "public, max-age=31536000, immutable"
 
 VARY = ("Vary", "Accept-Encoding")
 

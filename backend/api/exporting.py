@@ -24,6 +24,7 @@ from backend.api.conditions import (
 )
 from backend.api.encodings import weights
 from backend.api.flight_lines import (
+    AS_OF_HEADER,
     CSV,
     EXPORTED,
     FORMAT,
@@ -32,6 +33,7 @@ from backend.api.flight_lines import (
     NDJSON,
     BlockLines,
     LineFormat,
+    counted_up_to,
 )
 from backend.api.operation import READING, Answer, Operation
 from backend.api.reading import query_string
@@ -56,7 +58,7 @@ EXPORT_FLIGHTS = Operation(
             "Flights, one per line, verified while they are sent; the last line of NDJSON says "
             "that it is complete.",
             IN_LINES,
-            headers=("X-Flightchain-As-Of", "Content-Disposition"),
+            headers=(AS_OF_HEADER, "Content-Disposition"),
         )
     },
     parameters=(*PARAMETERS.values(), AS_OF, FORMAT),
@@ -92,7 +94,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     ) -> Response:
         lines = _lines(ledger, form, selection, as_of)
         response = streams.response(environ, lines, form.mimetype, f"flights.{form.name}")
-        response.headers["X-Flightchain-As-Of"] = f"{as_of['height']} {as_of['tip_hash']}"
+        response.headers[AS_OF_HEADER] = counted_up_to(as_of)
         return response
 
     return [Row("GET", "/flights", EXPORT_FLIGHTS, flights, Lane.EXPORT)]

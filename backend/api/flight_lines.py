@@ -27,6 +27,7 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.memo import Memo
 from backend.questions.parameters import Choice
 
+AS_OF_HEADER = "X-Flightchain-As-Of"
 STORED = ("timestamp", *FIELD_NAMES)
 EXPORTED = ("TRANSACTION_ID", *STORED, "BLOCK_HEIGHT")
 
@@ -133,6 +134,11 @@ class BlockLines:
 
 def _cell_after(form: LineFormat, name: str, value: Value) -> str:
     return form.between + form.cell(name, value)
+
+
+def counted_up_to(as_of: Mapping[str, Any]) -> str:
+    """Value of the header AS_OF_HEADER: height and hash of the block up to which a file counts."""
+    return f"{as_of['height']} {as_of['tip_hash']}"
 
 
 def table(form: LineFormat, rows: Sequence[Mapping[str, Value]], as_of: Mapping[str, Any]) -> bytes:

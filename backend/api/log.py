@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from backend.api.conditions import REVALIDATE, SETTLED, tag_of_content
+from backend.api.conditions import IMMUTABLE, REVALIDATE, SETTLED, tag_of_content
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Row
@@ -87,7 +87,8 @@ def rows(ledger: Ledger) -> list[Row]:
         if found is None:
             raise NotFound(f"{tile!r} is not the name of a tile; C2SP tlog-tiles defines the names")
         body = ledger.tile(found)
-        return versioned(environ, body, tag_of_content(body), SETTLED, mimetype=BYTES)
+        keep = IMMUTABLE if found.is_full else SETTLED
+        return versioned(environ, body, tag_of_content(body), keep, mimetype=BYTES)
 
     return [
         Row("GET", "/log/checkpoint", CHECKPOINT, checkpoint),

@@ -20,7 +20,15 @@ from backend.api.conditions import (
     wants_any,
 )
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
-from backend.api.flight_lines import FORMAT, FORMATS, IN_LINES, LineFormat, table
+from backend.api.flight_lines import (
+    AS_OF_HEADER,
+    FORMAT,
+    FORMATS,
+    IN_LINES,
+    LineFormat,
+    counted_up_to,
+    table,
+)
 from backend.api.json_answers import AnswerCache, Kept, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
@@ -74,7 +82,7 @@ def question(
         name,
         tag,
         summary,
-        {200: Answer(meaning, content)},
+        {200: Answer(meaning, content, may_have=(AS_OF_HEADER,) if in_lines else ())},
         parameters=(
             *PARAMETERS[kind].values(),
             ENGINE,
@@ -155,8 +163,11 @@ class Answering:
         tag = tag_of(found["as_of"]["tip_hash"], route, query)
         if form is None:
             return versioned(environ, encode(found), tag, cache_control)
-        body = table(form, found["flights"], found["as_of"])
-        return versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
+        as_of = found["as_of"]
+        body = table(form, found["flights"], as_of)
+        response = versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
+        response.headers[AS_OF_HEADER] = counted_up_to(as_of)
+        return response
 
     def _hash_at(self, height: int | None) -> str:
         ledger = self._ledger

@@ -246,8 +246,12 @@ SCHEMAS: dict[str, Schema] = {
     **{_name_of("DelaysOf", by): record({**_KEYS[by], **_AVERAGES}) for by in GROUPS},
     "Distribution": record(
         {
-            "median": MEAN,
-            "p90": {"type": ["integer", "null"]},
+            "median": MEAN | {"description": "the middle delay, or the mean of the middle two"},
+            "p90": {
+                "type": ["integer", "null"],
+                "description": "90th percentile by nearest rank: the smallest delay that at least "
+                "90 % of the arrivals do not exceed",
+            },
             "histogram": array(ref("Bin")),
         },
         description="how ARR_DELAY is distributed, in minutes",

@@ -34,7 +34,12 @@ class Tile:
         groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]
         path = "/".join([*(f"x{group}" for group in groups[:-1]), groups[-1]])
         level = "entries" if self.level == ENTRIES else str(self.level)
-        return f"{level}/{path}" + (f".p/{self.width}" if self.width < TILE_WIDTH else "")
+        return f"{level}/{path}" + ("" if self.is_full else f".p/{self.width}")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the tile will never have more entries."""
+        return self.width == TILE_WIDTH
 
 
 def parse(name: str) -> Tile | None:

@@ -24,7 +24,13 @@ DEFINITIONS = {
     "flights count below zero; flights that were cancelled or have no arrival do not count",
     "On time (% of arrivals)": "the share of the flights that arrived which were on time",
     "On time (% of scheduled)": "the share of all flights which were on time: flights that were "
-    "cancelled or have no arrival count here, and not as on time",
+    "cancelled or have no arrival count here, and not as on time; the US Department of "
+    "Transportation publishes this share",
+    "Median delay": "the middle one of all arrival delays in order, or the mean of the middle two",
+    "90th percentile": "the smallest delay that at least 90 % of the arrivals do not exceed: the "
+    "delay of a flight (nearest rank), not a value between two",
+    "Days flown": "days on which at least one flight was not cancelled; all days with flights are "
+    "days scheduled",
     "Day": "FL_DATE, local; both days of a period count",
     "Pending": "accepted and on the disk, but in no block yet",
 }

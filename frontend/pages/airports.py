@@ -86,6 +86,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     @routes.get("/airports/<code>.csv")
     def as_csv(code: str) -> Response:
         """All groups, a line each."""
-        return csv_twin(("group_by", "name", *FIGURES), lines_of(found(code).rows))
+        airport = found(code)
+        as_of = airport.departures["as_of"]
+        return csv_twin(("group_by", "name", *FIGURES), lines_of(airport.rows), as_of)
 
     return routes

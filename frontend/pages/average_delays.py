@@ -92,7 +92,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     def as_csv() -> Response:
         """The delays of each carrier by day, as CSV."""
         found = answers(filled_in(uncited(request.args.to_dict())))["carriers"]
-        return csv_twin(DAY_COLUMNS, day_rows(found, in_days(_axis(found, keeper.now()))))
+        rows = day_rows(found, in_days(_axis(found, keeper.now())))
+        return csv_twin(DAY_COLUMNS, rows, found[0]["as_of"])
 
     return routes
 

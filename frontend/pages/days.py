@@ -26,36 +26,38 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     """The days of the ledger behind `backend`."""
     routes = Blueprint("days", __name__)
 
-    def carriers_on(day: str) -> list[Json]:
-        """The figures of each carrier with flights on `day`, most first."""
+    def carriers_on(day: str) -> tuple[list[Json], Json]:
+        """The figures of each carrier with flights on `day`, most first; the last block counted."""
         known = coverage.now()
         interval = {"INITIAL_DATE": day, "FINAL_DATE": day}
         answer = backend.get("/average_delays", {**interval, "group_by": "carrier"})
-        return [
-            {**one, "carrier": known.carrier(one["OP_CARRIER_AIRLINE_ID"]).label}
-            for one in answer["by_carrier"]
+        rows = [
+            {**row, "carrier": known.carrier(row["OP_CARRIER_AIRLINE_ID"]).label}
+            for row in answer["by_carrier"]
         ]
+        return rows, answer["as_of"]
 
     @routes.get("/days/<day>")
     def one_day(day: str) -> str:
         """The page of a day: a table by carrier, and links to the days before and after."""
         when = _day(day)
-        return render_template(
-            "day.html", day=day, carriers=carriers_on(day), **_beside(when, coverage.now())
-        )
+        carriers, _ = carriers_on(day)
+        beside = _beside(when, coverage.now())
+        return render_template("day.html", day=day, carriers=carriers, **beside)
 
     @routes.get("/days/<day>.json")
     def one_day_json(day: str) -> Response:
         """The day's numbers by carrier, as JSON."""
         _day(day)
-        rows = [{column: one[column] for column in COLUMNS} for one in carriers_on(day)]
-        return json_twin({"FL_DATE": day, "carriers": rows})
+        carriers, as_of = carriers_on(day)
+        rows = [{column: row[column] for column in COLUMNS} for row in carriers]
+        return json_twin({"FL_DATE": day, "carriers": rows, "as_of": as_of})
 
     @routes.get("/days/<day>.csv")
     def one_day_csv(day: str) -> Response:
         """The day's numbers by carrier, as CSV."""
         _day(day)
-        return csv_twin(COLUMNS, carriers_on(day))
+        return csv_twin(COLUMNS, *carriers_on(day))
 
     return routes
 

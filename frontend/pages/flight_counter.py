@@ -75,6 +75,6 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     def as_csv() -> Response:
         """The flights of each day, as CSV."""
         found = answer(filled_in(uncited(request.args.to_dict())))
-        return csv_twin(("FL_DATE", "count"), found["by_day"])
+        return csv_twin(("FL_DATE", "count"), found["by_day"], found["as_of"])
 
     return routes

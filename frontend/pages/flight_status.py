@@ -67,7 +67,9 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     @routes.get(f"{PATH}.csv")
     def page_csv() -> Response:
         """One row per leg, in order; without a day, of the last days on which it flew."""
-        return csv_twin(COLUMNS, rows(_found(asked(uncited(request.args), answer)).carriers))
+        found = _found(asked(uncited(request.args), answer))
+        as_of = found.found["as_of"] if isinstance(found, OfDay) else None
+        return csv_twin(COLUMNS, rows(found.carriers), as_of)
 
     return routes
 

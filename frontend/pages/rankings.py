@@ -127,7 +127,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         found = ranked(filled_in(request.args.to_dict()))
         rows = [{"rank": n, **row.plain()} for n, row in enumerate(found.ranking.ranked, 1)]
         rows += [row.plain() for row in found.ranking.few]
-        return csv_twin(("rank", *KEYS[found.options["by"]], "name", *FIGURES), rows)
+        columns = ("rank", *KEYS[found.options["by"]], "name", *FIGURES)
+        return csv_twin(columns, rows, found.answer["as_of"])
 
     return routes
 

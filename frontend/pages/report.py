@@ -57,6 +57,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     @routes.get(f"{PATH}.csv")
     def as_csv() -> Response:
         """All flights of the number, as CSV."""
-        return csv_twin(COLUMNS, answer(filled_in(request.args.to_dict()))["flights"])
+        found = answer(filled_in(request.args.to_dict()))
+        return csv_twin(COLUMNS, found["flights"], found["as_of"])
 
     return routes

@@ -56,6 +56,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     @routes.get(f"{PATH}.csv")
     def as_csv() -> Response:
         """All groups of the route, a line each."""
-        return csv_twin(("group_by", "name", *FIGURES), lines_of(found().rows))
+        route = found()
+        return csv_twin(("group_by", "name", *FIGURES), lines_of(route.rows), route.total["as_of"])
 
     return routes

@@ -43,6 +43,12 @@ class Row:
         return share
 
     @property
+    def on_time_of_scheduled(self) -> float | None:
+        """The share of all flights that were on time, as the DOT publishes it."""
+        share: float | None = self.figures["on_time_share_of_scheduled"]
+        return share
+
+    @property
     def cancelled(self) -> float:
         """The share of all flights that were cancelled."""
         share: float = self.figures["cancelled"] / self.flights
@@ -140,6 +146,7 @@ SORTS: Mapping[str, Callable[[Row], float | None]] = {
     "flights": lambda row: row.flights,
     "average_delay": lambda row: row.mean,
     "on_time_share_of_arrived": lambda row: row.on_time,
+    "on_time_share_of_scheduled": lambda row: row.on_time_of_scheduled,
     "cancelled": lambda row: row.cancelled,
 }
 

@@ -59,22 +59,36 @@ class Card:
 
     @cached_property
     def days(self) -> dict[str, list[Leg]]:
-        """The flights of each day that has any."""
+        """The flights of each day that has any, cancelled ones too."""
         found: defaultdict[str, list[Leg]] = defaultdict(list)
         for leg in sorted(self.legs, key=lambda leg: (leg["FL_DATE"], leg["TRANSACTION_ID"])):
             found[leg["FL_DATE"]].append(leg)
         return dict(found)
+
+    @property
+    def days_flown(self) -> int:
+        """The number of days on which at least one flight was not cancelled."""
+        return sum(any(not leg["CANCELLED"] for leg in legs) for legs in self.days.values())
 
     @cached_property
     def delays(self) -> list[int]:
         """The arrival delays in minutes, the least first."""
         return sorted(leg["ARR_DELAY"] for leg in self.legs if leg["ARR_DELAY"] is not None)
 
+    @cached_property
+    def on_time_flights(self) -> int:
+        """The number of flights that were on time."""
+        return sum(status_of(leg) == "on_time" for leg in self.legs)
+
     @property
     def on_time(self) -> float | None:
         """The share of the arrivals that were on time."""
-        on_time = sum(status_of(leg) == "on_time" for leg in self.legs)
-        return on_time / len(self.delays) if self.delays else None
+        return self.on_time_flights / len(self.delays) if self.delays else None
+
+    @property
+    def on_time_of_scheduled(self) -> float:
+        """The share of all flights that were on time; the cancelled ones were not."""
+        return self.on_time_flights / len(self.legs)
 
     @property
     def mean(self) -> float | None:

@@ -49,6 +49,17 @@ def test_tiles_are_there_up_to_the_end_of_the_log(service: Service, world: World
         assert service.get(f"/log/tile/{name}").status_code == 404, name
 
 
+def test_a_full_tile_may_be_kept_for_good(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [[]] * 256)
+    with client_of(settings) as client:
+        full = client.get("/log/tile/0/000")
+        assert full.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert len(full.data) == 256 * 32
+        partial = client.get("/log/tile/0/001.p/1")
+        assert partial.headers["Cache-Control"] == "public, max-age=600"
+
+
 def test_before_anything_is_signed_there_is_no_checkpoint(world: World, tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     shutil.copytree(world.settings.folder, folder, symlinks=True)

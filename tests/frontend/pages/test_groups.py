@@ -70,6 +70,7 @@ def test_a_ranking_has_every_group_with_its_figures(
         ("flights", lambda row: row["flights"]),
         ("average_delay", lambda row: row["average_delay"]),
         ("on_time_share_of_arrived", lambda row: row["on_time_share_of_arrived"]),
+        ("on_time_share_of_scheduled", lambda row: row["on_time_share_of_scheduled"]),
         ("cancelled", lambda row: row["cancelled"] / row["flights"]),
     ],
 )
@@ -317,3 +318,42 @@ def test_a_page_answers_as_of_a_block_and_from_a_scan_the_same(
     found, scanned = (pages.get(asked + more).text for more in ("", "&engine=scan"))
     assert f'"height": {height}' in found
     assert scanned.replace('"engine": "scan"', '"engine": "index"') == found
+
+
+def test_every_csv_of_an_answer_names_the_block_up_to_which_it_counts(
+    pages: FlaskClient, world: World, busiest: tuple[str, str]
+) -> None:
+    flight = world.transactions[0]
+    day, carrier = flight["FL_DATE"], flight["OP_CARRIER_AIRLINE_ID"]
+    days = f"INITIAL_DATE={day}&FINAL_DATE={day}"
+    for address in (
+        "/rankings.csv",
+        f"/airports/{busiest[0]}.csv",
+        "/route.csv?ORIGIN={}&DEST={}".format(*busiest),
+        f"/days/{day}.csv",
+        f"/report.csv?OP_CARRIER_FL_NUM={flight['OP_CARRIER_FL_NUM']}",
+        f"/filter_transactions.csv?OP_CARRIER_FL_NUM={flight['OP_CARRIER_FL_NUM']}&FL_DATE={day}",
+        f"/average_delays.csv?OP_CARRIER_AIRLINE_ID={carrier}&{days}",
+        (
+            f"/flight_counter.csv?ORIGIN_CITY_NAME={flight['ORIGIN_CITY_NAME']}"
+            f"&DEST_CITY_NAME={flight['DEST_CITY_NAME']}&{days}"
+        ),
+    ):
+        answer = pages.get(address)
+        assert answer.status_code == 200, address
+        stands = f"{world.tip} {world.hashes[-1]}"
+        assert answer.headers["X-Flightchain-As-Of"] == stands, address
+
+
+def test_an_interval_before_all_flights_has_none_on_any_page(
+    pages: FlaskClient, world: World
+) -> None:
+    first = min(world.transactions, key=lambda one: str(one["FL_DATE"]))
+    number = first["OP_CARRIER_FL_NUM"]
+    days = "INITIAL_DATE=2000-01-01&FINAL_DATE=2000-12-31"
+    page = pages.get(f"/report?OP_CARRIER_FL_NUM={number}&{days}").text
+    assert f"The ledger has no flights with the number {number} on these days." in page
+    assert pages.get(f"/report.json?OP_CARRIER_FL_NUM={number}&{days}").get_json()["count"] == 0
+    ranked = pages.get(f"/rankings.json?{days}").get_json()
+    assert ranked["ranked"] == ranked["few_flights"] == []
+    assert pages.get(f"/airports/{first['ORIGIN']}.csv?{days}").text.count("\n") == 1

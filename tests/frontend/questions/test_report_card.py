@@ -53,7 +53,10 @@ def test_the_figures_are_those_of_a_plain_loop(some: list[tuple[int, int, int | 
         own = [(day, delay) for day, carrier, delay in some if carrier == card.carrier.number]
         delays = [delay for _, delay in own if delay is not None]
         assert len(card.days) == len({day for day, _ in own})
+        assert card.days_flown == len({day for day, delay in own if delay is not None})
         assert card.cancelled == len(own) - len(delays)
+        on_time = sum(delay < 15 for delay in delays)
+        assert card.on_time_of_scheduled == pytest.approx(on_time / len(own))
         if not delays:
             assert (card.mean, card.median, card.p90, card.on_time, card.worst) == (None,) * 5
             continue
