@@ -1,6 +1,5 @@
 """Makes the application: pages, filters, headers, errors."""
 
-import secrets
 import time
 from collections.abc import Iterable
 from string import punctuation
@@ -79,7 +78,6 @@ class _Pages(Flask):
 def create_app(settings: Settings) -> Flask:
     """Make the pages over the backend at `settings.backend_url`. It is not asked anything yet."""
     app = _Pages(__name__, static_folder=None)
-    app.secret_key = secrets.token_bytes(32)  # for one run: forms of an earlier run come back
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     backend = Backend(settings.backend_url, *settings.more_backends)
     _tell_times(app, backend)  # first, so that it measures everything else

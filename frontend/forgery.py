@@ -1,21 +1,46 @@
-"""Keeps other sites from making a browser post: every form to post carries a token of its session.
+"""Keeps other sites from making a visitor's browser post.
 
-The cookie that goes with the token is set only where such a form is shown. Both are good for one
-run of the frontend and one session of the browser; after that the form comes back.
+Every browser says with a POST which page it comes from, and lets no script change that: in
+Sec-Fetch-Site to addresses that are https or loopback, in Origin since 2020, in Referer ever since.
+A POST whose first such header names no page of this address, or that has none of them, is refused.
+
+This takes the place of tokens in forms with a cookie for each session. Those were lost when the
+pages were restarted, when cookies were blocked or cleared, and when another frontend on the same
+host, whose cookies are the same on all ports, set its own. What is judged here is in the request
+alone: it holds for every process, however long a form has been open. It is stricter, too: a page at
+another port of the same host is the same site for cookies, and another origin here. Rebinding a
+foreign name to this machine does not help, because `gate` refuses such a Host before.
 """
 
-from flask import Flask
-from flask_wtf.csrf import CSRFError, CSRFProtect  # type: ignore[import-untyped]
+from flask import Flask, request
+from werkzeug.datastructures import Headers
+from werkzeug.exceptions import Forbidden
 
-__all__ = ["CSRFError", "install"]
+READING = {"GET", "HEAD", "OPTIONS"}
+OWN_PAGES = {"same-origin", "none"}  # none: the visitor repeats the request without any page
+UNNAMED = "a page that does not say its address"
+
+
+class ForeignForm(Forbidden):
+    """A POST that no page of this address has sent."""
 
 
 def install(app: Flask) -> None:
-    """Refuse every POST without a token, with a `CSRFError`. Templates have `csrf_token()`."""
-    app.config |= {
-        "SESSION_COOKIE_NAME": "flightchain_form",
-        "SESSION_COOKIE_HTTPONLY": True,
-        "SESSION_COOKIE_SAMESITE": "Strict",
-        "WTF_CSRF_TIME_LIMIT": None,  # as long as the session, because an upload may take hours
-    }
-    CSRFProtect(app)
+    """Make `app` refuse every such POST with a `ForeignForm`, before it reads the body."""
+    app.before_request(_require_own_page)
+
+
+def _require_own_page() -> None:
+    if request.method not in READING and not is_from_own_page(request.headers):
+        source = request.headers.get("Origin", "null")
+        sender = UNNAMED if source == "null" else source[:100]
+        raise ForeignForm(f"this form was sent by {sender}, and not by {request.host_url}")
+
+
+def is_from_own_page(headers: Headers) -> bool:
+    """Whether a request comes from a page at the address that it is sent to, by its headers."""
+    if (site := headers.get("Sec-Fetch-Site")) is not None:
+        return site in OWN_PAGES
+    source = headers.get("Origin") or headers.get("Referer", "")
+    sender = source.partition("://")[2].partition("/")[0]
+    return bool(sender) and sender.lower() == headers.get("Host", "").lower()

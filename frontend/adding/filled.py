@@ -7,13 +7,8 @@ from flask import Response
 
 from frontend.asking import Values
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
-from frontend.forgery import CSRFError
 from frontend.words import duration
 
-EXPIRED = (
-    "The server of these pages was restarted after this page was made, or the browser did not keep "
-    "its cookie. Nothing was added."
-)
 AWAY = "The ledger does not answer, so nobody knows yet whether anything was added."
 NEVER_TWICE = "Nothing is added twice."
 ASKS_FOR_ONE = "Only people with a token can write to this ledger. Please enter yours."
@@ -54,12 +49,10 @@ class Filled:
 def come_back(problem: Exception, values: Values, token: str, again: str) -> Filled:
     """The form after a problem that belongs to none of its own fields.
 
-    problem: a CSRFError, BackendAway or Refused. token: the one that came with the form. again: a
+    problem: a BackendAway or Refused. token: the one that came with the form. again: a
     sentence that says how to send the form again.
     """
     match problem:
-        case CSRFError():
-            return Filled(values, f"{EXPIRED} {again}", status=400)
         case Refused(status=401):
             return Filled(values, problems={"TOKEN": about_token(token)}, status=401)
         case Refused(status=503, retry_after_s=wait_s):

@@ -27,7 +27,6 @@ from frontend.asking import Values
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.errors import BackendAway, Refused
-from frontend.forgery import CSRFError
 
 CHECK, CHANGE, ADD = "check", "change", "add"  # what a button asks for
 AGAIN = "What you typed is still here: please send it again."
@@ -51,7 +50,6 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         """Check the flight, or add it; if something is wrong, the form comes back."""
         return adding.step(request.form.get("step", CHECK))
 
-    routes.register_error_handler(CSRFError, adding.again)
     return routes
 
 

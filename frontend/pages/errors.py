@@ -6,6 +6,7 @@ from flask import Flask, Response, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
+from frontend.forgery import ForeignForm
 from frontend.tables import json_twin
 
 TWINS = (".json", ".csv")
@@ -15,6 +16,7 @@ def install(app: Flask) -> None:
     """Make `app` answer every error in words."""
     app.register_error_handler(BackendAway, _away)
     app.register_error_handler(Refused, _refused)
+    app.register_error_handler(ForeignForm, _foreign)
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(Exception, lambda error: _unexpected(app, error))
 
@@ -37,6 +39,11 @@ def _refused(error: Refused) -> Response:
     if error.status < 500:
         return _page(error.status, "This request was not accepted", error.detail, "refused")
     return _page(502, "The ledger reports an error", error.detail, "failed")
+
+
+def _foreign(error: ForeignForm) -> Response:
+    detail = f"Nothing was added: {error.description}"
+    return _page(error.code, "This form is not from here", detail, "foreign")
 
 
 def _of_http(error: HTTPException) -> Response:

@@ -29,7 +29,6 @@ from frontend.adding.uploads import (
 )
 from frontend.backend_client import Backend
 from frontend.errors import BackendAway, Refused
-from frontend.forgery import CSRFError
 from frontend.pages.errors import problem_twin
 from frontend.tables import json_twin
 
@@ -60,7 +59,6 @@ def blueprint(backend: Backend) -> Blueprint:
     def refused(problem: Exception) -> Response:
         return _failed(problem) if request.path.endswith(".json") else _again(problem)
 
-    routes.register_error_handler(CSRFError, refused)
     routes.register_error_handler(RequestEntityTooLarge, refused)
     return routes
 

@@ -70,9 +70,9 @@ def served(folder: Path, port: int = 0) -> Iterator[Service]:
 
 
 @contextmanager
-def shown(service: Service) -> Iterator[str]:
-    """The frontend of `service`; its address."""
-    ports = {"FLIGHTCHAIN_PORT": service.port, "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
+def shown(service: Service, port: int = 0) -> Iterator[str]:
+    """The frontend of `service` at `port` or a free one; its address."""
+    ports = {"FLIGHTCHAIN_PORT": service.port, "FLIGHTCHAIN_FRONTEND_PORT": port or free_port()}
     lab = {"FLIGHTCHAIN_LAB_DIR": lab_dir(service.folder)}
     process = subprocess.Popen(
         [sys.executable, "-m", "frontend"],

@@ -88,6 +88,7 @@ FIELDS = (
     "X-Request-ID: <script>",
     "X-Forwarded-For: ::1, unix:",
     "Origin: null",
+    "Sec-Fetch-Site: same-origin",
     "Referer: http://[",
 )
 BODIES = (
@@ -98,7 +99,7 @@ BODIES = (
     (b"\xff\xfe\x00", "application/json"),
     (b"5\r\nhello\r\n0\r\n\r\n", "text/plain"),
     (b"YEAR,FL_DATE\n2015,2015-01-01\n", "text/csv"),
-    (b"a=b&csrf_token=c", "application/x-www-form-urlencoded"),
+    (b"a=b&c=d", "application/x-www-form-urlencoded"),
 )
 TOKENS = (b"\0", b"%00", b"%", b"%ff", b"\r\n", b"\n", b"../", b";", b"&&", b"=", b" ", b"\xc3\x28")
 

@@ -13,8 +13,6 @@ from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.merkle import leaf_hash
 from backend.questions.carriers import CARRIER
 from backend.tokens import Tokens
-from frontend.app import create_app
-from frontend.settings import Settings
 from tests.api.processes import until
 from tests.frontend.pages.reading import text
 from tests.frontend.writing import (
@@ -319,42 +317,6 @@ def test_a_link_cannot_claim_that_flights_are_equal(visitor: Visitor, other: str
 def test_a_receipt_of_nothing_is_not_found(visitor: Visitor) -> None:
     assert visitor.client.get("/receipts/99999999").status_code == 404
     assert visitor.client.get("/receipts/99999999.json").get_json()["status"] == 404
-
-
-# --- other sites, cookies
-
-
-def test_a_cookie_is_set_where_a_form_is_posted_and_nowhere_else(visitor: Visitor) -> None:
-    client = create_app(Settings(backend_url=visitor.service.url)).test_client()
-    for path in ("/", "/receipts/0", "/receipts/0.json", "/standing", "/upload/sample.csv"):
-        assert "Set-Cookie" not in client.get(path).headers, path
-    for path in ("/add", "/upload"):
-        fresh = create_app(Settings(backend_url=visitor.service.url)).test_client()
-        cookie = fresh.get(path).headers["Set-Cookie"]
-        assert "HttpOnly" in cookie
-        assert "SameSite=Strict" in cookie
-
-
-def test_a_form_from_before_a_restart_comes_back_as_it_was(visitor: Visitor) -> None:
-    before = visitor.transactions
-    form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
-    restarted = create_app(Settings(backend_url=visitor.service.url)).test_client()
-    page = restarted.post("/add", data=form)
-    assert page.status_code == 400
-    assert "please send it again" in notice(page)
-    for name in ("FL_DATE", "OTHER_CARRIER", "DEP_TIME", "AIR_TIME"):
-        assert value_of(page, name) == form[name]
-    assert visitor.transactions == before
-    again = restarted.post("/add", data={**form, **hidden(page.text)})
-    assert again.status_code == 303
-
-
-def test_without_its_token_nothing_is_posted(visitor: Visitor) -> None:
-    before = visitor.transactions
-    visitor.hidden()
-    assert visitor.client.post("/add", data={**GOOD_FORM, "step": "add"}).status_code == 400
-    assert visitor.client.post("/upload.json", data=b"x").status_code == 400
-    assert visitor.transactions == before
 
 
 # --- a backend that does not take it

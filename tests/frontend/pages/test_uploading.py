@@ -244,21 +244,10 @@ def test_a_file_needs_a_token_where_the_ledger_wants_one(
         assert visitor.transactions == len(FLIGHTS) + 30
 
 
-def test_a_form_from_before_a_restart_says_so(visitor: Visitor) -> None:
-    page = visitor.upload(CSV, csrf_token="old")
-    assert page.status_code == 400
-    assert "Nothing was added. Please choose the file again." in notice(page)
-    answer = visitor.client.post("/upload.json", data=CSV, headers={"X-CSRFToken": "old"})
-    assert answer.status_code == 400
-    assert "Nothing was added" in answer.get_json()["detail"]
-
-
 def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
     with visiting(tmp_path_factory.mktemp("dying")) as visitor:
-        form = visitor.hidden("/upload")
         visitor.service.stop()
-        headers = {"X-CSRFToken": form["csrf_token"]}
-        answer = visitor.client.post("/upload.json", data=CSV, headers=headers)
+        answer = visitor.slice(CSV)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     assert "does not answer" in answer.get_json()["detail"]

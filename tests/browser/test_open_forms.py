@@ -1,0 +1,153 @@
+"""Forms, checks and uploads that are open keep working, whatever happens around them.
+
+Cookies know no ports, and a server that was restarted knows no sessions. So nothing that a browser
+keeps may decide whether a form can be sent.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from tests.api.processes import Service, free_port, serving, until
+from tests.api.worlds import seal, settings_for
+from tests.browser.sites import shown
+from tests.browser.test_upload import ROWS, SLICES, file_of, result, start
+from tests.frontend.writing import FLIGHTS
+
+OTHER_SITE = "http://other.example/"
+NAVIGATION = '<a id="link" href="{url}/add">Add a flight</a>'
+FORGED = """<form method="post" action="{url}/add"><input name="ORIGIN" value="XYZ">
+<button name="step" value="add">Win</button></form>"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("forms")
+    seal(settings_for(folder), [FLIGHTS])
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=1) as found:
+        yield found
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser of somebody: all its pages share their cookies."""
+    with browser.new_context() as found:
+        yield found
+
+
+def transactions(service: Service) -> int:
+    """How many there are, when all are in blocks."""
+    until(lambda: service.json("/tip")["pending"] == 0)
+    return int(service.json("/tip")["transactions"])
+
+
+def filled(context: BrowserContext, url: str, number: int) -> Page:
+    """The form for one flight, filled in and not sent."""
+    page = context.new_page()
+    page.goto(f"{url}/add")
+    page.get_by_label("Day", exact=True).fill("2013-01-02")
+    page.get_by_label("Flight number").fill(str(number))
+    page.get_by_label("Carrier", exact=True).select_option(index=1)
+    page.get_by_label("From").fill(str(FLIGHTS[0][6]))
+    page.get_by_label("To", exact=True).fill(str(FLIGHTS[0][10]))
+    page.get_by_label("The flight was cancelled").check()
+    return page
+
+
+def check(page: Page) -> Page:
+    """Send the form that is filled in; the page shows the flight that would be added."""
+    page.get_by_role("button", name="Check the flight").click()
+    expect(page.locator("h1")).to_have_text("Check before adding")
+    return page
+
+
+def add(page: Page) -> None:
+    """Add the flight that was checked."""
+    page.get_by_role("button", name="Add the flight").click()
+    page.wait_for_url("**/receipts/*")
+
+
+def at_another_site(context: BrowserContext, address: str, body: str) -> Page:
+    """A page at `address`, which is not one of ours."""
+    context.route(address, lambda route: route.fulfill(body=body, content_type="text/html"))
+    page = context.new_page()
+    page.goto(address)
+    return page
+
+
+def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
+    service: Service, context: BrowserContext, tmp_path: Path
+) -> None:
+    before = transactions(service)
+    with shown(service) as first, shown(service) as second:
+        forms = [filled(context, url, 601 + at) for at, url in enumerate((first, second, first))]
+        uploading = context.new_page()
+        uploading.goto(f"{first}/upload")
+        other = filled(context, second, 604)
+        start(uploading, file_of(tmp_path, 5))
+        assert "12,000 flights were accepted" in result(uploading)
+        for page in (*forms, other):
+            check(page)
+        for page in (*forms, other):
+            add(page)
+    assert transactions(service) == before + ROWS + 4
+
+
+def test_what_is_open_goes_on_after_a_restart_of_the_pages(
+    service: Service, context: BrowserContext, tmp_path: Path
+) -> None:
+    before, port = transactions(service), free_port()
+    held: list[Route] = []
+
+    def hold_the_second(route: Route) -> None:
+        held.append(route)
+        if len(held) != 2:
+            route.continue_()
+
+    with ExitStack() as pages:
+        url = pages.enter_context(shown(service, port))
+        form, checked = filled(context, url, 701), check(filled(context, url, 702))
+        uploading = context.new_page()
+        uploading.goto(f"{url}/upload")
+        uploading.route(f"{SLICES}action=add*", hold_the_second)
+        start(uploading, file_of(tmp_path, 6))
+        uploading.locator("#counts", has_text="5,000 of").wait_for(timeout=60_000)
+        pages.close()
+        held[1].continue_()
+        uploading.locator("#said", has_text="The upload continues by itself").wait_for()
+        pages.enter_context(shown(service, port))
+        assert "12,000 flights were accepted" in result(uploading)
+        add(checked)
+        add(check(form))
+    assert transactions(service) == before + ROWS + 2
+
+
+def test_cookies_that_are_cleared_and_links_from_elsewhere_change_no_form(
+    service: Service, context: BrowserContext
+) -> None:
+    with shown(service) as url:
+        form = filled(context, url, 801)
+        elsewhere = at_another_site(context, OTHER_SITE, NAVIGATION.format(url=url))
+        elsewhere.click("#link")
+        expect(elsewhere.locator("h1")).to_have_text("Add flights")
+        context.clear_cookies()
+        add(check(form))
+
+
+@pytest.mark.parametrize("address", [OTHER_SITE, "http://127.0.0.1:9/"])
+def test_a_form_of_another_site_adds_nothing_and_says_whose_it_was(
+    service: Service, context: BrowserContext, address: str
+) -> None:
+    before = transactions(service)
+    with shown(service) as url:
+        page = at_another_site(context, address, FORGED.format(url=url))
+        with page.expect_navigation() as navigation:
+            page.get_by_role("button", name="Win").click()
+        assert navigation.value is not None
+        assert navigation.value.status == 403
+        assert address.rstrip("/") in page.inner_text("main")
+        assert "XYZ" not in page.content()
+    assert transactions(service) == before
