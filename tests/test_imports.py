@@ -23,6 +23,7 @@ COMMON = {"errors", "settings"}
 # Layer of `backend` -> the other layers, or single modules of these, that it may import. None: all.
 LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
+    "file_names": {"errors"},
     "clock": set(),
     "http_requests": {"errors"},
     "lru": set(),
@@ -69,10 +70,10 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "cluster": {"chain", "storage", "index", "mempool", "receipts", "checking.scrub", "version"}
     | {"sealing.miner_status", "transparency.signing", "processes", "http_requests"}
-    | {"clock", "words"}
+    | {"clock", "file_names", "words"}
     | COMMON,
     "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
-    | {"checking.audit", "receipts", "words"}
+    | {"checking.audit", "receipts", "file_names", "words"}
     | COMMON,
     "answers": {"chain", "index", "questions", "storage", "errors"},
     "accepting": {"chain", "index.queries", "mempool", "cluster.view", "sealing.trusted_clock"}

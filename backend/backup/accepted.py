@@ -19,12 +19,12 @@ from backend.errors import BackupRefused, DamagedMempool, NeedsRepair
 from backend.mempool import FOLDER, Mempool
 from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
 from backend.mempool.idempotency_keys import Keys
+from backend.mempool.segments import aside_in, lost_in
 from backend.settings import Settings
 from backend.storage import files
 from backend.words import counted
 
 PRIVATE = 0o600
-KEPT_ASIDE = "*.bin"  # the names in the mempool's folder of files with damaged bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,8 @@ def _kept_aside(chain: Path) -> list[Path]:
     They are listed after the segments were read, because they are written before a segment is
     written anew.
     """
-    return list((chain / FOLDER).glob(KEPT_ASIDE))
+    folder = chain / FOLDER
+    return [*aside_in(folder), *(lost.path for lost in lost_in(folder))]
 
 
 def restore_accepted(
@@ -102,12 +103,21 @@ def restore_accepted(
     files.make_folder(folder)
     for name, size in sizes.items():
         path = source / FOLDER / name
-        data = path.read_bytes()[:size] if path.exists() else b""
+        data = _beginning(path, size)
         if len(data) < size:
             raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
         files.write_new(folder / name, data)
     Keys(source / FOLDER).copy_below(next_transaction, folder)
     copy_tokens(source, target)
+
+
+def _beginning(path: Path, size: int) -> bytes:
+    """Read the first `size` bytes of a file, or all that it has; none if it is not there."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(min(size, path.stat().st_size))
+    except FileNotFoundError:
+        return b""
 
 
 def copy_tokens(source: Path, target: Path) -> None:

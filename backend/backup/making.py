@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from backend.backup import manifest as manifests
 from backend.backup.accepted import copy_accepted, copy_tokens, remove_others
 from backend.backup.blocks import BlockCopy, Progress, agreeing_blocks, bytes_of, not_ours
-from backend.backup.manifest import Manifest
+from backend.backup.manifest import LOCK_NAME, Manifest
 from backend.errors import BackupRefused, DamagedBlock, WriteFailed
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.receipts import belongs_to_cluster
@@ -28,7 +28,6 @@ from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 
-LOCK_NAME = "backup.lock"
 NO_MATTER = {LOCK_NAME, f"{manifests.NAME}.tmp", "lost+found"}  # in a folder that counts as empty
 SPARE_BYTES = 2**20
 
@@ -96,8 +95,9 @@ def require_apart(chain: Path, folder: Path) -> None:
 
 
 def _require_backup_or_empty(folder: Path) -> None:
+    found = manifests.read(folder)
     is_empty = all(entry.name in NO_MATTER for entry in folder.iterdir())
-    if not is_empty and manifests.read(folder) is None:
+    if not is_empty and found is None:
         raise BackupRefused(
             f"{folder} is not empty and holds no backup ({manifests.NAME} is not there); "
             "choose an empty folder"

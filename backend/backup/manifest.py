@@ -7,14 +7,25 @@ holds more than it names, a run that was interrupted left that.
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
-from backend.errors import BackupRefused
+from backend import tokens
+from backend.errors import BackupRefused, InvalidInput
+from backend.file_names import bare_name, strange_entry
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool import segments
 from backend.storage import files
+from backend.storage.layout import BLOCKS_FOLDER
 
 NAME = "backup.json"
 FORMAT = 1
+LOCK_NAME = "backup.lock"
+MOST_BYTES = 16 * 2**20
+PARTS = (NAME, f"{NAME}.tmp", LOCK_NAME, BLOCKS_FOLDER, MEMPOOL_FOLDER, tokens.FILE_NAME)
+
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,25 +48,50 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     pending: int = 0
     next_transaction: int = 0
     time: str = ""
-    mempool: dict[str, int] = {}
-    aside: dict[str, int] = {}
+    mempool: dict[str, Size] = {}
+    aside: dict[str, Size] = {}
 
 
 _decode = msgspec.json.Decoder(Manifest).decode
 
 
 def read(folder: Path) -> Manifest | None:
-    """The manifest of the backup in `folder`; None if there is none. Raises BackupRefused."""
+    """Read the manifest of the backup in `folder`; None if there is none.
+
+    Raises BackupRefused also if the backup has anything that no backup has: then nothing of it may
+    be read or written.
+    """
+    _require_plain_files(folder)
     path = folder / NAME
     try:
-        found = _decode(path.read_bytes())
+        with path.open("rb") as stream:
+            found = _decode(stream.read(MOST_BYTES))
+        _require_known_names(found)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, InvalidInput) as error:
         raise BackupRefused(f"{path} is damaged ({error}); make a new backup elsewhere") from None
     if found.format != FORMAT:
         raise BackupRefused(f"{path} has format {found.format}; this release reads format {FORMAT}")
     return found
+
+
+def _require_plain_files(folder: Path) -> None:
+    """Raise BackupRefused if a part of the backup is a link, a pipe or a device."""
+    for name in PARTS:
+        if strange := strange_entry(folder / name):
+            raise BackupRefused(
+                f"the backup in {folder} is not used, because {strange} is neither a regular file "
+                "nor a folder, and might lead elsewhere; put the file itself in its place"
+            )
+
+
+def _require_known_names(manifest: Manifest) -> None:
+    """Raise InvalidInput if the manifest names a file that no mempool has."""
+    for name in manifest.mempool:
+        bare_name(name, segments.NAME)
+    for name in manifest.aside:
+        bare_name(name, segments.ASIDE, segments.LOST)
 
 
 def write(folder: Path, manifest: Manifest) -> None:

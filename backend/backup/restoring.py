@@ -45,8 +45,9 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
     damaged, or if there is a ledger already; WriteFailed.
     """
     require_apart(settings.folder, folder)
+    named = _complete_manifest(folder)
     with closing(BlockStore(folder)) as backup:
-        manifest = _sound_manifest(folder, backup)
+        manifest = _sound_manifest(folder, named, backup)
         files.make_folder(settings.folder)
         with _locked(settings.folder):
             stage = _empty_stage(settings.folder)
@@ -69,8 +70,8 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
         return manifest
 
 
-def _sound_manifest(folder: Path, backup: BlockStore) -> Manifest:
-    """Read the manifest, and compare it with the table of heights. Raises BackupRefused."""
+def _complete_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a complete backup. Raises BackupRefused."""
     manifest = manifests.read(folder)
     if manifest is None:
         raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there")
@@ -78,6 +79,11 @@ def _sound_manifest(folder: Path, backup: BlockStore) -> Manifest:
         raise BackupRefused(
             f"the backup in {folder} is not complete: it was interrupted; run `backup` again"
         )
+    return manifest
+
+
+def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Manifest:
+    """Compare the manifest with the table of heights. Raises BackupRefused."""
     try:
         found = [backup.place(height).hash.hex() for height in (0, manifest.height)]
     except (Damage, NotFound) as error:

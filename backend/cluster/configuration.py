@@ -25,13 +25,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
 from backend.errors import FlightchainError, InvalidSetting
+from backend.file_names import bare_name
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
 _ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
 
 Json = dict[str, Any]
@@ -41,9 +42,9 @@ Json = dict[str, Any]
 class Host:
     """Where a node runs.
 
-    name: small letters, digits and _. host: its address for peers and clients. peer_port, port: of
-    the engine and of the service. bind: the address that the engine listens on. votes:
-    whether the node has a vote.
+    name: small letters, digits and _; another is InvalidInput, because a folder gets it. host: its
+    address for peers and clients. peer_port, port: of the engine and of the service. bind: the
+    address that the engine listens on. votes: whether the node has a vote.
     """
 
     name: str
@@ -52,6 +53,9 @@ class Host:
     port: int
     bind: str = "0.0.0.0"  # noqa: S104  peers come from other machines
     votes: bool = True
+
+    def __post_init__(self) -> None:
+        bare_name(self.name, _NAME)
 
     @property
     def url(self) -> str:
@@ -103,8 +107,6 @@ def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
 
 def _make_node(folder: Path, host: Host) -> None:
     """Make the folder of a node with what concerns it alone."""
-    if not _NAME.fullmatch(host.name):
-        raise InvalidSetting("node", host.name, "must be small letters, digits and _")
     node = folder / host.name
     if node.exists():
         raise FlightchainError(f"{node} exists already; its keys and flights are kept")

@@ -19,7 +19,7 @@ from typing import Any
 
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
-from backend.errors import FlightchainError
+from backend.errors import FlightchainError, InvalidInput
 from backend.http_requests import NoAnswer, ask
 from backend.receipts import FILE_NAME as RECEIPTS_NAME
 from backend.settings import PREFIX, PROJECT
@@ -72,12 +72,14 @@ class LocalCluster:
 
     @property
     def hosts(self) -> list[Host]:
-        """The nodes in their order; none if there is no cluster."""
+        """The nodes in their order; none if there is no cluster. Raises FlightchainError."""
+        path = self.folder / HOSTS_NAME
         try:
-            rows = json.loads((self.folder / HOSTS_NAME).read_bytes())
+            return [Host(**row) for row in json.loads(path.read_bytes())]
         except FileNotFoundError:
             return []
-        return [Host(**row) for row in rows]
+        except (ValueError, TypeError, InvalidInput) as error:
+            raise FlightchainError(f"{path} is damaged ({error}); put back a copy") from error
 
     @property
     def voters(self) -> list[Host]:

@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 from backend.clock import now_ms
 
-_NAME = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)
-_ASIDE = re.compile(r"(?:damaged|perhaps-acknowledged)-\d+(?:\.\d+)?\.bin", re.ASCII)
-_LOST = re.compile(r"lost-(\d+)-(\d+)(?:\.\d+)?\.bin", re.ASCII)
+NAME = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)
+ASIDE = re.compile(r"(?:damaged|perhaps-acknowledged)-\d{1,20}(?:\.\d{1,20})?\.bin", re.ASCII)
+LOST = re.compile(r"lost-(\d{1,20})-(\d{1,20})(?:\.\d{1,20})?\.bin", re.ASCII)
 
 
 class Segment(NamedTuple):
@@ -66,7 +66,7 @@ def all_segments_in(folder: Path) -> list[Segment]:
 
 
 def _all_segments_of(names: Iterable[str]) -> list[Segment]:
-    found = (_NAME.fullmatch(name) for name in names)
+    found = (NAME.fullmatch(name) for name in names)
     return sorted(Segment(int(match[1]), int(match[2] or 0)) for match in found if match)
 
 
@@ -94,10 +94,10 @@ DAMAGED, PERHAPS_ACKNOWLEDGED = "damaged", "perhaps-acknowledged"  # what their 
 
 def aside_in(folder: Path) -> list[Path]:
     """The files in `folder` with damaged bytes for which no flight is known to be missing."""
-    return sorted(folder / name for name in names_in(folder) if _ASIDE.fullmatch(name))
+    return sorted(folder / name for name in names_in(folder) if ASIDE.fullmatch(name))
 
 
 def lost_in(folder: Path) -> list[Lost]:
     """The files in `folder` with what is left of lost flights, oldest ids first."""
-    found = ((_LOST.fullmatch(name), folder / name) for name in names_in(folder))
+    found = ((LOST.fullmatch(name), folder / name) for name in names_in(folder))
     return sorted(Lost(int(match[1]), int(match[2]), path) for match, path in found if match)

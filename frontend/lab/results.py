@@ -5,7 +5,8 @@
     report.html     the whole report; may be missing or half written, too
 
 They are read with care: nothing in them breaks a page. A name leads to a folder only if it is a
-plain name, so no address leads out of the folders of results.
+plain name, and a file that is a symbolic link is not read, so neither an address nor a result that
+somebody else made leads out of the folders of results.
 """
 
 import json
@@ -146,12 +147,12 @@ class Result:
     @property
     def has_report(self) -> bool:
         """Whether there is a report to read."""
-        return (self.folder / REPORT).is_file()
+        return _is_own_file(self.folder / REPORT)
 
     def figures(self) -> list[Figure]:
         """The drawings of the report, in its order; none while it is half written."""
         try:
-            if (self.folder / REPORT).stat().st_size > MOST_REPORT_BYTES:
+            if not self.has_report or (self.folder / REPORT).stat().st_size > MOST_REPORT_BYTES:
                 return []
             text = (self.folder / REPORT).read_text(encoding="utf-8")
         except (OSError, ValueError):
@@ -269,6 +270,8 @@ def _read_json(path: Path) -> Json:
     try:
         if path.stat().st_size > MOST_JSON_BYTES:
             raise Unreadable(f"{path.name} is larger than {MOST_JSON_BYTES:,} bytes")
+        if not _is_own_file(path):
+            raise Unreadable(f"{path.name} is not a regular file")
         found = json.loads(
             path.read_text(encoding="utf-8"), parse_constant=lambda _: None, parse_float=_finite
         )
@@ -324,7 +327,12 @@ def _metric_json(metric: Metric) -> Json:
 
 
 def _is_offered(path: Path) -> bool:
-    return path.suffix in FILES and bool(NAME.fullmatch(path.name)) and path.is_file()
+    return path.suffix in FILES and bool(NAME.fullmatch(path.name)) and _is_own_file(path)
+
+
+def _is_own_file(path: Path) -> bool:
+    """Whether a file is in its folder, and is no link to another."""
+    return path.is_file() and not path.is_symlink()
 
 
 def _text(value: object) -> str:

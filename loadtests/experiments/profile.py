@@ -215,7 +215,7 @@ def _profiles(results: Results) -> Iterator[Profile]:
         of = {line.look: line for line in made}
         if LOCK not in of or ALL not in of:
             continue
-        held, threads = (_stacks(results.folder / of[look].file) for look in (LOCK, ALL))
+        held, threads = (_stacks(results.file(of[look].file)) for look in (LOCK, ALL))
         if not held:
             continue
         waits = stacks.shares(threads, stacks.WAITS)

@@ -8,6 +8,7 @@ summary.json, report.html   made by `analyse` from the above, byte for byte the 
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -21,6 +22,7 @@ __all__ = ["MANIFEST", "NO", "REPORT", "SUMMARY", "YES", "Line", "Results", "Tab
 Columns = Sequence[str] | type[Line]
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+,-]{0,119}", re.ASCII)
 
 
 class ResultsError(Exception):
@@ -77,6 +79,13 @@ class Results:
     def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
         """The lines of a table; none if there is no such table."""
         return self.lines(name, kind) if self.has(name) else []
+
+    def file(self, name: str) -> Path:
+        """Where the file is that a table names. Raises ResultsError unless it is in the folder."""
+        path = self.folder / name
+        if not _FILE.fullmatch(name) or path.is_symlink():
+            raise ResultsError(f"{self.folder} names the file {name[:80]!a}, which it lacks")
+        return path
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.csv"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.backup import manifest as manifests
-from backend.backup.making import LOCK_NAME
+from backend.backup.manifest import LOCK_NAME
 from backend.checking.audit import verify
 from backend.errors import (
     BackupRefused,
