@@ -3,7 +3,8 @@
 The names are those of the ledger; labels and meanings are for people.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +85,15 @@ HEADER = (
     Field("nonce", "Nonce", "number that the miner varied until the hash met the difficulty"),
 )
 HEADER_NAMES = tuple(field.name for field in HEADER)
+
+
+def canonical(record: Mapping[str, Any], fields: Collection[Field]) -> str:
+    """The text of a record whose hash the ledger keeps: JSON as in RFC 8785.
+
+    For integers, text and null that is sorted names and no spaces. A missing field counts as null.
+    """
+    values = {field.name: record.get(field.name) for field in fields}
+    return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def in_words(fields: tuple[Field, ...], record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:

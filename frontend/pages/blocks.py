@@ -1,13 +1,12 @@
-"""The chain: its blocks, newest first, and each block with its checks."""
+"""The chain: its blocks, newest first, and each block, which the visitor's browser checks."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as Answer
 
-from frontend import fields, integrity
+from frontend import fields
 from frontend.asking import BAD_INPUT, Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height
@@ -121,34 +120,27 @@ def _add_block(routes: Blueprint, backend: Backend) -> None:
             return _damaged_page(backend, height, error)
 
     def whole_page(height: int) -> str:
-        """The header of a block, the checks, and its transactions by pages."""
+        """The header of a block, and its transactions by pages."""
         given = filled_in(request.args)
         is_checked = _is_wanted("check", given, "transactions")
-        limit = 0 if is_checked else TRANSACTIONS_A_PAGE
-        found = _block(backend, height, {**given, "limit": str(limit)})
-        offset = int(given.get("offset", 0))
-        whole = _block(backend, height, {}) if is_checked else None
-        found = _page_of(whole, offset) if whole else found  # shows what was checked
-        below, above = _neighbours(backend, height)
+        found = _block(backend, height, {**given, "limit": str(TRANSACTIONS_A_PAGE)})
+        around = _around(backend, height)
         return render_template(
             "block.html",
             block=found,
-            below=below,
-            above=above,
-            offset=offset,
+            below=around.get(height - 1),
+            above=around.get(height + 1),
+            offset=int(given.get("offset", 0)),
             page_size=TRANSACTIONS_A_PAGE,
-            checks=_checks(found, whole, below, above),
             is_checked=is_checked,
             header=list(fields.in_words(fields.HEADER, found)),
-            canonical=integrity.canonical(found, fields.HEADER_NAMES).decode(),
+            canonical=fields.canonical(found, fields.HEADER),
         )
 
     @routes.get("/blocks/<int:height>.json")
     def block_json(height: int) -> Response:
-        """The whole block, with every check."""
-        whole = _block(backend, height, filled_in(request.args))
-        checks = _checks(whole, whole, *_neighbours(backend, height))
-        return json_twin({"block": whole, "checks": list(map(asdict, checks))})
+        """The whole block."""
+        return json_twin({"block": _block(backend, height, filled_in(request.args))})
 
     @routes.get("/blocks/<int:height>.csv")
     def block_csv(height: int) -> Response:
@@ -161,18 +153,6 @@ def _add_block(routes: Blueprint, backend: Backend) -> None:
 def _block(backend: Backend, height: int | str, parameters: Mapping[str, str]) -> Json:
     found: Json = backend.get(f"/blocks/{height}", parameters)["block"]
     return found
-
-
-def _page_of(whole: Json, offset: int) -> Json:
-    """The block with a page of its transactions."""
-    rows = whole["transactions"][offset : offset + TRANSACTIONS_A_PAGE]
-    return {**whole, "transactions": rows}
-
-
-def _neighbours(backend: Backend, height: int) -> tuple[Json | None, Json | None]:
-    """The block below and the block above, if there are such blocks, as `by_height` has them."""
-    around = _around(backend, height)
-    return around.get(height - 1), around.get(height + 1)
 
 
 def _around(backend: Backend, height: int) -> dict[int, Json]:
@@ -191,14 +171,6 @@ def _damaged_page(backend: Backend, height: int, error: Refused) -> tuple[str, i
         detail=error.detail,
     )
     return page, error.status
-
-
-def _checks(
-    block: Json, whole: Json | None, below: Json | None, above: Json | None
-) -> list[integrity.Check]:
-    """All checks of `block`. whole: the block with all transactions, if they are checked, too."""
-    checks = integrity.header_checks(block, below, above)
-    return checks + (integrity.transaction_checks(whole) if whole else [])
 
 
 def _is_wanted(name: str, given: dict[str, str], value: str) -> bool:

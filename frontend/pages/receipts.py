@@ -6,6 +6,7 @@ address is `/receipts/NODE-NUMBER`, which leads to the other one from then on.
 """
 
 import shlex
+from hashlib import sha256
 from urllib.parse import quote
 
 from flask import Blueprint, Response, redirect, render_template, request
@@ -13,8 +14,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.backend_client import Backend, Json
 from frontend.errors import Refused
-from frontend.fields import TRANSACTION_NAMES
-from frontend.integrity import canonical, leaf_hash
+from frontend.fields import TRANSACTION, canonical
 from frontend.pages.transactions import standing
 from frontend.tables import json_twin
 
@@ -30,7 +30,7 @@ def blueprint(backend: Backend) -> Blueprint:
         return {
             **found,
             "next_block_at": found["tip"]["next_block_at"],
-            "content_hash": leaf_hash(_content(found["transaction"])).hex(),
+            "content_hash": _content_hash(found["transaction"]),
             "duplicate_of": _equal_one(
                 backend, found["transaction"], request.args.get("duplicate_of", "")
             ),
@@ -40,7 +40,7 @@ def blueprint(backend: Backend) -> Blueprint:
     def page(number: int) -> str:
         """The receipt of one transaction."""
         found = receipt(number)
-        content = _content(found["transaction"]).decode()
+        content = canonical(found["transaction"], TRANSACTION)
         command = f"printf '\\000%s' {shlex.quote(content)} | sha256sum"
         return render_template("receipt.html", **found, command=command)
 
@@ -91,9 +91,10 @@ def _equal_one(backend: Backend, transaction: Json, number: str) -> int | None:
     return int(number) if is_earlier and _flight(other) == _flight(transaction) else None
 
 
-def _content(transaction: Json) -> bytes:
-    """The bytes whose hash the ledger keeps."""
-    return canonical(transaction, TRANSACTION_NAMES)
+def _content_hash(transaction: Json) -> str:
+    """The hash of a transaction as a leaf of its block's Merkle tree (RFC 6962)."""
+    content = canonical(transaction, TRANSACTION).encode("utf-8", "surrogatepass")
+    return sha256(b"\x00" + content).hexdigest()
 
 
 def _flight(transaction: Json) -> Json:

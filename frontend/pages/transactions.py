@@ -5,7 +5,6 @@ from flask import Blueprint, Response, render_template, request
 from frontend import fields
 from frontend.asking import Values, filled_in
 from frontend.backend_client import Backend, Json
-from frontend.integrity import canonical
 from frontend.tables import csv_twin, json_twin
 
 NOTHING_GIVEN: Values = {}
@@ -24,7 +23,7 @@ def blueprint(backend: Backend) -> Blueprint:
         """All that is known of a transaction."""
         found = standing(backend, transaction_id, filled_in(request.args))
         in_words = list(fields.in_words(fields.TRANSACTION, found["transaction"]))
-        content = canonical(found["transaction"], fields.TRANSACTION_NAMES).decode()
+        content = fields.canonical(found["transaction"], fields.TRANSACTION)
         return render_template("transaction.html", **found, fields=in_words, canonical=content)
 
     @routes.get("/transactions/<int:transaction_id>/state")

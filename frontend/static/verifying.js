@@ -253,5 +253,8 @@ function onRequest(section) {
 
 for (const section of document.querySelectorAll("[data-verify]")) {
   if (section.dataset.verify === "answer") onRequest(section);
-  else whenMined(() => verify(section, ATTEMPTS));
+  else {
+    section.querySelector("form[data-check]")?.removeAttribute("hidden"); // what it asks for, scripts answer
+    whenMined(() => verify(section, ATTEMPTS));
+  }
 }

@@ -64,10 +64,6 @@ def test_its_neighbours_are_shown_and_say_that_it_is_damaged(
         page = text(pages, f"/blocks/{height}{query}")
         assert world.hashes[height] in page
         assert f"Block {DAMAGED} (damaged)" in page
-        assert "That block is damaged, so its hash cannot be compared." in page
-    checks = pages.get(f"/blocks/{height}.json").get_json()["checks"]
-    assert [check["holds"] for check in checks].count(None) == 1
-    assert False not in [check["holds"] for check in checks]
 
 
 def test_the_list_of_blocks_goes_on(pages: FlaskClient, world: World) -> None:
