@@ -1,9 +1,8 @@
-"""The map of a route: the great circle, the airports of the ledger and an outline of the land.
+"""Draws the map of a route: the great circle, the airports of the ledger, and land around them.
 
-The outline is drawn around the airports, so its likeness depends on how many there are. Around the
-103 airports that flights from New York reached in 2013 it has no Pacific Northwest, no Great Lakes
-and no Gulf of California, and nobody who sees it knows the country again. A ledger of a country
-has 300 airports or more. With fewer than `LEAST_AIRPORTS` there is therefore no land, and pages
+The land is a wide disc around each airport, so its likeness depends on how many there are. Around
+the 103 airports that flights from New York reached in 2013 nobody knows the country again. A ledger
+of a country has 300 airports or more. With fewer than `LEAST_AIRPORTS` there is no land, and pages
 show no map: a line among dots tells nothing that its length does not.
 
 The view is fitted to the route, so that a far island does not squeeze the rest; the parts outside
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from frontend.charts.coordinates import Places
-from frontend.charts.outline import outline
 from frontend.charts.sphere import KM_PER_MILE, AroundMiddle, Place, Point, distance_km, way
 from frontend.coverage import Airport, Coverage
 
@@ -22,9 +20,8 @@ WIDTH, HEIGHT = 1600, 900
 PIECES = 32  # the great circle is drawn as so many lines
 ROOM_WIDE, ROOM_HIGH = 1.7, 2.4  # size of the view in sizes of the route: labels, surroundings
 LEAST_WIDTH_KM = 2600.0  # a narrower view shows no shape that one knows
-JOINED_KM = 450.0  # radius of the largest circle through three airports with land between them
-LEAST_AIRPORTS = 200  # around fewer an outline is not recognised
-SHORE_KM = 75.0  # from an airport on the shore to where the land ends on the map
+LEAST_AIRPORTS = 200  # around fewer the land is not recognised
+LAND_KM = 210.0  # radius of the land that is drawn around an airport
 LABELS_INSIDE = (
     40.0,
     60.0,
@@ -45,14 +42,14 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class RouteMap:
-    """A drawn map. land, dots, near, route: paths of SVG; near has the cities' airports.
+    """A drawn map. dots, near, route: paths of SVG; near has the cities' airports.
 
-    land: "" if it would not be recognised; then pages show only the distance. shore: width of a
-    line around the land. airports: the two between which the distance is.
+    has_land: false if it would not be recognised; then pages show only the distance. land_width:
+    width of the dots that are the land. airports: the two between which the distance is.
     """
 
-    land: str
-    shore: float
+    has_land: bool
+    land_width: float
     dots: str
     near: str
     route: str
@@ -71,7 +68,6 @@ class Maps:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._outline: tuple[tuple[str, ...], list[list[str]]] = ((), [])
 
     def route(self, known: Coverage, origin: str, destination: str) -> RouteMap | None:
         """The map from city to city; None if one of them has no airport with a known place."""
@@ -86,41 +82,11 @@ class Maps:
         )
         if not first or not last or origin == destination:
             return None
-        return drawn(places, self._rings(places), first, last)
-
-    def _rings(self, places: Mapping[str, Place]) -> list[list[str]]:
-        """The outline, computed again only when the airports have changed."""
-        if len(places) < LEAST_AIRPORTS:
-            return []
-        codes = tuple(sorted(places))
-        if self._outline[0] != codes:
-            self._outline = (codes, _outline(places))
-        return self._outline[1]
-
-
-def _outline(places: Mapping[str, Place]) -> list[list[str]]:
-    """Rings of airports around the land that they stand on."""
-    middle = AroundMiddle(_middle(list(places.values())))
-    points: dict[Point, str] = {}
-    for code, place in places.items():
-        point = middle.point(place)
-        if point is not None:
-            points.setdefault(point, code)
-    codes = list(points.values())
-    return [[codes[number] for number in ring] for ring in outline(list(points), JOINED_KM)]
-
-
-def _middle(places: Sequence[Place]) -> Place:
-    """A place amid most places: the median of each coordinate."""
-    latitudes, longitudes = (sorted(values) for values in zip(*places, strict=True))
-    return latitudes[len(places) // 2], longitudes[len(places) // 2]
+        return drawn(places, first, last)
 
 
 def drawn(
-    places: Mapping[str, Place],
-    rings: Iterable[Sequence[str]],
-    first: Sequence[Airport],
-    last: Sequence[Airport],
+    places: Mapping[str, Place], first: Sequence[Airport], last: Sequence[Airport]
 ) -> RouteMap | None:
     """The map; None if the cities are opposite. first, last: their airports, busiest first."""
     one, other = first[0].code, last[0].code
@@ -132,12 +98,11 @@ def drawn(
     route = view.points(along)
     dots = {code: point for code, place in places.items() if (point := view.point(place))}
     near = [dots[airport.code] for airport in (*first, *last) if airport.code in dots]
-    lines = ([dots[code] for code in ring if code in dots] for ring in rings)
     is_first_above = route[0][1] <= route[-1][1]
     return RouteMap(
-        "".join(_line(line) + "z" for line in lines if len(line) > 2 and _any_inside(line)),
-        2 * SHORE_KM * view.scale,
-        _dots(point for point in dots.values() if _any_inside([point])),
+        len(places) >= LEAST_AIRPORTS,
+        2 * LAND_KM * view.scale,
+        _dots(point for point in dots.values() if _is_near(*point)),
         _dots(near),
         _line(route),
         (
@@ -182,9 +147,9 @@ def _end(airports: Sequence[Airport], point: Point, is_above: bool) -> End:
     return End(airports[0].city, codes, x, y, anchor, is_above)
 
 
-def _any_inside(points: Iterable[Point]) -> bool:
-    """Whether one of the points lies on the drawing, or not far from it."""
-    return any(-WIDTH < x < 2 * WIDTH and -HEIGHT < y < 2 * HEIGHT for x, y in points)
+def _is_near(x: float, y: float) -> bool:
+    """Whether a point lies on the drawing, or not far from it."""
+    return -WIDTH < x < 2 * WIDTH and -HEIGHT < y < 2 * HEIGHT
 
 
 def _line(points: Sequence[Point]) -> str:

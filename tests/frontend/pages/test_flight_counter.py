@@ -95,7 +95,6 @@ def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:
 def _known_land(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few airports are enough for a land that people recognise."""
     monkeypatch.setattr(maps, "LEAST_AIRPORTS", 3)
-    monkeypatch.setattr(maps, "JOINED_KM", 5000)
 
 
 @pytest.mark.usefixtures("_known_land")
