@@ -6,18 +6,23 @@ blocks since then hold. A scan verifies every block that it reads, and needs no 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, astuple
 
 from backend.chain.block import Header
 from backend.chain.columns import Columns
 from backend.errors import Damage, TryLater
 from backend.index import suggestions
 from backend.index.coverage import covered
-from backend.index.queries import AsOf, IndexReader, State
+from backend.index.queries import IndexReader, State
+from backend.questions import answer_types as types
 from backend.questions import scan
+from backend.questions.answer_types import AsOf
 from backend.questions.distribution import distribution_of
-from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
+from backend.questions.groups import EVERYTHING, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -27,14 +32,12 @@ from backend.questions.values import (
     FlightCounter,
     FlightCounts,
     Options,
-    Question,
     understood,
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
 from backend.storage.scan_costs import Costs
 
-Json = dict[str, Any]
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 Item_co = TypeVar("Item_co", covariant=True)
@@ -64,7 +67,7 @@ class Answers:
 
     def filter_transactions(
         self, question: FilterTransactions, options: Options, costs: Costs | None = None
-    ) -> Json:
+    ) -> types.Legs:
         """What happened to a flight number on a day: its legs, in the order of ids.
 
         All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
@@ -77,11 +80,11 @@ class Answers:
         else:
             legs, as_of = self._indexed(lambda below, _: self._index.legs(question, below), options)
         flights = options.shown.page(legs)
-        return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
+        return types.Legs(len(legs), flights, as_of, understood(question, options))
 
     def average_delays(
         self, question: AverageDelays, options: Options, costs: Costs | None = None
-    ) -> Json:
+    ) -> types.Delays:
         """How late flights were: means, counts and shares. Without flights, means are None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
@@ -92,15 +95,18 @@ class Answers:
                 lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
                 options,
             )
-        answer = _DELAYS.about(delays.totals)
-        answer |= _DELAYS.grouped(delays, answer, options)
-        if options.distribution:
-            answer["distribution"] = distribution_of(delays.counts)
-        return {**answer, **_context(question, options, as_of)}
+        answer: types.Delays = types.AverageDelays(
+            **asdict(_averages(delays.totals)),
+            distribution=distribution_of(delays.counts) if options.distribution else UNSET,
+            as_of=as_of,
+            query=understood(question, options),
+            **_DELAYS.grouped(delays, delays.totals.flights, options),
+        )
+        return answer
 
     def flight_counter(
         self, question: FlightCounter, options: Options, costs: Costs | None = None
-    ) -> Json:
+    ) -> types.Counts:
         """How many flights went from one place to another."""
         if options.engine == "scan":
             as_of = self._scanned(options)
@@ -113,22 +119,26 @@ class Answers:
                 ),
                 options,
             )
-        answer = _COUNTS.about(counts.count)
-        answer |= _COUNTS.grouped(counts, answer, options)
-        return {**answer, **_context(question, options, as_of)}
+        answer: types.Counts = types.FlightCount(
+            counts.count,
+            as_of=as_of,
+            query=understood(question, options),
+            **_COUNTS.grouped(counts, counts.count, options),
+        )
+        return answer
 
-    def suggest(self, field: str, q: str, limit: int) -> Json:
+    def suggest(self, field: str, q: str, limit: int) -> types.Suggestions:
         """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
         q = suggestions.typed(field, q)
         found, as_of = self._index.snapshot(
             lambda rows: suggestions.suggested(rows, field, q, limit)
         )
-        return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
+        return types.Suggestions(field, q, found, as_of)
 
-    def coverage(self) -> Json:
-        """What the ledger covers, as `coverage.covered` tells. Raises TryLater."""
-        found, as_of = self._index.snapshot(covered)
-        return {**found, "as_of": asdict(as_of)}
+    def coverage(self) -> types.Coverage:
+        """What the ledger covers. Raises TryLater."""
+        ledger, as_of = self._index.snapshot(covered)
+        return types.Coverage(**asdict(ledger), as_of=as_of)
 
     def recent_state(self) -> State:
         """The state of the index from which answers come, at most a moment old. Raises TryLater.
@@ -140,9 +150,9 @@ class Answers:
 
     # --- export ------------------------------------------------------------------------------
 
-    def as_of(self, height: int | None) -> Json:
+    def as_of(self, height: int | None) -> AsOf:
         """The `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
-        return asdict(self._scanned(Options(as_of=height)))
+        return self._scanned(Options(as_of=height))
 
     def flights(
         self, selection: Selection, height: int
@@ -201,13 +211,6 @@ class Answers:
         return AsOf(height, self._store.place(height).hash.hex())
 
 
-def _context(question: Question, options: Options, as_of: AsOf) -> Json:
-    return {
-        "as_of": {"height": as_of.height, "tip_hash": as_of.tip_hash},
-        "query": understood(question, options),
-    }
-
-
 class _Groups(Protocol[Item_co]):
     """What `Delays` and `FlightCounts` both have."""
 
@@ -222,45 +225,45 @@ class _Groups(Protocol[Item_co]):
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[Item]):
-    """How a question tells about some flights, all or those of a group.
+    """How an answer shows groups of flights.
 
-    about: makes what is said of them. count: the member of it that is their number. figure: returns
-    a member by which groups can be sorted.
+    rows: the type of a group, by what groups are made of. figures: makes the values of a row behind
+    those of its key. count: the figure that is the number of flights. figure: returns a figure by
+    which groups can be sorted.
     """
 
-    about: Callable[[Item], Json]
+    rows: Mapping[str, type[Any]]
+    figures: Callable[[Item], Struct]
     count: str
     figure: Callable[[Item, str], Figure]
 
-    def grouped(self, counts: _Groups[Item], answer: Json, options: Options) -> Json:
-        """What `options.group_by` adds to an answer."""
+    def grouped(self, counts: _Groups[Item], flights: int, options: Options) -> dict[str, Any]:
+        """The members that `options.group_by` adds to an answer about so many flights."""
         by, groups = options.group_by, counts.groups
         if by is None:
             return {}
-        shown, there_are = arranged(by, groups, self.figure, self.count, options.shown)
-        found: Json = {"groups": there_are if counts.group_count is None else counts.group_count}
-        if by == "hour":
-            with_hour = sum(self.about(item)[self.count] for item in groups.values())
-            found["without_hour"] = answer[self.count] - with_hour
+        shown, count = arranged(by, groups, self.figure, self.count, options.shown)
+        with_hour = sum(int(self.figure(item, self.count) or 0) for item in groups.values())
         return {
-            f"by_{by}": [{**GROUPS[by].shown(key), **self.about(item)} for key, item in shown],
-            **found,
+            f"by_{by}": [self.rows[by](*key, *astuple(self.figures(item))) for key, item in shown],
+            "groups": count if counts.group_count is None else counts.group_count,
+            "without_hour": flights - with_hour if by == "hour" else UNSET,
         }
 
 
-def _averages(totals: DelayTotals) -> Json:
+def _averages(totals: DelayTotals) -> types.Averages:
     figure = totals.figure
-    return {
-        "average_delay": figure("average_delay"),
-        "flights": totals.flights,
-        "arrived": totals.arrived,
-        "cancelled": totals.cancelled,
-        "no_arrival": totals.flights - totals.cancelled - totals.arrived,
-        "on_time_share_of_arrived": figure("on_time_share_of_arrived"),
-        "on_time_share_of_scheduled": figure("on_time_share_of_scheduled"),
-        "average_departure_delay": figure("average_departure_delay"),
-    }
+    return types.Averages(
+        average_delay=figure("average_delay"),
+        flights=totals.flights,
+        arrived=totals.arrived,
+        cancelled=totals.cancelled,
+        no_arrival=totals.flights - totals.cancelled - totals.arrived,
+        on_time_share_of_arrived=figure("on_time_share_of_arrived"),
+        on_time_share_of_scheduled=figure("on_time_share_of_scheduled"),
+        average_departure_delay=figure("average_departure_delay"),
+    )
 
 
-_DELAYS = _Kind(_averages, "flights", DelayTotals.figure)
-_COUNTS: _Kind[int] = _Kind(lambda count: {"count": count}, "count", lambda count, _: count)
+_DELAYS = _Kind(types.DELAYS_OF, _averages, "flights", DelayTotals.figure)
+_COUNTS: _Kind[int] = _Kind(types.COUNTS_OF, types.Flights, "count", lambda count, _: count)

@@ -5,7 +5,6 @@ if all was done, 1 for an error, which one line names, 2 for a command that was 
 130 for Ctrl-C.
 """
 
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from backend import cli_cluster, cli_log
 from backend.cli_log import say
@@ -37,7 +37,7 @@ def _held_words(height: int, transactions: int, pending: int) -> str:
 
 
 def _print(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
 class Commands(click.Group):

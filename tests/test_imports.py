@@ -41,7 +41,7 @@ LAYERS: dict[str, set[str] | None] = {
     "questions": {"chain", "storage.caches", "storage.scan_costs", "errors"},
     "sources": {"chain", "questions.carriers", "errors", "words"},
     "index": {"chain", "storage", "errors", "words"}
-    | {"questions.values", "questions.groups", "questions.carriers"},
+    | {"questions.values", "questions.groups", "questions.carriers", "questions.answer_types"},
     "transparency": {
         "chain.merkle",
         "chain.state",

@@ -24,6 +24,7 @@ from backend.chain.merkle import leaf_hash
 from backend.errors import DamagedBlock, NotFound, TryLater
 from backend.ledger import Ledger
 from backend.mempool import Mempool
+from backend.questions.answer_types import AsOf
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
@@ -38,7 +39,7 @@ TIP = len(SIZES)
 TRANSACTIONS = sum(SIZES)
 FLIGHTS = [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(TRANSACTIONS)]
 JANUARY = ("2008-01-01", "2008-01-31")
-QUESTIONS: dict[str, Callable[[Ledger, Options], dict[str, Any]]] = {
+QUESTIONS: dict[str, Callable[[Ledger, Options], Any]] = {
     "filter_transactions": lambda ledger, options: ledger.answers.filter_transactions(
         FilterTransactions(1, "2008-01-03"), options
     ),
@@ -157,9 +158,9 @@ def test_a_chain_of_genesis_alone(tmp_path: Path) -> None:
         for ask in QUESTIONS.values():
             for engine in ("index", "scan"):
                 answer = ask(ledger, Options(engine))
-                assert answer["as_of"] == {"height": 0, "tip_hash": tip["hash"]}
-                assert not answer.get("count")
-                assert answer.get("average_delay") is None
+                assert answer.as_of == AsOf(0, tip["hash"])
+                assert not getattr(answer, "count", 0)
+                assert getattr(answer, "average_delay", None) is None
 
 
 # --- blocks and transactions -----------------------------------------------------------------
@@ -257,7 +258,7 @@ def test_a_damaged_block_is_never_shown(chain: Path) -> None:
         for ask in asks:
             with pytest.raises(DamagedBlock, match=f"block {TIP}"):
                 ask()
-        assert QUESTIONS["average_delays"](ledger, Options("index"))["flights"] == TRANSACTIONS
+        assert QUESTIONS["average_delays"](ledger, Options("index")).flights == TRANSACTIONS
         listed = ledger.blocks(None, 2)
         assert [header["height"] for header in listed.headers] == [TIP - 1]
         assert [each["height"] for each in listed.damaged] == [TIP]
@@ -325,9 +326,9 @@ def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
 ) -> None:
     make_chain(chain, [[plain_flight(OP_CARRIER_FL_NUM=1)]])
     for ask in QUESTIONS.values():
-        assert ask(ledger, Options("index"))["as_of"]["height"] == TIP
-        assert ask(ledger, Options("scan"))["as_of"]["height"] == TIP + 1
-        assert ask(ledger, Options("index", TIP))["as_of"]["height"] == TIP
+        assert ask(ledger, Options("index")).as_of.height == TIP
+        assert ask(ledger, Options("scan")).as_of.height == TIP + 1
+        assert ask(ledger, Options("index", TIP)).as_of.height == TIP
         with pytest.raises(TryLater, match=f"the index has reached only block {TIP}") as caught:
             ask(ledger, Options("index", TIP + 1))
         assert caught.value.retry_after_s >= 1
@@ -349,7 +350,7 @@ def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
     assert pending["transaction"]["timestamp"] == accepted["timestamp"]
     assert tuple(pending["transaction"][name] for name in FIELD_NAMES) == flight
     assert ledger.tip()["pending"] == 1
-    assert QUESTIONS["average_delays"](ledger, Options())["flights"] == TRANSACTIONS
+    assert QUESTIONS["average_delays"](ledger, Options()).flights == TRANSACTIONS
 
     assert seal(chain) == 1
 
@@ -362,7 +363,7 @@ def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
     assert accepted["content_hash"] == block["transactions_root"]  # the only one in its block
     tip = ledger.tip()
     assert (tip["pending"], tip["transactions"]) == (0, TRANSACTIONS + 1)
-    assert QUESTIONS["average_delays"](ledger, Options())["flights"] == TRANSACTIONS + 1
+    assert QUESTIONS["average_delays"](ledger, Options()).flights == TRANSACTIONS + 1
 
 
 def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledger) -> None:
@@ -399,7 +400,7 @@ def test_whoever_waits_hears_that_it_is_mined_and_can_ask_for_it_at_once(
     accepted = ledger.accepting.add(plain_flight(OP_CARRIER_FL_NUM=777), wait_s=SEALED_WITHIN_S)
     assert accepted["state"] == "mined"
     question = FilterTransactions(777, "2008-01-03")
-    (leg,) = ledger.answers.filter_transactions(question, Options())["flights"]
+    (leg,) = ledger.answers.filter_transactions(question, Options()).flights
     assert leg["TRANSACTION_ID"] == accepted["TRANSACTION_ID"]
     miner.join(SEALED_WITHIN_S)
 
@@ -540,7 +541,7 @@ def test_averages_are_as_worked_out_by_hand(tmp_path: Path, case: str, engine: s
     follow(tmp_path)
     with opened(tmp_path) as ledger:
         answer = ledger.answers.average_delays(AverageDelays(19393, *JANUARY), Options(engine))
-    assert {name: answer[name] for name in NOTHING} == {**NOTHING, **expected}
+    assert {name: getattr(answer, name) for name in NOTHING} == {**NOTHING, **expected}
 
 
 # --- many at once ----------------------------------------------------------------------------
@@ -559,12 +560,12 @@ def test_many_threads_ask_and_post_while_blocks_are_sealed(chain: Path, ledger: 
         while not stop.is_set():
             for engine in ("index", "scan"):
                 answer = QUESTIONS["flight_counter"](ledger, Options(engine))
-                as_of = answer["as_of"]["height"]
+                as_of = answer.as_of.height
                 below = sum(
                     b["transaction_count"] for b in ledger.blocks(as_of + 1, as_of + 1).headers
                 )
-                assert answer["count"] == below
-            counts.append(QUESTIONS["flight_counter"](ledger, Options())["count"])
+                assert answer.count == below
+            counts.append(QUESTIONS["flight_counter"](ledger, Options()).count)
         assert counts == sorted(counts)
         return counts[-1]
 
@@ -580,7 +581,7 @@ def test_many_threads_ask_and_post_while_blocks_are_sealed(chain: Path, ledger: 
         ids = sorted(i for poster in posters for i in poster.result())
         assert all(asker.result() <= TRANSACTIONS + 32 for asker in askers)
     assert ids == list(range(TRANSACTIONS, TRANSACTIONS + 32))
-    assert QUESTIONS["flight_counter"](ledger, Options())["count"] == TRANSACTIONS + 32
+    assert QUESTIONS["flight_counter"](ledger, Options()).count == TRANSACTIONS + 32
     assert {ledger.transaction(i)["state"] for i in ids} == {"mined"}
 
 
@@ -588,7 +589,7 @@ def test_answers_go_on_while_the_index_is_made_anew(chain: Path, ledger: Ledger)
     seen = []
     with following(chain) as (follower, _):
         follower.rebuild(
-            lambda done, to_do: seen.append(QUESTIONS["flight_counter"](ledger, Options())["count"])
+            lambda done, to_do: seen.append(QUESTIONS["flight_counter"](ledger, Options()).count)
         )
     assert seen == [TRANSACTIONS] * 2  # before any block is taken in, and after all
-    assert QUESTIONS["flight_counter"](ledger, Options())["count"] == TRANSACTIONS
+    assert QUESTIONS["flight_counter"](ledger, Options()).count == TRANSACTIONS

@@ -15,9 +15,10 @@ from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
-from backend.api.schemas import FLIGHT_EXAMPLE, ref
+from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
 from backend.sources.posted_batch import batch_of
 from serving.environs import Environ

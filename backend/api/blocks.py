@@ -22,10 +22,10 @@ from backend.api.json_answers import KeptBodies, encode, encoded, versioned
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
-from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Hash, Number
 from serving.environs import Environ
 

@@ -8,7 +8,7 @@ from backend.api.conditions import REVALIDATE, tag_of_content
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Lane, Row
-from backend.api.schemas import ref
+from backend.questions.answer_types import ref
 from serving.environs import Environ
 
 CHEATS = Operation(

@@ -4,11 +4,12 @@ The file is made while it is sent. It holds `answer.json`, `flights.csv`, `proof
 `checkpoint`, the log's key `log.vkey`, `verify.py`, and `README.txt`, which says what to type.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import msgspec
 
 from backend.api.exporting import csv_lines
 from backend.api.flight_lines import CSV, table
@@ -60,11 +61,11 @@ def evidence(
         program=sha256(program).hexdigest(),
         key=members["key"],
     )
-    text = json.dumps(answer, indent=2, ensure_ascii=False)
+    text = msgspec.json.format(msgspec.json.encode(answer))
     return _zipped(
         (
             ("README.txt", [told.encode()]),
-            ("answer.json", [f"{text}\n".encode()]),
+            ("answer.json", [text + b"\n"]),
             ("checkpoint", [members["checkpoint"].encode()]),
             ("log.vkey", [f"{members['key']}\n".encode()]),
             ("verify.py", [program]),
@@ -77,7 +78,7 @@ def evidence(
 def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]:
     """The flights behind an answer, as CSV."""
     if isinstance(question, FilterTransactions):
-        return [table(CSV, answer["flights"], answer["as_of"])]
+        return [table(CSV, answer.flights, answer.as_of)]
     days = question.INITIAL_DATE, question.FINAL_DATE
     if isinstance(question, AverageDelays):
         selection = Selection(*days, OP_CARRIER_AIRLINE_ID=question.OP_CARRIER_AIRLINE_ID)
@@ -87,7 +88,7 @@ def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]
             ORIGIN_CITY_NAME=question.ORIGIN_CITY_NAME,
             DEST_CITY_NAME=question.DEST_CITY_NAME,
         )
-    return csv_lines(ledger, selection, answer["as_of"])
+    return csv_lines(ledger, selection, answer.as_of)
 
 
 class _Sink:

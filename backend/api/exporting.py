@@ -8,7 +8,6 @@ client sees whether it got everything; NDJSON also says in its last line that it
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from flask import Response
 from werkzeug.exceptions import NotAcceptable
@@ -40,6 +39,7 @@ from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
 from backend.ledger import Ledger
+from backend.questions.answer_types import AsOf
 from backend.questions.parameters import AS_OF
 from backend.questions.selection import PARAMETERS, Selection, selected
 from serving.environs import Environ
@@ -77,7 +77,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         selection, height = selected(given)
         as_of = ledger.answers.as_of(height)
-        tag = tag_of(as_of["tip_hash"], f"flights {form.name}", query)
+        tag = tag_of(as_of.tip_hash, f"flights {form.name}", query)
         cache_control = REVALIDATE if height is None else SETTLED
         response = unchanged(environ, tag, cache_control)
         if response is None and wants_any(environ):
@@ -89,9 +89,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         response.headers["Vary"] = "Accept, Accept-Encoding"
         return response
 
-    def streamed(
-        environ: Environ, form: LineFormat, selection: Selection, as_of: dict[str, Any]
-    ) -> Response:
+    def streamed(environ: Environ, form: LineFormat, selection: Selection, as_of: AsOf) -> Response:
         lines = _lines(ledger, form, selection, as_of)
         response = streams.response(environ, lines, form.mimetype, f"flights.{form.name}")
         response.headers[AS_OF_HEADER] = counted_up_to(as_of)
@@ -114,18 +112,16 @@ def accepted_format(environ: Environ) -> str:
     return best
 
 
-def csv_lines(ledger: Ledger, selection: Selection, as_of: dict[str, Any]) -> Iterator[bytes]:
+def csv_lines(ledger: Ledger, selection: Selection, as_of: AsOf) -> Iterator[bytes]:
     """The flights as CSV, a block at a time."""
     return _lines(ledger, CSV, selection, as_of)
 
 
-def _lines(
-    ledger: Ledger, form: LineFormat, selection: Selection, as_of: dict[str, Any]
-) -> Iterator[bytes]:
+def _lines(ledger: Ledger, form: LineFormat, selection: Selection, as_of: AsOf) -> Iterator[bytes]:
     """The whole file, a block at a time."""
     count, writer = 0, BlockLines(form)
     yield form.header(EXPORTED)
-    for header, columns, rows in ledger.answers.flights(selection, as_of["height"]):
+    for header, columns, rows in ledger.answers.flights(selection, as_of.height):
         count += len(rows)
         yield writer.lines(header, columns, rows)
     yield form.footer(count, as_of)

@@ -16,7 +16,6 @@ space again: no value of the ledger begins with a space.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -25,6 +24,7 @@ from backend.chain.block import Header
 from backend.chain.columns import Columns
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.memo import Memo
+from backend.questions.answer_types import AsOf
 from backend.questions.parameters import Choice
 
 AS_OF_HEADER = "X-Flightchain-As-Of"
@@ -50,7 +50,7 @@ class LineFormat:
     end: str
     cell: Callable[[str, Value], str]
     header: Callable[[Sequence[str]], bytes]
-    footer: Callable[[int, Mapping[str, Any]], bytes]
+    footer: Callable[[int, AsOf], bytes]
 
     def row(self, values: Mapping[str, Value]) -> bytes:
         """The line of one flight: field name -> value."""
@@ -72,7 +72,7 @@ def _json_cell(name: str, value: Value) -> str:
     return f'"{name}":{msgspec.json.encode(value).decode()}'
 
 
-def _completion(count: int, as_of: Mapping[str, Any]) -> bytes:
+def _completion(count: int, as_of: AsOf) -> bytes:
     return msgspec.json.encode({"complete": True, "count": count, "as_of": as_of}) + b"\n"
 
 
@@ -136,12 +136,12 @@ def _cell_after(form: LineFormat, name: str, value: Value) -> str:
     return form.between + form.cell(name, value)
 
 
-def counted_up_to(as_of: Mapping[str, Any]) -> str:
+def counted_up_to(as_of: AsOf) -> str:
     """Value of the header AS_OF_HEADER: height and hash of the block up to which a file counts."""
-    return f"{as_of['height']} {as_of['tip_hash']}"
+    return f"{as_of.height} {as_of.tip_hash}"
 
 
-def table(form: LineFormat, rows: Sequence[Mapping[str, Value]], as_of: Mapping[str, Any]) -> bytes:
+def table(form: LineFormat, rows: Sequence[Mapping[str, Value]], as_of: AsOf) -> bytes:
     """A whole file of a few flights with their status."""
     lines = b"".join(map(form.row, rows))
     return form.header([*EXPORTED, "status"]) + lines + form.footer(len(rows), as_of)

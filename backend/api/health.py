@@ -8,8 +8,8 @@ from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
 from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
-from backend.api.schemas import ref
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from serving.environs import Environ
 
 RETRY_AFTER_S = 1

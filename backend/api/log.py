@@ -6,9 +6,9 @@ from backend.api.conditions import IMMUTABLE, REVALIDATE, SETTLED, tag_of_conten
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Row
-from backend.api.schemas import ref
 from backend.errors import NotFound
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Text
 from backend.transparency import tiles
 from serving.environs import Environ

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 from flask import Response
 
 from backend.api.conditions import NO_STORE, REVALIDATE, tag_of_content
@@ -14,11 +15,11 @@ from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Handler, Lane, Row
-from backend.api.schemas import ref
 from backend.api.streaming import Streams
 from backend.api.transactions import TRANSACTION_ID
 from backend.errors import InvalidQuery
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import AS_OF, Choice, Number
 from backend.questions.values import (
     PROVABLE,
@@ -167,8 +168,9 @@ def _proving(
         anchor = ledger.prover.anchor(options.as_of)
         answer = ask(question, Options(as_of=anchor.size - 1))
         # The proof has the question, and up to which block it counts, in its own form.
-        told = {n: value for n, value in answer.items() if n not in {"as_of", "query"}}
-        lines = ledger.prover.answer(question, told, anchor)
+        claim = msgspec.to_builtins(answer)
+        del claim["as_of"], claim["query"]
+        lines = ledger.prover.answer(question, claim, anchor)
         if form == NDJSON.name:
             return _streamed(streams, environ, lines, operation.name)
         pieces = evidence(ledger, question, answer, anchor, _written(lines))

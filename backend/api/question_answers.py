@@ -34,9 +34,9 @@ from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane
-from backend.api.schemas import ref
 from backend.errors import InvalidQuery
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import AS_OF
 from backend.questions.values import (
     BREAKDOWNS,
@@ -52,7 +52,6 @@ from backend.questions.values import (
 from backend.storage.scan_costs import EMULATED, FILE, Costs
 from serving.environs import Environ
 
-Json = dict[str, Any]
 _DEFAULTS: dict[str, str | None] = {
     ENGINE.name: ENGINE.default,
     AS_OF.name: None,
@@ -69,7 +68,7 @@ class _State(Hashable, Protocol):
         """Hash of the block at which the index stands."""
 
 
-Ask = Callable[[Asked, Options, Costs | None], Json]
+Ask = Callable[[Asked, Options, Costs | None], Any]
 
 
 def question(
@@ -126,7 +125,7 @@ class Answering:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
         answer = _timed(environ, ask, *asked(kind, given_in(environ)))
-        body, tip_hash = encode(answer), answer["as_of"]["tip_hash"]
+        body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
         made = Kept(body, tip_hash, plain(body, tag, REVALIDATE))
         if tip_hash == state.tip_hash:
@@ -160,13 +159,12 @@ class Answering:
             if known is not None:
                 return known
         found = _timed(environ, ask, question, options)
-        tag = tag_of(found["as_of"]["tip_hash"], route, query)
+        tag = tag_of(found.as_of.tip_hash, route, query)
         if form is None:
             return versioned(environ, encode(found), tag, cache_control)
-        as_of = found["as_of"]
-        body = table(form, found["flights"], as_of)
+        body = table(form, found.flights, found.as_of)
         response = versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
-        response.headers[AS_OF_HEADER] = counted_up_to(as_of)
+        response.headers[AS_OF_HEADER] = counted_up_to(found.as_of)
         return response
 
     def _hash_at(self, height: int | None) -> str:
@@ -213,7 +211,7 @@ def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
     return FORMATS[name]
 
 
-def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:
+def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
     """Ask, and note the time for Server-Timing; for a scan also the time of each stage."""
     costs = Costs() if options.engine == "scan" else None
     started = time.perf_counter()

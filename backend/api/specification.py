@@ -18,7 +18,8 @@ from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operatio
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
 from backend.api.routes import Row
-from backend.api.schemas import SCHEMAS, ref
+from backend.api.schemas import SCHEMAS
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Parameter, Schema
 from backend.version import VERSION
 from serving.environs import Environ

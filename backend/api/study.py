@@ -14,11 +14,11 @@ from backend.api.json_answers import answer
 from backend.api.operation import JSON, STUDY, Answer, Media, Operation
 from backend.api.question_answers import Answering, lane_of, question
 from backend.api.routes import Lane, Post, Row
-from backend.api.schemas import ref
 from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.errors import NotFound
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Number
 from backend.questions.values import FilterTransactions
 from backend.words import counted

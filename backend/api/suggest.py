@@ -6,9 +6,9 @@ from backend.api.conditions import REVALIDATE, tag_of, unchanged
 from backend.api.json_answers import answer, encode, versioned
 from backend.api.operation import JSON, READING, Answer, Media, Operation
 from backend.api.routes import Row
-from backend.api.schemas import ref
 from backend.index.suggestions import FIELDS
 from backend.ledger import Ledger
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice, Number, Text
 from serving.environs import Environ
 
@@ -47,7 +47,7 @@ def rows(ledger: Ledger) -> list[Row]:
         if known := unchanged(environ, tag, REVALIDATE):
             return known
         found = ledger.answers.coverage()
-        tag = tag_of(found["as_of"]["tip_hash"], "coverage", "")
+        tag = tag_of(found.as_of.tip_hash, "coverage", "")
         return versioned(environ, encode(found), tag, REVALIDATE)
 
     return [

@@ -6,7 +6,6 @@ are counted from the flights of the days asked for: they depend on the interval,
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache, partial
 from operator import itemgetter
@@ -31,6 +30,7 @@ from backend.index.connections import (
 from backend.index.database import Position, Rows, snapshot
 from backend.index.periods import DAY, cover
 from backend.index.totals import COUNTS
+from backend.questions.answer_types import AsOf
 from backend.questions.values import (
     AverageDelays,
     Delays,
@@ -119,14 +119,6 @@ _origin_of = itemgetter(*(POSITION[name] for name in _ORIGIN))
 _dest_of = itemgetter(*(POSITION[name] for name in _DEST))
 
 _HHMM = [f"{time:04d}" for time in range(2401)]
-
-
-@dataclass(frozen=True, slots=True)
-class AsOf:
-    """The block that an answer stands for."""
-
-    height: int
-    tip_hash: str
 
 
 class State(NamedTuple):

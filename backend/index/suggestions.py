@@ -12,25 +12,27 @@ from functools import lru_cache
 from heapq import nsmallest
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from backend.chain.fields import FIELD
 from backend.errors import InvalidFlight, InvalidQuery
 from backend.index import completions
 from backend.index.database import Rows
+from backend.questions.answer_types import (
+    AirportSuggestion,
+    CarrierOfNumber,
+    CarrierSuggestion,
+    CitySuggestion,
+    FlightNumberSuggestion,
+    Suggestion,
+)
 from backend.questions.carriers import CARRIER, code_of
-
-Suggestion = dict[str, Any]
 
 _START, _WORD, _ANYWHERE = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A name that may be suggested. texts: what is typed is looked for in these.
-
-    shown: `value`, `label`, `flights` and more.
-    """
+    """A name that may be suggested. texts: what is typed is looked for in these."""
 
     texts: tuple[str, ...]
     shown: Suggestion
@@ -57,13 +59,13 @@ def suggested(rows: Rows, field: str, q: str, limit: int) -> list[Suggestion]:
 def best(candidates: Iterable[Candidate], q: str, limit: int) -> list[Suggestion]:
     """The first `limit` of the candidates that match, in the order of this module."""
     wanted = folded(q)
-    found: list[tuple[Any, Suggestion]] = []
+    found: list[tuple[tuple[object, ...], Suggestion]] = []
     for candidate in candidates:
         rank = min(_rank(folded(text), wanted) for text in candidate.texts)
         if rank <= _ANYWHERE:
             shown = candidate.shown
-            label = shown["label"]
-            found.append(((rank, -shown["flights"], folded(label), label, candidate.texts), shown))
+            order = (rank, -shown.flights, folded(shown.label), shown.label, candidate.texts)
+            found.append((order, shown))
     return [shown for _, shown in nsmallest(limit, found, key=itemgetter(0))]
 
 
@@ -91,7 +93,7 @@ def folded(text: str) -> str:
 
 def _cities(rows: Rows, q: str, limit: int) -> list[Suggestion]:
     candidates = (
-        Candidate((name,), {"value": name, "label": name, "flights": flights})
+        Candidate((name,), CitySuggestion(name, name, flights))
         for name, flights in completions.cities(rows)
     )
     return best(candidates, q, limit)
@@ -101,13 +103,7 @@ def _airports(rows: Rows, q: str, limit: int) -> list[Suggestion]:
     candidates = (
         Candidate(
             (code, city, state),
-            {
-                "value": code,
-                "label": f"{city} ({code})",
-                "city": city,
-                "state": state,
-                "flights": flights,
-            },
+            AirportSuggestion(code, f"{city} ({code})", city, state, flights),
         )
         for code, city, state, flights in completions.airports(rows)
     )
@@ -122,11 +118,11 @@ def _carrier(known: tuple[int, int]) -> Candidate:
     number, flights = known
     carrier = CARRIER.get(number)
     if carrier is None:
-        shown = {"value": number, "label": str(number), "code": None, "name": None}
-        return Candidate((str(number),), {**shown, "flights": flights})
+        unnamed = CarrierSuggestion(number, str(number), None, None, flights)
+        return Candidate((unnamed.label,), unnamed)
     label = f"{carrier.name} ({carrier.code})"
-    shown = {"value": number, "label": label, "code": carrier.code, "name": carrier.name}
-    return Candidate((str(number), carrier.code, carrier.name), {**shown, "flights": flights})
+    shown = CarrierSuggestion(number, label, carrier.code, carrier.name, flights)
+    return Candidate((str(number), carrier.code, carrier.name), shown)
 
 
 def _flight_numbers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
@@ -136,10 +132,9 @@ def _flight_numbers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
 def _with_carriers(found: list[tuple[int, int, int, int]]) -> Iterator[Suggestion]:
     for (number, total), used in groupby(found, itemgetter(0, 1)):
         carriers = [
-            {"OP_CARRIER_AIRLINE_ID": carrier, "code": code_of(carrier), "flights": flights}
-            for _, _, carrier, flights in used
+            CarrierOfNumber(carrier, code_of(carrier), flights) for _, _, carrier, flights in used
         ]
-        yield {"value": number, "label": str(number), "carriers": carriers, "flights": total}
+        yield FlightNumberSuggestion(number, str(number), carriers, total)
 
 
 FIELDS: dict[str, Callable[[Rows, str, int], list[Suggestion]]] = {

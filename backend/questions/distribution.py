@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any
+
+from backend.questions.answer_types import Bin, Distribution
 
 BIN_MINUTES = 15
 OPEN_BELOW, OPEN_FROM = -60, 180
@@ -20,11 +21,11 @@ OPEN_BELOW, OPEN_FROM = -60, 180
 _FIRST_BIN, _LAST_BIN = OPEN_BELOW // BIN_MINUTES - 1, OPEN_FROM // BIN_MINUTES
 
 
-def distribution_of(counts: Mapping[int, int]) -> dict[str, Any]:
+def distribution_of(counts: Mapping[int, int]) -> Distribution:
     """The distribution in which each delay (minutes) occurs `counts[delay]` times."""
     delays = sorted(counts)
     if not delays:
-        return {"median": None, "p90": None, "histogram": []}
+        return Distribution(None, None, [])
     up_to = list(accumulate(counts[delay] for delay in delays))
     flights = up_to[-1]
 
@@ -32,22 +33,22 @@ def distribution_of(counts: Mapping[int, int]) -> dict[str, Any]:
         """The delay at position `rank`, counted from 1, when all delays are sorted."""
         return delays[bisect_left(up_to, rank)]
 
-    return {
-        "median": (ranked((flights + 1) // 2) + ranked(flights // 2 + 1)) / 2,
-        "p90": ranked(-(-flights * 9 // 10)),
-        "histogram": _histogram(counts),
-    }
+    return Distribution(
+        median=(ranked((flights + 1) // 2) + ranked(flights // 2 + 1)) / 2,
+        p90=ranked(-(-flights * 9 // 10)),
+        histogram=_histogram(counts),
+    )
 
 
-def _histogram(counts: Mapping[int, int]) -> list[dict[str, int | None]]:
+def _histogram(counts: Mapping[int, int]) -> list[Bin]:
     bins: Counter[int] = Counter()
     for delay, flights in counts.items():
         bins[max(_FIRST_BIN, min(delay // BIN_MINUTES, _LAST_BIN))] += flights
     return [
-        {
-            "from": None if number == _FIRST_BIN else number * BIN_MINUTES,
-            "to": None if number == _LAST_BIN else (number + 1) * BIN_MINUTES,
-            "flights": bins[number],
-        }
+        Bin(
+            from_=None if number == _FIRST_BIN else number * BIN_MINUTES,
+            to=None if number == _LAST_BIN else (number + 1) * BIN_MINUTES,
+            flights=bins[number],
+        )
         for number in range(min(bins), max(bins) + 1)
     ]

@@ -4,7 +4,7 @@ Everything is asked through the facade, so the caches are under test as well.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from datetime import date
@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,12 +51,13 @@ READ_RUNS = (1, 2, 19)
 
 def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
     """The facade's answer to any of the three questions."""
-    if isinstance(question, FilterTransactions):
-        return ledger.answers.filter_transactions(question, options)
-    if isinstance(question, AverageDelays):
-        return ledger.answers.average_delays(question, options)
-    assert isinstance(question, FlightCounter)
-    return ledger.answers.flight_counter(question, options)
+    asks: dict[type, Callable[..., Any]] = {
+        FilterTransactions: ledger.answers.filter_transactions,
+        AverageDelays: ledger.answers.average_delays,
+        FlightCounter: ledger.answers.flight_counter,
+    }
+    answer: dict[str, Any] = msgspec.to_builtins(asks[type(question)](question, options))
+    return answer
 
 
 def asked(question: Any, engine: str, breakdown: dict[str, Any]) -> dict[str, Any]:

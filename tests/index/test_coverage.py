@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 from hypothesis import given, settings
 
 from backend.chain.flight import Flight
@@ -52,6 +53,6 @@ def test_it_is_what_a_plain_loop_finds(contents: list[list[Flight]]) -> None:
         blocks = make_chain(Path(folder), contents)
         follow(Path(folder))
         with closing(Ledger(Settings(dir=folder), print)) as ledger:
-            found, tip = ledger.answers.coverage(), ledger.tip()
+            found, tip = msgspec.to_builtins(ledger.answers.coverage()), ledger.tip()
         assert found.pop("as_of") == {"height": tip["height"], "tip_hash": tip["hash"]}
         assert found == expected(rows_of(contents, blocks))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from backend.chain.flight import Flight
 from backend.errors import InvalidQuery
 from backend.index.suggestions import FIELDS, Candidate, best, folded, typed
 from backend.ledger import Ledger
+from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
 from backend.settings import Settings
 from tests.index.worlds import Row, chains, follow, make_chain, plain_flight, rows_of
@@ -28,8 +30,8 @@ Suggestion = dict[str, Any]
 
 def offered(*labels: str, q: str, limit: int = 50) -> list[str]:
     """The labels that match, each of one flight."""
-    candidates = [Candidate((label,), {"label": label, "flights": 1}) for label in labels]
-    return [shown["label"] for shown in best(candidates, q, limit)]
+    candidates = [Candidate((label,), CitySuggestion(label, label, 1)) for label in labels]
+    return [shown.label for shown in best(candidates, q, limit)]
 
 
 def test_the_start_comes_before_a_word_and_a_word_before_the_middle() -> None:
@@ -61,10 +63,10 @@ def test_neither_case_nor_accents_matter(name: str, q: str) -> None:
 
 def test_what_is_more_common_comes_first_and_then_the_alphabet() -> None:
     flights = {"Aspen": 3, "Akron": 9, "Ábilene": 3, "Atlanta": 9, "Alton": 1}
-    candidates = [Candidate((n,), {"label": n, "flights": f}) for n, f in flights.items()]
-    order = [shown["label"] for shown in best(candidates, "a", 50)]
+    candidates = [Candidate((n,), CitySuggestion(n, n, f)) for n, f in flights.items()]
+    order = [shown.label for shown in best(candidates, "a", 50)]
     assert order == ["Akron", "Atlanta", "Ábilene", "Aspen", "Alton"]
-    assert [shown["label"] for shown in best(candidates, "", 2)] == ["Akron", "Atlanta"]
+    assert [shown.label for shown in best(candidates, "", 2)] == ["Akron", "Atlanta"]
 
 
 @given(st.text(max_size=12))
@@ -147,8 +149,8 @@ def assert_completions(ledger: Ledger, rows: Sequence[Row], field: str, q: str) 
     expected = naive(rows, field, q)
     for limit in (1, 2, 50):
         answer = ledger.answers.suggest(field, q, limit)
-        assert answer["suggestions"] == expected[:limit], (field, q)
-        assert (answer["field"], answer["q"]) == (field, q)
+        assert msgspec.to_builtins(answer.suggestions) == expected[:limit], (field, q)
+        assert (answer.field, answer.q) == (field, q)
 
 
 texts = st.sampled_from(

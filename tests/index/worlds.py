@@ -32,8 +32,9 @@ from backend.index.database import (
     position_in,
 )
 from backend.index.follower import IndexFollower
-from backend.index.queries import AsOf, IndexReader
+from backend.index.queries import IndexReader
 from backend.index.settled import note_settled
+from backend.questions.answer_types import AsOf
 from backend.questions.groups import GROUPS, Shown
 from backend.questions.values import (
     AverageDelays,

@@ -3,12 +3,12 @@
 from collections import Counter
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.questions.answer_types import Bin, Distribution
 from backend.questions.distribution import distribution_of
 
 delays = st.lists(
@@ -22,31 +22,30 @@ delays = st.lists(
 def test_median_and_p90_are_those_of_the_sorted_list(some: list[int]) -> None:
     found = distribution_of(Counter(some))
     if not some:
-        assert found == {"median": None, "p90": None, "histogram": []}
+        assert found == Distribution(None, None, [])
         return
-    assert found["median"] == median(some)
-    assert found["p90"] in some
-    assert 10 * sum(delay <= found["p90"] for delay in some) >= 9 * len(some)
-    assert 10 * sum(delay < found["p90"] for delay in some) < 9 * len(some)
+    assert found.median == median(some)
+    assert found.p90 in some
+    assert 10 * sum(delay <= found.p90 for delay in some) >= 9 * len(some)
+    assert 10 * sum(delay < found.p90 for delay in some) < 9 * len(some)
 
 
 @given(delays)
 def test_bins_hold_each_flight_once_and_have_no_gaps(some: list[int]) -> None:
-    bins: list[dict[str, Any]] = distribution_of(Counter(some))["histogram"]
+    bins = distribution_of(Counter(some)).histogram
     for low, high in pairwise(bins):
-        assert low["to"] == high["from"] is not None
+        assert low.to == high.from_ is not None
     for each in bins:
         inside = [
             delay
             for delay in some
-            if (each["from"] is None or each["from"] <= delay)
-            and (each["to"] is None or delay < each["to"])
+            if (each.from_ is None or each.from_ <= delay) and (each.to is None or delay < each.to)
         ]
-        assert each["flights"] == len(inside)
-        if None not in {each["from"], each["to"]}:
-            assert each["to"] - each["from"] == 15
-    assert sum(each["flights"] for each in bins) == len(some)
-    assert all(each["flights"] for each in (bins[:1] + bins[-1:]))
+        assert each.flights == len(inside)
+        if each.from_ is not None and each.to is not None:
+            assert each.to - each.from_ == 15
+    assert sum(each.flights for each in bins) == len(some)
+    assert all(each.flights for each in (bins[:1] + bins[-1:]))
 
 
 @pytest.mark.parametrize(
@@ -65,11 +64,11 @@ def test_bins_hold_each_flight_once_and_have_no_gaps(some: list[int]) -> None:
 )
 def test_the_bin_of_a_delay(delay: int, low: int | None, high: int | None) -> None:
     found = distribution_of({delay: 3})
-    assert found["histogram"] == [{"from": low, "to": high, "flights": 3}]
-    assert (found["median"], found["p90"]) == (delay, delay)
+    assert found.histogram == [Bin(low, high, 3)]
+    assert (found.median, found.p90) == (delay, delay)
 
 
 def test_ten_flights_are_the_ninth_in_order_at_90_percent() -> None:
-    assert distribution_of(Counter(range(1, 11)))["p90"] == 9
-    assert distribution_of(Counter(range(1, 12)))["p90"] == 10
-    assert distribution_of(Counter(range(1, 10)))["p90"] == 9
+    assert distribution_of(Counter(range(1, 11))).p90 == 9
+    assert distribution_of(Counter(range(1, 12))).p90 == 10
+    assert distribution_of(Counter(range(1, 10))).p90 == 9

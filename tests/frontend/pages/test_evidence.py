@@ -256,6 +256,3 @@ def test_pages_claim_no_more_than_the_service_says(pages: FlaskClient) -> None:
         assert "This browser has not checked it." in page
         assert "Verified in this browser" not in page
         assert "itself" not in page
-    assert "The server of these pages, not your browser, made these checks." in text(
-        pages, "/blocks/17"
-    )

@@ -1,0 +1,307 @@
+"""Types of answers about blocks, transactions, added flights, proofs and the service itself.
+
+`questions.answer_types` has those of questions, and says how types and OpenAPI belong together.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields as fields_of
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import UNSET, Meta, UnsetType, defstruct
+
+from backend.chain.block import Header as ChainHeader
+from backend.chain.fields import Value
+from backend.questions.answer_types import (
+    Answer,
+    AverageDelays,
+    Count,
+    Coverage,
+    FlightCount,
+    Hash,
+    Legs,
+    Milliseconds,
+    Suggestion,
+    Suggestions,
+    TransactionRow,
+    ref,
+)
+
+Base64Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="SHA-256")]
+State = Literal["pending", "mined"]
+IdWhenMined = Annotated[Count | None, Meta(description="in a cluster null until it is mined")]
+
+# --- blocks and transactions ---------------------------------------------------------------------
+
+
+class Place(Answer):
+    """The block that holds a transaction."""
+
+    height: Count
+    hash: Hash
+
+
+class TransactionState(Answer):
+    """A transaction, and its block once it is mined."""
+
+    state: State
+    transaction: TransactionRow
+    block: Place | None
+
+
+class AcceptedState(Answer):
+    """The flight of a receipt of a cluster."""
+
+    state: State
+    transaction: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("AcceptedTransaction"))]
+    block: Place | None
+
+
+class Transactions(Answer):
+    """Transactions in the order of their ids."""
+
+    transactions: Sequence[TransactionRow]
+
+
+_HEADER = [(field.name, Hash if field.type is str else Count) for field in fields_of(ChainHeader)]
+Header = defstruct("Header", [*_HEADER, ("hash", Hash)], bases=(Answer,), kw_only=True)
+Block = defstruct(
+    "Block", [("transactions", Sequence[TransactionRow])], bases=(Header,), kw_only=True
+)
+
+
+class BlockFound(Answer):
+    """A block."""
+
+    block: Block  # type: ignore[valid-type]
+
+
+class DamagedBlock(Answer):
+    """A block that cannot be read, with what the table of heights says about it."""
+
+    height: Count
+    hash: Hash | None
+    first_transaction: Count | None
+    transaction_count: Count | None
+    detail: Annotated[str, Meta(description="what is wrong with it")]
+
+
+class Headers(Answer):
+    """Headers of blocks, newest first."""
+
+    blocks: list[Header]  # type: ignore[valid-type]
+    next: Annotated[str | None, Meta(description="the address of the next page")]
+    damaged: list[DamagedBlock] | UnsetType = UNSET
+
+
+class ClusterState(Answer):
+    """The state of a node; only in a cluster."""
+
+    node: Annotated[str | None, Meta(description="this node; null if it only reads")]
+    members: list[str]
+    proposer: Annotated[str | None, Meta(description="the node that proposed the newest block")]
+    running: bool
+    engine_height: Annotated[
+        Count | None,
+        Meta(description="blocks that the consensus engine has decided, with the empty ones"),
+    ]
+    peers: list[str]
+    votes: Annotated[Count, Meta(description="weight of the votes of this node and its peers")]
+    votes_total: Count
+    lag_blocks: Annotated[
+        Count | None, Meta(description="blocks of the engine that a peer has and this node lacks")
+    ]
+    accepts: Annotated[bool, Meta(description="whether flights can be added here now")]
+
+
+class Tip(Answer):
+    """State of the ledger."""
+
+    height: Count
+    hash: Hash
+    timestamp: Milliseconds
+    transactions: Count
+    pending: Count
+    next_block_at: Annotated[int | None, Meta(description="null: no miner is running")]
+    cluster: ClusterState | UnsetType = UNSET
+
+
+# --- adding flights ------------------------------------------------------------------------------
+
+
+class Error(Answer, kw_only=True):
+    """What is wrong with a flight."""
+
+    row: Annotated[Count, Meta(description="the line in the batch")] | UnsetType = UNSET
+    field: str
+    value: Any
+    detail: str
+
+
+Durable = Annotated[bool, Meta(description="false: a power cut may still lose it")]
+ReceiptAddress = Annotated[
+    str,
+    Meta(
+        description="only in a cluster, where a flight gets its id when it is mined: the address "
+        "that shows the flight before and after that"
+    ),
+]
+
+
+class Receipt(Answer, kw_only=True):
+    """What was accepted."""
+
+    TRANSACTION_ID: IdWhenMined
+    state: State
+    timestamp: Milliseconds
+    durable: Durable
+    receipt: ReceiptAddress | UnsetType = UNSET
+    content_hash: Annotated[
+        Hash | None,
+        Meta(description="leaf hash of the transaction (RFC 6962); null as long as it has no id"),
+    ]
+    duplicate_of: Annotated[int | None, Meta(description="the id of the oldest equal flight")]
+
+
+class Duplicate(Answer):
+    """A flight that equals an older one."""
+
+    TRANSACTION_ID: IdWhenMined
+    duplicate_of: Count
+
+
+class BatchReceipt(Answer, kw_only=True):
+    """What was accepted of a batch, and what was not."""
+
+    accepted: Count
+    first_transaction: IdWhenMined
+    last_transaction: IdWhenMined
+    state: State
+    timestamp: Milliseconds
+    durable: Durable
+    receipt: ReceiptAddress | UnsetType = UNSET
+    duplicates: Count
+    duplicate_of: list[Duplicate]
+    rejected: Count
+    errors: list[Error]
+
+
+class BatchTried(Answer):
+    """What would be accepted of a batch."""
+
+    dry_run: bool
+    accepted: Count
+    duplicates: Count
+    duplicate_of: list[Count]
+    rejected: Count
+    errors: list[Error]
+
+
+class Tried(Answer):
+    """What would be accepted of a flight."""
+
+    dry_run: bool
+    accepted: Count
+    duplicate_of: Count | None
+    flight: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("StoredFlight"))]
+
+
+# --- proofs, operation ---------------------------------------------------------------------------
+
+Path = list[Base64Hash]
+
+
+class Proof(Answer):
+    """Base of the proofs in one object; `scripts/verify.py` reads them."""
+
+    flightchain_proof: Literal[1]
+    kind: str
+    size: Annotated[Count, Meta(description="the proof covers blocks 0 to size - 1")]
+    consistency: Annotated[
+        Path, Meta(description="from the tree of `size` to that of the checkpoint")
+    ]
+    checkpoint: Annotated[str, Meta(description="a signed note (C2SP tlog-checkpoint)")]
+    key: Annotated[str, Meta(description="the verifier key of the log")]
+    successions: Annotated[list[str], Meta(description="notes by which keys name the next one")]
+
+
+class TransactionProof(Proof):
+    """Proves that a transaction is in the log."""
+
+    kind: Literal["transaction"]
+    transaction: Annotated[str, Meta(description="the canonical bytes")]
+    path: Annotated[Path, Meta(description="from the transaction to transactions_root")]
+    header: Annotated[str, Meta(description="the canonical header of its block")]
+    history: Annotated[Path, Meta(description="from the hash of the block to the root")]
+
+
+class ConsistencyProof(Proof, rename={"from_size": "from"}):
+    """Proves that a log has only grown."""
+
+    kind: Literal["consistency"]
+    from_size: Count
+    from_root: Base64Hash
+    root: Base64Hash
+    path: Path
+
+
+class Cosigner(Answer):
+    """A witness that has cosigned the newest checkpoint."""
+
+    name: str
+    cosigned_at: Milliseconds
+
+
+class Witnesses(Answer):
+    """The witnesses that have cosigned the newest checkpoint."""
+
+    size: Annotated[Count, Meta(description="the number of blocks in the newest checkpoint")]
+    witnesses: list[Cosigner]
+
+
+class Cheat(Answer):
+    """An attempt to cheat, and the checks that notice it."""
+
+    name: str
+    what: str
+    verify: Annotated[str | None, Meta(description="what `verify` says; null: it notices nothing")]
+    witness: Annotated[
+        str | None, Meta(description="what a witness says; null: it notices nothing")
+    ]
+
+
+class Cheats(Answer):
+    """The attempts to cheat, in order."""
+
+    cheats: list[Cheat]
+
+
+class Status(Answer):
+    """Whether the service works."""
+
+    status: str
+
+
+class Problem(Answer):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: Annotated[str, Meta(description="the field that is wrong")] | UnsetType = UNSET
+    value: Annotated[Any, Meta(description="the value of the field, as it was given")] = UNSET
+    errors: list[Error] | UnsetType = UNSET
+    reasons: list[str] | UnsetType = UNSET
+    damaged_blocks: Annotated[list[Count], Meta(description="heights of blocks")] | UnsetType = (
+        UNSET
+    )
+
+
+ANSWERS: tuple[type[Any], ...] = (
+    *(Legs, AverageDelays, FlightCount, Coverage, Suggestions),
+    *get_args(Suggestion),
+    *(BlockFound, Headers, Tip, TransactionState, AcceptedState, Transactions),
+    *(Receipt, BatchReceipt, BatchTried, Tried, TransactionProof, ConsistencyProof),
+    *(Witnesses, Cheats, Status, Problem),
+)
+"""The types of whole bodies; those of their members follow from these."""
