@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import flight_numbers, forgery, gate, static_files, words
+from frontend import bodies, flight_numbers, gate, static_files, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.compression import compressed
@@ -45,8 +45,6 @@ from frontend.settings import Settings
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-MAX_BODY_BYTES = 64 * 2**20
-
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -78,11 +76,10 @@ class _Pages(Flask):
 def create_app(settings: Settings) -> Flask:
     """Make the pages over the backend at `settings.backend_url`. It is not asked anything yet."""
     app = _Pages(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    bodies.install(app, settings.max_body_bytes)
     backend = Backend(settings.backend_url, *settings.more_backends)
     _tell_times(app, backend)  # first, so that it measures everything else
     gate.install(app, settings, HEADERS)
-    forgery.install(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     coverage = CoverageKeeper(backend)
     examples = Examples(backend, coverage)
@@ -104,7 +101,7 @@ def create_app(settings: Settings) -> Flask:
         adding.blueprint(backend, coverage),
         receipts.blueprint(backend),
         proofs.blueprint(backend),
-        uploading.blueprint(backend),
+        uploading.blueprint(backend, settings.max_body_bytes),
         search.blueprint(backend, coverage, examples),
         days.blueprint(backend, coverage),
         rankings.blueprint(backend, coverage),

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import requests
@@ -120,11 +120,12 @@ class Backend:
         return self._json("POST", "/transactions", json=record, headers=headers)
 
     def add_batch(
-        self, body: bytes, kind: str, options: Mapping[str, str], key: str, token: str
+        self, body: bytes | IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
     ) -> Json:
         """The backend's answer to many flights. Raises as `get`.
 
-        kind: the Content-Type of `body`. options: parameters of `POST /transactions/batch`.
+        body: a file is sent from where it stands, piece by piece. kind: its Content-Type. options:
+        parameters of `POST /transactions/batch`.
         """
         headers = {**_headers(token, key), "Content-Type": kind}
         return self._json(

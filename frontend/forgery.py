@@ -12,29 +12,14 @@ another port of the same host is the same site for cookies, and another origin h
 foreign name to this machine does not help, because `gate` refuses such a Host before.
 """
 
-from flask import Flask, request
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import Forbidden
 
-READING = {"GET", "HEAD", "OPTIONS"}
 OWN_PAGES = {"same-origin", "none"}  # none: the visitor repeats the request without any page
-UNNAMED = "a page that does not say its address"
 
 
 class ForeignForm(Forbidden):
     """A POST that no page of this address has sent."""
-
-
-def install(app: Flask) -> None:
-    """Make `app` refuse every such POST with a `ForeignForm`, before it reads the body."""
-    app.before_request(_require_own_page)
-
-
-def _require_own_page() -> None:
-    if request.method not in READING and not is_from_own_page(request.headers):
-        source = request.headers.get("Origin", "null")
-        sender = UNNAMED if source == "null" else source[:100]
-        raise ForeignForm(f"this form was sent by {sender}, and not by {request.host_url}")
 
 
 def is_from_own_page(headers: Headers) -> bool:

@@ -1,7 +1,8 @@
-"""Refuses requests that come from other sites, carry a token in the address, or are compressed.
+"""Refuses requests by their heads: those of other sites, and with bodies that no page takes.
 
-The first two are judged before Flask sees them: the page that says so has no session, no cookie and
-no form in it.
+A foreign Host and a token in the address are judged before Flask sees the request: the page that
+says so has no form in it. The others get a page like all errors. The web server asks
+`problem_with_body` before it reads a body, and Flask before it does anything else.
 """
 
 from collections.abc import Mapping
@@ -9,12 +10,20 @@ from socket import gethostname
 from typing import Any
 
 from flask import Flask, request
-from werkzeug.exceptions import UnsupportedMediaType
+from werkzeug.datastructures import EnvironHeaders
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.wsgi import get_content_length
 
+from frontend.bodies import most_bytes
+from frontend.forgery import ForeignForm, is_from_own_page
 from frontend.plain_page import plain_page
 from frontend.settings import Settings
+from frontend.words import size
+from serving.environs import Environ
 from serving.visitors import Headers, Refusal, Visitors, guarded
 
+READING = {"GET", "HEAD", "OPTIONS"}
+UNNAMED = "a page that does not say its address"
 PACKED = "A body must be sent uncompressed, with no Content-Encoding, not {!r}."
 
 
@@ -28,11 +37,25 @@ def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
 
     inner: Any = guarded(app.wsgi_app, visitors, page)
     app.wsgi_app = inner  # type: ignore[method-assign]
-    app.before_request(_require_plain_body)
+
+    @app.before_request
+    def require_good_body() -> None:
+        if problem := problem_with_body(request.environ, settings.max_body_bytes):
+            raise problem
 
 
-def _require_plain_body() -> None:
-    """Raise UnsupportedMediaType for a compressed body, which would be read as if it were plain."""
-    coding = request.headers.get("Content-Encoding", "").strip().lower()
-    if request.method == "POST" and coding not in {"", "identity"}:
-        raise UnsupportedMediaType(PACKED.format(coding[:40]))
+def problem_with_body(environ: Environ, max_file_bytes: int) -> HTTPException | None:
+    """Return why the body of a request must not be read, by its head; None if it may."""
+    headers = EnvironHeaders(environ)
+    if environ["REQUEST_METHOD"] not in READING and not is_from_own_page(headers):
+        source = headers.get("Origin", "null")
+        sender = UNNAMED if source == "null" else source[:100]
+        return ForeignForm(f"this form was sent by {sender}, and not by a page of this address")
+    coding = headers.get("Content-Encoding", "").strip().lower()
+    if coding not in {"", "identity"}:
+        return UnsupportedMediaType(PACKED.format(coding[:40]))
+    length, most = get_content_length(environ) or 0, most_bytes(environ, max_file_bytes)
+    if length > most:
+        reason = f"this is {size(length)} long, and at most {size(most)} are taken here at once"
+        return RequestEntityTooLarge(reason)
+    return None

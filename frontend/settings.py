@@ -13,6 +13,7 @@ from serving.visitors import names_in
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen at, and to ask
 AUTO = "auto"
+MOST_DIGITS = 15
 LAB = Path(__file__).resolve().parent.parent / "loadtests"
 
 
@@ -24,7 +25,8 @@ class Settings:
     nodes of its cluster, which are asked, too. backend_host: where the backend listens; "" if that
     is not known. threads: how many requests are in hand at a time.
     lab_dirs: folders of the lab's results: those of this machine, then the examples that come with
-    the project. hosts: further names by which it may be asked.
+    the project. hosts: further names by which it may be asked. max_body_bytes: how long a file
+    may be that is sent in one piece; it is the setting of the backend, which takes no longer ones.
     """
 
     host: str = "127.0.0.1"
@@ -35,6 +37,7 @@ class Settings:
     lab_dirs: tuple[Path, ...] = (LAB / "results", LAB / "examples")
     hosts: str = "localhost"
     more_backends: tuple[str, ...] = ()
+    max_body_bytes: int = 16 * 2**20
 
 
 DEFAULT = Settings()
@@ -62,6 +65,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         lab_dirs=(_lab_dir(environment), *DEFAULT.lab_dirs[1:]),
         hosts=_hosts(environment),
         more_backends=tuple(others),
+        max_body_bytes=_number(
+            environment, "FLIGHTCHAIN_MAX_BODY_BYTES", DEFAULT.max_body_bytes, (2**16, 2**30)
+        ),
     )
 
 
@@ -89,7 +95,15 @@ def _lab_dir(environment: Mapping[str, str]) -> Path:
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    return _number(environment, name, default, (1, 65535))
+
+
+def _number(
+    environment: Mapping[str, str], name: str, default: int, bounds: tuple[int, int]
+) -> int:
     text = environment.get(name, str(default))
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
+    least, most = bounds
+    is_number = text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+    if is_number and least <= int(text) <= most:
         return int(text)
-    raise InvalidSetting(f"{name} {text!r} must be a port, 1 to 65535")
+    raise InvalidSetting(f"{name} {text!r} must be a whole number, {least} to {most}")

@@ -6,13 +6,16 @@ scan and proofs of answers, for which the service reads all blocks: files have t
 and so have the other two, so that no other page waits for them.
 """
 
+import logging
 from http import HTTPStatus
 
 from flask import Flask, Response
 
-from frontend.app import HEADERS, MAX_BODY_BYTES
+from frontend.app import HEADERS
+from frontend.bodies import FORM_BYTES, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
 from frontend.evidence import PROVED
+from frontend.gate import problem_with_body
 from frontend.plain_page import plain_page
 from frontend.settings import Settings
 from serving.environs import WAIT, Environ
@@ -23,17 +26,30 @@ PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"
 LONG_THREADS = 2  # so many for scans and proofs of answers, and so many for uploads
 MOST_PAGES_WAITING, MOST_LONG_WAITING = 100, 8
 AT_ONCE = ("/static/", "/health/live")
-UPLOAD_PATH = "/upload"
+MOST_FILES = LONG_THREADS + MOST_LONG_WAITING
+HAS_PLACE = "flightchain.has_place"  # in the environ: its request is one of so many with a file
 SCAN = "engine=scan"
 PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in PROVED)
 BUSY = "too many requests are waiting already; try again in a few seconds"
+BUSY_WITH_FILES = (
+    "too many files are being received already, so this one was not read and nothing was added; go "
+    "back and send it again in a few seconds"
+)
+SHORTER = (
+    "Nothing was added. The page /upload sends longer files, if JavaScript is on; on the ledger's "
+    "machine, python -m backend import FILE adds them"
+)
+NO_ROOM = "there is no room on the disk of these pages to receive a file; nothing was added"
 
 
 class PagesSite:
     """A `serving.front.Site`."""
 
     def __init__(self, settings: Settings, app: Flask) -> None:
-        self.max_body_bytes = MAX_BODY_BYTES
+        self.max_body_bytes = FORM_BYTES + settings.max_body_bytes
+        self.max_body_bytes_in_memory = FORM_BYTES
+        self._max_file_bytes = settings.max_body_bytes
+        self._files = 0  # how many requests with a file are here, in full or in part
         self.lanes = {
             PAGES: Threads(PAGES, settings.threads, MOST_PAGES_WAITING),
             SCANS: Threads(SCANS, LONG_THREADS, MOST_LONG_WAITING),
@@ -41,8 +57,16 @@ class PagesSite:
         }
         self._application: Wsgi = app.wsgi_app
 
-    def receive(self, environ: Environ) -> None:
-        """Refuse nothing here: the application does that, under any server."""
+    def receive(self, environ: Environ) -> Wsgi | None:
+        """Have the application refuse bodies by their heads, and bound the number of files."""
+        if problem_with_body(environ, self._max_file_bytes):
+            return self._application
+        if _is_file(environ):
+            if self._files >= MOST_FILES:
+                return self.full(UPLOADS)
+            environ[HAS_PLACE] = True
+            self._files += 1
+        return None
 
     def way(self, environ: Environ) -> Way:
         """The lane of a request; all of them are answered by the application."""
@@ -52,12 +76,14 @@ class PagesSite:
         lane = PAGES
         if SCAN in environ["QUERY_STRING"] or path in PROOFS_OF_ANSWERS:
             lane = SCANS
-        elif environ["REQUEST_METHOD"] == "POST" and path.startswith(UPLOAD_PATH):
+        elif _is_file(environ):
             lane = UPLOADS
         return Way(lane, self._application)
 
     def leave(self, environ: Environ) -> None:
-        """Count nothing."""
+        """Give the place of a file to another."""
+        if environ.pop(HAS_PLACE, False):
+            self._files -= 1
 
     def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:  # noqa: ARG002
         """Tell in Server-Timing how long a request has waited for a thread."""
@@ -68,13 +94,15 @@ class PagesSite:
         """Log nothing."""
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:  # noqa: ARG002
-        """Raise the error, because no request here is in a group."""
-        raise error
+        """The answer to a request whose body could not be kept."""
+        logging.getLogger(__name__).error("cannot keep what was posted: %s", error)
+        return _problem(HTTPStatus.SERVICE_UNAVAILABLE, NO_ROOM)
 
-    def full(self, lane: str) -> Wsgi:  # noqa: ARG002
+    def full(self, lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-        return Response(plain_page(status, BUSY), status, _headers(status))
+        return _problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, BUSY_WITH_FILES if lane == UPLOADS else BUSY
+        )
 
     def unread(
         self,
@@ -84,6 +112,8 @@ class PagesSite:
         **more: object,  # noqa: ARG002
     ) -> tuple[Headers, bytes]:
         """A page for a request that HTTP refuses."""
+        if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            detail = f"{detail}. {SHORTER}"
         return list(_headers(status).items()), plain_page(status, detail)
 
     def look(self) -> None:
@@ -93,6 +123,14 @@ class PagesSite:
 
     def stop(self) -> None:
         """Do nothing: no page waits for a block."""
+
+
+def _is_file(environ: Environ) -> bool:
+    return environ["REQUEST_METHOD"] == "POST" and environ["PATH_INFO"] in TAKES_FILES
+
+
+def _problem(status: int, detail: str) -> Response:
+    return Response(plain_page(status, detail), status, _headers(status))
 
 
 def _headers(status: int) -> dict[str, str]:

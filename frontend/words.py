@@ -32,6 +32,7 @@ def install(app: Flask) -> None:
         due,
         moment,
         short,
+        size,
         status,
         sentence,
     ):
@@ -135,6 +136,14 @@ def duration(seconds: float) -> str:
 def counted(count: int, unit: str) -> str:
     """1191, "flight" -> "1,191 flights"."""
     return f"{count:,} {unit}{'' if count == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in words: "16 MB", "64 KB", "1 byte"."""
+    for unit, unit_bytes in (("MB", 2**20), ("KB", 2**10)):
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:.4g} {unit}"
+    return counted(count, "byte")
 
 
 def short(text: str) -> str:

@@ -1,14 +1,20 @@
 """Turns requests from ASGI into WSGI environs (PEP 3333)."""
 
+import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from io import BytesIO
-from typing import Any
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, Any
 from urllib.parse import unquote_to_bytes
 
 STARTED = "flightchain.started"  # in the environ: when its answer was begun, by `perf_counter`
 WAIT = "flightchain.wait"  # in the environ: the wait for a thread, as a part of Server-Timing
+
+ON_DISK = "/var/tmp"  # noqa: S108  the folder for temporary files that is never in memory
+WRITTEN_BYTES = 256 * 1024  # how much of a body goes to the disk at a time
 
 Environ = dict[str, Any]
 Scope = MutableMapping[str, Any]
@@ -29,14 +35,37 @@ _ALWAYS: Environ = {
 }
 
 
-async def body_from(receive: Receive) -> bytes:
-    """The body of a request."""
+def body_file(length: int, most_in_memory: int) -> IO[bytes]:
+    """Return an empty file for a body of `length` bytes: on a disk if it is longer than the most.
+
+    It has no name there, and is gone when it is closed.
+    """
+    if length <= most_in_memory:
+        return BytesIO()
+    return TemporaryFile(dir=_folder_on_disk(), buffering=WRITTEN_BYTES)
+
+
+@cache
+def _folder_on_disk() -> str:
+    """Return the folder for bodies. Other temporary folders may be in memory, as in our units."""
+    return ON_DISK if os.access(ON_DISK, os.W_OK) else gettempdir()
+
+
+async def receive_body(receive: Receive, body: IO[bytes]) -> None:
+    """Write the body of a request to `body`, and go to its start. Raises OSError on a full disk."""
     pieces: list[bytes] = []
-    while True:
+    size, is_whole = 0, False
+    while not is_whole:
         message = await receive()
         pieces.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        size += len(pieces[-1])
+        is_whole = not message.get("more_body")
+        if isinstance(body, BytesIO):
+            body.write(pieces.pop())
+        elif is_whole or size >= WRITTEN_BYTES:  # a disk may let its writers wait, but not the loop
+            await asyncio.to_thread(body.write, b"".join(pieces))
+            pieces, size = [], 0
+    body.seek(0)
 
 
 def environ_of(scope: Scope, body: bytes = b"") -> Environ:

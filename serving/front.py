@@ -11,12 +11,20 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
-from io import BytesIO
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 from serving.connection import CONNECTION
-from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_from, environ_of
+from serving.environs import (
+    STARTED,
+    WAIT,
+    Environ,
+    Receive,
+    Scope,
+    body_file,
+    environ_of,
+    receive_body,
+)
 from serving.lanes import GROUPED, INLINE, Group, LaneFullError, LaneNumbers, RequestGroups, Threads
 
 MOMENT_S, MOST_MOMENTS = 0.001, 2  # how long and how often long work waits for others
@@ -44,16 +52,24 @@ class Way(NamedTuple):
 
 
 class Site(Protocol):
-    """The application that a front serves. max_body_bytes: the most a request may have."""
+    """The application that a front serves.
+
+    max_body_bytes: the most a request may have. max_body_bytes_in_memory: longer bodies are kept on
+    a disk until they are answered.
+    """
 
     max_body_bytes: int
+    max_body_bytes_in_memory: int
 
     @property
     def lanes(self) -> Mapping[Any, Threads]:
         """Threads by the name of their lane."""
 
     def receive(self, environ: Environ) -> Wsgi | None:
-        """Begin a request. Returns an answer if the request is refused. `leave` follows."""
+        """Begin a request, of which only the head is known. `leave` follows.
+
+        Returns an answer if the request is refused; then its body is not read.
+        """
 
     def way(self, environ: Environ) -> Way:
         """How a request is answered."""
@@ -68,7 +84,7 @@ class Site(Protocol):
         """Note that a body has gone out or broken off."""
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:
-        """The answer to a post that a group did not accept."""
+        """The answer to a post that a group did not accept, or whose body could not be kept."""
 
     def full(self, lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""
@@ -135,12 +151,12 @@ class Front:
             lane.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, of which head and body have come."""
+        """Answer a request. Its body is taken unless the site refuses it by its head."""
         environ = environ_of(scope)
-        if "CONTENT_LENGTH" in environ:
-            environ["wsgi.input"] = BytesIO(await body_from(receive))
         refusal = self.site.receive(environ)
         try:
+            if refusal is None and environ.get("CONTENT_LENGTH"):
+                refusal = await self._take_body(environ, receive)
             if refusal is None:
                 answer = await self._answer(environ)
             else:
@@ -151,6 +167,22 @@ class Front:
         finally:
             self.site.leave(environ)
         await self._send(answer, environ, scope, send)
+
+    async def _take_body(self, environ: Environ, receive: Receive) -> Wsgi | None:
+        """Wait for the body of a request. Returns an answer if it cannot be kept."""
+        length = int(environ["CONTENT_LENGTH"])
+        body = body_file(length, self.site.max_body_bytes_in_memory)
+        environ["wsgi.input"] = body
+        try:
+            await receive_body(receive, body)
+        except OSError as error:  # the disk is full
+            body.close()
+            return self.site.failed(error, environ)
+        except asyncio.CancelledError:
+            body.close()
+            raise
+        environ[STARTED] = time.perf_counter()  # the time that the client took is not ours
+        return None
 
     async def _answer(self, environ: Environ) -> Answer:
         lane, application, group = self.site.way(environ)
@@ -207,7 +239,10 @@ class Front:
             self.site.dismiss(environ, status, headers)
             begun[:] = status, headers
 
-        pieces = application(environ, start)
+        try:
+            pieces = application(environ, start)
+        finally:
+            environ["wsgi.input"].close()
         if isinstance(pieces, list):
             body, rest = b"".join(pieces), None
         else:

@@ -28,6 +28,7 @@ class ServiceSite:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.max_body_bytes = service.settings.max_body_bytes
+        self.max_body_bytes_in_memory = self.max_body_bytes
         self.lanes = lanes_of(service.settings)
         self._table = service.table
         reception = service.reception

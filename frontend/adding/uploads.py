@@ -6,17 +6,20 @@ line: a quoted cell cannot go over several.
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import Any
+from functools import partial
+from hashlib import file_digest
+from typing import IO, Any
 
 from frontend.backend_client import Backend, Json
+from frontend.bodies import CSV, NDJSON
 from frontend.errors import Refused
 
 CLOCKS_AGREE_S = 1.0
-CSV, NDJSON = "text/csv", "application/x-ndjson"
 KIND_OF_NAME = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
+PIECE_BYTES = 64 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 PACKED = {
@@ -70,44 +73,60 @@ class Outcome:
     timestamp: int | None = None
 
 
-def kind_of(name: str, body: bytes) -> str:
+def kind_of(name: str, body: IO[bytes]) -> str:
     """The Content-Type of a file: by its name, or else by how it begins."""
     ending = f".{name.rpartition('.')[2].lower()}"
-    start = body[:1000].removeprefix(BYTE_ORDER_MARK).lstrip()
+    body.seek(0)
+    start = body.read(1000).removeprefix(BYTE_ORDER_MARK).lstrip()
     return KIND_OF_NAME.get(ending) or (NDJSON if start.startswith(b"{") else CSV)
 
 
-def readable(body: bytes) -> bytes:
-    """`body` without a byte order mark. Raises Unreadable unless it is text in UTF-8."""
-    for start, what in PACKED.items():
-        if body.startswith(start):
+def go_to_text(body: IO[bytes]) -> None:
+    """Go behind the byte order mark. Raises Unreadable unless the file is text in UTF-8."""
+    body.seek(0)
+    start = body.read(max(map(len, PACKED)))
+    for mark, what in PACKED.items():
+        if start.startswith(mark):
             raise Unreadable(f"The file is {what}. Unpack it first.")
-    if body.startswith(UTF_16) or b"\0" in body[:4]:
+    if start.startswith(UTF_16) or b"\0" in start[:4]:
         raise Unreadable(f"The file is UTF-16 and not UTF-8. {SAVE_AS_UTF_8}")
+    begin = len(BYTE_ORDER_MARK) if start.startswith(BYTE_ORDER_MARK) else 0
+    body.seek(begin)
+    _require_text(iter(partial(body.read, PIECE_BYTES), b""))
+    body.seek(begin)
+
+
+def _require_text(pieces: Iterator[bytes]) -> None:
+    """Raise Unreadable unless the pieces of a file are text in UTF-8, and not empty."""
+    decoder = getincrementaldecoder("utf-8")()
+    line, is_empty, piece = 1, True, b""
     try:
-        body.decode()
+        for piece in pieces:
+            decoder.decode(piece)
+            line += piece.count(b"\n")
+            is_empty = is_empty and not piece.strip()
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
+        line += error.object.count(b"\n", 0, error.start)
         raise Unreadable(
             f"The file has a character that is not UTF-8. {SAVE_AS_UTF_8}", line
         ) from None
-    body = body.removeprefix(BYTE_ORDER_MARK)
-    if not body.strip():
+    if is_empty:
         raise Unreadable(EMPTY)
-    return body
 
 
-def digest_of(body: bytes) -> str:
+def digest_of(body: IO[bytes]) -> str:
     """What tells a file from any other."""
-    return sha256(body).hexdigest()
+    body.seek(0)
+    return file_digest(body, "sha256").hexdigest()  # type: ignore[arg-type]  # it may be in memory
 
 
-def key_of(body: bytes, on_error: str) -> str:
+def key_of(body: IO[bytes], on_error: str) -> str:
     """The Idempotency-Key of a file that is sent whole, which adds the same file once a day."""
-    return f"upload-{on_error}-{sha256(body).hexdigest()}"
+    return f"upload-{on_error}-{digest_of(body)}"
 
 
-def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
+def checked(backend: Backend, body: IO[bytes], kind: str, token: str) -> Outcome:
     """Have the ledger check the rows of a file, without adding any.
 
     Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
@@ -118,7 +137,9 @@ def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
     return Outcome(found["accepted"], *bad, found["duplicates"], there_as)
 
 
-def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, token: str) -> Outcome:
+def added(
+    backend: Backend, body: IO[bytes], kind: str, on_error: str, key: str, token: str
+) -> Outcome:
     """Add the rows of a file to the ledger. Raises as `checked`.
 
     on_error: "skip" adds the good rows; "reject" adds nothing if a row is bad.
@@ -163,10 +184,11 @@ def _is_older(receipt: Json, started: float) -> bool:
 
 
 def _sent(
-    backend: Backend, body: bytes, kind: str, options: Mapping[str, str], key: str, token: str
+    backend: Backend, body: IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
 ) -> Json:
+    go_to_text(body)
     try:
-        return backend.add_batch(readable(body), kind, options, key, token)
+        return backend.add_batch(body, kind, options, key, token)
     except Refused as refused:
         match = _problem.fullmatch(refused.detail) if refused.status == 422 else None
         if match is None or refused.errors:

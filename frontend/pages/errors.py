@@ -3,7 +3,7 @@
 from typing import Any
 
 from flask import Flask, Response, render_template, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.forgery import ForeignForm
@@ -17,6 +17,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(BackendAway, _away)
     app.register_error_handler(Refused, _refused)
     app.register_error_handler(ForeignForm, _foreign)
+    app.register_error_handler(RequestEntityTooLarge, _too_long)
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(Exception, lambda error: _unexpected(app, error))
 
@@ -44,6 +45,10 @@ def _refused(error: Refused) -> Response:
 def _foreign(error: ForeignForm) -> Response:
     detail = f"Nothing was added: {error.description}"
     return _page(error.code, "This form is not from here", detail, "foreign")
+
+
+def _too_long(error: RequestEntityTooLarge) -> Response:
+    return _page(413, "This is too long", f"Nothing was added: {error.description}", "too_long")
 
 
 def _of_http(error: HTTPException) -> Response:

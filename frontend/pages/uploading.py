@@ -4,13 +4,18 @@
 JavaScript a form sends the file in one piece, and the page shows what is in it, with a button that
 adds it. Browsers do not keep a file from one page to the next: a short one is kept in the page, a
 longer one has to be chosen again. What is added is always what was checked, by its digest.
+
+No file is in memory as a whole: it comes as one on the disk (see `bodies`), and is sent on from it.
 """
 
+import os
+import shutil
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from io import BytesIO
+from typing import IO, Any, NamedTuple
 
 from flask import Blueprint, Response, make_response, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -18,8 +23,6 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
 from frontend.adding.filled import NEVER_TWICE, Filled, come_back, token_in
 from frontend.adding.uploads import (
-    CSV,
-    NDJSON,
     Unreadable,
     added,
     checked,
@@ -28,19 +31,22 @@ from frontend.adding.uploads import (
     kind_of,
 )
 from frontend.backend_client import Backend
+from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON
 from frontend.errors import BackendAway, Refused
 from frontend.pages.errors import problem_twin
 from frontend.tables import json_twin
+from frontend.words import size
+from serving.environs import body_file
 
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."
 ANOTHER = "Nothing was added, because this is not the file that was checked."
-KEPT_BYTES = 256 * 1024  # how long a file may be that the page of its check keeps
 AGAIN = "Please choose the file again."
-TOO_LONG = (
-    "The file is too long to be sent in one piece; nothing was added. With JavaScript it is sent "
-    "in parts. You can also cut it into several files, each with the header, or run on the "
-    "ledger's machine: python -m backend import FILE"
+TOO_LONG = "The file is longer than {}, the most that can be sent in one piece; nothing was added."
+NOT_IN_ONE_PIECE = "This cannot be taken in one piece: {}. Nothing was added."
+ONWARD = (
+    "With JavaScript a file is sent in parts, however long it is. You can also cut it into several "
+    "files, each with the header, or run on the ledger's machine: python -m backend import FILE"
 )
 SLICE_TOO_LONG = (
     "This ledger is set to accept less at once than this page sends. Run on its machine: "
@@ -49,15 +55,19 @@ SLICE_TOO_LONG = (
 SAMPLES = {"csv": (sample_csv, CSV), "ndjson": (sample_ndjson, NDJSON)}
 
 
-def blueprint(backend: Backend) -> Blueprint:
-    """The pages by which files are added to the ledger of `backend`."""
+def blueprint(backend: Backend, max_file_bytes: int) -> Blueprint:
+    """The pages by which files are added to the ledger of `backend`.
+
+    max_file_bytes: how long a file may be that is sent in one piece.
+    """
     routes = Blueprint("uploading", __name__)
-    _add_form(routes, backend)
+    page = _Page(max_file_bytes)
+    _add_form(routes, backend, page)
     _add_slices(routes, backend)
     _add_samples(routes)
 
     def refused(problem: Exception) -> Response:
-        return _failed(problem) if request.path.endswith(".json") else _again(problem)
+        return _failed(problem) if request.path.endswith(".json") else page.again(problem)
 
     routes.register_error_handler(RequestEntityTooLarge, refused)
     return routes
@@ -66,18 +76,62 @@ def blueprint(backend: Backend) -> Blueprint:
 # --- a file in one piece -------------------------------------------------------------------------
 
 
-def _add_form(routes: Blueprint, backend: Backend) -> None:
+def _add_form(routes: Blueprint, backend: Backend, page: "_Page") -> None:
     @routes.get("/upload")
     def form() -> Response:
         """The form to choose a file."""
-        return _shown(Filled(), wants_token=backend.wants_token())
+        return page.shown(Filled(), wants_token=backend.wants_token())
 
     @routes.post("/upload")
     def whole() -> Response:
         """Check a file in one piece, or add the one that was checked."""
-        sent = _sent()
-        if sent is None:
-            return _again(Unreadable(NO_FILE))
+        sent = _sent_file()
+        return page.again(Unreadable(NO_FILE)) if sent is None else page.outcome(backend, sent)
+
+
+class _File(NamedTuple):
+    name: str
+    body: IO[bytes]
+
+    def kept(self) -> str:
+        """Return its content in base64 if it is so short that a page can keep it, else ""."""
+        if self.body.seek(0, os.SEEK_END) > KEPT_FILE_BYTES:
+            return ""
+        self.body.seek(0)
+        return b64encode(self.body.read()).decode()
+
+
+def _sent_file() -> _File | None:
+    """Return the file of this request; it comes as a file, or as the page of its check kept it."""
+    file = request.files.get("file")
+    if file is not None and file.filename:
+        return _File(file.filename, file.stream)
+    if content := request.form.get("content"):
+        with suppress(ValueError):
+            return _File(request.form.get("name", ""), BytesIO(b64decode(content, validate=True)))
+    return None
+
+
+class _Page:
+    """The page with the form, and with what became of a file."""
+
+    def __init__(self, max_file_bytes: int) -> None:
+        self._max_file_bytes = max_file_bytes
+
+    def shown(self, filled: Filled, *, wants_token: bool, **result: Any) -> Response:
+        """Return the form. result: further values of the template, about a file."""
+        page = render_template(
+            "upload.html",
+            filled=filled,
+            wants_token=wants_token,
+            columns=COLUMNS,
+            max_file_bytes=self._max_file_bytes,
+            **result,
+        )
+        return filled.finish(make_response(page))
+
+    def outcome(self, backend: Backend, sent: _File) -> Response:
+        """Check the file that was sent, or add it if it is the one that was checked."""
         is_checked = request.form.get("checked") == digest_of(sent.body)
         is_check = request.form.get("action") != "add" or not is_checked
         on_error, token = _on_error(request.form), token_in(request.form)
@@ -89,58 +143,38 @@ def _add_form(routes: Blueprint, backend: Backend) -> None:
                 key = key_of(sent.body, on_error)
                 outcome = added(backend, sent.body, kind, on_error, key, token)
         except (Unreadable, BackendAway, Refused) as problem:
-            return _again(problem)
+            return self.again(problem)
         is_refused = bool(outcome.bad) and not outcome.added and not is_check
         is_another = request.form.get("action") == "add" and not is_checked
-        return _shown(
+        return self.shown(
             Filled(notice=ANOTHER if is_another else "", status=422 if is_refused else 200),
             wants_token=bool(token),
             outcome=outcome,
             is_check=is_check,
             name=sent.name,
             digest=digest_of(sent.body),
-            content=b64encode(sent.body).decode() if len(sent.body) <= KEPT_BYTES else "",
+            content=sent.kept(),
         )
 
+    def again(self, problem: Exception) -> Response:
+        """Return the form with the problem. Browsers forget the file, so it is chosen again."""
+        token = ""
+        with suppress(RequestEntityTooLarge):
+            token = token_in(request.form)
+        if _is_too_long(problem):
+            filled = Filled(problems={"file": f"{self._too_long(problem)} {ONWARD}"}, status=413)
+        elif isinstance(problem, Unreadable):
+            where = f"Line {problem.line}: " if problem.line else ""
+            filled = Filled(problems={"file": f"{where}{problem}"}, status=422)
+        else:
+            filled = come_back(problem, {}, token, AGAIN)
+        return self.shown(filled, wants_token=bool(token) or filled.wants_token)
 
-class _File(NamedTuple):
-    name: str
-    body: bytes
-
-
-def _sent() -> _File | None:
-    """The file of this request; it comes as a file, or as the page of its check kept it."""
-    file = request.files.get("file")
-    if file is not None and file.filename:
-        with closing(file):  # it may be on the disk
-            return _File(file.filename, file.read())
-    if content := request.form.get("content"):
-        with suppress(ValueError):
-            return _File(request.form.get("name", ""), b64decode(content, validate=True))
-    return None
-
-
-def _shown(filled: Filled, *, wants_token: bool, **result: Any) -> Response:
-    page = render_template(
-        "upload.html", filled=filled, wants_token=wants_token, columns=COLUMNS, **result
-    )
-    return filled.finish(make_response(page))
-
-
-def _again(problem: Exception) -> Response:
-    """The form with the problem. The file has to be chosen again, because browsers forget it."""
-    values: Mapping[str, str] = {}
-    token = ""
-    with suppress(RequestEntityTooLarge):
-        token = token_in(request.form)
-    if _is_too_long(problem):
-        filled = Filled(values, problems={"file": TOO_LONG}, status=413)
-    elif isinstance(problem, Unreadable):
-        where = f"Line {problem.line}: " if problem.line else ""
-        filled = Filled(values, problems={"file": f"{where}{problem}"}, status=422)
-    else:
-        filled = come_back(problem, values, token, AGAIN)
-    return _shown(filled, wants_token=bool(token) or filled.wants_token)
+    def _too_long(self, problem: Exception) -> str:
+        if (request.content_length or 0) > self._max_file_bytes:
+            return TOO_LONG.format(size(self._max_file_bytes))
+        reason = problem.description if isinstance(problem, RequestEntityTooLarge) else problem
+        return NOT_IN_ONE_PIECE.format(reason)
 
 
 # --- slices --------------------------------------------------------------------------------------
@@ -150,15 +184,17 @@ def _add_slices(routes: Blueprint, backend: Backend) -> None:
     @routes.post("/upload.json")
     def slice_of_file() -> Response:
         """Take a slice that `upload.js` sends; the answer is its outcome, or a problem."""
-        body, on_error, token = request.get_data(), _on_error(request.args), _token_in_header()
+        on_error, token = _on_error(request.args), _token_in_header()
         kind = NDJSON if request.mimetype == NDJSON else CSV
-        key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
-        try:
-            if request.args.get("action") == "check":
-                return json_twin(asdict(checked(backend, body, kind, token)))
-            return json_twin(asdict(added(backend, body, kind, on_error, key, token)))
-        except (Unreadable, BackendAway, Refused) as problem:
-            return _failed(problem)
+        with body_file(request.content_length or 0, FORM_BYTES) as body:
+            shutil.copyfileobj(request.stream, body)
+            key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
+            try:
+                if request.args.get("action") == "check":
+                    return json_twin(asdict(checked(backend, body, kind, token)))
+                return json_twin(asdict(added(backend, body, kind, on_error, key, token)))
+            except (Unreadable, BackendAway, Refused) as problem:
+                return _failed(problem)
 
 
 def _failed(problem: Exception) -> Response:

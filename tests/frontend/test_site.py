@@ -17,7 +17,10 @@ from serving.front import Front
 from tests.loops import Client, Loop, answers, looping
 
 ASK = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
-UPLOAD = b"POST /upload.json HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+UPLOAD = (
+    b"POST /upload.json HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\n"
+    b"Content-Length: 0\r\n\r\n"
+)
 
 
 class Slow(Flask):

@@ -88,7 +88,7 @@ def test_a_file_is_checked_and_then_added_without_being_chosen_again(visitor: Vi
     assert visitor.transactions == before
     checked = page.text[page.text.index('name="checked"') - 100 :]
     form = {**hidden(checked), **visitor.hidden("/upload"), "action": "add"}
-    page = visitor.client.post("/upload", data=form)
+    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
     assert "9 flights were accepted" in page.text
     assert visitor.transactions == before + 9
 
@@ -219,7 +219,7 @@ def test_a_file_beyond_the_limit_is_told_what_to_do(
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "3600"
         assert "mempool is full" in answer.get_json()["detail"]
-        page = visitor.upload(b"x" * (64 * 2**20 + 1))  # beyond what the pages take
+        page = visitor.upload(b"x" * 2**20)  # beyond what the pages read
         assert page.status_code == 413
         assert visitor.slice(b"x" * 2**17).get_json()["title"] == "Too long"
 

@@ -1,0 +1,58 @@
+"""How much may be posted to each page, and where it is kept while it is worked on.
+
+A request that announces more than its page takes is refused by its head. What is longer than a form
+is a file, and kept on a disk: the pages run in little memory.
+"""
+
+from typing import IO, Any
+
+from flask import Flask, Request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from serving.environs import Environ, body_file
+
+CSV, NDJSON = "text/csv", "application/x-ndjson"
+
+FORM_BYTES = 64 * 1024  # of a form, or of all that stands beside a file in one
+MAX_FORM_PARTS = 32
+KEPT_FILE_BYTES = 2 * FORM_BYTES  # a file as long as that is kept in the page of its check
+FIELD_BYTES = 3 * FORM_BYTES  # of one field of a form in parts: the longest is such a file, base64
+
+TAKES_FILES = {"/upload": {"multipart/form-data"}, "/upload.json": {CSV, NDJSON}}
+"""Path -> the Content-Types in which a file may be sent to it. All else that is sent is a form."""
+
+
+def most_bytes(environ: Environ, max_file_bytes: int) -> int:
+    """Return how long the body of a request may be."""
+    kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+    is_file = kind in TAKES_FILES.get(environ["PATH_INFO"], ())
+    return FORM_BYTES + max_file_bytes if is_file else FORM_BYTES
+
+
+def install(app: Flask, max_file_bytes: int) -> None:
+    """Bound what `app` reads of a form. The length that a head announces is judged by `gate`."""
+    app.request_class = BoundedRequest
+    app.config["MAX_CONTENT_LENGTH"] = FORM_BYTES + max_file_bytes
+    app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS
+    app.config["MAX_FORM_MEMORY_SIZE"] = FIELD_BYTES
+
+
+class BoundedRequest(Request):
+    """A request whose form may hold one file, which is kept on a disk unless it is short.
+
+    The head of a part that holds a file is kept in memory, and may have thousands of lines.
+    """
+
+    _file: IO[bytes] | None = None
+
+    def _get_file_stream(self, total_content_length: int | None, *_: Any, **__: Any) -> IO[bytes]:
+        if self._file is not None:
+            raise RequestEntityTooLarge("a form may hold one file, and this one holds several")
+        self._file = body_file(total_content_length or 0, FORM_BYTES)
+        return self._file
+
+    def close(self) -> None:
+        """Close the file, even if the form around it could not be read to its end."""
+        super().close()
+        if self._file is not None:
+            self._file.close()

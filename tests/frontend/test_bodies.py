@@ -1,0 +1,238 @@
+"""What is posted is judged by its head, bounded in number, and kept on a disk."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any
+
+import pytest
+from flask import Flask, request
+
+from backend.settings import Settings as BackendSettings
+from frontend.adding.uploads import PIECE_BYTES, Unreadable, go_to_text
+from frontend.app import create_app
+from frontend.bodies import FORM_BYTES, TAKES_FILES
+from frontend.errors import InvalidSetting
+from frontend.settings import Settings, from_environment
+from frontend.site import MOST_FILES, PagesSite
+from serving import front as front_module
+from serving.front import Front
+from tests.doors import scope_of
+
+MOST = 2**20
+SETTINGS = Settings(backend_url="http://127.0.0.1:1", max_body_bytes=MOST)
+MULTIPART, URLENCODED = "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"
+Message = MutableMapping[str, Any]
+
+
+class Asking:
+    """A request at a front, and what has been answered. read: whether its body was asked for."""
+
+    def __init__(self, path: str, kind: str, length: int, **headers: str) -> None:
+        given = {"Content-Type": kind, "Content-Length": str(length), "Origin": "http://localhost"}
+        self._scope = scope_of("POST", path, {**given, **headers})
+        self.messages: list[Message] = []
+        self.is_read = False
+        self.bodies: asyncio.Queue[Message] = asyncio.Queue()
+
+    async def ask(self, front: Front) -> None:
+        """Have the front answer."""
+        await front(self._scope, self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        self.is_read = True
+        return await self.bodies.get()
+
+    async def _send(self, message: Message) -> None:
+        self.messages.append(message)
+
+    @property
+    def status(self) -> int:
+        return int(self.messages[0]["status"])
+
+    @property
+    def text(self) -> str:
+        return b"".join(message["body"] for message in self.messages[1:]).decode()
+
+
+def run(work: Callable[[Front], Awaitable[None]], app: Flask | None = None) -> None:
+    """Run `work` with a front of the pages, or of another application behind their site."""
+    front = Front(PagesSite(SETTINGS, app or create_app(SETTINGS)))
+    try:
+        asyncio.run(asyncio.wait_for(work(front), 20))
+    finally:
+        front.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "most"),
+    [
+        ("/upload", MULTIPART, FORM_BYTES + MOST),
+        ("/upload", URLENCODED, FORM_BYTES),
+        ("/upload.json", "text/csv", FORM_BYTES + MOST),
+        ("/upload.json", "application/x-ndjson; charset=utf-8", FORM_BYTES + MOST),
+        ("/upload.json", URLENCODED, FORM_BYTES),
+        ("/add", URLENCODED, FORM_BYTES),
+        ("/add", MULTIPART, FORM_BYTES),
+        ("/nothing", "text/csv", FORM_BYTES),
+        ("/health/live", "text/csv", FORM_BYTES),
+    ],
+)
+def test_a_body_that_is_too_long_is_refused_before_a_byte_of_it_is_read(
+    path: str, kind: str, most: int
+) -> None:
+    async def work(front: Front) -> None:
+        asking = Asking(path, kind, most + 1)
+        await asking.ask(front)
+        assert asking.status == 413
+        assert "othing was added" in asking.text or path == "/upload.json"  # an earlier slice was
+        assert not asking.is_read
+        allowed = Asking(path, kind, most)
+        task = asyncio.create_task(allowed.ask(front))
+        while not allowed.is_read:
+            await asyncio.sleep(0)
+        task.cancel()
+
+    run(work)
+
+
+def test_a_visitor_without_scripts_is_told_the_limit_and_what_to_do() -> None:
+    async def work(front: Front) -> None:
+        asking = Asking("/upload", MULTIPART, 30 * 2**20)
+        await asking.ask(front)
+        assert "The file is longer than 1 MB" in asking.text
+        for way in (
+            "With JavaScript",
+            "cut it into several files",
+            "python -m backend import FILE",
+        ):
+            assert way in asking.text
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Content-Encoding": "gzip"}, {"Origin": "http://evil.example"}]
+)
+def test_what_is_refused_for_other_reasons_is_not_read_either(headers: dict[str, str]) -> None:
+    async def work(front: Front) -> None:
+        asking = Asking("/upload", MULTIPART, 1000, **headers)
+        await asking.ask(front)
+        assert asking.status in {403, 415}
+        assert not asking.is_read
+
+    run(work)
+
+
+def test_every_route_that_takes_a_file_is_in_the_table_and_exists() -> None:
+    posted = {
+        r.rule for r in create_app(SETTINGS).url_map.iter_rules() if "POST" in (r.methods or ())
+    }
+    assert posted == {"/add", *TAKES_FILES}
+
+
+def test_only_so_many_files_are_received_at_once_and_a_place_becomes_free() -> None:
+    async def work(front: Front) -> None:
+        asked = [Asking("/upload", MULTIPART, MOST) for _ in range(MOST_FILES)]
+        tasks = [asyncio.create_task(asking.ask(front)) for asking in asked]
+        while not all(asking.is_read for asking in asked):
+            await asyncio.sleep(0)
+        late = Asking("/upload", MULTIPART, MOST)
+        await late.ask(front)
+        assert (late.status, late.is_read) == (503, False)
+        assert "send it again in a few seconds" in late.text
+        assert ("Retry-After", "5") in late.messages[0]["headers"]
+        other = Asking("/add", URLENCODED, 3)
+        other.bodies.put_nowait({"body": b"a=1"})
+        await other.ask(front)
+        assert "The ledger does not answer" in other.text  # it waits for no file
+        tasks[0].cancel()
+        await asyncio.wait(tasks[:1])
+        next_one = Asking("/upload", MULTIPART, 10)
+        next_one.bodies.put_nowait({"body": b"0123456789"})
+        await next_one.ask(front)
+        assert next_one.status == 422
+        for task in tasks:
+            task.cancel()
+
+    run(work)
+
+
+class Looking(Flask):
+    """Says of each body whether it is on a disk, and what it is."""
+
+    def __init__(self) -> None:
+        super().__init__(__name__, static_folder=None)
+        self.add_url_rule("/upload.json", view_func=self.look, methods=["POST"])
+
+    @staticmethod
+    def look() -> dict[str, object]:
+        """Look at the body of a request."""
+        body = request.environ["wsgi.input"]
+        links = None if isinstance(body, BytesIO) else os.fstat(body.fileno()).st_nlink
+        return {"links": links, "length": len(request.get_data())}
+
+
+@pytest.mark.parametrize(
+    ("length", "links"), [(10, "null"), (FORM_BYTES, "null"), (FORM_BYTES + 1, "0"), (MOST, "0")]
+)
+def test_a_long_body_is_on_a_disk_and_has_no_name_there(length: int, links: str) -> None:
+    async def work(front: Front) -> None:
+        asking = Asking("/upload.json", "text/csv", length)
+        for at in range(0, length, 1000):
+            piece, is_last = b"x" * min(1000, length - at), at + 1000 >= length
+            asking.bodies.put_nowait({"body": piece, "more_body": not is_last})
+        await asking.ask(front)
+        assert asking.text == f'{{"length":{length},"links":{links}}}\n'
+
+    run(work, Looking())
+
+
+def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_module, "body_file", lambda *_: open("/dev/full", "w+b", buffering=0))  # noqa: SIM115, PTH123
+
+    async def work(front: Front) -> None:
+        asking = Asking("/upload", MULTIPART, MOST)
+        asking.bodies.put_nowait({"body": b"x" * MOST})
+        await asking.ask(front)
+        assert asking.status == HTTPStatus.SERVICE_UNAVAILABLE
+        assert "no room on the disk" in asking.text
+
+    run(work)
+
+
+# --- text, piece by piece
+
+
+@pytest.mark.parametrize("at", range(PIECE_BYTES - 3, PIECE_BYTES + 2))
+def test_text_is_recognised_wherever_its_letters_are_cut(at: int) -> None:
+    for mark in (b"", b"\xef\xbb\xbf"):
+        body = BytesIO(mark + b"\n" * at + "🛫".encode() + b"\n")
+        go_to_text(body)
+        assert body.tell() == len(mark)
+        broken = BytesIO(mark + b"\n" * at + "🛫".encode()[:3] + b"\n\n")
+        with pytest.raises(Unreadable) as caught:
+            go_to_text(broken)
+        assert caught.value.line == at + 1
+        with pytest.raises(Unreadable) as caught:
+            go_to_text(BytesIO(mark + b"\n" * at + "🛫".encode()[:3]))
+        assert caught.value.line == at + 1
+
+
+def test_a_long_empty_file_is_empty() -> None:
+    with pytest.raises(Unreadable, match="is empty"):
+        go_to_text(BytesIO(b" \n" * PIECE_BYTES))
+
+
+# --- the setting
+
+
+def test_the_longest_file_is_the_longest_batch_of_the_service() -> None:
+    name, default = "FLIGHTCHAIN_MAX_BODY_BYTES", BackendSettings().max_body_bytes
+    assert from_environment({}).max_body_bytes == default
+    assert from_environment({name: "65536"}).max_body_bytes == 65536
+    for text in ("65535", str(2**30 + 1), "16 MB", "9" * 5000):
+        with pytest.raises(InvalidSetting, match=name):
+            from_environment({name: text})
