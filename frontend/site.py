@@ -36,7 +36,7 @@ BUSY_WITH_FILES = (
     "back and send it again in a few seconds"
 )
 SHORTER = (
-    "Nothing was added. The page /upload sends longer files, if JavaScript is on; on the ledger's "
+    "Nothing was added. With JavaScript the page /upload sends longer files; on the ledger's "
     "machine, python -m backend import FILE adds them"
 )
 NO_ROOM = "there is no room on the disk of these pages to receive a file; nothing was added"

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from backend.tokens import Tokens
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import seal, settings_for
 from tests.browser.sites import shown
 from tests.browser.test_upload import ROWS, SLICES, file_of, result, start
+from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
 
 OTHER_SITE = "http://other.example/"
@@ -28,6 +30,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("forms")
     seal(settings_for(folder), [FLIGHTS])
     with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=1) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def url(service: Service) -> Iterator[str]:
+    """The address of pages that are not restarted."""
+    with shown(service) as found:
         yield found
 
 
@@ -79,21 +88,22 @@ def at_another_site(context: BrowserContext, address: str, body: str) -> Page:
 
 
 def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
-    service: Service, context: BrowserContext, tmp_path: Path
+    service: Service, url: str, context: BrowserContext, tmp_path: Path
 ) -> None:
-    before = transactions(service)
-    with shown(service) as first, shown(service) as second:
-        forms = [filled(context, url, 601 + at) for at, url in enumerate((first, second, first))]
+    before, path = transactions(service), tmp_path / "few.csv"
+    path.write_text(csv_of(FLIGHTS), encoding="utf-8")
+    with shown(service) as other:
+        forms = [filled(context, at, 601 + i) for i, at in enumerate((url, other, url))]
         uploading = context.new_page()
-        uploading.goto(f"{first}/upload")
-        other = filled(context, second, 604)
-        start(uploading, file_of(tmp_path, 5))
-        assert "12,000 flights were accepted" in result(uploading)
-        for page in (*forms, other):
+        uploading.goto(f"{url}/upload")
+        forms.append(filled(context, other, 604))
+        start(uploading, path)
+        assert f"{len(FLIGHTS)} flights were accepted" in result(uploading)
+        for page in forms:
             check(page)
-        for page in (*forms, other):
+        for page in forms:
             add(page)
-    assert transactions(service) == before + ROWS + 4
+    assert transactions(service) == before + len(FLIGHTS) + 4
 
 
 def test_what_is_open_goes_on_after_a_restart_of_the_pages(
@@ -125,29 +135,77 @@ def test_what_is_open_goes_on_after_a_restart_of_the_pages(
     assert transactions(service) == before + ROWS + 2
 
 
-def test_cookies_that_are_cleared_and_links_from_elsewhere_change_no_form(
-    service: Service, context: BrowserContext
+def test_an_upload_whose_token_is_revoked_says_how_much_was_added_and_goes_on_with_another(
+    context: BrowserContext, tmp_path: Path
 ) -> None:
-    with shown(service) as url:
-        form = filled(context, url, 801)
-        elsewhere = at_another_site(context, OTHER_SITE, NAVIGATION.format(url=url))
-        elsewhere.click("#link")
-        expect(elsewhere.locator("h1")).to_have_text("Add flights")
-        context.clear_cookies()
-        add(check(form))
+    folder = tmp_path / "chain"
+    seal(settings_for(folder), [FLIGHTS])
+    tokens = Tokens(folder)
+    first, second = tokens.add("first"), tokens.add("second")
+    slices: list[str] = []
+
+    def revoke_at_the_second(route: Route) -> None:
+        slices.append(route.request.url)
+        if len(slices) == 2:
+            tokens.remove("first")
+        route.continue_()
+
+    more = {"FLIGHTCHAIN_REQUIRE_TOKEN": 1, "FLIGHTCHAIN_MINE_INTERVAL_S": 1}
+    with serving(folder, **more) as service, shown(service) as url:
+        page = context.new_page()
+        page.goto(f"{url}/upload")
+        page.route(f"{SLICES}action=add*", revoke_at_the_second)
+        page.get_by_label("Write token").fill(first)
+        start(page, file_of(tmp_path, 7))
+        text = result(page)
+        assert "This token is unknown or was revoked." in text
+        assert "5,000 flights were accepted" in text
+        assert "Choose the same file again to continue" in text
+        page.get_by_label("Write token").fill(second)
+        page.get_by_role("button", name="Check the file").click()
+        page.locator("#result").get_by_role("button").click()
+        assert "12,000 flights were accepted" in result(page)
+        assert transactions(service) == len(FLIGHTS) + ROWS
+
+
+def test_a_visitor_without_scripts_whose_file_is_too_long_is_told_what_to_do(
+    url: str, browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "flights.csv"
+    with path.open("wb") as file:
+        file.truncate(30 * 2**20)
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{url}/upload")
+        page.set_input_files("#file", path)
+        page.get_by_role("button", name="Check the file").click()
+        page.wait_for_load_state()
+        text = page.inner_text("body").lower()
+        for way in ("nothing was added", "with javascript", "python -m backend import file"):
+            assert way in text, text
+
+
+def test_cookies_that_are_cleared_and_links_from_elsewhere_change_no_form(
+    url: str, context: BrowserContext
+) -> None:
+    form = filled(context, url, 801)
+    elsewhere = at_another_site(context, OTHER_SITE, NAVIGATION.format(url=url))
+    elsewhere.click("#link")
+    expect(elsewhere.locator("h1")).to_have_text("Add flights")
+    context.clear_cookies()
+    add(check(form))
 
 
 @pytest.mark.parametrize("address", [OTHER_SITE, "http://127.0.0.1:9/"])
 def test_a_form_of_another_site_adds_nothing_and_says_whose_it_was(
-    service: Service, context: BrowserContext, address: str
+    service: Service, url: str, context: BrowserContext, address: str
 ) -> None:
     before = transactions(service)
-    with shown(service) as url:
-        page = at_another_site(context, address, FORGED.format(url=url))
-        with page.expect_navigation() as navigation:
-            page.get_by_role("button", name="Win").click()
-        assert navigation.value is not None
-        assert navigation.value.status == 403
-        assert address.rstrip("/") in page.inner_text("main")
-        assert "XYZ" not in page.content()
+    page = at_another_site(context, address, FORGED.format(url=url))
+    with page.expect_navigation() as navigation:
+        page.get_by_role("button", name="Win").click()
+    assert navigation.value is not None
+    assert navigation.value.status == 403
+    assert address.rstrip("/") in page.inner_text("main")
+    assert "XYZ" not in page.content()
     assert transactions(service) == before
