@@ -4,11 +4,11 @@ import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, render_template, request
 
 from frontend import fields
 from frontend.settings import EVERYWHERE, Settings, for_url
-from frontend.tables import json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 PORT_BEHIND_NGINX = 8001  # of the service, in scripts/deploy/nginx.conf
 
@@ -47,16 +47,15 @@ def blueprint(settings: Settings) -> Blueprint:
             "about.html", definitions=DEFINITIONS, fields=fields.TRANSACTION, **_api(settings)
         )
 
-    @routes.get("/about.json")
-    def about_json() -> Response:
-        """Definitions, fields and the address of the API, as JSON."""
+    @twins(routes, "/about", JSON_ALONE)
+    def twin() -> Twin:
+        """Definitions, fields and the address of the API."""
         dictionary = [
-            {"name": each.name, "label": each.label, "meaning": each.meaning}
-            for each in fields.TRANSACTION
+            {"name": field.name, "label": field.label, "meaning": field.meaning}
+            for field in fields.TRANSACTION
         ]
-        return json_twin(
-            {"definitions": DEFINITIONS, "fields": dictionary, "api": _api(settings)["api"]}
-        )
+        api = _api(settings)["api"]
+        return Twin({"definitions": DEFINITIONS, "fields": dictionary, "api": api})
 
     return routes
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, Response, abort, render_template, request
+from flask import Blueprint, abort, render_template, request
 
 from frontend.asking import Asked, filled_in
 from frontend.backend_client import Backend, Json
@@ -11,7 +11,7 @@ from frontend.questions.breakdowns import Breakdowns, Groups, interval_of, requi
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import FIGURES, Row, extremes, lines_of, other_airports, rows_of
 from frontend.questions.intervals import offered
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 ROUTES_SHOWN = 15
 _LARGEST = {"limit": str(ROUTES_SHOWN)}  # the most flights first
@@ -77,17 +77,12 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             few_arrivals=FEW_ARRIVALS,
         )
 
-    @routes.get("/airports/<code>.json")
-    def as_json(code: str) -> Response:
-        """The backend's answers about departures and arrivals."""
+    @twins(routes, "/airports/<code>")
+    def twin(code: str) -> Twin:
+        """The backend's answers about departures and arrivals; as CSV a line for each group."""
         airport = found(code)
-        return json_twin({"leaving": airport.leaving, "arriving": airport.arriving})
-
-    @routes.get("/airports/<code>.csv")
-    def as_csv(code: str) -> Response:
-        """All groups, a line each."""
-        airport = found(code)
-        as_of = airport.departures["as_of"]
-        return csv_twin(("group_by", "name", *FIGURES), lines_of(airport.rows), as_of)
+        both = {"leaving": airport.leaving, "arriving": airport.arriving}
+        rows, as_of = lines_of(airport.rows), airport.departures["as_of"]
+        return Twin(both, ("group_by", "name", *FIGURES), rows, as_of)
 
     return routes

@@ -22,7 +22,7 @@ from frontend.questions.delays import (
     report,
 )
 from frontend.questions.intervals import offered
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 MOST_CARRIERS = 6  # more could not be told apart
 ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}
@@ -80,20 +80,15 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
-    @routes.get("/average_delays.json")
-    def as_json() -> Response:
-        """The backend's answers, one for each carrier, and which periods are incomplete."""
+    @twins(routes, "/average_delays")
+    def twin() -> Twin:
+        """The answers for each carrier, and incomplete periods; as CSV the delays by day."""
         found = answers(filled_in(uncited(request.args.to_dict())))
-        in_time = _report(found["carriers"], keeper.now())
+        carriers, known = found["carriers"], keeper.now()
+        in_time = _report(carriers, known)
         periods = {"unit": in_time.time.unit, "incomplete": in_time.incomplete}
-        return json_twin({**found, "periods": periods})
-
-    @routes.get("/average_delays.csv")
-    def as_csv() -> Response:
-        """The delays of each carrier by day, as CSV."""
-        found = answers(filled_in(uncited(request.args.to_dict())))["carriers"]
-        rows = day_rows(found, in_days(_axis(found, keeper.now())))
-        return csv_twin(DAY_COLUMNS, rows, found[0]["as_of"])
+        days = day_rows(carriers, in_days(_axis(carriers, known)))
+        return Twin({**found, "periods": periods}, DAY_COLUMNS, days, carriers[0]["as_of"])
 
     return routes
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Response, redirect, render_template, request
+from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as Answer
 
 from frontend import fields
@@ -11,7 +11,7 @@ from frontend.asking import BAD_INPUT, Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height
 from frontend.errors import Refused
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 BLOCKS_A_PAGE = 25
 TRANSACTIONS_A_PAGE = 50
@@ -47,15 +47,11 @@ def _add_list(routes: Blueprint, backend: Backend) -> None:
             return redirect(f"/blocks/{rows[0]['height']}")
         return _list_page(backend, question)
 
-    @routes.get("/blocks.json")
-    def blocks_json() -> Response:
-        """The headers of that page, and the address of the next one."""
-        return json_twin(_with_next(listed(filled_in(request.args))))
-
-    @routes.get("/blocks.csv")
-    def blocks_csv() -> Response:
-        """One row per block; of a damaged one with what is known of it."""
-        return csv_twin(HEADER_COLUMNS, by_height(listed(filled_in(request.args))))
+    @twins(routes, "/blocks")
+    def blocks_twin() -> Twin:
+        """The headers of a page, and the address of the next one; as CSV a row for each block."""
+        found = listed(filled_in(request.args))
+        return Twin(_with_next(found), HEADER_COLUMNS, by_height(found))
 
 
 def _with_next(found: Json) -> Json:
@@ -137,17 +133,12 @@ def _add_block(routes: Blueprint, backend: Backend) -> None:
             canonical=fields.canonical(found, fields.HEADER),
         )
 
-    @routes.get("/blocks/<int:height>.json")
-    def block_json(height: int) -> Response:
-        """The whole block."""
-        return json_twin({"block": _block(backend, height, filled_in(request.args))})
-
-    @routes.get("/blocks/<int:height>.csv")
-    def block_csv(height: int) -> Response:
-        """The block's transactions, in a form that can be imported."""
+    @twins(routes, "/blocks/<int:height>")
+    def block_twin(height: int) -> Twin:
+        """The whole block; as CSV its transactions, in a form that can be imported."""
         whole = _block(backend, height, filled_in(request.args))
         rows = ({**each, "BLOCK_HEIGHT": height} for each in whole["transactions"])
-        return csv_twin(TRANSACTION_COLUMNS, rows)
+        return Twin({"block": whole}, TRANSACTION_COLUMNS, rows)
 
 
 def _block(backend: Backend, height: int | str, parameters: Mapping[str, str]) -> Json:

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as Answer
 from frontend.asking import Asked, asked, filled_in
 from frontend.lab import closed_network, comparisons, network_charts, open_queue, presets, study
 from frontend.lab.curves import STUDY_CURVE, Chart
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 SPARE_ROWS = 2  # empty rows below those that are filled in
 FEWEST_ROWS = 4
@@ -31,10 +31,10 @@ def blueprint() -> Blueprint:
             "lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS
         )
 
-    @routes.get("/lab/calculator.json")
-    def calculator_json() -> Response:
-        """The presets of both halves, as JSON."""
-        return json_twin({"open": _listed(presets.QUEUES), "closed": _listed(presets.NETWORKS)})
+    @twins(routes, "/lab/calculator", JSON_ALONE)
+    def calculator_twin() -> Twin:
+        """The presets of both halves."""
+        return Twin({"open": _listed(presets.QUEUES), "closed": _listed(presets.NETWORKS)})
 
     @routes.get("/lab/calculator/open")
     def open_page() -> Response:
@@ -53,16 +53,12 @@ def blueprint() -> Blueprint:
             study=study,
         )
 
-    @routes.get("/lab/calculator/open.json")
-    def open_json() -> Response:
-        """The results of the models."""
-        return json_twin(open_queue.answer_to(_given()).as_json())
-
-    @routes.get("/lab/calculator/open.csv")
-    def open_csv() -> Response:
-        """The curves of the open queue, as CSV."""
-        rows = open_queue.curve_rows(open_queue.read(_given()))
-        return csv_twin(tuple(rows[0]), rows)
+    @twins(routes, "/lab/calculator/open")
+    def open_twin() -> Twin:
+        """The results of the models; as CSV the curves."""
+        given = _given()
+        rows = open_queue.curve_rows(open_queue.read(given))
+        return Twin(open_queue.answer_to(given).as_json(), tuple(rows[0]), rows)
 
     @routes.get("/lab/calculator/closed")
     def closed_page() -> Answer:
@@ -87,16 +83,12 @@ def blueprint() -> Blueprint:
             limits=closed_network,
         )
 
-    @routes.get("/lab/calculator/closed.json")
-    def closed_json() -> Response:
-        """The results of mean value analysis, and the bounds."""
-        return json_twin(closed_network.answer_to(_given()).as_json())
-
-    @routes.get("/lab/calculator/closed.csv")
-    def closed_csv() -> Response:
-        """A row for each number of customers."""
-        rows = closed_network.answer(closed_network.read(_given())).rows()
-        return csv_twin(tuple(rows[0]), rows)
+    @twins(routes, "/lab/calculator/closed")
+    def closed_twin() -> Twin:
+        """The results of mean value analysis, and bounds; as CSV a row for each N of customers."""
+        given = _given()
+        rows = closed_network.answer(closed_network.read(given)).rows()
+        return Twin(closed_network.answer_to(given).as_json(), tuple(rows[0]), rows)
 
     return routes
 

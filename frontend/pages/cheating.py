@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, render_template
+from flask import Blueprint, render_template
 
 from frontend.backend_client import Backend
-from frontend.tables import json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 TITLES = {
     "change-a-delay": "Change a delay",
@@ -35,9 +35,9 @@ def blueprint(backend: Backend) -> Blueprint:
         """The attempts, in a table."""
         return render_template("cheat.html", cheats=cheats())
 
-    @routes.get("/cheat.json")
-    def twin() -> Response:
-        """The attempts as JSON."""
-        return json_twin({"cheats": cheats()})
+    @twins(routes, "/cheat", JSON_ALONE)
+    def twin() -> Twin:
+        """The attempts."""
+        return Twin({"cheats": cheats()})
 
     return routes

@@ -1,9 +1,9 @@
 """`/cluster`: the machines that keep the ledger together, as those that can be asked see it."""
 
-from flask import Blueprint, Response, abort, render_template
+from flask import Blueprint, abort, render_template
 
 from frontend.backend_client import Backend, Json
-from frontend.tables import json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 
 def blueprint(backend: Backend) -> Blueprint:
@@ -30,9 +30,9 @@ def blueprint(backend: Backend) -> Blueprint:
             abort(404)
         return render_template("nodes.html", **seen)
 
-    @routes.get("/cluster.json")
-    def twin() -> Response:
-        """The twin of the page."""
-        return json_twin(found())
+    @twins(routes, "/cluster", JSON_ALONE)
+    def twin() -> Twin:
+        """What the page shows."""
+        return Twin(found())
 
     return routes

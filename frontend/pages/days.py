@@ -2,11 +2,11 @@
 
 from datetime import date, timedelta
 
-from flask import Blueprint, Response, abort, render_template
+from flask import Blueprint, abort, render_template
 
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
 COLUMNS = (
@@ -45,19 +45,13 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         beside = _beside(when, coverage.now())
         return render_template("day.html", day=day, carriers=carriers, **beside)
 
-    @routes.get("/days/<day>.json")
-    def one_day_json(day: str) -> Response:
-        """The day's numbers by carrier, as JSON."""
+    @twins(routes, "/days/<day>")
+    def twin(day: str) -> Twin:
+        """The day's numbers by carrier."""
         _day(day)
         carriers, as_of = carriers_on(day)
         rows = [{column: row[column] for column in COLUMNS} for row in carriers]
-        return json_twin({"FL_DATE": day, "carriers": rows, "as_of": as_of})
-
-    @routes.get("/days/<day>.csv")
-    def one_day_csv(day: str) -> Response:
-        """The day's numbers by carrier, as CSV."""
-        _day(day)
-        return csv_twin(COLUMNS, *carriers_on(day))
+        return Twin({"FL_DATE": day, "carriers": rows, "as_of": as_of}, COLUMNS, rows, as_of)
 
     return routes
 

@@ -12,7 +12,7 @@ from frontend.evidence import Answered, Citation, uncited
 from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
 from frontend.questions.intervals import offered, whole
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 PATH = "/flight_counter"
 
@@ -66,15 +66,10 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
-    @routes.get(f"{PATH}.json")
-    def as_json() -> Response:
-        """The backend's answers as one."""
-        return json_twin(answer(filled_in(uncited(request.args.to_dict()))))
-
-    @routes.get(f"{PATH}.csv")
-    def as_csv() -> Response:
-        """The flights of each day, as CSV."""
+    @twins(routes, PATH)
+    def twin() -> Twin:
+        """The backend's answers as one; as CSV the flights of each day."""
         found = answer(filled_in(uncited(request.args.to_dict())))
-        return csv_twin(("FL_DATE", "count"), found["by_day"], found["as_of"])
+        return Twin(found, ("FL_DATE", "count"), found["by_day"], found["as_of"])
 
     return routes

@@ -1,6 +1,6 @@
 """What happened to flight N on day D; without a day, the last days on which it flew."""
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, render_template, request
 
 from frontend import fields
 from frontend.asking import Asked, asked
@@ -11,7 +11,7 @@ from frontend.evidence import Answered, Citation, uncited
 from frontend.flight_numbers import understood
 from frontend.questions import legs
 from frontend.questions.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 MOST_LEGS_SHOWN = 100
 COLUMNS = ("carrier", "leg", *fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status", "outcome")
@@ -59,17 +59,12 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
             )
         return shown, question.status
 
-    @routes.get(f"{PATH}.json")
-    def page_json() -> Response:
-        """The legs in order and the outcomes of the days around, or the days on which it flew."""
-        return json_twin(plain(_found(asked(uncited(request.args), answer))))
-
-    @routes.get(f"{PATH}.csv")
-    def page_csv() -> Response:
-        """One row per leg, in order; without a day, of the last days on which it flew."""
+    @twins(routes, PATH)
+    def twin() -> Twin:
+        """The legs in order, and the days around; without a day, the last days with flights."""
         found = _found(asked(uncited(request.args), answer))
         as_of = found.found["as_of"] if isinstance(found, OfDay) else None
-        return csv_twin(COLUMNS, rows(found.carriers), as_of)
+        return Twin(plain(found), COLUMNS, rows(found.carriers), as_of)
 
     return routes
 

@@ -1,11 +1,11 @@
 """The home page, and the part of it that keeps itself up to date."""
 
-from flask import Blueprint, Response, render_template
+from flask import Blueprint, render_template
 
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height
 from frontend.errors import Refused
-from frontend.tables import json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 RECENT_BLOCKS = 6
 
@@ -36,10 +36,10 @@ def blueprint(backend: Backend) -> Blueprint:
         """The three questions, and where the ledger stands."""
         return shown("home.html")
 
-    @routes.get("/index.json")
-    def home_json() -> Response:
-        """The twin of the home page."""
-        return json_twin(standing())
+    @twins(routes, "/index", JSON_ALONE)
+    def twin() -> Twin:
+        """What the page shows."""
+        return Twin(standing())
 
     @routes.get("/standing")
     def fragment() -> str:

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, abort, render_template, send_file
 
 from frontend.lab import quantities, results
 from frontend.settings import Settings
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 from frontend.words import duration
 
 MOST_SHOWN = 100  # results in the list
@@ -47,15 +47,13 @@ def _add_list(routes: Blueprint, folders: Sequence[Path]) -> None:
             findings_at_once=results.FINDINGS_AT_ONCE,
         )
 
-    @routes.get("/lab.json")
-    def lab_json() -> Response:
+    @twins(routes, "/lab", JSON_ALONE)
+    def lab_twin() -> Twin:
         """All results, newest first."""
         listing = results.listing(folders)
-        return json_twin(
-            {
-                "results": [result.as_json() for result in listing.results],
-                "left_out": [{"folder": name, "reason": why} for name, why in listing.left_out],
-            }
+        left_out = [{"folder": name, "reason": why} for name, why in listing.left_out]
+        return Twin(
+            {"results": [result.as_json() for result in listing.results], "left_out": left_out}
         )
 
 
@@ -72,15 +70,11 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
         one = found(name)
         return render_template("lab/result.html", result=one, charts_at_once=CHARTS_AT_ONCE)
 
-    @routes.get("/lab/results/<name>.json")
-    def result_json(name: str) -> Response:
-        """Findings and metrics of a result, and how it was made, in JSON."""
-        return json_twin(found(name).as_json())
-
-    @routes.get("/lab/results/<name>.csv")
-    def result_csv(name: str) -> Response:
-        """The metrics of a result, as CSV."""
-        return csv_twin(METRIC_COLUMNS, found(name).as_json()["metrics"])
+    @twins(routes, "/lab/results/<name>")
+    def result_twin(name: str) -> Twin:
+        """Findings and metrics of a result, and how it was made; as CSV the metrics."""
+        result = found(name).as_json()
+        return Twin(result, METRIC_COLUMNS, result["metrics"])
 
     @routes.get("/lab/results/<name>/report")
     def report(name: str) -> Response:

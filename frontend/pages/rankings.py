@@ -22,7 +22,7 @@ from frontend.questions.groups import (
     rows_of,
 )
 from frontend.questions.intervals import offered, whole
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 PATH = "/rankings"
 BY = {
@@ -108,27 +108,20 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
-    @routes.get(f"{PATH}.json")
-    def as_json() -> Response:
-        """All groups: the ranked ones in order, and those with few flights."""
+    @twins(routes, PATH)
+    def twin() -> Twin:
+        """All groups, the ranked ones in order; those with few flights have no rank."""
         found = ranked(filled_in(request.args.to_dict()))
-        return json_twin(
-            {
-                "query": found.options | found.interval,
-                "as_of": found.answer["as_of"],
-                "ranked": [row.plain() for row in found.ranking.ranked],
-                "few_flights": [row.plain() for row in found.ranking.few],
-            }
+        in_order = [row.plain() for row in found.ranking.ranked]
+        few = [row.plain() for row in found.ranking.few]
+        as_of = found.answer["as_of"]
+        query = found.options | found.interval
+        return Twin(
+            {"query": query, "as_of": as_of, "ranked": in_order, "few_flights": few},
+            ("rank", *KEYS[found.options["by"]], "name", *FIGURES),
+            [{"rank": rank, **row} for rank, row in enumerate(in_order, 1)] + few,
+            as_of,
         )
-
-    @routes.get(f"{PATH}.csv")
-    def as_csv() -> Response:
-        """All groups, a line each; those with few flights have no rank and come last."""
-        found = ranked(filled_in(request.args.to_dict()))
-        rows = [{"rank": n, **row.plain()} for n, row in enumerate(found.ranking.ranked, 1)]
-        rows += [row.plain() for row in found.ranking.few]
-        columns = ("rank", *KEYS[found.options["by"]], "name", *FIGURES)
-        return csv_twin(columns, rows, found.answer["as_of"])
 
     return routes
 

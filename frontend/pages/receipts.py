@@ -9,14 +9,14 @@ import shlex
 from hashlib import sha256
 from urllib.parse import quote
 
-from flask import Blueprint, Response, redirect, render_template, request
+from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.backend_client import Backend, Json
 from frontend.errors import Refused
 from frontend.fields import TRANSACTION, canonical
 from frontend.pages.transactions import standing
-from frontend.tables import json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 GIVEN_BY_THE_LEDGER = {"TRANSACTION_ID", "timestamp"}
 
@@ -44,12 +44,10 @@ def blueprint(backend: Backend) -> Blueprint:
         command = f"printf '\\000%s' {shlex.quote(content)} | sha256sum"
         return render_template("receipt.html", **found, command=command)
 
-    @routes.get("/receipts/<int:number>.json")
-    def twin(number: int) -> Response:
-        """The twin of the receipt."""
-        found = receipt(number)
-        del found["tip"]
-        return json_twin(found)
+    @twins(routes, "/receipts/<int:number>", JSON_ALONE)
+    def twin(number: int) -> Twin:
+        """What the page shows, without the tip."""
+        return Twin({name: value for name, value in receipt(number).items() if name != "tip"})
 
     _add_of_nodes(routes, backend)
     return routes

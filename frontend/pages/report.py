@@ -11,7 +11,7 @@ from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.intervals import offered, whole
 from frontend.questions.report_card import SIGNS, cards
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 PATH = "/report"
 COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
@@ -49,15 +49,10 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
-    @routes.get(f"{PATH}.json")
-    def as_json() -> Response:
-        """The backend's answer: all flights of the number."""
-        return json_twin(answer(filled_in(request.args.to_dict())))
-
-    @routes.get(f"{PATH}.csv")
-    def as_csv() -> Response:
-        """All flights of the number, as CSV."""
+    @twins(routes, PATH)
+    def twin() -> Twin:
+        """All flights of the number."""
         found = answer(filled_in(request.args.to_dict()))
-        return csv_twin(COLUMNS, found["flights"], found["as_of"])
+        return Twin(found, COLUMNS, found["flights"], found["as_of"])
 
     return routes

@@ -12,7 +12,7 @@ from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import FIGURES, lines_of
 from frontend.questions.intervals import offered
 from frontend.questions.route import Route, asked_route
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 PATH = "/route"
 
@@ -47,16 +47,12 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
-    @routes.get(f"{PATH}.json")
-    def as_json() -> Response:
-        """The backend's answers: by carrier, hour, weekday, pair of airports; and the way back."""
+    @twins(routes, PATH)
+    def twin() -> Twin:
+        """The backend's answers, and that about the way back; as CSV a line for each group."""
         route = found()
-        return json_twin({**route.answers, "back": route.back})
-
-    @routes.get(f"{PATH}.csv")
-    def as_csv() -> Response:
-        """All groups of the route, a line each."""
-        route = found()
-        return csv_twin(("group_by", "name", *FIGURES), lines_of(route.rows), route.total["as_of"])
+        rows = lines_of(route.rows)
+        both = {**route.answers, "back": route.back}
+        return Twin(both, ("group_by", "name", *FIGURES), rows, route.total["as_of"])
 
     return routes

@@ -3,14 +3,14 @@
 from dataclasses import asdict
 from typing import Any
 
-from flask import Blueprint, Response, redirect, render_template, request
+from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.search.examples import Examples
 from frontend.search.finding import Finder
-from frontend.tables import json_twin
+from frontend.tables import JSON_ALONE, Twin, twins
 
 
 def blueprint(backend: Backend, coverage: CoverageKeeper, examples: Examples) -> Blueprint:
@@ -38,19 +38,19 @@ def blueprint(backend: Backend, coverage: CoverageKeeper, examples: Examples) ->
             return redirect(it["possibilities"][0].address)
         return render_template("search.html", **it)
 
-    @routes.get("/search.json")
-    def search_json() -> Response:
-        """What the text may mean, as JSON, without any redirect."""
-        it = found()
+    @twins(routes, "/search", JSON_ALONE)
+    def search_twin() -> Twin:
+        """What the text may mean, without any redirect."""
+        meanings = found()
         for name in ("possibilities", "suggestions"):
-            it[name] = [asdict(one) for one in it[name]]
-        return json_twin(it)
+            meanings[name] = list(map(asdict, meanings[name]))
+        return Twin(meanings)
 
-    @routes.get("/search/suggestions.json")
-    def suggestions_json() -> Response:
-        """What the text may become, as JSON: `search.js` shows it while somebody types."""
+    @twins(routes, "/search/suggestions", JSON_ALONE)
+    def suggestions_twin() -> Twin:
+        """What the text may become: `search.js` shows it while somebody types."""
         typed = request.args.get("q", "").strip()
-        found = Finder(backend, coverage.now()).completions(typed) if typed else []
-        return json_twin({"query": typed, "suggestions": [asdict(one) for one in found]})
+        completions = Finder(backend, coverage.now()).completions(typed) if typed else []
+        return Twin({"query": typed, "suggestions": list(map(asdict, completions))})
 
     return routes

@@ -1,11 +1,11 @@
 """A transaction: its fields, its block, and whether it is pending or mined."""
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, render_template, request
 
 from frontend import fields
 from frontend.asking import Values, filled_in
 from frontend.backend_client import Backend, Json
-from frontend.tables import csv_twin, json_twin
+from frontend.tables import Twin, twins
 
 NOTHING_GIVEN: Values = {}
 COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "state")
@@ -31,18 +31,13 @@ def blueprint(backend: Backend) -> Blueprint:
         """The part of the page that changes; `refresh.js` puts it in its place."""
         return render_template("state.html", **standing(backend, transaction_id))
 
-    @routes.get("/transactions/<int:transaction_id>.json")
-    def transaction_json(transaction_id: int) -> Response:
-        """The backend's answer about a transaction."""
-        return json_twin(asked(transaction_id))
-
-    @routes.get("/transactions/<int:transaction_id>.csv")
-    def transaction_csv(transaction_id: int) -> Response:
-        """The transaction as CSV, in one row."""
+    @twins(routes, "/transactions/<int:transaction_id>")
+    def twin(transaction_id: int) -> Twin:
+        """The backend's answer about a transaction; as CSV one row."""
         found = asked(transaction_id)
         height = found["block"] and found["block"]["height"]
         row = {**found["transaction"], "BLOCK_HEIGHT": height, "state": found["state"]}
-        return csv_twin(COLUMNS, [row])
+        return Twin(found, COLUMNS, [row])
 
     return routes
 
