@@ -126,7 +126,11 @@ class Settings:
         64 * 2**20, 0, 2**50, "bytes", "free disk below which nothing is accepted or sealed"
     )
     max_body_bytes: int = _number(
-        16 * 2**20, 2**16, 2**30, "bytes", "largest batch that may be posted"
+        16 * 2**20,
+        2**16,
+        2**30,
+        "bytes",
+        "largest batch, and largest file that the pages take in one piece",
     )
     require_token: int = _number(
         0, 0, 1, "0 or 1", "1 requires a token for every write even on loopback, as behind a proxy"
