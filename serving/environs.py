@@ -51,12 +51,21 @@ def _folder_on_disk() -> str:
     return ON_DISK if os.access(ON_DISK, os.W_OK) else gettempdir()
 
 
+class ClientGoneError(Exception):
+    """The client has left before its request was complete."""
+
+
 async def receive_body(receive: Receive, body: IO[bytes]) -> None:
-    """Write the body of a request to `body`, and go to its start. Raises OSError on a full disk."""
+    """Write the body of a request to `body`, and go to its start.
+
+    Raises ClientGoneError, and OSError on a full disk.
+    """
     pieces: list[bytes] = []
     size, is_whole = 0, False
     while not is_whole:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         is_whole = not message.get("more_body")

@@ -18,6 +18,7 @@ from serving.connection import CONNECTION
 from serving.environs import (
     STARTED,
     WAIT,
+    ClientGoneError,
     Environ,
     Receive,
     Scope,
@@ -161,7 +162,10 @@ class Front:
                 answer = await self._answer(environ)
             else:
                 answer = self._begun(refusal, environ)
-        except asyncio.CancelledError:  # the client is gone
+        except ClientGoneError:
+            self.site.log(environ, 0, is_whole=False)
+            return
+        except asyncio.CancelledError:  # the client is gone, too
             self.site.log(environ, 0, is_whole=False)
             raise
         finally:
@@ -178,7 +182,7 @@ class Front:
         except OSError as error:  # the disk is full
             body.close()
             return self.site.failed(error, environ)
-        except asyncio.CancelledError:
+        except (ClientGoneError, asyncio.CancelledError):
             body.close()
             raise
         environ[STARTED] = time.perf_counter()  # the time that the client took is not ours

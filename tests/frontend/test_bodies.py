@@ -35,7 +35,7 @@ class Asking:
         self._scope = scope_of("POST", path, {**given, **headers})
         self.messages: list[Message] = []
         self.is_read = False
-        self.bodies: asyncio.Queue[Message] = asyncio.Queue()
+        self._bodies: asyncio.Queue[Message] = asyncio.Queue()
 
     async def ask(self, front: Front) -> None:
         """Have the front answer."""
@@ -43,7 +43,15 @@ class Asking:
 
     async def _receive(self) -> Message:
         self.is_read = True
-        return await self.bodies.get()
+        return await self._bodies.get()
+
+    def give(self, piece: bytes, *, more: bool = False) -> None:
+        """Send a piece of the body."""
+        self._bodies.put_nowait({"type": "http.request", "body": piece, "more_body": more})
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._bodies.put_nowait({"type": "http.disconnect"})
 
     async def _send(self, message: Message) -> None:
         self.messages.append(message)
@@ -145,13 +153,13 @@ def test_only_so_many_files_are_received_at_once_and_a_place_becomes_free() -> N
         assert "send it again in a few seconds" in late.text
         assert ("Retry-After", "5") in late.messages[0]["headers"]
         other = Asking("/add", URLENCODED, 3)
-        other.bodies.put_nowait({"body": b"a=1"})
+        other.give(b"a=1")
         await other.ask(front)
         assert "The ledger does not answer" in other.text  # it waits for no file
         tasks[0].cancel()
         await asyncio.wait(tasks[:1])
         next_one = Asking("/upload", MULTIPART, 10)
-        next_one.bodies.put_nowait({"body": b"0123456789"})
+        next_one.give(b"0123456789")
         await next_one.ask(front)
         assert next_one.status == 422
         for task in tasks:
@@ -183,11 +191,23 @@ def test_a_long_body_is_on_a_disk_and_has_no_name_there(length: int, links: str)
         asking = Asking("/upload.json", "text/csv", length)
         for at in range(0, length, 1000):
             piece, is_last = b"x" * min(1000, length - at), at + 1000 >= length
-            asking.bodies.put_nowait({"body": piece, "more_body": not is_last})
+            asking.give(piece, more=not is_last)
         await asking.ask(front)
         assert asking.text == f'{{"length":{length},"links":{links}}}\n'
 
     run(work, Looking())
+
+
+def test_what_a_client_has_not_sent_completely_is_not_looked_at() -> None:
+    async def work(front: Front) -> None:
+        for _ in range(MOST_FILES + 1):  # each gives its place back
+            asking = Asking("/upload.json", "text/csv", MOST)
+            asking.give(b"x" * (MOST - 1), more=True)
+            asking.leave()
+            await asking.ask(front)
+            assert (asking.is_read, asking.messages) == (True, [])
+
+    run(work)
 
 
 def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +215,7 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def work(front: Front) -> None:
         asking = Asking("/upload", MULTIPART, MOST)
-        asking.bodies.put_nowait({"body": b"x" * MOST})
+        asking.give(b"x" * MOST)
         await asking.ask(front)
         assert asking.status == HTTPStatus.SERVICE_UNAVAILABLE
         assert "no room on the disk" in asking.text
