@@ -152,7 +152,7 @@ def status(folder: Path) -> None:
 
 def _show(local: Any) -> None:
     for host in local.hosts:
-        click.echo(local.words(host))
+        click.echo(local.status_line(host))
 
 
 @cluster.command()

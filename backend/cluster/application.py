@@ -8,6 +8,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
 
@@ -88,9 +89,18 @@ class Application:
             answer: Message = getattr(self, f"do_{name}")(request)
             return answer
 
+    def paused(self) -> AbstractContextManager[bool]:
+        """Let the engine wait for its answers while the block lasts."""
+        return self._lock
+
     def mined(self, node: int) -> int:
         """How many flights of a node are in blocks."""
         return self._mined[node]
+
+    @property
+    def earliest_ms(self) -> int:
+        """Since when a flight of the next block may have been accepted, UTC milliseconds."""
+        return self._membership.earliest_ms(self._end.state.timestamp)
 
     @property
     def engine_height(self) -> int:
@@ -156,6 +166,8 @@ class Application:
             return {"code": OLD, "log": f"flights below {mined} of this node are mined"}
         if request["type"] != RECHECK and one.following > mined + MOST_AHEAD:
             return {"code": UNFIT, "log": f"more than {MOST_AHEAD} flights before it are not mined"}
+        if one.earliest_ms < self.earliest_ms:
+            return {"code": UNFIT, "log": "a flight was accepted long before the newest block"}
         return {"code": OK}
 
     # --- the consensus connection --------------------------------------------------------------
@@ -175,25 +187,29 @@ class Application:
     def do_prepare_proposal(self, request: Message) -> Message:
         """Choose the transactions of a new block."""
         candidates = filter(None, map(self._known.readable, request["txs"]))
-        latest_ms = self._membership.latest_ms(_milliseconds(request["time"]))
-        chosen = proposed(candidates, self._mined, latest_ms, request["max_tx_bytes"])
+        times_ms = self._times_ms(request, self.earliest_ms)
+        chosen = proposed(candidates, self._mined, times_ms, request["max_tx_bytes"])
         return {"txs": [one.data for one in chosen]}
 
     def do_process_proposal(self, request: Message) -> Message:
         """Accept a block that another node proposed only if each of its transactions fits."""
-        fitting = self._fitting(request)
+        fitting = self._fitting(request, self.earliest_ms)
         return {"status": ACCEPT if None not in fitting else REJECT}
 
-    def _fitting(self, request: Message) -> list[ClusterTransaction | None]:
+    def _times_ms(self, request: Message, earliest_ms: int) -> range:
+        """Return when flights of a block may have been accepted."""
+        header_ms = _milliseconds(request["time"])
+        return range(earliest_ms, self._membership.latest_ms(header_ms) + 1)
+
+    def _fitting(self, request: Message, earliest_ms: int) -> list[ClusterTransaction | None]:
         """The transactions of a block in their order; None for one that does not fit."""
-        latest_ms = self._membership.latest_ms(_milliseconds(request["time"]))
-        room = Room(self._mined, latest_ms)
+        room = Room(self._mined, self._times_ms(request, earliest_ms))
         read = map(self._known.readable, request["txs"])
         return [one if one is not None and room.takes(one) else None for one in read]
 
     def do_finalize_block(self, request: Message) -> Message:
         """Build the block that a decided one makes. Transactions that do not fit are left out."""
-        fitting = self._fitting(request)
+        fitting = self._fitting(request, earliest_ms=0)
         rows = rows_of([one for one in fitting if one is not None])
         self.header_ms = _milliseconds(request["time"])
         self._finalized = request["height"]

@@ -16,7 +16,7 @@ from backend.clock import now_ms
 from backend.cluster.membership import Membership
 from backend.cluster.selection import Rows
 from backend.errors import FlightchainError
-from backend.index.follower import IndexFollower
+from backend.index.follower import IndexFollower, Progress
 from backend.index.writer import SealedBlock
 from backend.receipts import Entry, ReceiptWriter
 from backend.settings import Settings
@@ -129,6 +129,14 @@ class ChainEnd:
         block = built.block
         self._follower.apply([SealedBlock(block.header, block.hash, built.content.columns)])
         self._signer.sign(self.state)
+
+    def index_is_marked(self) -> bool:
+        """Whether a process has found the index to be wrong. Raises TryLater."""
+        return self._follower.is_marked()
+
+    def rebuild_index(self, progress: Progress) -> None:
+        """Rebuild an index that is marked as wrong, while no block is appended."""
+        self._follower.follow(progress)
 
     def close(self) -> None:
         """Close all files and release the lock."""

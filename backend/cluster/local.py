@@ -25,11 +25,13 @@ from backend.receipts import FILE_NAME as RECEIPTS_NAME
 from backend.settings import PREFIX, PROJECT
 from backend.storage import files
 from backend.storage.layout import BLOCKS_FOLDER
+from backend.words import printable
 
 HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
 LOOPBACK = "127.0.0.1"
 STOP_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 2.0
+LOG_TAIL_BYTES = 4096
 
 Json = dict[str, Any]
 
@@ -208,33 +210,53 @@ class LocalCluster:
             except ProcessLookupError:
                 continue
 
-    def told(self, host: Host, path: str = "/tip") -> Json:
-        """What a node answers. Raises NoAnswer."""
-        answer = ask(host.url + path, within_s=ANSWER_WITHIN_S)
-        found: Json = json.loads(answer.body)
+    def answer(self, host: Host, path: str = "/tip") -> Json:
+        """Return the JSON that a node answers with, be it a problem. Raises NoAnswer."""
+        body = ask(host.url + path, within_s=ANSWER_WITHIN_S).body
+        try:
+            found = json.loads(body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise NoAnswer(f"{host.url}{path} answers with no JSON object: {body[:80]!r}")
         return found
 
     def refusal(self, host: Host) -> str:
-        """Why a node is not ready; "" if it is."""
+        """Return why a node is not ready; "" if it is."""
         try:
-            told = self.told(host, "/health/ready")
-        except (NoAnswer, ValueError) as error:
+            answer = self.answer(host, "/health/ready")
+        except NoAnswer as error:
             return str(error)
-        return "" if told["status"] == "ready" else str(told["detail"])
+        return "" if answer.get("status") == "ready" else _problem(answer)
 
-    def words(self, host: Host) -> str:
-        """How a node does, in a line."""
+    def status_line(self, host: Host) -> str:
+        """Return a line that says how a node does, whatever it answers."""
+        name = f"{host.name}  {host.url}"
         try:
-            tip = self.told(host)
-        except (NoAnswer, ValueError) as error:
-            state = "does not run" if self.pid(host) is None else f"runs, but {error}"
-            return f"{host.name}  {host.url}  {state}"
-        seen = tip["cluster"]
-        return (
-            f"{host.name}  {host.url}  block {tip['height']} {tip['hash'][:16]}  "
-            f"{tip['transactions']} transactions, {tip['pending']} pending, "
-            f"{seen['votes']} of {seen['votes_total']} votes; {self.refusal(host) or 'ready'}"
-        )
+            tip = self.answer(host)
+        except NoAnswer as error:
+            state = "does not run here" if self.pid(host) is None else "runs"
+            last = self.last_message(host)
+            return f"{name}  {state}: {error}{last and f'; the last line of its log: {last}'}"
+        try:
+            cluster = tip["cluster"]
+            return (
+                f"{name}  block {tip['height']} {tip['hash'][:16]}  "
+                f"{tip['transactions']} transactions, {tip['pending']} pending, "
+                f"{cluster['votes']} of {cluster['votes_total']} votes; "
+                f"{self.refusal(host) or 'ready'}"
+            )
+        except (KeyError, TypeError):
+            refusal = self.refusal(host)
+            return f"{name}  cannot show its tip: {_problem(tip)}" + (refusal and f"; {refusal}")
+
+    def last_message(self, host: Host) -> str:
+        """Return the last line of a node's log; "" without one."""
+        try:
+            lines = (self.folder / host.name / LOG_NAME).read_bytes()[-LOG_TAIL_BYTES:].splitlines()
+        except OSError:
+            return ""
+        return printable(lines[-1].decode(errors="replace")) if lines else ""
 
     def wait_until_ready(self, hosts: list[Host], within_s: float) -> None:
         """Return when all nodes are ready. Raises FlightchainError if that takes too long."""
@@ -243,6 +265,11 @@ class LocalCluster:
             if time.monotonic() > until:
                 raise FlightchainError(f"not ready after {within_s:g} s: {'; '.join(refused)}")
             time.sleep(0.2)
+
+
+def _problem(answer: Json) -> str:
+    """Return what an answer says is wrong, in its own words where it has some."""
+    return str(answer.get("detail") or answer.get("title") or answer)
 
 
 def _started(pid: int) -> str:

@@ -80,6 +80,13 @@ class Membership:
         """Until when a flight of a block with this header time may have been accepted."""
         return header_ms + self.leeway_ms
 
+    def earliest_ms(self, below_ms: int) -> int:
+        """Return since when a flight may have been accepted that a block is proposed with.
+
+        below_ms: the time of the block below that one, UTC milliseconds.
+        """
+        return max(0, below_ms - self.leeway_ms)
+
     def proposer(self, address: bytes) -> str:
         """The name of the voter with this address; "" if there is none."""
         names = (one.name for one in self.members if one.voter == address.hex())

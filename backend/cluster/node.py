@@ -11,21 +11,24 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from backend.checking.scrub import scrubbing
 from backend.cluster import status
 from backend.cluster.application import OK, OLD, Application
 from backend.cluster.chain_end import Built, ChainEnd
 from backend.cluster.engine import ABCI_SOCKET, Engine
 from backend.cluster.membership import identity_in, membership_in
-from backend.cluster.outbox import Outbox
+from backend.cluster.outbox import Outbox, with_believable_time
 from backend.cluster.socket_server import SocketServer
 from backend.cluster.transactions import packed
 from backend.cluster.watching import Watcher
 from backend.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
+from backend.index.mending import IndexMender
 from backend.mempool import Accepted, Mempool
 from backend.processes.shared_numbers import MinerNumbers
 from backend.processes.systemd import Notifier
-from backend.sealing.miner_status import LOCK_NAME, Announcer
+from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.settings import Settings
 from backend.storage import files
 from backend.words import counted
@@ -61,7 +64,7 @@ class Node:
         self._failures: list[Exception] = []
         self._is_stopping = False
         self._pause = threading.Event()  # never set
-        self._said = ""
+        self._reported: dict[str, str] = {}  # what fails, and the error that was reported last
         self._mined_below_tip = 0  # own flights in blocks below the newest one
 
     def stop(self) -> None:
@@ -93,7 +96,8 @@ class Node:
         application = Application(self._end, self._membership, reached, self._appended)
         if own is not None:
             mined, interval_s = partial(application.mined, own), self._membership.interval_s
-            self._outbox = Outbox(self._mempool, mined, self._send, interval_s)
+            send = partial(self._send, application)
+            self._outbox = Outbox(self._mempool, mined, send, interval_s)
         return application
 
     def _serve(self, application: Application) -> None:
@@ -110,6 +114,8 @@ class Node:
             raise self._failures[0]
 
     def _rounds(self, watcher: Watcher, application: Application) -> None:
+        rebuild = partial(self._rebuild_index, watcher, application)
+        mender = IndexMender(self._end.index_is_marked, rebuild)
         look_s = trim_s = 0.0
         while not (self._is_stopping or self._failures):
             if (ended := self._engine.status()) is not None:
@@ -118,11 +124,27 @@ class Node:
             if now_s >= look_s:
                 look_s = now_s + status.EVERY_S
                 self._tell(watcher, application)
-            self._patiently(self._step)
+            self._patiently("rebuild the index", mender.look)
+            self._patiently("send what was accepted", self._step)
             if now_s >= trim_s:
                 trim_s = now_s + TRIM_EVERY_S
-                self._patiently(self._trim)
+                self._patiently("trim the mempool", self._trim)
             self._pause.wait(POLL_S)
+
+    def _rebuild_index(self, watcher: Watcher, application: Application) -> None:
+        with application.paused():
+            self._end.rebuild_index(partial(self._tell_of_index, watcher))
+        watcher.forget()
+
+    def _tell_of_index(self, watcher: Watcher, done: int, to_do: int) -> None:
+        """Tell all who ask that this node lives, but accepts nothing while it reads its chain."""
+        told = f"this node rebuilds its index: {done:,} of {to_do:,} blocks are read"
+        if watcher.last is not None:
+            now_s = time.monotonic()
+            changed = msgspec.structs.replace(watcher.last, refusal=told, written_s=now_s)
+            status.write(self._settings.folder, changed)
+        self._announcer.working(INDEXING_S)
+        self._notifier.alive()
 
     def _step(self) -> None:
         if self._outbox is not None:
@@ -139,23 +161,35 @@ class Node:
         self._notifier.alive()
         self._numbers.sample(0)
 
-    def _patiently(self, act: Callable[[], None]) -> None:
-        """Do what may fail for a while; report once why it does."""
+    def _patiently(self, what: str, act: Callable[[], object]) -> None:
+        """Do what may fail for a while; report once why it does. what: names it in a report."""
         try:
             act()
-            self._said = ""
+            self._reported.pop(what, None)
         except WriteFailed:
             raise
         except (TryLater, DamagedMempool) as error:
-            if self._said != str(error):
-                self._said = str(error)
-                self._report(f"cannot send what was accepted now: {error}")
+            if self._reported.get(what) != str(error):
+                self._reported[what] = str(error)
+                self._report(f"cannot {what} now: {error}")
             self._pause.wait(RETRY_S)
 
-    def _send(self, parts: Sequence[Accepted]) -> None:
+    def _believable(self, part: Accepted, earliest_ms: int) -> Accepted:
+        """Return a part with a time of acceptance that the cluster believes; report a new one."""
+        believable = with_believable_time(part, earliest_ms)
+        if believable is not part:
+            count = counted(len(part.flights), "flight")
+            self._report(
+                f"{count} from number {part.first_transaction} on waited until newer ones were in "
+                f"blocks; they get the time {believable.timestamp} instead of {part.timestamp}"
+            )
+        return believable
+
+    def _send(self, application: Application, parts: Sequence[Accepted]) -> None:
         identity = self._identity
         assert identity.index is not None
-        data = packed(self._membership.cluster, identity.index, parts, identity.key)
+        believable = [self._believable(part, application.earliest_ms) for part in parts]
+        data = packed(self._membership.cluster, identity.index, believable, identity.key)
         told = self._engine.send(data)
         if told["code"] not in {OK, OLD}:
             raise TryLater(f"the application refuses a transaction: {told['log']}")

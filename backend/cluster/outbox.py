@@ -12,8 +12,10 @@ and given to another flight, that one would be taken for mined.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from backend.chain.block import MAX_TRANSACTIONS
+from backend.cluster.membership import LEEWAY_MS
 from backend.cluster.transactions import MOST_FLIGHTS
 from backend.errors import TryLater
 from backend.mempool import Accepted, Mempool
@@ -95,6 +97,17 @@ class Outbox:
                 raise TryLater(f"flight {self._sent} of this node cannot be found")
             self._send(parts)
             self._sent += sum(len(part.flights) for part in parts)
+
+
+def with_believable_time(part: Accepted, earliest_ms: int) -> Accepted:
+    """Return a part that was accepted before `earliest_ms` with a time soon after that.
+
+    The node was cut off or about to stop, and newer flights of others are in blocks. No node would
+    propose the part as it is. The new time leaves room for blocks that are decided before it is.
+    """
+    if part.timestamp >= earliest_ms:
+        return part
+    return replace(part, timestamp=earliest_ms + LEEWAY_MS // 2)
 
 
 def in_transactions(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:

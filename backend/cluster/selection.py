@@ -7,6 +7,10 @@ A transaction fits if it goes on where its node's mined flights end, if the bloc
 of it, and if no flight was accepted long after the header's time. That time is the median of what
 the voters' clocks said, so a node whose clock is ahead cannot take the time of the ledger with it:
 its flights wait until their time has come.
+
+A block is proposed, and accepted as a proposal, only if no flight was accepted long before the
+block below it: nobody can date a flight back to a time that the ledger has passed. A block that was
+decided is not held against this, so that chains from before there was this rule are replayed.
 """
 
 import heapq
@@ -36,10 +40,13 @@ class Rows:
 class Room:
     """The room in one block, which transactions take one after the other."""
 
-    def __init__(self, mined: Sequence[int], latest_ms: int) -> None:
-        """mined: for each node how many of its flights are mined. latest_ms: UTC milliseconds."""
+    def __init__(self, mined: Sequence[int], times_ms: range) -> None:
+        """mined: for each node how many of its flights are mined.
+
+        times_ms: when a flight may have been accepted, UTC milliseconds.
+        """
         self._next = list(mined)
-        self._latest_ms = latest_ms
+        self._times_ms = times_ms
         self._left = MAX_TRANSACTIONS
 
     def takes(self, one: ClusterTransaction) -> bool:
@@ -47,7 +54,8 @@ class Room:
         fits = (
             one.first == self._next[one.node]
             and one.count <= self._left
-            and one.latest_ms <= self._latest_ms
+            and one.earliest_ms in self._times_ms
+            and one.latest_ms in self._times_ms
         )
         if fits:
             self._next[one.node] = one.following
@@ -56,14 +64,14 @@ class Room:
 
 
 def proposed(
-    candidates: Iterable[ClusterTransaction], mined: Sequence[int], latest_ms: int, most_bytes: int
+    candidates: Iterable[ClusterTransaction], mined: Sequence[int], times_ms: range, most_bytes: int
 ) -> list[ClusterTransaction]:
     """The transactions for a new block, those accepted first before others."""
     of_node: dict[int, list[ClusterTransaction]] = {}
     for one in candidates:
         of_node.setdefault(one.node, []).append(one)
     in_turn = [sorted(each, key=lambda one: one.first) for each in of_node.values()]
-    room, chosen = Room(mined, latest_ms), []
+    room, chosen = Room(mined, times_ms), []
     for one in heapq.merge(*in_turn, key=lambda one: one.first_ms):
         if len(one.data) <= most_bytes and room.takes(one):
             most_bytes -= len(one.data)

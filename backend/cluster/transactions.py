@@ -47,14 +47,16 @@ class ClusterTransaction:
     """Flights that one node accepted, in the order of their numbers, as far as all must know them.
 
     node: its index among the members. first, following: the number of the first flight, and that
-    after the last. first_ms, latest_ms: when the first was accepted, and the latest time at which
-    one was, UTC milliseconds. data: the bytes that were read; `flights_in` reads the flights.
+    after the last. first_ms: when the first was accepted, UTC milliseconds. earliest_ms, latest_ms:
+    the first and the last time at which one was, which differ from the order if a clock was put
+    back. data: the bytes that were read; `flights_in` reads the flights.
     """
 
     node: int
     first: int
     following: int
     first_ms: int
+    earliest_ms: int
     latest_ms: int
     data: bytes
 
@@ -103,7 +105,7 @@ def transaction_in(
         )
     for flight in flights:
         _require_valid(flight)
-    return ClusterTransaction(node, first, first + count, times[0], max(times), data)
+    return ClusterTransaction(node, first, first + count, times[0], min(times), max(times), data)
 
 
 def flights_in(one: ClusterTransaction) -> tuple[list[int], list[Flight]]:

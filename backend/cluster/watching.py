@@ -41,6 +41,7 @@ class Watcher:
         self._membership = membership
         self._own = identity.index
         self._clock_ms = clock_ms
+        self.last: ClusterStatus | None = None  # the newest status
         self._seen: tuple[object, ...] = ()  # where the engine was last
         self._since_s = 0.0  # since when it has been there and should have moved, monotonic
 
@@ -49,6 +50,10 @@ class Watcher:
 
         Raises FlightchainError if the engine must be started again, because it stands still.
         """
+        self.last = self._look(application, waits_s, now_s)
+        return self.last
+
+    def _look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
         members, own = self._membership.members, self._own
         name = "" if own is None else members[own].name
         height, total = application.engine_height, self._membership.power
@@ -72,6 +77,10 @@ class Watcher:
         )
         refusal = self._refusal(status, application.header_ms, waits_s)
         return msgspec.structs.replace(status, refusal=refusal)
+
+    def forget(self) -> None:
+        """Forget where the engine was, because it had to wait for this node."""
+        self._seen = ()
 
     def _require_motion(self, seen: tuple[object, ...], now_s: float, *, is_due: bool) -> None:
         """Raise FlightchainError if the engine has stood where it is for too long.

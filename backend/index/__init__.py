@@ -8,6 +8,7 @@
     settled      whether a file holds pages of one moment: the note that its writer leaves
     comparison   whether an index stands at a block of the chain
     damage_mark  how whoever finds an index to be wrong has it made anew
+    mending      when the one that writes looks for that mark
     connections  connections to an index that is believed
     follower     the one that writes: follows the chain block by block, or makes the index anew
     queries      the ones that read: one snapshot for each answer

@@ -27,6 +27,7 @@ from backend.checking.scrub import scrubbing
 from backend.clock import now_ms
 from backend.errors import DamagedMempool, TryLater, WriterBusy
 from backend.index.follower import IndexFollower, Progress, no_progress
+from backend.index.mending import IndexMender
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
 from backend.processes.shared_numbers import MinerNumbers
@@ -241,7 +242,7 @@ class Miner:
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._sealed, is_miner=True)
         self._is_stopping = False
-        self._mend_not_before = 0.0
+        self._mender = IndexMender(self._sealer.index_is_marked, self._rebuild_index)
         self._said = ""  # the last report of what keeps it from sealing; "" after a good round
         self._pause = threading.Event()  # never set
 
@@ -368,22 +369,15 @@ class Miner:
         self._status.working()
 
     def _mend_index(self) -> bool:
-        """Make the index anew if it is marked as wrong. Returns whether that was done, or tried.
-
-        It takes at most a tenth of the miner's time, so that an index that is damaged again and
-        again does not keep the miner from mining.
-        """
-        started = time.monotonic()
-        if started < self._mend_not_before:
-            return False
+        """Rebuild the index if it is marked as wrong. Returns whether that was done, or tried."""
         with self._patiently():
-            if not self._sealer.index_is_marked():
+            if not self._mender.look():
                 return False
-            with self._sealer.writing(wait=False, progress=self._indexing):
-                pass
-        now = time.monotonic()
-        self._mend_not_before = now + 9 * (now - started)
         return True
+
+    def _rebuild_index(self) -> None:
+        with self._sealer.writing(wait=False, progress=self._indexing):
+            pass
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
         """Announce that the miner is alive while it works on an index, which may take long."""

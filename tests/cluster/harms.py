@@ -12,11 +12,13 @@ from pathlib import Path
 from backend.cheating.editor import Editor
 from backend.cluster.configuration import CHAIN, ENGINE, Host
 from backend.cluster.local import LOG_NAME, LocalCluster
+from backend.index import damage_mark
 from backend.storage.layout import BLOCKS_FOLDER
 from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until
 from tests.faults.clocks import built
 from tests.faults.full_disk import fill
+from tests.index.worlds import in_use
 
 AN_HOUR_S = 3600
 FAILED = b"CONSENSUS FAILURE"
@@ -193,6 +195,20 @@ def _cheat(chain: Path, chance: random.Random) -> None:
 
 
 @contextmanager
+def index_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A process marks a node's index as wrong; it is rebuilt though no block comes."""
+    world.settle()
+    host = chance.choice(world.hosts)
+    folder = world.cluster.folder / host.name / CHAIN
+    damaged, height = in_use(folder), told(world.cluster, host)["height"]
+    assert damage_mark.mark(damaged, "a page is not what was written")
+    until(lambda: in_use(folder) != damaged, "a damaged index is rebuilt")
+    until(lambda: not world.cluster.refusal(host), "a node with a new index is ready")
+    assert told(world.cluster, host)["height"] == height, "a block came meanwhile"
+    yield []
+
+
+@contextmanager
 def full_disk(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """The disk of the last node, which has one of its own, is full, and has room again."""
     host = world.hosts[-1]
@@ -231,6 +247,7 @@ HARMS: dict[str, Harm] = {
     "two halves": halved,
     "a block damaged": damaged,
     "a block altered": altered,
+    "an index damaged": index_damaged,
     "a full disk": full_disk,
     "a clock ahead": clock_ahead,
 }

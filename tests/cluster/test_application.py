@@ -100,6 +100,37 @@ def test_flights_of_a_clock_that_is_ahead_wait_until_their_time_has_come(engine:
     assert ahead.application.mined(0) == 1
 
 
+def test_a_flight_that_is_dated_back_before_the_block_below_is_not_proposed_nor_accepted(
+    engine: Engine,
+) -> None:
+    member, other = engine.nodes[:2]
+    engine.decide([other.sent(0, 1, T0 + 500_000)], T0 + 500_000)
+    earliest_ms = T0 + 500_000 - member.membership.leeway_ms
+    for at_ms in (0, earliest_ms - 1):
+        old = member.sent(0, 1, at_ms)
+        assert checked(other, old) == UNFIT
+        assert rejected(other, [old], T0 + 600_000)
+        assert engine.decide([old], T0 + 600_000)["txs"] == []
+    engine.decide([member.sent(0, 1, earliest_ms)], T0 + 600_000)
+    assert member.application.mined(0) == 1
+
+
+def test_a_block_that_was_decided_before_times_were_checked_is_replayed(engine: Engine) -> None:
+    node = engine.nodes[0]
+    for each in engine.nodes:
+        finalized(
+            each,
+            {
+                "txs": [node.sent(0, 1, 7)],
+                "height": 1,
+                "time": time_of(T0),
+                "proposer_address": b"",
+            },
+        )
+        each.ask("commit")
+        assert on_disk(each.settings.folder).timestamps == [7]
+
+
 def test_a_transaction_that_others_could_have_made_is_refused(engine: Engine) -> None:
     a, b = engine.nodes[:2]
     good = a.sent(0, 1)

@@ -30,10 +30,10 @@ def test_flights_posted_anywhere_are_mined_everywhere(world: World) -> None:
     for host in world.hosts:
         assert world.post(host) == 202
     world.settle()
-    tips = [world.cluster.told(host) for host in world.hosts]
+    tips = [world.cluster.answer(host) for host in world.hosts]
     assert {tip["transactions"] for tip in tips} == {4}
     until(
-        lambda: {world.cluster.told(host)["cluster"]["votes"] for host in world.hosts} == {40},
+        lambda: {world.cluster.answer(host)["cluster"]["votes"] for host in world.hosts} == {40},
         "all nodes see all votes",
     )
 

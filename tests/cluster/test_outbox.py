@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.cluster.outbox import AGAIN_S, IN_FLIGHT, Outbox, in_transactions
+from backend.cluster.membership import LEEWAY_MS
+from backend.cluster.outbox import (
+    AGAIN_S,
+    IN_FLIGHT,
+    Outbox,
+    in_transactions,
+    with_believable_time,
+)
 from backend.cluster.transactions import MOST_FLIGHTS
 from backend.errors import TryLater
 from backend.mempool import Accepted, Mempool
@@ -114,6 +121,14 @@ def test_no_more_is_sent_than_may_be_on_the_way(world: World) -> None:
     assert sum(count for _, count in world.after(0)) == IN_FLIGHT
     world.mined = 1000
     assert sum(count for _, count in world.after(0)) == 1000
+
+
+def test_a_flight_that_waited_until_the_ledger_had_passed_its_time_gets_a_later_one() -> None:
+    part = Accepted(3, T0, flights(2))
+    assert with_believable_time(part, T0) is part
+    late = with_believable_time(part, T0 + 1000)
+    assert T0 + 1000 < late.timestamp < T0 + 1000 + LEEWAY_MS
+    assert (late.first_transaction, late.flights) == (3, part.flights)
 
 
 def test_transactions_hold_consecutive_flights_up_to_their_limit() -> None:

@@ -31,6 +31,7 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
         cluster.start(cluster.hosts[0])
         cluster.wait_until_ready(cluster.hosts, 60)
         client = create_app(Settings(backend_url=cluster.hosts[0].url)).test_client()
+        client.environ_base["HTTP_ORIGIN"] = "http://localhost"
         yield Visitor(cast("Service", None), client)  # the service is asked through the pages only
     finally:
         cluster.kill(cluster.hosts[0])

@@ -72,7 +72,7 @@ class World:
             assert wanted <= set(mined), "an acknowledged flight was lost"
         ids = set()
         for serial, receipt in self.acknowledged.items():
-            found = self.cluster.told(self.hosts[serial % len(self.hosts)], receipt)
+            found = self.cluster.answer(self.hosts[serial % len(self.hosts)], receipt)
             assert found["state"] == "mined"
             shown = found["transaction"]
             assert {name: shown[name] for name in as_mapping(flight(serial))} == as_mapping(
@@ -84,7 +84,7 @@ class World:
 
 def told(cluster: LocalCluster, host: Host) -> dict[str, Any]:
     try:
-        return cluster.told(host)
+        return cluster.answer(host)
     except (NoAnswer, ValueError):
         return {"hash": host.name}
 
