@@ -51,6 +51,7 @@ LEFT_OUT: dict[str, str] = {
     "backup/test_making.py": KILLS,
     "backup/test_restoring.py": KILLS,
     "index/test_checks.py": "tampers with an index, table by table and column by column",
+    "serving/test_strangers.py": SERVICES,
     "serving/test_worker.py": SERVICES,
     "api/test_metrics.py": SERVICES,
     "proofs/test_verify.py::test_500_changed_proofs_are_refused_for_the_right_reason": "500 proofs",

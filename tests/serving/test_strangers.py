@@ -1,0 +1,234 @@
+"""Clients that nobody would write, at both ports of a running service, as bytes on the wire.
+
+These tests start the product as processes and know nothing of the server below. Each says what a
+client sees, or what a worker takes while clients do their worst.
+"""
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.api.processes import Service, backend, free_port, serving, until
+from tests.raw_http import (
+    HIDDEN,
+    HIDDEN_STATUS,
+    HOST,
+    answer_to,
+    connected,
+    ended_within,
+    hiding_requests,
+    is_served,
+)
+
+STATUS = rb"HTTP/1\.[01] ([0-9]{3})"
+BLOCKS = 22
+BLOCK = "GET /blocks/%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
+UNREAD_MB = 32  # README's promise, for the answers that one worker keeps
+OTHER_MB = 24  # what a worker takes besides: requests, buffers, and memory that it will use again
+STRANGER, OTHER = "127.0.0.2", "127.0.0.3"
+CONNECTIONS = 2000
+GIVE_UP_S = 13.0  # README: 10 s for a head, which are looked at once a second
+SERVED_WITHIN_S = 2.0
+PATIENCE_S = 4.0  # in which a port has to say something, if only that it refuses
+
+
+class Ports(NamedTuple):
+    """A running service with its pages."""
+
+    service: Service
+    pages: int
+
+    def both(self) -> tuple[tuple[int, str], ...]:
+        """Each port, and a path that is answered 200 at once."""
+        return (self.service.port, "/health/live"), (self.pages, "/health/live")
+
+
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
+    folder, pages = tmp_path_factory.mktemp("strangers") / "chain", free_port()
+    done = backend(folder, "import", "--generate", str(BLOCKS * 1000))
+    assert done.returncode == 0, done.stderr
+    with serving(
+        folder,
+        "--frontend",
+        FLIGHTCHAIN_FRONTEND_PORT=pages,
+        FLIGHTCHAIN_MINE_INTERVAL_S=3600,
+    ) as service:
+        until(lambda: is_served(pages, "/health/live", "127.0.0.1", 5))
+        yield Ports(service, pages)
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def megabytes(pid: int, field: str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith(f"{field}:")]
+    return int(line.split()[1]) / 1024
+
+
+@pytest.mark.xfail(strict=True, reason="answers that wait behind others are not counted")
+def test_answers_that_nobody_reads_take_no_more_than_is_promised(ports: Ports) -> None:
+    service = ports.service
+    blocks = "".join(BLOCK % (1 + n % BLOCKS) for n in range(20)).encode()
+    for _ in range(4):  # by both workers, so that their caches are full
+        answer_to(service.port, blocks)
+    workers = service.booted()
+    for pid in workers:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew
+    before = {pid: megabytes(pid, "VmRSS") for pid in workers}
+    with ExitStack() as held:
+        for _ in range(300):
+            client = held.enter_context(connected(service.port, SO_RCVBUF=4096))
+            client.sendall(blocks)
+        until(lambda: is_served(service.port, "/tip", OTHER, SERVED_WITHIN_S))
+        time.sleep(1.0)  # the workers answer meanwhile
+    until(lambda: is_served(service.port, "/tip", OTHER, SERVED_WITHIN_S))
+    taken = {pid: megabytes(pid, "VmHWM") - before[pid] for pid in workers}
+    assert service.booted() == workers
+    assert max(taken.values()) <= UNREAD_MB + OTHER_MB, taken
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+DRIBBLES = {  # what comes first, and what comes again and again
+    "nothing": (b"", b""),
+    "bare line ends": (b"\r\n", b"\r\n"),
+    "a head": (b"GET /tip HTTP/1.1\r\nX: ", b"x"),
+    "fields": (b"GET /tip HTTP/1.1\r\n", b"X: y\r\n"),
+    "a body": (b"POST /transactions HTTP/1.1\r\n" + HOST + b"Content-Length: 60000\r\n\r\n", b"x"),
+    "line ends behind an answer": (b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n", b"\r\n"),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="a bare line end renews the time for a head")
+def test_whoever_dribbles_is_given_up_in_time(ports: Ports) -> None:
+    began = time.monotonic()
+    with ExitStack() as held:
+        clients = {}
+        for (port, _), (name, (first, _)) in (
+            (port, dribble) for port in ports.both() for dribble in DRIBBLES.items()
+        ):
+            client = clients[port, name] = held.enter_context(connected(port))
+            client.sendall(first)
+        while time.monotonic() < began + GIVE_UP_S and clients:
+            time.sleep(1.0)
+            for (port, name), client in list(clients.items()):
+                with suppress(OSError):
+                    client.sendall(DRIBBLES[name][1])
+                if ended_within(client, 0.01):
+                    del clients[port, name]
+        assert not list(clients)
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+HELD = {
+    "silent": b"",
+    "line ends": b"\r\n",
+    "part of a head": b"GET /tip HTTP/1.1\r\nX: ",
+    "part of a body": b"POST /transactions HTTP/1.1\r\n" + HOST + b"Content-Length: 60000\r\n\r\nx",
+    "kept": b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n",
+}
+
+
+def hold(port: int, count: int, held: ExitStack) -> list[socket.socket]:
+    """As many hostile connections of all kinds, from one address, as the port takes."""
+    connections = []
+    for number in range(count):
+        with suppress(OSError):
+            connection = held.enter_context(connected(port, STRANGER))
+            connection.sendall(list(HELD.values())[number % len(HELD)])
+            connections.append(connection)
+    return connections
+
+
+@pytest.mark.xfail(strict=True, reason="whoever comes when all places are taken has to wait")
+@pytest.mark.parametrize("which", [0, 1], ids=["service", "pages"])
+def test_thousands_of_connections_from_one_address_do_not_shut_the_port(
+    ports: Ports, which: int
+) -> None:
+    port, path = ports.both()[which]
+    processes = ports.service.processes()
+    with ExitStack() as held:
+        hold(port, CONNECTIONS, held)
+        with ThreadPoolExecutor(8) as pool:
+            served = list(
+                pool.map(lambda _: is_served(port, path, OTHER, SERVED_WITHIN_S), range(100))
+            )
+            late = [connected(port, STRANGER) for _ in range(8)]
+            for connection in late:
+                held.enter_context(connection).sendall(HELD["kept"])
+            answered = [_says_something(connection) for connection in late]
+        assert sum(served) >= 95
+        assert all(answered)  # a port that refuses is not a port that hangs
+    assert ports.service.processes().keys() == processes.keys()
+
+
+def _says_something(connection: socket.socket) -> bool:
+    connection.settimeout(PATIENCE_S)
+    try:
+        connection.recv(100)
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+# --- one request and no other --------------------------------------------------------------------
+
+
+def test_no_request_hides_another_one(ports: Ports) -> None:
+    requests = list(hiding_requests())
+    assert len(requests) > 400
+    for port, _ in ports.both():
+        assert re.findall(STATUS, answer_to(port, HIDDEN)) == [HIDDEN_STATUS]
+        with ThreadPoolExecutor(16) as pool:
+            answers = pool.map(lambda one: answer_to(port, one[1]), requests)  # noqa: B023
+            for (odd, request), answer in zip(requests, answers, strict=True):
+                statuses = re.findall(STATUS, answer)
+                assert HIDDEN_STATUS not in statuses, (odd, request, answer)
+                assert set(statuses[1:]) <= {b"400"}, (odd, request, answer)
+
+
+@pytest.mark.xfail(strict=True, reason="the host in the address of a request is not looked at")
+def test_the_host_in_the_address_of_a_request_counts(ports: Ports) -> None:
+    for port, path in ports.both():
+        foreign = f"GET http://evil.example{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        ours = f"GET http://localhost:{port}{path}?a=b HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+        assert answer_to(port, foreign).startswith(b"HTTP/1.1 421"), port
+        assert answer_to(port, ours.encode()).startswith(b"HTTP/1.1 200"), port
+
+
+# --- 100 Continue --------------------------------------------------------------------------------
+
+EXPECTING = HOST + b"Content-Type: %b\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+DECIDED = {  # by their heads alone
+    "an unknown address": (b"POST /nowhere", b"application/json", 50, 404),
+    "another method": (b"POST /tip", b"application/json", 50, 405),
+    "another kind of body": (b"POST /transactions", b"text/plain", 50, 415),
+    "a long body": (b"POST /transactions", b"application/json", 10**6, 413),
+    "a parameter that is not known": (b"POST /transactions?x=1", b"application/json", 50, 400),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="100 Continue comes before anything is looked at")
+@pytest.mark.parametrize(("line", "kind", "length", "status"), DECIDED.values(), ids=DECIDED)
+def test_what_the_head_decides_is_answered_before_the_body_is_sent(
+    ports: Ports, line: bytes, kind: bytes, length: int, status: int
+) -> None:
+    answer = answer_to(ports.service.port, line + b" HTTP/1.1\r\n" + EXPECTING % (kind, length))
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:200]
+
+
+def test_what_the_head_does_not_decide_may_be_sent(ports: Ports) -> None:
+    head = b"POST /transactions HTTP/1.1\r\n" + EXPECTING % (b"application/json", 50)
+    assert answer_to(ports.service.port, head) == b"HTTP/1.1 100 Continue\r\n\r\n"
