@@ -36,7 +36,6 @@ LEFT_OUT: dict[str, str] = {
     "loadtests/models/test_gap_ledger_coverage.py": SIMULATES,
     "loadtests/test_coverage.py": "simulates hundreds of experiments",
     "loadtests/lab": LABORATORY,
-    "api/test_docs_trying.py": "imports the default flights",
     "api/test_fuzzing.py": "sends thousands of requests that nobody would write",
     "storage/test_emulated_disk.py": SERVICES,
     "storage/test_recovery.py": BYTES,

@@ -292,16 +292,6 @@ def test_the_backend_imports_in_one_direction() -> None:
     assert [problem for name in modules for problem in wrong_layers(name, modules[name])] == []
 
 
-def test_what_the_docs_say_is_made_without_flask_and_without_the_service() -> None:
-    parts = modules_of("backend/api/docs")
-    parts.pop("backend.api.docs.__init__")  # this one serves the page
-    own = ("backend.api.docs", "backend.errors")
-    imports = [(n, origin) for n, tree in parts.items() for origin, _ in imports_of(n, tree)]
-    assert len(imports) > 10
-    assert [(name, o) for name, o in imports if o.split(".")[0] in HTTP_PACKAGES] == []
-    assert [(n, o) for n, o in imports if o.startswith("backend") and not o.startswith(own)] == []
-
-
 def test_every_row_of_the_table_has_its_modules() -> None:
     assert {layer_of(name) for name in modules_of("backend")} == {"", *LAYERS}
 

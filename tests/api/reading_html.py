@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from urllib.parse import urlencode
 
 Attributes = dict[str, str | None]
 _EMPTY = {"meta", "link", "input", "br", "img", "hr"}
@@ -80,24 +79,3 @@ class Page(HTMLParser):
     @property
     def words(self) -> str:
         return self.root.words
-
-
-def sent_by(form: Element) -> str:
-    """What a browser asks for when the form is sent as it stands."""
-    pairs = []
-    for one in form.all("input", "select"):
-        if one.tag == "select":
-            chosen = [each for each in one.all("option") if "selected" in each.attributes]
-            pairs.append((one.get("name"), (chosen or one.all("option"))[0].text.strip()))
-        elif one.get("type") not in {"radio", "checkbox"} or "checked" in one.attributes:
-            pairs.append((one.get("name"), one.get("value")))
-    return f"{form.get('action')}?{urlencode(pairs)}"
-
-
-def row(element: Element, name: str) -> list[str]:
-    """The cells of the first row with this name."""
-    for one in element.all("tr"):
-        cells = one.all("th", "td")
-        if cells[0].words.split(" ")[0] == name:
-            return [cell.words for cell in cells]
-    raise AssertionError(f"no row {name}")

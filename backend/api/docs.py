@@ -1,0 +1,184 @@
+"""`GET /docs`: the service's OpenAPI description as a page to be read.
+
+The page has its style in it: nothing is fetched and nothing runs, so it can be saved and read
+anywhere. The Content-Security-Policy allows that style alone, by its hash.
+"""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from shlex import quote as shell_quoted
+from typing import Any
+from urllib.parse import quote
+
+from flask import Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from backend.api.conditions import REVALIDATE, tag_of_content
+from backend.api.encodings import compressed
+from backend.api.json_answers import versioned
+from backend.api.operation import OPERATION, Answer, Media, Operation
+from backend.api.routes import Row
+from serving.environs import Environ
+
+MIMETYPE = "text/html; charset=utf-8"
+SERVER = "http://127.0.0.1:8000"
+
+READ = Operation(
+    "read_description",
+    OPERATION,
+    "This document as a page",
+    {200: Answer("The page, which loads nothing else.", {"text/html": Media({"type": "string"})})},
+    has_etag=True,
+)
+
+Part = Mapping[str, Any]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_CODE = re.compile("`([^`]+)`")
+_LIMITS = ("format", "minimum", "maximum", "minLength", "maxLength", "pattern", "enum", "default")
+
+
+def rows(spec: Callable[[], Part]) -> list[Row]:
+    """The route of the page about `spec`, which is called once in each process, when needed."""
+    kept_compressed = lru_cache(maxsize=4)(compressed)
+
+    @cache
+    def rendered() -> tuple[bytes, str]:
+        body = page(spec()).encode()
+        return body, tag_of_content(body)
+
+    def docs(environ: Environ) -> Response:
+        """The service's description as a page."""
+        READ.given(environ)
+        body, tag = rendered()
+        response = versioned(environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)
+        response.headers["Content-Security-Policy"] = content_security_policy()
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    return [Row("GET", "/docs", READ, docs)]
+
+
+def page(spec: Part) -> str:
+    """An OpenAPI document of the service as HTML."""
+    operations = [
+        {"method": method.upper(), "path": path, **part, **_followed(spec, part, path)}
+        for path, item in spec["paths"].items()
+        for method, part in item.items()
+    ]
+    tags = [
+        (tag, [operation for operation in operations if tag["name"] in operation["tags"]])
+        for tag in spec["tags"]
+    ]
+    style = Markup(_style())  # noqa: S704  our own file
+    return _template().render(style=style, spec=spec, tags=tags)
+
+
+def content_security_policy() -> str:
+    """What a browser may do with the page."""
+    digest = b64encode(sha256(_style().encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; form-action 'none'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+def _followed(spec: Part, part: Part, path: str) -> dict[str, Any]:
+    """An operation's parameters and responses without references, and how to ask for it."""
+    components = spec["components"]
+    parameters = [_resolved(components["parameters"], each) for each in part["parameters"]]
+    bodies = part.get("requestBody", {}).get("content", {})
+    url = example_address(path, parameters)
+    return {
+        "parameters": parameters,
+        "bodies": bodies,
+        "responses": {
+            status: _resolved(components["responses"], answer)
+            for status, answer in sorted(part["responses"].items())
+        },
+        "address": url,
+        "commands": list(_commands(url, bodies)),
+    }
+
+
+def _resolved(components: Part, part: Part) -> Part:
+    found: Part = components[name_of(part)] if "$ref" in part else part
+    return found
+
+
+def name_of(part: Part) -> str:
+    """The name of the component that `part` refers to; "" if it refers to none."""
+    reference: str = part.get("$ref", "")
+    return reference.rpartition("/")[2]
+
+
+def example_address(path: str, parameters: Iterable[Part]) -> str:
+    """The path with examples of its parameters, and with the query that must be given."""
+    query = []
+    for parameter in parameters:
+        name, example = parameter["name"], str(parameter.get("example", ""))
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{name}}}", quote(example, safe=""))
+        elif parameter["in"] == "query" and parameter["required"]:
+            query.append(f"{name}={quote(example, safe=',:')}")
+    return f"{path}?{'&'.join(query)}" if query else path
+
+
+def _commands(url: str, bodies: Mapping[str, Part]) -> Iterator[str]:
+    """Lines for the shell: one to get `url`, or one to send the example of each body to it."""
+    asked = f"curl {shell_quoted(SERVER + url)}"
+    for media_type, content in bodies.items():
+        example = content["example"]
+        sent = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False)
+        header = shell_quoted(f"Content-Type: {media_type}")
+        yield f"{asked} \\\n  --header {header} \\\n  --data-binary {shell_quoted(sent)}"
+    if not bodies:
+        yield asked
+
+
+def kind_of(schema: Part) -> Markup:
+    """The type of a value and its limits, in a line; a link to the schema that it refers to."""
+    if "$ref" in schema:
+        return Markup('<a href="#schema-{0}">{0}</a>').format(name_of(schema))
+    if "anyOf" in schema:
+        return Markup(" or ").join(kind_of(each) for each in schema["anyOf"])
+    if "items" in schema:
+        return Markup("array of {}").format(kind_of(schema["items"]))
+    types = schema.get("type", "any value")
+    limits = [f"{name} {_plain(schema[name])}" for name in _LIMITS if name in schema]
+    names = types if isinstance(types, str) else " or ".join(types)
+    return escape(", ".join([names, *limits]))
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def phrase(text: str) -> Markup:
+    """`text`, escaped, with the parts between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  it is escaped
+
+
+@cache
+def _style() -> str:
+    return (_TEMPLATES / "docs.css").read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(kind_of=kind_of, phrase=phrase)
+    return environment.get_template("docs.html")
