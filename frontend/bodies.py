@@ -18,6 +18,8 @@ MAX_FORM_PARTS = 32
 KEPT_FILE_BYTES = 2 * FORM_BYTES  # a file as long as that is kept in the page of its check
 FIELD_BYTES = 3 * FORM_BYTES  # of one field of a form in parts: the longest is such a file, base64
 
+NO_ROOM = "the disk of these pages has no room to receive a file"
+
 TAKES_FILES = {"/upload": {"multipart/form-data"}, "/upload.json": {CSV, NDJSON}}
 """Path -> the Content-Types in which a file may be sent to it. All else that is sent is a form."""
 

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from flask import Flask, Response
 
 from frontend.app import HEADERS
-from frontend.bodies import FORM_BYTES, TAKES_FILES
+from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
 from frontend.evidence import PROVED
 from frontend.gate import problem_with_body
@@ -39,7 +39,6 @@ SHORTER = (
     "Nothing was added. With JavaScript the page /upload sends longer files; on the ledger's "
     "machine, python -m backend import FILE adds them"
 )
-NO_ROOM = "there is no room on the disk of these pages to receive a file; nothing was added"
 
 
 class PagesSite:
@@ -96,7 +95,7 @@ class PagesSite:
     def failed(self, error: Exception, environ: Environ) -> Wsgi:  # noqa: ARG002
         """The answer to a request whose body could not be kept."""
         logging.getLogger(__name__).error("cannot keep what was posted: %s", error)
-        return _problem(HTTPStatus.SERVICE_UNAVAILABLE, NO_ROOM)
+        return _problem(HTTPStatus.SERVICE_UNAVAILABLE, f"{NO_ROOM}; nothing was added")
 
     def full(self, lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""

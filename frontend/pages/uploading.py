@@ -17,7 +17,7 @@ from dataclasses import asdict
 from io import BytesIO
 from typing import IO, Any, NamedTuple
 
-from flask import Blueprint, Response, make_response, render_template, request
+from flask import Blueprint, Response, current_app, make_response, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
@@ -31,8 +31,8 @@ from frontend.adding.uploads import (
     kind_of,
 )
 from frontend.backend_client import Backend
-from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON
-from frontend.errors import BackendAway, Refused
+from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON, NO_ROOM
+from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.pages.errors import problem_twin
 from frontend.tables import json_twin
 from frontend.words import size
@@ -69,7 +69,13 @@ def blueprint(backend: Backend, max_file_bytes: int) -> Blueprint:
     def refused(problem: Exception) -> Response:
         return _failed(problem) if request.path.endswith(".json") else page.again(problem)
 
+    def no_room(error: OSError) -> Response:
+        """Answer a request whose file could not be kept, so that nothing was done with it."""
+        current_app.logger.error("cannot keep a file that was sent: %s", error)
+        return refused(Refused({"detail": NO_ROOM}, 503, RETRY_AFTER_S))
+
     routes.register_error_handler(RequestEntityTooLarge, refused)
+    routes.register_error_handler(OSError, no_room)
     return routes
 
 

@@ -5,16 +5,19 @@ import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from flask import Flask, request
+from flask.testing import FlaskClient
 
 from backend.settings import Settings as BackendSettings
+from frontend import bodies
 from frontend.adding.uploads import PIECE_BYTES, Unreadable, go_to_text
 from frontend.app import create_app
 from frontend.bodies import FORM_BYTES, TAKES_FILES
 from frontend.errors import InvalidSetting
+from frontend.pages import uploading
 from frontend.settings import Settings, from_environment
 from frontend.site import MOST_FILES, PagesSite
 from serving import front as front_module
@@ -24,6 +27,7 @@ from tests.doors import scope_of
 MOST = 2**20
 SETTINGS = Settings(backend_url="http://127.0.0.1:1", max_body_bytes=MOST)
 MULTIPART, URLENCODED = "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"
+FILE_HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
 Message = MutableMapping[str, Any]
 
 
@@ -210,17 +214,36 @@ def test_what_a_client_has_not_sent_completely_is_not_looked_at() -> None:
     run(work)
 
 
-def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_module, "body_file", lambda *_: open("/dev/full", "w+b", buffering=0))  # noqa: SIM115, PTH123
+def full_disk(*_: object) -> IO[bytes]:
+    """A file on a disk without room."""
+    return open("/dev/full", "w+b", buffering=0)  # noqa: PTH123
+
+
+def test_a_disk_that_is_full_when_a_file_arrives_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_module, "body_file", full_disk)
 
     async def work(front: Front) -> None:
         asking = Asking("/upload", MULTIPART, MOST)
         asking.give(b"x" * MOST)
         await asking.ask(front)
         assert asking.status == HTTPStatus.SERVICE_UNAVAILABLE
-        assert "no room on the disk" in asking.text
+        assert "the disk of these pages has no room" in asking.text
 
     run(work)
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/upload", MULTIPART), ("/upload.json", "text/csv")])
+def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
+    monkeypatch: pytest.MonkeyPatch, lonely_pages: FlaskClient, path: str, kind: str
+) -> None:
+    monkeypatch.setattr(bodies, "body_file", full_disk)
+    monkeypatch.setattr(uploading, "body_file", full_disk)
+    sent = FILE_HEAD + b"x" * MOST + b"\r\n--x--\r\n"
+    headers = {"Origin": "http://localhost"}
+    response = lonely_pages.post(path, data=sent, content_type=kind, headers=headers)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    assert "the disk of these pages has no room" in response.text
+    assert "othing was added" in response.text
 
 
 # --- text, piece by piece
