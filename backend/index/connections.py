@@ -40,8 +40,9 @@ Report = Callable[[str], None]
 
 NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5
-NOT_YET = "the index is being built; try again, or ask with engine=scan, which reads the blocks "
-"instead"
+NOT_YET = (
+    "the index is being built; try again, or ask with engine=scan, which reads the blocks instead"
+)
 UNCHECKED = (
     "the index is not as its writer left it; the miner checks it when it starts and in each round; "
     "try again, or ask with engine=scan"

@@ -717,3 +717,8 @@ def test_nothing_is_found_in_an_empty_chain(tmp_path: Path) -> None:
     with closing(IndexReader(tmp_path)) as reader:
         assert reader.first_ids([plain_flight(), plain_flight()]) == [None, None]
         assert reader.first_ids([]) == []
+
+
+def test_without_an_index_the_message_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(TryLater, match=r"engine=scan, which reads the blocks instead$"):
+        IndexReader(tmp_path).position()
