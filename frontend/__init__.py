@@ -13,6 +13,8 @@ that says what is on it:
     compression     pages and twins in gzip
     static_files    styles and scripts, at addresses that change with them
     forgery         keeps other sites from making a visitor's browser post
+    bodies          how much may be posted to each page, and where it waits
+    gate            refuses requests by their heads
 
 The modules behind the pages, by kind:
 

@@ -19,6 +19,7 @@ KEPT_FILE_BYTES = 2 * FORM_BYTES  # a file as long as that is kept in the page o
 FIELD_BYTES = 3 * FORM_BYTES  # of one field of a form in parts: the longest is such a file, base64
 
 NO_ROOM = "the disk of these pages has no room to receive a file"
+FORM_TOO_LARGE = "the form has too many fields, or too long ones"
 
 TAKES_FILES = {"/upload": {"multipart/form-data"}, "/upload.json": {CSV, NDJSON}}
 """Path -> the Content-Types in which a file may be sent to it. All else that is sent is a form."""
@@ -37,6 +38,12 @@ def install(app: Flask, max_file_bytes: int) -> None:
     app.config["MAX_CONTENT_LENGTH"] = FORM_BYTES + max_file_bytes
     app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS
     app.config["MAX_FORM_MEMORY_SIZE"] = FIELD_BYTES
+
+
+def reason_of(error: RequestEntityTooLarge) -> str:
+    """Return why a form or file is refused; Werkzeug does not say it of a form's parts."""
+    is_ours = error.description != RequestEntityTooLarge.description
+    return str(error.description) if is_ours else FORM_TOO_LARGE
 
 
 class BoundedRequest(Request):

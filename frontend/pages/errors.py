@@ -5,6 +5,7 @@ from typing import Any
 from flask import Flask, Response, render_template, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from frontend.bodies import reason_of
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.forgery import ForeignForm
 from frontend.tables import json_twin
@@ -48,7 +49,7 @@ def _foreign(error: ForeignForm) -> Response:
 
 
 def _too_long(error: RequestEntityTooLarge) -> Response:
-    return _page(413, "This is too long", f"Nothing was added: {error.description}", "too_long")
+    return _page(413, "This is too long", f"Nothing was added: {reason_of(error)}", "too_long")
 
 
 def _of_http(error: HTTPException) -> Response:

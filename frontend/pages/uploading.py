@@ -31,7 +31,7 @@ from frontend.adding.uploads import (
     kind_of,
 )
 from frontend.backend_client import Backend
-from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON, NO_ROOM
+from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON, NO_ROOM, reason_of
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.pages.errors import problem_twin
 from frontend.tables import json_twin
@@ -179,7 +179,7 @@ class _Page:
     def _too_long(self, problem: Exception) -> str:
         if (request.content_length or 0) > self._max_file_bytes:
             return TOO_LONG.format(size(self._max_file_bytes))
-        reason = problem.description if isinstance(problem, RequestEntityTooLarge) else problem
+        reason = reason_of(problem) if isinstance(problem, RequestEntityTooLarge) else problem
         return NOT_IN_ONE_PIECE.format(reason)
 
 

@@ -15,7 +15,7 @@ from backend.settings import Settings as BackendSettings
 from frontend import bodies
 from frontend.adding.uploads import PIECE_BYTES, Unreadable, go_to_text
 from frontend.app import create_app
-from frontend.bodies import FORM_BYTES, TAKES_FILES
+from frontend.bodies import FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
 from frontend.errors import InvalidSetting
 from frontend.pages import uploading
 from frontend.settings import Settings, from_environment
@@ -28,6 +28,7 @@ MOST = 2**20
 SETTINGS = Settings(backend_url="http://127.0.0.1:1", max_body_bytes=MOST)
 MULTIPART, URLENCODED = "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"
 FILE_HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+FIELD = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
 Message = MutableMapping[str, Any]
 
 
@@ -243,6 +244,25 @@ def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
     response = lonely_pages.post(path, data=sent, content_type=kind, headers=headers)
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert "the disk of these pages has no room" in response.text
+    assert "othing was added" in response.text
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        (FILE_HEAD + b"1\r\n" + FILE_HEAD, "one file"),
+        (FIELD * (MAX_FORM_PARTS + 1), "too many fields, or too long ones"),
+        (FIELD + b"x" * FIELD_BYTES, "too many fields, or too long ones"),
+    ],
+)
+def test_a_form_holds_one_file_and_a_few_fields(
+    lonely_pages: FlaskClient, parts: bytes, reason: str
+) -> None:
+    sent = parts + b"1\r\n--x--\r\n"
+    headers = {"Origin": "http://localhost"}
+    response = lonely_pages.post("/upload", data=sent, content_type=MULTIPART, headers=headers)
+    assert response.status_code == 413
+    assert reason in response.text
     assert "othing was added" in response.text
 
 
