@@ -47,6 +47,7 @@ def up(
     Returns when it is ready. The chain that it begins with is that of CHAIN, or made of what
     FLIGHTCHAIN_DATA names. If there is a cluster, its nodes that do not run are started.
     """
+    from backend.cluster.configuration import admit_readers
     from backend.cluster.engine import program
     from backend.cluster.local import hosts_on_loopback
 
@@ -56,6 +57,7 @@ def up(
         _make_base(folder, chain)
         hosts = hosts_on_loopback(nodes, port, peer_port)
         local.make(hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
+    admit_readers(local.folder, local.hosts)  # a cluster from before strangers were refused
     for host in local.hosts:
         local.start(host)
     local.wait_until_ready(local.voters, READY_WITHIN_S)
@@ -122,7 +124,8 @@ def configure(
     HOST is an address or a name under which the other machines reach one. For each machine a folder
     is made, which is to be copied there; it holds secret keys. Nothing is started.
     """
-    from backend.cluster.configuration import hosts_at
+    from backend.cluster.admission import READERS_NAME
+    from backend.cluster.configuration import hosts_at, peer_id
 
     local = _local(folder)
     known = local.hosts
@@ -141,6 +144,11 @@ def configure(
         local.make(made, settings.mine_interval_s, empty=bool(settings.mine_empty))
     for host in made:
         click.echo(f"{folder / host.name}  for {host.host}")
+    for host in made if reader else []:
+        click.echo(
+            f"add its id to the file engine/config/{READERS_NAME} of every other node, which would "
+            f"else refuse it: {peer_id(folder, host)}"
+        )
 
 
 @cluster.command()

@@ -6,6 +6,7 @@ from. Nothing is written before `do_commit`.
 
 import json
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -24,6 +25,7 @@ Message = Mapping[str, Any]
 
 OK, BAD, OLD, UNFIT = 0, 1, 2, 3  # codes of transactions
 MOST_AHEAD = 100_000  # how far above what is mined a number may be, so that the engine has room
+FILTER_ADDRESS, FILTER_ID = "/p2p/filter/addr/", "/p2p/filter/id/"  # as the engine asks
 KNOWN_BYTES = 16 * 2**20  # of transactions that were checked and are remembered
 
 
@@ -66,15 +68,18 @@ class Application:
         membership: Membership,
         engine_height: int,
         appended: Callable[[Built], None] = lambda built: None,
+        peer_refusal: Callable[[str], str] = lambda peer_id: "",
     ) -> None:
         """engine_height: that of the engine's block at which the chain stands.
 
-        appended: is called for each block when it is in the chain and in the index.
+        appended: is called for each block when it is in the chain and in the index. peer_refusal:
+        says why the engine must not talk to a peer with this id; "" if it may.
         """
         self._end = end
         self._membership = membership
         self._engine_height = engine_height
         self._appended = appended
+        self._peer_refusal = peer_refusal
         self._lock = threading.Lock()
         self._known = _Known(membership)
         height = end.state.height
@@ -82,9 +87,12 @@ class Application:
         self._built: Built | None = None  # between `do_finalize_block` and `do_commit`
         self._finalized = engine_height
         self.header_ms = 0  # the time of the newest block of the engine that was met
+        self.decided_s = 0.0  # when it was met, monotonic seconds
 
     def handle(self, name: str, request: Message) -> Message:
         """Answer a request by its name in `messages.REQUEST`. Raises FlightchainError."""
+        if name == "query":  # it changes nothing, and a peer waits for it
+            return self.do_query(request)
         with self._lock:
             answer: Message = getattr(self, f"do_{name}")(request)
             return answer
@@ -128,7 +136,15 @@ class Application:
         }
 
     def do_query(self, request: Message) -> Message:
-        """Answer `tip` with height and hash of the chain, as JSON; all else is asked over HTTP."""
+        """Say whether a peer may be talked to, or answer `tip` with the chain's end as JSON.
+
+        All else is asked over HTTP.
+        """
+        if request["path"].startswith(FILTER_ADDRESS):
+            return {"code": OK}
+        if request["path"].startswith(FILTER_ID):
+            refusal = self._peer_refusal(request["path"].removeprefix(FILTER_ID))
+            return {"code": BAD, "log": refusal} if refusal else {"code": OK}
         if request["path"] not in {"", "/tip", "tip"}:
             return {"code": BAD, "log": "ask the service of a node over HTTP"}
         state = self._end.state
@@ -212,6 +228,7 @@ class Application:
         fitting = self._fitting(request, earliest_ms=0)
         rows = rows_of([one for one in fitting if one is not None])
         self.header_ms = _milliseconds(request["time"])
+        self.decided_s = time.monotonic()
         self._finalized = request["height"]
         self._built = None
         if rows.flights or self._wants_empty(self.header_ms):

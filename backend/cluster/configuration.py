@@ -14,7 +14,8 @@ import base64
 import json
 import re
 import shutil
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,6 +24,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from backend.cluster.admission import READERS_NAME
 from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
 from backend.errors import FlightchainError, InvalidSetting
 from backend.file_names import bare_name
@@ -32,6 +34,7 @@ from backend.storage.layout import BLOCKS_FOLDER
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter
+MOST_STRANGERS = 200  # connections whose peers have not proved yet that they are members
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}", re.ASCII)
 _ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
 
@@ -90,7 +93,7 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
     for host in hosts:
         home = folder / host.name / ENGINE
         _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
-        _write(home / "config" / "config.toml", config(host, _peers(folder, hosts), interval_s))
+        _write_config(home, host, _peers(folder, hosts), interval_s)
 
 
 def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
@@ -102,7 +105,16 @@ def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
     _write_key(home, "priv_validator_key.json", with_address=True)
     _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
     interval_s = float(genesis["app_state"]["interval_s"])
-    _write(home / "config" / "config.toml", config(host, _peers(folder, hosts), interval_s))
+    _write_config(home, host, _peers(folder, hosts), interval_s)
+
+
+def admit_readers(folder: Path, hosts: Sequence[Host]) -> None:
+    """Let every node of a cluster talk to those that have no vote."""
+    readers = [peer_id(folder, host) for host in hosts if not host.votes]
+    for host in hosts:
+        path = folder / host.name / ENGINE / "config" / READERS_NAME
+        if readers and path.parent.exists():
+            _write(path, "".join(f"{reader}\n" for reader in readers))
 
 
 def _make_node(folder: Path, host: Host) -> None:
@@ -197,31 +209,102 @@ def _voter_key(folder: Path, host: Host) -> Json:
     return key
 
 
+def peer_id(folder: Path, host: Host) -> str:
+    """Return the id of a node among the engine's peers."""
+    return address_of(_public(folder, host))
+
+
 def _peers(folder: Path, hosts: Sequence[Host]) -> str:
     """The nodes as the engine's `persistent_peers` names them."""
-    return ",".join(
-        f"{address_of(_public(folder, host))}@{host.host}:{host.peer_port}" for host in hosts
+    return ",".join(f"{peer_id(folder, host)}@{host.host}:{host.peer_port}" for host in hosts)
+
+
+def _write_config(home: Path, host: Host, peers: str, interval_s: float) -> None:
+    made = config(
+        host.name,
+        f"tcp://{host.bind}:{host.peer_port}",
+        f"{host.host}:{host.peer_port}",
+        peers,
+        f"{interval_s:g}s",
+        shares_address=host.host == host.bind,
     )
+    _write(_config_path(home), made)
 
 
-def config(host: Host, peers: str, interval_s: float) -> str:
+def _config_path(home: Path) -> Path:
+    return home / "config" / "config.toml"
+
+
+def bring_up_to_date(home: Path, report: Callable[[str], None]) -> None:
+    """Add the settings to the engine's configuration that it lacks because it is older than these.
+
+    A file that a person has changed stays as it is, and is reported. Raises FlightchainError.
+    """
+    path = _config_path(home)
+    try:
+        text = path.read_text("utf-8")
+        found = tomllib.loads(text)
+        p2p = found["p2p"]
+        newest = config(
+            found["moniker"],
+            p2p["laddr"],
+            p2p["external_address"],
+            p2p["persistent_peers"],
+            found["consensus"]["create_empty_blocks_interval"],
+            shares_address=p2p["allow_duplicate_ip"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FlightchainError(
+            f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; the engine "
+            "would listen and ask as it likes, so it is not started; put back a copy from the "
+            "folder that `cluster configure` or `up` made"
+        ) from error
+    lines = iter(newest.splitlines())
+    if all(line in lines for line in text.splitlines()):
+        if newest != text:
+            _write(path, newest)
+    elif not found.get("filter_peers"):
+        report(
+            f"{path} was changed by hand and stays as it is, but lacks `filter_peers = true`: "
+            "strangers can keep this node from catching up; add it above [p2p]"
+        )
+
+
+def config(
+    name: str,
+    address: str,
+    external_address: str,
+    peers: str,
+    interval: str,
+    *,
+    shares_address: bool,
+) -> str:
     """The engine's configuration; what is not named has the engine's defaults.
 
     A block is proposed as soon as there are transactions, which `outbox` sends every interval, and
     an empty one after an interval without any, so that the time in headers stays current.
+
+    Strangers are refused (`admission`), and must not take the places of members meanwhile.
+    shares_address: whether nodes are at the same address; if not, an address has one connection.
     """
+    ids = ",".join(peer.partition("@")[0] for peer in peers.split(","))
     return f"""\
-moniker = "{host.name}"
+moniker = "{name}"
 abci = "socket"
+filter_peers = true
 
 [p2p]
-laddr = "tcp://{host.bind}:{host.peer_port}"
-external_address = "{host.host}:{host.peer_port}"
+laddr = "{address}"
+external_address = "{external_address}"
 persistent_peers = "{peers}"
 persistent_peers_max_dial_period = "5s"
+unconditional_peer_ids = "{ids}"
+private_peer_ids = "{ids}"
+max_num_inbound_peers = {MOST_STRANGERS}
+handshake_timeout = "5s"
 pex = false
 addr_book_strict = false
-allow_duplicate_ip = true
+allow_duplicate_ip = {"true" if shares_address else "false"}
 flush_throttle_timeout = "10ms"
 send_rate = 51200000
 recv_rate = 51200000
@@ -238,7 +321,7 @@ timeout_precommit = "500ms"
 timeout_commit = "100ms"
 skip_timeout_commit = true
 create_empty_blocks = true
-create_empty_blocks_interval = "{interval_s:g}s"
+create_empty_blocks_interval = "{interval}"
 peer_gossip_sleep_duration = "10ms"
 
 [storage]

@@ -99,6 +99,7 @@ class LocalCluster:
         host = replace(host, votes=False)
         configuration.add_reader(self.folder, host, hosts)
         self._write([*hosts, host])
+        configuration.admit_readers(self.folder, self.hosts)
 
     def _write(self, hosts: list[Host]) -> None:
         text = json.dumps([asdict(host) for host in hosts], indent=1)

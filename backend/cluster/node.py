@@ -15,14 +15,16 @@ import msgspec
 
 from backend.checking.scrub import scrubbing
 from backend.cluster import status
+from backend.cluster.admission import Admission
 from backend.cluster.application import OK, OLD, Application
 from backend.cluster.chain_end import Built, ChainEnd
+from backend.cluster.configuration import bring_up_to_date
 from backend.cluster.engine import ABCI_SOCKET, Engine
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.outbox import Outbox, with_believable_time
 from backend.cluster.socket_server import SocketServer
 from backend.cluster.transactions import packed
-from backend.cluster.watching import Watcher
+from backend.cluster.watching import EngineStandsStill, Watcher
 from backend.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
 from backend.index.mending import IndexMender
 from backend.mempool import Accepted, Mempool
@@ -50,7 +52,7 @@ class Node:
         self._settings = settings
         self._report = report
         self._notifier = notifier or Notifier({}, report)
-        home = Path(settings.cluster).absolute()
+        self._home = home = Path(settings.cluster).absolute()
         self._membership = membership_in(home)
         self._identity = identity_in(home, self._membership)
         self._lock = files.FileLock(settings.folder / LOCK_NAME)
@@ -93,7 +95,8 @@ class Node:
     def _application(self) -> Application:
         own = self._identity.index
         reached = self._end.open(own)
-        application = Application(self._end, self._membership, reached, self._appended)
+        refusal = Admission(self._home, self._membership, self._report).refusal
+        application = Application(self._end, self._membership, reached, self._appended, refusal)
         if own is not None:
             mined, interval_s = partial(application.mined, own), self._membership.interval_s
             send = partial(self._send, application)
@@ -101,15 +104,22 @@ class Node:
         return application
 
     def _serve(self, application: Application) -> None:
-        server = SocketServer(self._abci, application.handle, self._failures.append)
-        try:
-            self._engine.start()
-            server.start()
-            self._notifier.ready()
-            self._rounds(Watcher(self._engine, self._membership, self._identity), application)
-        finally:
-            self._engine.stop()
-            server.close()
+        """Answer the engine until `stop`, and start it again whenever it stands still."""
+        watcher = Watcher(self._engine, self._membership, self._identity)
+        bring_up_to_date(self._home, self._report)
+        while not (self._is_stopping or self._failures):
+            server = SocketServer(self._abci, application.handle, self._failures.append)
+            try:
+                self._engine.start()
+                server.start()
+                self._notifier.ready()
+                self._rounds(watcher, application)
+            except EngineStandsStill as error:
+                self._report(str(error))
+                self._announcer.working()
+            finally:
+                self._engine.stop()
+                server.close()
         if self._failures:
             raise self._failures[0]
 

@@ -3,8 +3,13 @@
 The engine lives on when its consensus has failed, for instance because the disk was full when a
 vote was to be noted: it says CONSENSUS FAILURE once, and takes part in nothing any more. So an
 engine that stands still although there is something to decide is taken for one that has failed.
+
+Others are believed to go on only where voters with more than a third of the votes say so: if as
+many as the cluster can bear are liars, one of these is not. A peer's key is proved by the engine.
+If starting the engine again does not help, it is waited for longer and longer.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,13 +22,19 @@ from backend.cluster.membership import Identity, Membership
 from backend.cluster.status import ClusterStatus
 from backend.errors import FlightchainError, TryLater
 
+MOST_LAG_BLOCKS = 2  # of the engine; with more the newest header is old, whatever the clock says
 STUCK_S = 10.0  # a transaction that is on its way so long means that no block is decided
 STANDS_STILL_S = (
     20.0  # with a quorum a step of consensus, or a block that is fetched, takes seconds
 )
 
 READS_ONLY = "this node is no member that may add flights; post to another node"
+LONGEST_STILL_S = 1280.0  # for an engine that was started again and again
 CATCHES_UP = "this node is catching up with the cluster"
+
+
+class EngineStandsStill(FlightchainError):
+    """The engine takes part in nothing any more, and must be started again."""
 
 
 class Watcher:
@@ -44,11 +55,13 @@ class Watcher:
         self.last: ClusterStatus | None = None  # the newest status
         self._seen: tuple[object, ...] = ()  # where the engine was last
         self._since_s = 0.0  # since when it has been there and should have moved, monotonic
+        self._patience_s = STANDS_STILL_S
+        self._height_then = -1  # the own height when the engine stood still last
 
     def look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
         """How the cluster does. waits_s: how long flights have been sent and none was mined.
 
-        Raises FlightchainError if the engine must be started again, because it stands still.
+        Raises EngineStandsStill if the engine must be started again.
         """
         self.last = self._look(application, waits_s, now_s)
         return self.last
@@ -66,8 +79,7 @@ class Watcher:
             return ClusterStatus(name, height, [], 0, total, True, 0, str(error), now_s)
         peers = [one for one in members if one.peer_id in ids]
         votes = sum(one.power for one in peers) + (0 if own is None else members[own].power)
-        furthest = max(map(_height_of, consensus["peers"]), default=0)
-        lag = max(0, furthest - 1 - height)  # a peer that stands at H is deciding H
+        lag = max(0, self._reached(consensus["peers"]) - 1 - height)  # who is at H decides H
         names = [one.name for one in peers]
         status = ClusterStatus(name, height, names, votes, total, catching_up, lag, "", now_s)
         step = consensus["round_state"]
@@ -75,44 +87,69 @@ class Watcher:
         self._require_motion(
             (height, step["height"], step["round"], step["step"]), now_s, is_due=is_due
         )
-        refusal = self._refusal(status, application.header_ms, waits_s)
+        since_s = now_s - application.decided_s
+        refusal = self._refusal(status, application.header_ms, since_s, waits_s)
         return msgspec.structs.replace(status, refusal=refusal)
+
+    def _reached(self, peers: list[dict[str, Any]]) -> int:
+        """Return the height that voters with more than a third of the votes have reached."""
+        power = {one.peer_id: one.power for one in self._membership.members}
+        votes = 0
+        for height, peer_id in sorted(map(_height_and_id, peers), reverse=True):
+            votes += power.get(peer_id, 0)
+            if 3 * votes > self._membership.power:
+                return height
+        return 0
 
     def forget(self) -> None:
         """Forget where the engine was, because it had to wait for this node."""
         self._seen = ()
 
-    def _require_motion(self, seen: tuple[object, ...], now_s: float, *, is_due: bool) -> None:
-        """Raise FlightchainError if the engine has stood where it is for too long.
+    def _require_motion(
+        self, seen: tuple[int, object, object, object], now_s: float, *, is_due: bool
+    ) -> None:
+        """Raise EngineStandsStill if the engine has stood where it is for too long.
 
         seen: the height of this node, and height, round and step of consensus. is_due: whether
         there is something to decide or to fetch.
         """
+        if seen[0] != self._height_then:
+            self._patience_s = STANDS_STILL_S
         if not is_due or seen != self._seen:
             self._seen, self._since_s = seen, now_s
-        elif (stood_s := now_s - self._since_s) > STANDS_STILL_S:
-            raise FlightchainError(
+        elif (stood_s := now_s - self._since_s) > self._patience_s:
+            self._patience_s = min(2 * self._patience_s, LONGEST_STILL_S)
+            self._height_then = seen[0]
+            self.forget()
+            raise EngineStandsStill(
                 f"the consensus engine has stood still at height {seen[1]} for {stood_s:.0f} s "
                 "although others go on or flights wait; it must be started again"
             )
 
-    def _refusal(self, status: ClusterStatus, header_ms: int, waits_s: float) -> str:
-        """Why nothing is accepted; "" if it is."""
+    def _refusal(
+        self, status: ClusterStatus, header_ms: int, since_s: float, waits_s: float
+    ) -> str:
+        """Why nothing is accepted; "" if it is.
+
+        header_ms: the time in the newest header. since_s: how long ago that was decided.
+        """
         if not status.has_quorum:
             return (
                 f"no quorum: this node sees {status.votes} of {status.votes_total} votes, and more "
                 "than two thirds are needed; nothing is accepted until they are back"
             )
-        if status.catching_up:
+        if status.catching_up or status.lag_blocks > MOST_LAG_BLOCKS:
             return CATCHES_UP
         if self._own is None:
             return READS_ONLY
-        if waits_s > STUCK_S:
+        stuck_s = self._membership.leeway_ms / 1000 if header_ms else math.inf
+        if waits_s > STUCK_S or since_s > stuck_s:
             return (
-                f"the cluster has decided no block for {waits_s:.0f} s; nothing is accepted until "
-                "it does"
+                f"the cluster has decided no block for {max(waits_s, since_s):.0f} s; nothing is "
+                "accepted until it does"
             )
-        ahead_ms = self._clock_ms() - self._membership.latest_ms(header_ms)
+        then_ms = self._clock_ms() - round(1000 * since_s)  # a header has no later time
+        ahead_ms = then_ms - self._membership.latest_ms(header_ms)
         if header_ms and ahead_ms > 0:
             return (
                 f"the clock of this node is {ahead_ms // 1000} s ahead of what the cluster "
@@ -121,9 +158,10 @@ class Watcher:
         return ""
 
 
-def _height_of(peer: dict[str, Any]) -> int:
-    """The height at which a peer stands, as the engine's consensus knows it."""
+def _height_and_id(peer: dict[str, Any]) -> tuple[int, str]:
+    """Return the height at which a peer stands, as the engine's consensus knows it, and its id."""
     try:
-        return int(peer["peer_state"]["round_state"]["height"])
+        height = int(peer["peer_state"]["round_state"]["height"])
+        return height, str(peer["node_address"]).partition("@")[0]
     except (KeyError, TypeError, ValueError):
-        return 0
+        return 0, ""

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -11,9 +12,11 @@ from pathlib import Path
 
 from backend.cheating.editor import Editor
 from backend.cluster.configuration import CHAIN, ENGINE, Host
+from backend.cluster.engine import MODULE, VERSION
 from backend.cluster.local import LOG_NAME, LocalCluster
 from backend.index import damage_mark
 from backend.storage.layout import BLOCKS_FOLDER
+from tests import go_programs
 from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until
 from tests.faults.clocks import built
@@ -21,6 +24,8 @@ from tests.faults.full_disk import fill
 from tests.index.worlds import in_use
 
 AN_HOUR_S = 3600
+STRANGER = Path(__file__).parent / "stranger" / "main.go"
+STRANGERS, CLAIMED_HEIGHT = 25, 1_000_000  # at each node
 FAILED = b"CONSENSUS FAILURE"
 
 Harm = Callable[[World, random.Random], AbstractContextManager[list[Host]]]
@@ -195,6 +200,41 @@ def _cheat(chain: Path, chance: random.Random) -> None:
 
 
 @contextmanager
+def strangers(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """Many who are no members claim a height that nobody has reached, while a node starts.
+
+    No node takes them for peers, believes them, or starts its engine again because of them.
+    """
+    program = go_programs.built(
+        STRANGER, f"{MODULE.partition('/cmd/')[0]}@v{VERSION}", world.new_folder()
+    )
+    said = world.cluster.folder / "said-to-strangers"
+    logs = {host: (world.cluster.folder / host.name / LOG_NAME) for host in world.hosts}
+    begun = {host: log.stat().st_size for host, log in logs.items()}
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        with said.open("wb") as stream:
+            for host in world.hosts:
+                command = [*world.in_network_of(host), program, *world.peer_address(host)]
+                command += [str(STRANGERS), str(CLAIMED_HEIGHT)]
+                processes.append(subprocess.Popen(command, stdout=stream))
+        host = chance.choice(world.hosts)
+        world.cluster.kill(host)
+        world.cluster.start(host)
+        until(lambda: not world.cluster.refusal(host), "a node starts among strangers")
+        yield []
+        assert all(told(world.cluster, one)["cluster"]["lag_blocks"] < 100 for one in world.hosts)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert said.read_bytes() == b"", "a node speaks to strangers"
+    for host, log in logs.items():
+        assert b"stood still" not in log.read_bytes()[begun[host] :], f"{host.name} starts again"
+        assert b"is no member of this cluster" in log.read_bytes()[begun[host] :]
+
+
+@contextmanager
 def index_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """A process marks a node's index as wrong; it is rebuilt though no block comes."""
     world.settle()
@@ -247,6 +287,7 @@ HARMS: dict[str, Harm] = {
     "two halves": halved,
     "a block damaged": damaged,
     "a block altered": altered,
+    "strangers": strangers,
     "an index damaged": index_damaged,
     "a full disk": full_disk,
     "a clock ahead": clock_ahead,

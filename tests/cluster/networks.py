@@ -94,6 +94,10 @@ class Networks:
             )
             path.write_text(told, encoding="utf-8")
 
+    def entering(self, host: Host) -> list[str]:
+        """Return how a command begins that runs in the network of a node."""
+        return ["nsenter", f"--net=/run/netns/{self._prefix}{host.name}"]
+
     def cut(self, host: Host) -> None:
         """Let nothing through between a node and all others."""
         _ip("-n", self._hub, "link", "set", host.name, "down")

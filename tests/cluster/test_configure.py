@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from backend.cli import main
-from backend.cluster.configuration import BASE, CHAIN, ENGINE
+from backend.cluster.admission import MOST_NAMED, READERS_NAME, Admission
+from backend.cluster.configuration import BASE, CHAIN, ENGINE, bring_up_to_date
 from backend.cluster.engine import VERSION
-from backend.cluster.membership import identity_in, membership_in
+from backend.cluster.membership import address_of, identity_in, membership_in, node_key_in
+from backend.errors import FlightchainError
 from tests.api.processes import ROOT
 from tests.api.worlds import GOOD, client_of, seal, settings_for
 from tests.flights import flights, transactions_in
@@ -49,6 +51,12 @@ def test_each_machine_gets_a_folder_with_keys_peers_chain_and_settings(configure
             f"{one.peer_id}@{h}:27000" for one, h in zip(membership.members, HOSTS, strict=True)
         ]
         assert f'persistent_peers = "{",".join(peers)}"' in config
+        assert "filter_peers = true\n" in config
+        assert (
+            f'unconditional_peer_ids = "{",".join(p.peer_id for p in membership.members)}"'
+            in config
+        )
+        assert "allow_duplicate_ip = false" in config
         for key in (node / ENGINE / "config").glob("*_key.json"):
             assert not key.stat().st_mode & 0o077
         assert transactions_in(node / CHAIN) == 50
@@ -68,6 +76,44 @@ def test_a_reader_knows_the_voters_and_has_no_vote(configured: Path) -> None:
         (configured / name / ENGINE / "config" / "genesis.json") for name in ("node0", "node4")
     ]
     assert genesis[0].read_bytes() == genesis[1].read_bytes()
+
+
+def test_a_reader_is_named_to_those_that_would_refuse_it(configured: Path) -> None:
+    done = configure(configured, "pi5", "--reader", "--peer-port", 27000)
+    (name,) = {path.name for path in configured.glob("node*")} - {f"node{i}" for i in range(5)}
+    reader = address_of(node_key_in(configured / name / ENGINE).public_key().public_bytes_raw())
+    assert done.stdout.splitlines()[-1].endswith(f": {reader}")
+    home, reported = configured / "node0" / ENGINE, list[str]()
+    admission = Admission(home, membership_in(home), reported.append)
+    voter = membership_in(home).members[1].peer_id
+    assert [admission.refusal(one) for one in (reader, voter)] == ["", ""]
+    strangers = [f"{i:040x}" for i in range(100)]
+    assert all("no member of this cluster" in admission.refusal(one) for one in strangers * 2)
+    assert len(reported) == MOST_NAMED
+    assert str(home / "config" / READERS_NAME) in reported[0]
+
+
+def test_an_older_configuration_is_brought_up_to_date_and_one_that_was_changed_is_not(
+    configured: Path, tmp_path: Path
+) -> None:
+    newest = (configured / "node1" / ENGINE / "config" / "config.toml").read_text()
+    added = ("filter_peers", "unconditional", "private", "max_num_inbound", "handshake_timeout")
+    lines = [line for line in newest.splitlines() if not line.startswith(added)]
+    path, reported = tmp_path / "config" / "config.toml", list[str]()
+    path.parent.mkdir()
+    for text, wanted in ((newest, newest), ("\n".join(lines) + "\n", newest)):
+        path.write_text(text)
+        bring_up_to_date(tmp_path, reported.append)
+        assert (path.read_text(), reported) == (wanted, [])
+    by_hand = "\n".join(["# mine", *lines])
+    path.write_text(by_hand)
+    bring_up_to_date(tmp_path, reported.append)
+    assert path.read_text() == by_hand
+    assert "filter_peers" in reported[0]
+    for damaged in ("", newest[:100], "moniker = 3"):
+        path.write_text(damaged)
+        with pytest.raises(FlightchainError, match="put back a copy"):
+            bring_up_to_date(tmp_path, reported.append)
 
 
 def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_there(

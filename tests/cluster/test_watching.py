@@ -1,24 +1,30 @@
 """What a node makes of what its engine says: its status, and whether the engine stands still."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backend.cluster.engine import Engine
-from backend.cluster.watching import STANDS_STILL_S, Watcher
+from backend.cluster.watching import (
+    LONGEST_STILL_S,
+    STANDS_STILL_S,
+    EngineStandsStill,
+    Watcher,
+)
 from backend.errors import FlightchainError, TryLater
 from tests.cluster.engine import Node, make
 
 
 class FakeEngine(Engine):
-    """An engine whose consensus is at `at`, height, round and step, and its peers at a height."""
+    """An engine whose consensus is at `at`, height, round and step, and its peers at heights."""
 
     def __init__(self, peer_ids: list[str]) -> None:
         self.peer_ids = peer_ids
         self.at = ("5", 0, 1)
-        self.peers_at = 1
+        self.heights = dict.fromkeys(peer_ids, 1)
         self.answers = True
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -26,13 +32,19 @@ class FakeEngine(Engine):
         if not self.answers:
             raise TryLater("the consensus engine does not answer")
         height, round_, step = self.at
-        peer = {"peer_state": {"round_state": {"height": str(self.peers_at)}}}
+        peers = [
+            {
+                "node_address": f"{peer_id}@127.0.0.1:1",
+                "peer_state": {"round_state": {"height": str(at)}},
+            }
+            for peer_id, at in self.heights.items()
+        ]
         found: dict[str, dict[str, Any]] = {
             "status": {"sync_info": {"catching_up": False}},
             "net_info": {"peers": [{"node_info": {"id": one}} for one in self.peer_ids]},
             "dump_consensus_state": {
                 "round_state": {"height": height, "round": round_, "step": step},
-                "peers": [peer] * len(self.peer_ids),
+                "peers": peers,
             },
         }
         return found[method]
@@ -62,7 +74,7 @@ LATER_S = STANDS_STILL_S + 1
 def test_an_engine_that_stands_still_while_others_go_on_must_be_started_again(
     node: Node, engine: FakeEngine, watcher: Watcher
 ) -> None:
-    engine.peers_at = 3
+    engine.heights = dict.fromkeys(engine.peer_ids, 3)
     assert watcher.look(node.application, 0, 0).lag_blocks == 2
     watcher.look(node.application, 0, STANDS_STILL_S)
     with pytest.raises(FlightchainError, match="stood still at height 5 for 21 s"):
@@ -84,6 +96,58 @@ def test_an_engine_may_stand_still_while_nothing_is_to_be_decided(
     watcher.look(node.application, 0, 1000)
     watcher.look(node.application, 1, 1001)  # its time began when it was last idle
     assert watcher.look(node.application, 1, 1000 + STANDS_STILL_S).refusal == ""
+
+
+def test_a_height_that_strangers_or_a_single_voter_claim_is_not_believed(
+    node: Node, engine: FakeEngine, watcher: Watcher
+) -> None:
+    engine.heights.update({"ab" * 20: 1_000_000, "cd" * 20: 1_000_000, engine.peer_ids[0]: 900_000})
+    for now_s in (0, LATER_S, 10 * LATER_S):
+        status = watcher.look(node.application, 0, now_s)
+        assert (status.lag_blocks, status.refusal) == (0, "")
+    engine.heights[engine.peer_ids[1]] = 3
+    assert watcher.look(node.application, 0, 10 * LATER_S + 1).lag_blocks == 2
+
+
+def test_an_engine_that_stands_still_again_is_waited_for_longer_until_it_moves(
+    node: Node, engine: FakeEngine, watcher: Watcher
+) -> None:
+    engine.heights = dict.fromkeys(engine.peer_ids, 3)
+
+    def restarts(since_s: int, until_s: int) -> list[int]:
+        found = []
+        for now_s in range(since_s, until_s):
+            try:
+                watcher.look(node.application, 0, now_s)
+            except EngineStandsStill:
+                found.append(now_s)
+        return found
+
+    day_s = 86_400
+    first = restarts(0, day_s)
+    pauses_s = [later - earlier for earlier, later in pairwise(first)]
+    assert pauses_s == sorted(pauses_s)
+    assert first[0] <= LATER_S
+    assert len(first) < day_s / LONGEST_STILL_S + 10
+    node.application._engine_height = 1
+    moved = restarts(day_s, day_s + 100)
+    assert moved[0] - day_s <= LATER_S + 1
+
+
+def test_a_clock_is_not_blamed_for_a_cluster_that_decides_nothing(
+    node: Node, engine: FakeEngine
+) -> None:
+    now_ms = 1_700_000_000_000
+    leeway_s = node.membership.leeway_ms / 1000
+    watcher = Watcher(engine, node.membership, node.identity, lambda: now_ms)
+    node.application.header_ms, node.application.decided_s = now_ms, 100.0
+    assert watcher.look(node.application, 0, 101).refusal == ""
+    now_ms += round(1000 * leeway_s)
+    assert "decided no block for 181 s" in watcher.look(node.application, 0, 281).refusal
+    node.application.decided_s = 280.0
+    assert watcher.look(node.application, 0, 281).refusal == ""
+    now_ms += 5000
+    assert "the clock of this node is 4 s ahead" in watcher.look(node.application, 0, 281).refusal
 
 
 def test_nothing_is_expected_without_a_quorum_nor_of_one_that_moves_or_only_begins(

@@ -1,15 +1,18 @@
 """A cluster of real nodes, and what it has acknowledged; held against what all nodes hold then."""
 
 import shutil
+import tempfile
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from backend.chain.flight import as_mapping
-from backend.cluster.configuration import BASE, CHAIN, Host
+from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.local import LocalCluster, hosts_on_loopback
+from backend.cluster.membership import membership_in
 from backend.http_requests import NoAnswer
 from backend.settings import Settings
 from backend.storage.block_writer import BlockWriter
@@ -51,6 +54,22 @@ class World:
         for _ in range(rounds):
             for host in self.hosts:
                 self.post(host)
+
+    def new_folder(self) -> Path:
+        """Make an empty folder beside those of the nodes."""
+        return Path(tempfile.mkdtemp(dir=self.cluster.folder))
+
+    def in_network_of(self, host: Host) -> list[str]:
+        """Return how a command begins that runs where the engine of a node does."""
+        return [] if self.networks is None else self.networks.entering(host)
+
+    def peer_address(self, host: Host) -> tuple[str, str]:
+        """Return the name of the cluster, and where the engine of a node is reached by its id."""
+        home = self.cluster.folder / host.name / ENGINE
+        membership = membership_in(home)
+        p2p = tomllib.loads((home / "config" / "config.toml").read_text())["p2p"]
+        member = membership.members[self.hosts.index(host)]
+        return membership.cluster, f"{member.peer_id}@{p2p['external_address']}"
 
     def settle(self) -> None:
         """Wait until all run, nothing is pending and all tips are equal, and audit that."""

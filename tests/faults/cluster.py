@@ -68,6 +68,8 @@ def _impossible() -> set[str]:
         found.add("a full disk")  # only root may mount
     if shutil.which("cc") is None:
         found.add("a clock ahead")
+    if shutil.which("go") is None:
+        found.add("strangers")
     if not are_possible():
         found |= NEED_NETWORKS
     return found
