@@ -2,16 +2,16 @@
 """Check proofs of a Flightchain ledger, with nothing but Python, and without trusting anybody.
 
 A block's header commits to its transactions and their sums, a Merkle tree (RFC 6962) to all headers
-and a checkpoint, signed with Ed25519 (RFC 8032), to the tree: all checks end at a key that you
-trust. That an answer leaves nothing out rests on the sums; the proof of the chain compares them
-with the transactions. No proof shows that these are true, nor that the log tells everybody the
-same, unless witnesses have signed it, too.
+and a signed checkpoint (Ed25519, RFC 8032) to the tree: all checks end at a key that you trust. An
+answer leaves nothing out if the sums are right, which the proof of the chain shows. No proof shows
+that flights are true, nor that everybody is shown the same log, unless witnesses have signed it.
 """
 
 import argparse
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -21,9 +21,9 @@ from typing import Any
 
 Json = dict[str, Any]
 Roots = dict[int, bytes]  # those that the tree of all blocks had, by number of blocks
-LEAF, NODE = b"\x00", b"\x01"
-TYPES = {"log": 1, "witness": 4}  # of keys
-MOST_BYTES = 64 * 2**20  # in a line, or in the body of a block
+LEAF, NODE, TYPES = b"\x00", b"\x01", {"log": 1, "witness": 4}  # of keys
+MOST_BYTES, MOST_VALUES, MOST_CHARACTERS = 2**23, 2**18, 300  # of a line; in it; of a value
+TEXT, INNERMOST = re.compile(r'"(?:[^"\\]++|\\.)*+"?'), re.compile(r"[\[{][^][{}]*[]}]")  # in JSON
 NAMES = """YEAR DAY_OF_WEEK FL_DATE OP_CARRIER_AIRLINE_ID OP_CARRIER_FL_NUM ORIGIN_AIRPORT_ID ORIGIN
     ORIGIN_CITY_NAME ORIGIN_STATE_NM DEST_AIRPORT_ID DEST DEST_CITY_NAME DEST_STATE_NM DEP_TIME
     DEP_DELAY ARR_TIME ARR_DELAY CANCELLED AIR_TIME timestamp""".split()  # noqa: SIM905
@@ -35,13 +35,10 @@ PARAMETERS: dict[Any, list[Json]] = {  # those with which each question can be a
     "filter_transactions": [LEG, {CARRIER: int, **LEG}],
 }
 SUMS = ("flights", "cancelled", "arrived", "departed", "on_time", "sum_arr_delay", "sum_dep_delay")
-MEANS = (
-    ("average_delay", "sum_arr_delay", "arrived"),
-    ("average_departure_delay", "sum_dep_delay", "departed"),
-    ("on_time_share_of_arrived", "on_time", "arrived"),
-    ("on_time_share_of_scheduled", "on_time", "flights"),
-)
-# The one JSON text of integers, texts and null, and objects of these (RFC 8785).
+MEANS = """average_delay = sum_arr_delay / arrived
+    average_departure_delay = sum_dep_delay / departed
+    on_time_share_of_arrived = on_time / arrived
+    on_time_share_of_scheduled = on_time / flights""".splitlines()
 canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 in_lines = json.JSONEncoder(ensure_ascii=False, separators=("\n", ":")).encode  # a value in each
 
@@ -65,37 +62,39 @@ def b64(text: str, size: int = 32) -> bytes:
     return data
 
 
+def read(data: bytes, what: str, depth: int, never: str = r"(?<![.\d])\d{16}|[tfNI]") -> Any:
+    """What JSON holds if it is neither large nor deep, and has nothing of `never` beside texts."""
+    bare = TEXT.sub("", text := data.decode()) if len(data) <= MOST_BYTES else "["
+    is_small = bare.count(",") < MOST_VALUES and not re.search(never, bare)
+    for _ in range(depth):
+        bare = INNERMOST.sub("", bare)
+    require(is_small and not set("[]{}") & set(bare), f"{what} is cut off, or not as in a proof")
+    return json.loads(text)
+
+
 def parsed(text: str, what: str) -> Any:
-    """The object or array that a canonical text holds, of nothing but integers, texts and null."""
-    data = json.loads(text)
-    kinds = {type(one) for one in (data.values() if isinstance(data, dict) else data)}
-    require(canonical(data) == text and kinds <= {int, str, type(None)}, f"{what} is not canonical")
+    """The object or array in canonical JSON (RFC 8785), of nothing but integers, texts and null."""
+    data = read(text.encode(), what, 1, r"\d{16}|[tfNI.e]")
+    require(canonical(data) == text, f"{what} is not canonical")
     return data
 
 
-class Tree:
-    """A tree that grows. peaks: the roots of its perfect subtrees, from the left."""
+def grown(peaks: Roots, data: bytes) -> Roots:
+    """The roots of a tree's perfect subtrees, by their sizes, after one more leaf."""
+    size, peak = 1, sha256(LEAF, data)
+    while size in peaks:
+        size, peak = 2 * size, sha256(NODE, peaks.pop(size), peak)
+    return {**peaks, size: peak}
 
-    def __init__(self, *leaves: bytes) -> None:
-        self.size, self.peaks = 0, list[bytes]()
-        for data in leaves:
-            self.add(data)
 
-    def add(self, data: bytes) -> None:
-        """Add a leaf."""
-        peak, size = sha256(LEAF, data), self.size
-        while size & 1:
-            peak, size = sha256(NODE, self.peaks.pop(), peak), size >> 1
-        self.size, self.peaks = self.size + 1, [*self.peaks, peak]
-
-    def root(self) -> bytes:
-        """The root of the tree so far."""
-        return reduce(lambda right, left: sha256(NODE, left, right), self.peaks[::-1] or [sha256()])
+def root_of(peaks: Roots) -> bytes:
+    """The root of the tree that consists of perfect subtrees."""
+    return reduce(lambda b, a: sha256(NODE, a, b), [*peaks.values()][::-1] or [sha256()])
 
 
 def included(hashed: bytes, index: int, size: int, path: list[str]) -> bytes:
     """The root of the tree of `size` leaves to which a path leads from the hash of leaf `index`."""
-    require(0 <= index < size and (size > 1) == bool(path), "a path does not fit its tree")
+    require(0 <= index < size and (size == 1) == (path == []), "a path does not fit its tree")
     if size == 1:
         return hashed
     middle, other = 1 << (size - 1).bit_length() - 1, b64(path[-1])  # it splits at a power of two
@@ -106,7 +105,7 @@ def included(hashed: bytes, index: int, size: int, path: list[str]) -> bytes:
 
 def extended(old: int, size: int, old_root: bytes, path: list[str]) -> bytes:
     """The root of the tree of `size` leaves, if a path shows that it begins with an older tree."""
-    hashes = [b64(one) for one in path]
+    hashes = [b64(one) for one in list.copy(path)]  # which fails for other kinds
 
     def walk(old: int, size: int, *, is_first: bool) -> tuple[bytes, bytes]:
         if old == size:
@@ -125,7 +124,7 @@ def extended(old: int, size: int, old_root: bytes, path: list[str]) -> bytes:
 
 def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> bytes:
     """The root of the tree of `size` leaves, from adjacent ones and the subtrees beside them."""
-    stop, others, known = first + len(leaves), [b64(one) for one in beside], iter(leaves)
+    stop, others, known = first + len(leaves), [b64(one) for one in list.copy(beside)], iter(leaves)
 
     def walk(low: int, high: int) -> bytes:
         if not leaves or stop <= low or high <= first:
@@ -136,7 +135,7 @@ def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> byte
         return sha256(NODE, walk(low, middle), walk(middle, high))
 
     root = walk(0, size) if size else sha256()
-    require(first >= 0 and stop <= size and not others, "the hashes beside the cells do not fit")
+    require(0 <= first <= stop <= size <= 1000 and not others, "the hashes beside cells do not fit")
     return root
 
 
@@ -194,59 +193,59 @@ def signed_at(key: str, note: str, kind: str = "log") -> datetime | None:
 
 def checkpoint_of(note: str) -> tuple[str, int, bytes]:
     """The origin, size and root that a checkpoint names. It says nothing of its signatures."""
-    origin, size, root = [*note.split("\n"), "", ""][:3]
-    require(size.isdecimal() and str(int(size)) == size != "0", f"no number of blocks: {size[:20]}")
-    return origin, int(size), b64(root)
+    origin, n, root = [*note.split("\n"), "", ""][:3]
+    require(re.fullmatch("[1-9][0-9]{0,14}", n), f"no checkpoint, no number of blocks: {n[:20]!r}")
+    return origin, int(n), b64(root)
 
 
 def header_of(text: str) -> tuple[Json, bytes]:
     """A header, and its hash, which must show the proof of work."""
     header, hashed = parsed(text, "a header"), sha256(text.encode())
-    require(header["version"] == 1 and 0 <= header["transaction_count"] <= 1000, "unknown version")
+    is_known = header["version"] == 1 and header["transaction_count"] <= 1000 and "-" not in text
+    require(is_known, "unknown version")
     require(int.from_bytes(hashed) >> 256 - header["difficulty_bits"] == 0, "no proof of work")
     return header, hashed
 
 
 def chained(lines: Iterator[Json], size: int, roots: Roots) -> Iterator[tuple[Json, Json]]:
     """Each block with its header, from block 0 on. roots: takes those up to each of them."""
-    tree, below, first, at = Tree(), "0" * 64, 0, 0
+    peaks, below, history, first, at = Roots(), "0" * 64, sha256(), 0, 0
     for block in lines:
-        (header, hashed), place = header_of(block["header"]), f"block {tree.size}"
-        require(header["height"] == tree.size < size, f"{place} is not the next one")
+        (header, hashed), place = header_of(block["header"]), f"block {len(roots)}"
+        require(header["height"] == len(roots) < size, f"{place} is not the next one")
         require(header["previous_hash"] == below, f"{place} does not name the one before")
-        require(header["history_root"] == tree.root().hex(), f"{place} has another history")
+        require(header["history_root"] == history.hex(), f"{place} has another history")
         require(header["first_transaction"] == first, f"{place} does not begin with id {first}")
         require(header["timestamp"] >= at, f"{place} is older than the block before")
         below, first, at = hashed.hex(), first + header["transaction_count"], header["timestamp"]
-        tree.add(hashed)
-        roots[tree.size] = tree.root()
+        roots[len(roots) + 1] = history = root_of(peaks := grown(peaks, hashed))
         yield block, header
-    require(tree.size == size, f"the proof is cut off: it has {tree.size} of {size} blocks")
+    require(len(roots) == size, f"the proof is cut off: it has {len(roots)} of {size} blocks")
 
 
 def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
     """The columns and cells of a block, whose body must be what its header commits to."""
-    unpacking, place = zlib.decompressobj(), f"block {header['height']}"
-    body: Any = unpacking.decompress(b64(block["body"], 0), MOST_BYTES)
-    require(unpacking.eof and sha256(body).hex() == header["body_hash"], f"{place}: wrong body")
-    sizes, _, rest = body.partition(b"\n")
+    unzip, place = zlib.decompressobj(), f"block {header['height']}"
     first, count = header["first_transaction"], header["transaction_count"]
+    body: Any = unzip.decompress(b64(block["body"], 0), 2**16 + 6000 * count) + unzip.unused_data
+    require(unzip.eof and sha256(body).hex() == header["body_hash"], f"{place}: wrong body")
+    sizes, _, rest = body.partition(b"\n")
     columns: Json = {"TRANSACTION_ID": list(range(first, first + count))}
     texts = {name: [f'"{name}":{one}' for one in ids] for name, ids in columns.items()}
-    for name, (size, code_size) in zip(NAMES, json.loads(sizes), strict=True):
+    for name, (size, code_size) in zip(NAMES, read(sizes, place, 2, r"[^][,\d]"), strict=True):
         values = parsed(rest[:size].decode(), f"{place}: column {name}")
         codes, rest = rest[size : size + code_size], rest[size + code_size :]
         if len(values) > 256:  # all low bytes come first, then all high bytes
             codes = [a | b << 8 for a, b in zip(codes[:count], codes[count:], strict=True)]
-        require(len(codes) == count, f"{place}: column {name} lacks rows")
         written = [f'"{name}":{text}' for text in in_lines(values)[1:-1].split("\n")]
+        is_right = type(values) is list and max(map(len, written)) < MOST_CHARACTERS
+        require(is_right and len(codes) == count, f"{place}: column {name} lacks rows")
         columns[name], texts[name] = [values[c] for c in codes], [written[c] for c in codes]
-    require(not rest, f"{place}: its body goes on after its columns")
     rows = zip(*(texts[name] for name in sorted(texts)), strict=True)
-    root = Tree(*(f"{{{','.join(row)}}}".encode() for row in rows)).root()
-    require(root.hex() == header["transactions_root"], f"{place} has other transactions")
+    root = root_of(reduce(grown, (f"{{{','.join(row)}}}".encode() for row in rows), Roots()))
+    require(not rest and root.hex() == header["transactions_root"], f"{place}: other transactions")
     cells = cells_of(columns)
-    root = Tree(*(canonical(cell).encode() for cell in cells)).root()
+    root = root_of(reduce(grown, (canonical(cell).encode() for cell in cells), Roots()))
     require(root.hex() == header["summary_root"], f"{place}: sums of other flights")
     return {**columns, "BLOCK_HEIGHT": [header["height"]] * count}, cells
 
@@ -260,12 +259,12 @@ def cells_of(columns: Json) -> list[Json]:
         flight = (1, cancelled, arrived, departed, arrived and late < 15, late or 0, left or 0)
         sums = cells.get((carrier, day), [0] * 7)
         cells[carrier, day] = [old + new for old, new in zip(sums, flight, strict=True)]
-    return [{CARRIER: c, DAY: d, **dict(zip(SUMS, cells[c, d]))} for c, d in sorted(cells)]  # noqa: B905
+    return [{CARRIER: c + 0, DAY: d + "", **dict(zip(SUMS, cells[c, d]))} for c, d in sorted(cells)]  # noqa: B905
 
 
 def shown(block: Json, header: Json, low: Any, high: Any) -> tuple[Json, list[Json]]:
     """No columns, and the cells that a block shows, which must be all from `low` to `high`."""
-    cells = [parsed(text, "a cell") for text in block["cells"]]
+    cells = [parsed(text, "a cell") for text in list.copy(block["cells"])]
     first, count, place = block["first"], block["count"], f"block {header['height']}"
     root = spanned(first, block["cells"], count, block["hashes"])
     require(root.hex() == header["summary_root"], f"{place} has other cells than these")
@@ -276,8 +275,8 @@ def shown(block: Json, header: Json, low: Any, high: Any) -> tuple[Json, list[Js
     return {}, cells
 
 
-def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]]) -> Json:
-    """The answer to a question, from what blocks show."""
+def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]], most: int = MOST_VALUES) -> Json:
+    """The answer to a question, from what blocks show. most: how many flights it has."""
     name, carrier, legs, t = asked["name"], asked.get(CARRIER), list[Json](), dict.fromkeys(SUMS, 0)
     kinds = {one: type(value) for one, value in asked.items() if one != "name"}
     require(kinds in PARAMETERS.get(name, []), f"{name!r} does not have these parameters")
@@ -291,15 +290,15 @@ def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]]) -> Json:
         is_enough = columns or name == "average_delays" or not cells
         require(is_enough, f"block {header['height']} leaves out flights that may count")
         t = {one: t[one] + sum(cell[one] for cell in cells) for one in SUMS}
-        for row in zip(*columns.values(), strict=True):
-            leg = dict(zip(columns, row, strict=True))
+        for leg in (dict(zip(columns, row)) for row in zip(*columns.values())):  # noqa: B905
             if since <= leg[DAY] <= until and equal <= leg.items():
                 late = leg["ARR_DELAY"]
                 status = "no_arrival" if late is None else "late" if late >= 15 else "on_time"
-                legs.append({**leg, "status": "cancelled" if leg["CANCELLED"] else status})
+                leg["status"] = "cancelled" if leg["CANCELLED"] else status
+                legs.append(leg if len(legs) < most else {})
     if name != "average_delays":
         return {"count": len(legs), **({"flights": legs} if name == "filter_transactions" else {})}
-    means = {name: t[total] / t[count] if t[count] else None for name, total, count in MEANS}
+    means = {name: t[a] / t[b] if t[b] else None for name, _, a, _, b in map(str.split, MEANS)}
     counts = {one: t[one] for one in ("flights", "arrived", "cancelled")}
     return {**means, **counts, "no_arrival": t["flights"] - t["cancelled"] - t["arrived"]}
 
@@ -326,7 +325,7 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
         count = sum(len(opened(*block)[0]["YEAR"]) for block in blocks)
         return f"{below} are one chain, and their headers fit them: {count} transactions"
     require(kind == "answer", f"proofs of the kind {kind!r} are unknown")
-    found = answer_to(head["question"], blocks)
+    found = answer_to(head["question"], blocks, len(canonical(head["answer"])) // 300)
     require(canonical(found) == canonical(head["answer"]), f"the answer is wrong: it is {found}")
     told = {name: value for name, value in found.items() if not isinstance(value, list)}
     return f"in {below}, {canonical(head['question'])} has the answer {json.dumps(told)}"
@@ -336,29 +335,28 @@ def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
     """What a file proves, and the roots that the log's tree had."""
     with Path(path).open("rb") as file:
         is_note = file.peek(1)[:1] != b"{"
-        lines = (json.loads(line) for line in iter(lambda: file.readline(MOST_BYTES), b""))
-        head: Json = {"checkpoint": file.read(MOST_BYTES).decode()} if is_note else next(lines)
-        note = head["checkpoint"]
+        lines = (read(one, "a line", 4) for one in iter(lambda: file.readline(MOST_BYTES + 1), b""))
+        head: Json = {"checkpoint": file.read(2**16).decode()} if is_note else next(lines)
         for one in head.get("successions", []):
             if one.startswith(f"flightchain key succession\n{key}\n"):
                 require(signed_at(key, one), "the old key has not signed the new one")
                 key = one.split("\n")[2]
-        origin, size, root = checkpoint_of(note)
+        origin, size, root = checkpoint_of(note := head["checkpoint"])
         is_signed_by_log = origin == key_of(key, "log")[0] and signed_at(key, note)
         require(is_signed_by_log, f"the checkpoint of {origin} is not signed by that key")
         times = {one: str(signed_at(one, note, "witness")) for one in witnesses}
         require("None" not in times.values(), f"not cosigned by all witnesses: {times}")
         what, covered, roots = f"the log has {size} blocks", size, Roots()
         if not is_note:
+            require(head["size"] <= size, f"the checkpoint has only {size} blocks")
             what, covered = proved(head, lines, roots), head["size"]
             top = extended(covered, size, roots[covered], head["consistency"])
             require(top == root, "the proof does not lead to the signed checkpoint")
-            require(next(lines, None) is None, "the file goes on after its proof")
-        roots[size] = root
+            require(next(lines, lines) is lines, "the file goes on after its proof")
     found = {"proved": what, "log": origin, "key": key, "covered": covered, "blocks": size}
     if head.get("kind") in {"answer", "chain"} and covered < size:
         found["warning"] = f"nothing is proved about blocks {covered} to {size - 1}"
-    return {**found, "cosigned": times}, roots
+    return {**found, "cosigned": times}, {**roots, size: root}
 
 
 def main() -> int:
@@ -387,7 +385,9 @@ def main() -> int:
             found.append({"file": about, **one})
     except Exception as error:  # noqa: BLE001  whatever goes wrong, nothing is verified
         is_told = type(error) is ValueError or isinstance(error, OSError)
-        reason = str(error) if is_told else f"it is damaged, or is not a proof: {error!r}"
+        missing = f"it has no {error}" if type(error) is KeyError else "a value is of another kind"
+        why = str(error)[:999] if isinstance(error, ValueError | OSError) else missing
+        reason = why if is_told else f"it is damaged, or is not a proof: {why}"
         verdict, found = "refused", [{"file": about, "reason": reason}]
     lines = [verdict.upper(), *(f"{name}: {v}" for one in found for name, v in one.items())]
     text = "\n  ".join(line.encode("unicode_escape").decode() for line in lines)

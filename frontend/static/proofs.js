@@ -7,7 +7,12 @@ import { base64, bytesOf, extended, fromHex, hex, included, leafHash, Refused, r
 export class CannotCheck extends Error {} // the browser lacks something
 export class BrokenOff extends Error {} // not all of a proof came
 
-const MOST_BYTES = 64 * 2 ** 20; // in a line, or in the body of a block
+const MOST_BYTES = 8 * 2 ** 20; // in a line
+const MOST_VALUES = 2 ** 18; // in a line
+const MOST_CHARACTERS = 300; // in a value of a flight, with its name
+const MOST_TRANSACTIONS = 1000; // in a block
+const TEXT = /"[^"\\]*(?:\\.[^"\\]*)*"?/g; // in JSON
+const INNERMOST = /[[{][^[\]{}]*[\]}]/g;
 const PAUSE_AFTER_MS = 50;
 const HASH_BITS = 256;
 const NAMES = ["YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN_AIRPORT_ID",
@@ -43,12 +48,20 @@ function kindOf(value) {
   return typeof value === "string" ? "text" : value === null ? "nothing" : "none of these";
 }
 
-// The object or array that a canonical text holds, of nothing but integers, texts and null.
+// What JSON holds if it is neither large nor deep, and has nothing of `never` beside texts.
+function read(text, what, depth, never = /(?<![.\d])\d{16}|[tfNI]/) {
+  let bare = text.replace(TEXT, "");
+  const isSmall = bare.split(",", MOST_VALUES + 1).length <= MOST_VALUES && !never.test(bare);
+  for (let at = 0; at < depth; at += 1) bare = bare.replace(INNERMOST, "");
+  require(isSmall && !/[[\]{}]/.test(bare), `${what} is cut off, or not as in a proof`);
+  return JSON.parse(text);
+}
+
+// The object or array in canonical JSON (RFC 8785), of nothing but integers, texts and null.
 function parsed(text, what) {
   require(typeof text === "string", `${what} is missing`);
-  const found = JSON.parse(text);
-  const areKnown = found && Object.values(found).every((one) => kindOf(one) !== "none of these");
-  require(areKnown && canonical(found) === text, `${what} is not canonical JSON`);
+  const found = read(text, what, 1, /\d{16}|[tfNI.e]/);
+  require(found && canonical(found) === text, `${what} is not canonical JSON`);
   return found;
 }
 
@@ -59,7 +72,8 @@ function headerOf(text) {
   const header = parsed(text, "a header");
   const hashed = sha256(bytesOf(text));
   const { version, difficulty_bits: bits, transaction_count: count } = header;
-  require(version === 1 && whole(count) && count <= 1000, "a header is of an unknown form");
+  const isKnown = version === 1 && whole(count) && count <= MOST_TRANSACTIONS && !text.includes("-");
+  require(isKnown, "a header is of an unknown form");
   const isWorked = whole(bits) && bits <= HASH_BITS && BigInt(`0x${hex(hashed)}`) >> BigInt(HASH_BITS - bits) === 0n;
   require(isWorked, "a header lacks its proof of work");
   return [header, hashed];
@@ -93,7 +107,7 @@ async function* chained(lines, size, roots, told) {
   roots.set(size, tree.root());
 }
 
-async function unpacked(packed, place) {
+async function unpacked(packed, most, place) {
   if (typeof DecompressionStream === "undefined") {
     throw new CannotCheck("This browser cannot unpack the blocks in the proof (it has no DecompressionStream)");
   }
@@ -104,7 +118,7 @@ async function unpacked(packed, place) {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       pieces.push(read.value);
       size += read.value.length;
-      require(size <= MOST_BYTES, `${place}: its body is too large`);
+      require(size <= most, `${place}: its body is too large`);
     }
   } catch (error) {
     throw error instanceof Refused ? error : new Refused(`${place} has another body`);
@@ -115,20 +129,20 @@ async function unpacked(packed, place) {
 // The columns of a block, whose body must be what the header commits to in three ways.
 async function columnsOf(block, header) {
   const place = `block ${header.height}`;
-  const body = await unpacked(base64(block.body, 0), place);
+  const { first_transaction: first, transaction_count: count } = header;
+  const body = await unpacked(base64(block.body, 0), 2 ** 16 + 6000 * count, place);
   require(hex(sha256(body)) === header.body_hash, `${place} has another body`);
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const end = body.indexOf(10);
-  const sizes = JSON.parse(decoder.decode(body.subarray(0, end)));
+  const sizes = read(decoder.decode(body.subarray(0, end)), place, 2, /[^\][,\d]/);
   const rest = body.subarray(end + 1);
-  const { first_transaction: first, transaction_count: count } = header;
   require(end >= 0 && sizes.length === NAMES.length, `${place}: its body has other columns`);
   const columns = { TRANSACTION_ID: Array.from({ length: count }, (_, row) => first + row) };
   const texts = { TRANSACTION_ID: columns.TRANSACTION_ID.map((id) => `"TRANSACTION_ID":${id}`) };
   let at = 0;
   NAMES.forEach((name, column) => {
     const [valueBytes, codeBytes] = sizes[column];
-    require(whole(valueBytes) && whole(codeBytes), `${place}: column ${name} has no size`);
+    require(sizes[column].length === 2 && whole(valueBytes) && whole(codeBytes), `${place}: column ${name} has no size`);
     const values = parsed(decoder.decode(rest.subarray(at, at + valueBytes)), `${place}: column ${name}`);
     let codes = rest.subarray(at + valueBytes, (at += valueBytes + codeBytes));
     if (values.length > 256) { // all low bytes come first, then all high bytes
@@ -136,8 +150,9 @@ async function columnsOf(block, header) {
       const [low, high] = [codes.subarray(0, count), codes.subarray(count)];
       codes = Array.from(low, (one, row) => one | (high[row] << 8));
     }
-    require(codes.length === count, `${place}: column ${name} lacks rows`);
+    require(Array.isArray(values) && codes.length === count, `${place}: column ${name} lacks rows`);
     const written = values.map((value) => `"${name}":${canonical(value)}`);
+    require(written.every((one) => one.length < MOST_CHARACTERS), `${place}: column ${name} has a value that is too long`);
     columns[name] = [];
     texts[name] = [];
     for (const code of codes) {
@@ -170,6 +185,8 @@ function cellsOf(columns) {
     if (!cells.has(key)) cells.set(key, { [CARRIER]: carrier, [DAY]: day, ...Object.fromEntries(SUMS.map((one) => [one, 0])) });
     const cell = cells.get(key);
     const [late, left] = [columns.ARR_DELAY[row], columns.DEP_DELAY[row]];
+    const numbers = [carrier, columns.CANCELLED[row], late ?? 0, left ?? 0];
+    require(typeof day === "string" && numbers.every(Number.isSafeInteger), "a flight has values of another kind");
     cell.flights += 1;
     cell.cancelled += columns.CANCELLED[row];
     if (late !== null) {
@@ -206,7 +223,7 @@ function cellsShown(block, header, low, high) {
 // --- answers ---------------------------------------------------------------------------------------
 
 function isDay(text) {
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
+  return /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
 }
 
 function statusOf(leg) {
@@ -215,12 +232,12 @@ function statusOf(leg) {
   return leg.ARR_DELAY >= 15 ? "late" : "on_time";
 }
 
-// The answer to a question, from what blocks show.
-async function answerTo(asked, blocks) {
+// The answer to a question, from what blocks show. most: how many flights it has.
+async function answerTo(asked, blocks, most) {
   const { name, ...given } = asked;
   const isAverage = name === "average_delays";
   const kinds = canonical(Object.fromEntries(Object.entries(given).map(([one, value]) => [one, kindOf(value)])));
-  const isKnown = Object.hasOwn(PARAMETERS, name) && PARAMETERS[name].some((form) => canonical(form) === kinds);
+  const isKnown = typeof name === "string" && Object.hasOwn(PARAMETERS, name) && PARAMETERS[name].some((form) => canonical(form) === kinds);
   require(isKnown, `"${name}" does not have these parameters`);
   const carrier = given[CARRIER] ?? null;
   const [since, until] = Object.keys(PERIOD).map((one) => given[one] ?? given[DAY]);
@@ -229,25 +246,28 @@ async function answerTo(asked, blocks) {
   const equal = Object.entries(given).filter(([one]) => NAMES.includes(one));
   const total = Object.fromEntries(SUMS.map((one) => [one, 0]));
   const legs = [];
+  let count = 0;
   for await (const [block, header] of blocks) {
     const found = "body" in block ? await columnsOf(block, header) : null;
     for (const cell of found ? found.cells : cellsShown(block, header, low, high)) {
       if ((carrier !== null && cell[CARRIER] !== carrier) || cell[DAY] < since || cell[DAY] > until) continue;
       require(found || isAverage, `block ${header.height} leaves out flights that may count`);
       for (const one of SUMS) {
-        require(Number.isSafeInteger(cell[one]), `block ${header.height}: a cell has no ${one}`);
         total[one] += cell[one];
+        require([cell[one], total[one]].every(Number.isSafeInteger), `block ${header.height}: a cell has no ${one}`);
       }
     }
     const days = found && !isAverage ? found.columns[DAY] : [];
     days.forEach((day, row) => {
       const isAsked = since <= day && day <= until && equal.every(([one, value]) => found.columns[one][row] === value);
       if (!isAsked) return;
+      count += 1;
+      if (count > most) return;
       const leg = Object.fromEntries(Object.entries(found.columns).map(([one, values]) => [one, values[row]]));
       legs.push({ ...leg, BLOCK_HEIGHT: header.height, status: statusOf(leg) });
     });
   }
-  if (!isAverage) return { count: legs.length, ...(name === "filter_transactions" ? { flights: legs } : {}) };
+  if (!isAverage) return { count, ...(name === "filter_transactions" ? { flights: legs } : {}) };
   const means = MEANS.map(([one, sum, count]) => [one, total[count] ? total[sum] / total[count] : null]);
   const { flights, arrived, cancelled } = total;
   return { ...Object.fromEntries(means), flights, arrived, cancelled, no_arrival: flights - cancelled - arrived };
@@ -263,20 +283,22 @@ export function differences(found, said) {
 
 // The origin, size and root (Base64) that a checkpoint names. It says nothing of its signatures.
 export function checkpointOf(note) {
-  const [origin, size, root] = String(note).split("\n");
-  require(/^[1-9]\d*$/.test(size ?? "") && whole(Number(size)), "a checkpoint has no number of blocks");
+  require(typeof note === "string", "the proof has no checkpoint");
+  const [origin, size, root] = note.split("\n");
+  require(/^[1-9]\d{0,14}$/.test(size ?? ""), "a checkpoint has no number of blocks");
   base64(root);
   return { origin, size: Number(size), root };
 }
 
 // What a proof shows: {kind, …}. roots: takes those of the log's tree, by number of blocks.
 async function shown(head, lines, roots, told) {
-  const { kind, size } = head;
-  require(head.flightchain_proof === 1, "the proof is of an unknown form");
-  require(whole(size), "the proof has no number of blocks");
+  const { kind, size, from = 1 } = head;
+  require(head.flightchain_proof === 1 && Number.isInteger(from), "the proof is of an unknown form");
+  require(whole(size) && size <= checkpointOf(head.checkpoint).size, "the proof is of more blocks than its checkpoint");
   if (kind === "transaction") {
     const transaction = parsed(head.transaction, "the transaction");
     const [header, hashed] = headerOf(head.header);
+    require(whole(transaction.TRANSACTION_ID) && whole(header.first_transaction), "the transaction has no number");
     const row = transaction.TRANSACTION_ID - header.first_transaction;
     const root = included(leafHash(bytesOf(head.transaction)), row, header.transaction_count, head.path);
     require(hex(root) === header.transactions_root, `the transaction is not in block ${header.height}`);
@@ -297,7 +319,7 @@ async function shown(head, lines, roots, told) {
     return { kind, transactions };
   }
   require(kind === "answer", `proofs of the kind ${canonical(kind ?? null)} are unknown`);
-  const answer = await answerTo(head.question, blocks);
+  const answer = await answerTo(head.question, blocks, canonical(head.answer).length / 300);
   const wrong = differences(answer, head.answer);
   require(!wrong.length, `the answer is wrong: ${wrong.join(", ")}`);
   return { kind, question: head.question, answer };
@@ -344,18 +366,33 @@ export function transactionsRoot(transactions) {
 
 // The lines of a proof, while it comes. Throws where it breaks off.
 export async function* linesOf(stream) {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let rest = "";
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const reader = stream.getReader();
   const next = () => reader.read().catch((error) => {
     throw new BrokenOff(error.message);
   });
-  for (let read = await next(); !read.done; read = await next()) {
-    const lines = (rest + decoder.decode(read.value, { stream: true })).split("\n");
-    rest = lines.pop();
-    require(rest.length <= MOST_BYTES, "a line of the proof is too long");
-    for (const line of lines) yield JSON.parse(line);
+  let pieces = []; // of a line whose end has not come yet
+  let size = 0;
+  let isFirst = true;
+  async function taken() {
+    const line = decoder.decode(await new Blob(pieces).arrayBuffer());
+    require(!isFirst || line.startsWith("{"), "the proof does not begin with an object");
+    [pieces, size, isFirst] = [[], 0, false];
+    return read(line, "a line", 4);
   }
-  rest += decoder.decode();
-  if (rest) yield JSON.parse(rest);
+  function add(piece) {
+    pieces.push(piece);
+    size += piece.length;
+    require(size <= MOST_BYTES, "a line of the proof is too long");
+  }
+  for (let got = await next(); !got.done; got = await next()) {
+    let rest = got.value;
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      add(rest.subarray(0, end + 1));
+      yield await taken();
+      rest = rest.subarray(end + 1);
+    }
+    if (rest.length) add(rest);
+  }
+  if (size) yield await taken();
 }

@@ -3,6 +3,7 @@
 The alarm is tried on ledgers that take each other's place at one address.
 """
 
+import base64
 import copy
 import hashlib
 import html
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +35,13 @@ from tests.browser.sites import LEDGERS, Site, make_ledger
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
 from tests.proofs.forging import lies
+from tests.proofs.malformed import malformed
 from tests.proofs.proofs import Json, Judge, lines, written
 from tests.proofs.test_verify import WITHOUT_MEANING, mutated, places
 
 CHANGED_TRANSACTIONS, CHANGED_ANSWERS = 50, 20
 SEED = 15
+MOST_BYTES_SENT = 2**20  # to the browser at once
 
 SHA_256 = {  # of NIST's short messages, and of the standard
     "": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
@@ -72,6 +76,10 @@ VERDICTS = """async ([key, proofs]) => {
     }
     return verdicts;
 }"""
+
+VERDICTS_OF_BYTES = VERDICTS.replace(
+    "new Blob([text])", "new Blob([Uint8Array.from(atob(text), (one) => one.charCodeAt(0))])"
+)
 
 KEYS = """async (keys) => {
     const { keyOf } = await import("/static/signatures.js");
@@ -174,6 +182,26 @@ def test_what_verify_py_refuses_though_the_log_has_signed_it_is_refused(
     for proof in lies(site.service.folder, proofs):
         (mine,) = page.evaluate(VERDICTS, [key, [written(proof).decode()]])
         assert mine["verdict"] == judge.of(proof)["verdict"] == "refused", (mine, proof[0])
+
+
+def test_malformed_proofs_are_refused_as_verify_py_refuses_them(
+    visit: Visit, site: Site, proofs: dict[str, list[Json]]
+) -> None:
+    """tests/proofs/test_malformed.py gives verify.py the same ones."""
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    page, accepted = visit(site).open("/about"), []
+    some = (case for case in malformed(proofs) if len(case[1]) < MOST_BYTES_SENT)
+    for cases in batched(some, 50):
+        files = [base64.b64encode(proof).decode() for _, proof in cases]
+        verdicts = page.evaluate(VERDICTS_OF_BYTES, [key, files])
+        named = zip(cases, verdicts, strict=True)
+        accepted += [what for (what, _), one in named if one["verdict"] != "refused"]
+    assert accepted == []
+
+
+def batched(cases: Iterator[tuple[str, bytes]], size: int) -> Iterator[list[tuple[str, bytes]]]:
+    while some := list(islice(cases, size)):
+        yield some
 
 
 def test_another_key_a_cut_proof_and_no_proof_are_refused(
