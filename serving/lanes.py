@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -73,7 +74,7 @@ class Threads:
 
     def __post_init__(self) -> None:
         niceness = self.niceness if sys.platform == "linux" else 0  # where each thread has its own
-        self._pool = ThreadPoolExecutor(self.count, self.lane, os.nice, (niceness,))
+        self._pool = ThreadPoolExecutor(self.count, self.lane, _let_others_first, (niceness,))
 
     async def run(
         self,
@@ -123,6 +124,16 @@ class Threads:
         waits, self._waits_s = self._waits_s, []
         waiting = max(0, self.in_hand - self.count)
         return LaneNumbers(self.lane, self.in_hand - waiting, waiting, self.refused, waits)
+
+
+def _let_others_first(niceness: int) -> None:
+    """Lower the priority of this thread, or go on as before where the system refuses that.
+
+    A unit with `SystemCallFilter=~@resources` may not change priorities. The pool would be broken
+    for good if this raised.
+    """
+    with suppress(OSError):
+        os.nice(niceness)
 
 
 def _abandon(done: "Future[Result]", abandon: Callable[[Result], None]) -> None:

@@ -65,6 +65,7 @@ LEFT_OUT: dict[str, str] = {
     "api/test_wire.py": SERVICES,
     "witness/test_witness.py": SERVICES,
     "api/test_generated_client.py": SERVICES,
+    "units/test_filters.py": SERVICES,
     "frontend/test_gate.py": SERVICES,
     "mempool/test_damage.py": BYTES,
     "mempool/test_keys.py::test_the_check_names_every_flipped_bit": BYTES,

@@ -105,6 +105,17 @@ def test_threads_that_only_read_for_long_let_the_system_run_others_first() -> No
     assert others == {ours}
 
 
+def test_a_lane_works_where_the_system_refuses_another_priority(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(niceness: int) -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "nice", refuse)
+    with looping(service=Small()) as loop:
+        assert status_of(loop.answered(get(f"/{Lane.SCAN}"))) == 200
+
+
 def test_nobody_waits_behind_the_long_ones() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
         goes_on = threading.Event()

@@ -1,0 +1,101 @@
+"""Service and pages do all they can do behind the filters of their units, each of which is real."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.test_specification import READS, WRITES, Described, named
+from tests.api.worlds import World, client_of, world_in
+from tests.units import UNITS, confined, unit
+from tests.units.installed import Installed, installed
+
+MOST_LINKS = 100  # of the pages that are opened; each page has a dozen
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("filters") / "chain")
+
+
+@pytest.fixture(scope="module")
+def site(world: World) -> Iterator[Installed]:
+    with installed(world.settings.folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def unconfined(world: World) -> Iterator[FlaskClient]:
+    with client_of(world.settings) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_each_unit_may_do_what_programs_need_and_nothing_that_changes_the_system(name: str) -> None:
+    calls = {*unit(name).allowed_calls()}
+    assert {"openat", "fdatasync", "clone3", "sched_getaffinity"} <= calls
+    assert not {"setpriority", "sched_setaffinity", "ioprio_set", "mount", "ptrace", "bpf"} & calls
+
+
+FORBIDDEN = {
+    "a priority": "os.setpriority(os.PRIO_PROCESS, 0, 5)",
+    "a processor": "os.sched_setaffinity(0, [0])",
+    "another kind of socket": "socket.socket(socket.AF_NETLINK)",
+    "new executable memory": "mmap.mmap(-1, 1, prot=mmap.PROT_WRITE | mmap.PROT_EXEC)",
+}
+
+
+@pytest.mark.parametrize("attempt", FORBIDDEN.values(), ids=[*FORBIDDEN])
+def test_a_unit_is_refused_what_its_file_forbids(tmp_path: Path, attempt: str) -> None:
+    program = f"import mmap, os, socket\ntry: {attempt}\nexcept OSError as e: print('refused', e)"
+    with confined("backend", tmp_path) as backend:
+        done = subprocess.run(backend.python("-c", program), capture_output=True, check=True)
+    assert done.stdout.startswith(b"refused")
+
+
+@pytest.mark.parametrize("described_", READS, ids=named)
+def test_every_row_that_reads_answers_as_it_does_without_filters(
+    site: Installed, unconfined: FlaskClient, described_: Described
+) -> None:
+    for query in described_.examples():
+        expected = described_.ask(unconfined, query).status_code
+        if described_.operation["operationId"] == "health_ready":
+            expected = 200  # there is a miner
+        target = described_.target(query)
+        assert site.status(site.url + target) == expected, (target, site.log())
+
+
+@pytest.mark.parametrize("described_", WRITES, ids=named)
+def test_every_row_that_writes_does(site: Installed, described_: Described) -> None:
+    for query in described_.examples():
+        for mimetype, body in described_.bodies():
+            sent = {"json": body} if mimetype == "application/json" else {"data": body}
+            answer = site.session.post(
+                site.url + described_.target(query), **sent, headers={"Content-Type": mimetype}
+            )
+            assert answer.status_code in {200, 201, 202}, (answer.text, site.log())
+
+
+def test_every_page_is_shown_and_what_it_links_to(site: Installed) -> None:
+    rules = create_app(Settings()).url_map.iter_rules()
+    waiting = [
+        "/",
+        *(rule.rule for rule in rules if "GET" in (rule.methods or ()) and not rule.arguments),
+    ]
+    seen: set[str] = set()
+    while waiting and len(seen) < MOST_LINKS:
+        address = waiting.pop(0)
+        if address in seen:
+            continue
+        seen.add(address)
+        answer = site.session.get(site.pages_url + address, timeout=30)
+        assert answer.status_code < 500, (address, site.log())
+        waiting += map(unescape, re.findall(r'<a [^>]*href="(/[^"#]*)', answer.text))
+    assert len(seen) == MOST_LINKS
+    assert {name: unit_.kills for name, unit_ in site.units.items()} == dict.fromkeys(site.units, 0)
