@@ -23,11 +23,13 @@ from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.processes import interruption
 from backend.progress import Line, counting, left
 from backend.settings import Settings, from_environment
+from backend.version import VERSION, commit
 from backend.words import counted
 
 SHOWN_BAD_ROWS = 20
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
+WITHOUT_SETTINGS = HELP | {"--version"}
 
 
 def _held_words(height: int, transactions: int, pending: int) -> str:
@@ -47,7 +49,7 @@ class Commands(click.Group):
         """Run a command."""
         try:
             interruption.may_be_caught()
-            if not _is_help_wanted():  # help is shown even if a setting is wrong
+            if not _needs_no_settings():  # help is shown even if a setting is wrong
                 context.obj = from_environment(os.environ)
             return super().invoke(context)
         except FlightchainError as error:
@@ -61,12 +63,26 @@ class Commands(click.Group):
             sys.exit(interruption.STATUS)
 
 
-def _is_help_wanted() -> bool:
+def _needs_no_settings() -> bool:
     words = sys.argv[1:]
-    return not HELP.isdisjoint(words[: words.index("--")] if "--" in words else words)
+    return not WITHOUT_SETTINGS.isdisjoint(words[: words.index("--")] if "--" in words else words)
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"flightchain {VERSION} ({commit()})")
+        context.exit()
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": sorted(HELP)})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show release and commit, and exit.",
+)
 def main() -> None:
     """Keep flight records in a blockchain, and ask three questions about them.
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 
 from backend.checking.chain_check import BLOCKS_AT_ONCE
 from backend.cli import main
+from backend.settings import PROJECT
 from backend.storage.files import FileLock
 from backend.transparency.secret_keys import SecretKey
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
@@ -756,3 +758,12 @@ def test_a_wrong_call_for_witnesses_is_told(
 
 def test_a_log_without_a_chain_has_no_key(tmp_path: Path) -> None:
     assert "the log has no key yet" in refusal(call(tmp_path, "log", "key"))
+
+
+def test_it_says_which_release_and_which_commit_runs_whatever_the_settings() -> None:
+    command = [sys.executable, "-m", "backend", "--version"]
+    environment = {**os.environ, "FLIGHTCHAIN_PORT": "nonsense"}
+    done = subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert re.fullmatch(r"flightchain \d+\.\d+\.\d+ \((unknown|[0-9a-f]{7,40})\)\n", done.stdout)

@@ -275,6 +275,14 @@ class Cheats(Answer):
     cheats: list[Cheat]
 
 
+class Live(Answer):
+    """The service answers, and says what runs."""
+
+    status: str
+    version: str
+    commit: Annotated[str, Meta(description="first digits of the commit, or `unknown`")]
+
+
 class Status(Answer):
     """Whether the service works."""
 
@@ -302,6 +310,6 @@ ANSWERS: tuple[type[Any], ...] = (
     *get_args(Suggestion),
     *(BlockFound, Headers, Tip, TransactionState, AcceptedState, Transactions),
     *(Receipt, BatchReceipt, BatchTried, Tried, TransactionProof, ConsistencyProof),
-    *(Witnesses, Cheats, Status, Problem),
+    *(Witnesses, Cheats, Live, Status, Problem),
 )
 """The types of whole bodies; those of their members follow from these."""

@@ -2,14 +2,16 @@
 
 from flask import Response
 
+from backend.api.bodies import Live
 from backend.api.conditions import NO_STORE
-from backend.api.json_answers import MIMETYPE, answer
+from backend.api.json_answers import MIMETYPE, answer, encode
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
 from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.ledger import Ledger
 from backend.questions.answer_types import ref
+from backend.version import VERSION, commit
 from serving.environs import Environ
 
 RETRY_AFTER_S = 1
@@ -18,7 +20,7 @@ LIVE = Operation(
     "health_live",
     OPERATION,
     "Does the service answer?",
-    {200: Answer("The service answers.", {JSON: Media(ref("Status"))})},
+    {200: Answer("The service answers.", {JSON: Media(ref("Live"))})},
 )
 READY = Operation(
     "health_ready",
@@ -27,21 +29,20 @@ READY = Operation(
     {
         200: Answer(
             "Everything works; otherwise 503, and `reasons` says what does not.",
-            LIVE.answers[200].content,
+            {JSON: Media(ref("Status"))},
         )
     },
 )
 
-_ALIVE = b'{"status":"ok"}'
-
 
 def rows(ledger: Ledger) -> list[Row]:
     """The routes that say whether the service over `ledger` lives and works."""
+    alive = encode(Live("ok", VERSION, commit()))
 
     def live(environ: Environ) -> Response:
         """Whether the process answers. It does nothing else: the benchmark's empty endpoint."""
         LIVE.given(environ)
-        return Whole(_ALIVE, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
+        return Whole(alive, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
 
     def ready(environ: Environ) -> Response:
         """Whether everything works: chain, index at the tip, miner. 503 says what does not."""

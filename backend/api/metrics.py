@@ -51,9 +51,11 @@ from backend.processes.shared_numbers import (
     OwnUse,
     Totals,
 )
+from backend.version import VERSION, commit
 from serving.environs import Environ
 from serving.lanes import LaneNumbers
 
+BUILD_INFO = "flightchain_build_info"
 REQUESTS = "flightchain_requests_total"
 DURATION = "flightchain_request_duration_seconds"
 IN_PROGRESS = "flightchain_requests_in_progress"
@@ -359,6 +361,9 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics that can be read now."""
+        build = GaugeMetricFamily(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
+        build.add_metric((VERSION, commit()), 1)
+        yield build
         for name, what, ask in ASKED:
             with suppress(FlightchainError, OSError):
                 yield GaugeMetricFamily(name, what, value=ask(self._ledger))

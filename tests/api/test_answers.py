@@ -14,6 +14,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.storage.block_store import BlockStore
+from backend.version import VERSION
 from tests.api.worlds import (
     GOOD,
     Json,
@@ -428,7 +429,9 @@ def test_every_mined_transaction_is_found_by_its_id(client: FlaskClient, world: 
 
 
 def test_alive(client: FlaskClient) -> None:
-    assert good(client.get("/health/live")) == {"status": "ok"}
+    alive = good(client.get("/health/live"))
+    assert (alive["status"], alive["version"]) == ("ok", VERSION)
+    assert alive["commit"]
 
 
 def test_without_a_miner_the_service_is_not_ready_and_says_so(client: FlaskClient) -> None:
@@ -507,7 +510,7 @@ def test_without_a_chain_everything_says_so_and_when_to_come_back(
         problem(client.get("/transactions/0"), 404)
         assert good(client.get("/blocks")) == {"blocks": [], "next": None}
         assert len(problem(client.get("/health/ready"), 503)["reasons"]) == 3
-        assert good(client.get("/health/live")) == {"status": "ok"}
+        assert good(client.get("/health/live"))["status"] == "ok"
     assert not (tmp_path / "none").exists()  # asking writes nothing
 
 

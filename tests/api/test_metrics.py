@@ -22,6 +22,7 @@ from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import METHODS, UNMATCHED, UNREAD
 from backend.processes.shared_numbers import PREFIX
 from backend.settings import Settings
+from backend.version import VERSION, commit
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
 
@@ -469,3 +470,10 @@ def test_roles_that_run_apart_share_the_folder_that_is_set(tmp_path: Path) -> No
         until(lambda: value(scraped(again), "processes", role="miner") == 1)
         assert value(scraped(again), "transactions_sealed_total") == 1
         assert again.stop() == 0
+
+
+def test_they_say_which_release_and_commit_runs(client: FlaskClient) -> None:
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    (build,) = next(each.samples for each in families if each.name == "flightchain_build_info")
+    assert build.labels == {"version": VERSION, "commit": commit()}
+    assert build.value == 1

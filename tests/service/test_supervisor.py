@@ -319,7 +319,7 @@ def test_a_connection_is_kept_after_a_body_that_was_too_large_or_said_to_be_clos
     received = exchanged(service, too_large + last)
     assert received.startswith(b"HTTP/1.1 413 ")
     first = received.split(b"\r\n\r\n")[0].lower()
-    assert b"connection: close" in first or received.endswith(b'{"status":"ok"}')
+    assert b"connection: close" in first or b'{"status":"ok",' in received
 
 
 def test_requests_that_never_end_do_not_shut_out_the_others(folder: Path) -> None:
