@@ -47,7 +47,7 @@ def up(
     Returns when it is ready. The chain that it begins with is that of CHAIN, or made of what
     FLIGHTCHAIN_DATA names. If there is a cluster, its nodes that do not run are started.
     """
-    from backend.cluster.configuration import admit_readers
+    from backend.cluster.configuration import admit_readers, share_log_key
     from backend.cluster.engine import program
     from backend.cluster.local import hosts_on_loopback
 
@@ -57,7 +57,8 @@ def up(
         _make_base(folder, chain)
         hosts = hosts_on_loopback(nodes, port, peer_port)
         local.make(hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
-    admit_readers(local.folder, local.hosts)  # a cluster from before strangers were refused
+    admit_readers(local.folder, local.hosts)  # what a cluster lacks that is older than these
+    share_log_key(local.folder, local.hosts)
     for host in local.hosts:
         local.start(host)
     local.wait_until_ready(local.voters, READY_WITHIN_S)
@@ -75,6 +76,7 @@ def _local(folder: Path) -> Any:
 def _make_base(folder: Path, chain: Path | None) -> None:
     """Make the chain that all nodes begin with: that of `chain`, or as `scripts/run` would."""
     from backend.cluster.configuration import BASE
+    from backend.cluster.log_key import take_key
 
     base, copy = folder / BASE, str(folder / "copy")
     if chain is None:
@@ -84,6 +86,7 @@ def _make_base(folder: Path, chain: Path | None) -> None:
         _run(chain.absolute(), "backup", copy)
         _run(base, "restore", copy)
         shutil.rmtree(copy)
+        take_key(chain.absolute(), base)
     _run(base, "mine", "--once")  # what is pending
 
 
@@ -184,6 +187,27 @@ def add(folder: Path) -> None:
     local.add(host)
     local.start(host)
     click.echo(f"{host.name}  {host.url}")
+
+
+@cluster.command("log-key")
+@click.option("--new", is_flag=True, help="Make a new key, which the old one signs.")
+@_FOLDER
+def log_key(folder: Path, new: bool) -> None:
+    """Give all nodes one key for the log, which signs its checkpoints.
+
+    They take it when they are started again. On machines of their own, copy the files that are
+    named there first. Nodes that have keys of their own, from before a cluster had one, take that
+    of the first node.
+    """
+    from backend.cluster.configuration import ENGINE, share_log_key
+    from backend.cluster.log_key import common_key_path
+
+    local = _local(folder)
+    if not local.hosts:
+        raise FlightchainError(f"{folder} has no cluster")
+    share_log_key(local.folder, local.hosts, new=new)
+    for host in local.hosts:
+        click.echo(f"{common_key_path(local.folder / host.name / ENGINE)}  for {host.host}")
 
 
 @cluster.command()

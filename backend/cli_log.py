@@ -47,9 +47,15 @@ def rotate_key(settings: Settings) -> None:
 
     Whoever trusts the old key can follow: all proofs hold the signature. The service may run.
     """
+    from backend.receipts import belongs_to_cluster
     from backend.sealing.miner import Sealer
     from backend.transparency.rotation import rotate
 
+    if belongs_to_cluster(settings.folder):
+        raise FlightchainError(
+            f"the ledger in {settings.folder} belongs to a cluster, whose nodes share the key of "
+            "the log; give all of them a new one with `scripts/cluster log-key --new`"
+        )
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
         found = rotate(settings.folder)
     say("the log has a new key, which the old key has signed; the new key is:")

@@ -7,12 +7,14 @@ the index. See the package's docstring for what a crash between any two of them 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 from backend.chain.block import Block
 from backend.chain.columns import columns_of
 from backend.chain.content import Content, content_of
 from backend.chain.state import ChainState
 from backend.clock import now_ms
+from backend.cluster.log_key import adopt_common_key
 from backend.cluster.membership import Membership
 from backend.cluster.selection import Rows
 from backend.errors import FlightchainError
@@ -24,6 +26,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
 from backend.storage.layout import Place
+from backend.transparency import checkpoints
 from backend.transparency.signing import CheckpointSigner
 
 Report = Callable[[str], None]
@@ -63,6 +66,7 @@ class ChainEnd:
 
     def __init__(self, settings: Settings, membership: Membership, report: Report) -> None:
         """Touch nothing yet."""
+        self._folder, self._report = settings.folder, report
         self.store = BlockStore(settings.folder)
         self.receipts = ReceiptWriter(settings.folder, self.store)
         self._membership = membership
@@ -78,10 +82,11 @@ class ChainEnd:
             f"{self._membership.height} {self._membership.hash}"
         )
 
-    def open(self, own: int | None) -> int:
+    def open(self, own: int | None, home: Path | None = None) -> int:
         """Recover the files. Returns the height of the engine's block that the chain stands at.
 
-        own: the index of this node. Raises WriterBusy, Damage or WriteFailed; FlightchainError if
+        own: the index of this node. home: the folder of its engine, which has the key of the
+        cluster's log. Raises WriterBusy, Damage or WriteFailed; FlightchainError if
         this is not the chain of the cluster.
         """
         self._writer.acquire(wait=False)
@@ -90,6 +95,9 @@ class ChainEnd:
         state = self._writer.state
         reached = self.receipts.align(state.height, state.tip_hash, self._membership.height)
         self._follower.follow()
+        if home is not None:
+            origin = checkpoints.origin_of(self.store.place(0).hash.hex())
+            adopt_common_key(home, self._folder, origin, self._report)
         self._signer.sign(state)
         return reached
 

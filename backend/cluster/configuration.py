@@ -25,12 +25,14 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.cluster.admission import READERS_NAME
+from backend.cluster.log_key import give_key, renewed_key, share_key
 from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
 from backend.errors import FlightchainError, InvalidSetting
 from backend.file_names import bare_name
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
+from backend.transparency import checkpoints
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter
@@ -89,6 +91,7 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
     for host in hosts:
         _make_node(folder, host)
         _write_key(folder / host.name / ENGINE, "priv_validator_key.json", with_address=True)
+    share_log_key(folder, hosts)
     genesis = _genesis(folder, hosts, interval_s, empty=empty)
     for host in hosts:
         home = folder / host.name / ENGINE
@@ -106,6 +109,22 @@ def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
     _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
     interval_s = float(genesis["app_state"]["interval_s"])
     _write_config(home, host, _peers(folder, hosts), interval_s)
+
+
+def share_log_key(folder: Path, hosts: Sequence[Host], *, new: bool = False) -> None:
+    """Give every node the same key for the log of the cluster in `folder`; a new one if `new`.
+
+    A node takes it when it starts. Nodes from before there was one take that of the first node.
+    """
+    store = BlockStore(folder / BASE)
+    origin = checkpoints.origin_of(store.place(0).hash.hex())
+    store.close()
+    homes = [folder / host.name / ENGINE for host in hosts]
+    key = share_key(folder / BASE, origin, homes, folder / hosts[0].name / CHAIN)
+    if new:
+        key = renewed_key(key)
+        for home in homes:
+            give_key(home, key)
 
 
 def admit_readers(folder: Path, hosts: Sequence[Host]) -> None:

@@ -100,6 +100,7 @@ class LocalCluster:
         configuration.add_reader(self.folder, host, hosts)
         self._write([*hosts, host])
         configuration.admit_readers(self.folder, self.hosts)
+        configuration.share_log_key(self.folder, self.hosts)
 
     def _write(self, hosts: list[Host]) -> None:
         text = json.dumps([asdict(host) for host in hosts], indent=1)

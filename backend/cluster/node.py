@@ -94,7 +94,7 @@ class Node:
 
     def _application(self) -> Application:
         own = self._identity.index
-        reached = self._end.open(own)
+        reached = self._end.open(own, self._home)
         refusal = Admission(self._home, self._membership, self._report).refusal
         application = Application(self._end, self._membership, reached, self._appended, refusal)
         if own is not None:

@@ -14,8 +14,6 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from backend.storage import files
 from backend.transparency import CHECKPOINT_NAME, checkpoints
 from backend.transparency.notes import NoteError
@@ -23,6 +21,7 @@ from backend.transparency.secret_keys import (
     LOG,
     SecretKey,
     log_key,
+    new_key,
     parsed_key,
     public_text,
     write_checkpoint,
@@ -33,15 +32,16 @@ TITLE = "flightchain key succession"
 _NEW = f"{LOG.secret}.new"
 
 
-def rotate(folder: Path) -> SecretKey:
+def rotate(folder: Path, new: SecretKey | None = None) -> SecretKey:
     """Give the log a new key, and sign the newest checkpoint with it. Returns the new key.
 
+    new: the key, if it is not to be made; it has the name of the old one.
     Only the process that holds the lock for writing may call it. Raises NotFound if there is no key
     yet, Damage, WriteFailed.
     """
     finish_rotation(folder)
     old = log_key(folder)
-    new = SecretKey(old.verifier.name, Ed25519PrivateKey.generate().private_bytes_raw())
+    new = new or new_key(old.verifier.name, LOG)
     files.write_new(folder / _NEW, str(new).encode(), files.LOCK_MODE)
     note = old.note(f"{TITLE}\n{old.verifier}\n{new.verifier}\n")
     told = [*successions_in(folder), str(note)]

@@ -90,12 +90,17 @@ def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
     """
     found = _secret_in(folder, kept)
     if found is None:
-        found = SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
+        found = new_key(name, kept)
         files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
     if not (folder / kept.public).exists():
         files.write_new(folder / kept.public, public_text(found))
     _require_public(folder, kept, found)
     return found
+
+
+def new_key(name: str, kept: KeyFiles) -> SecretKey:
+    """Make a key that is on no disk yet."""
+    return SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
 
 
 def exposure(folder: Path, kept: KeyFiles) -> str | None:

@@ -114,7 +114,7 @@ async function compared(kept, { checkpoint }, isTrusted) {
   }
   if (kept.origin !== checkpoint.origin) return { alarm: "origin" };
   if (isTrusted === false) return { alarm: "key" };
-  if (checkpoint.size < kept.size) return { alarm: "rollback" };
+  if (checkpoint.size < kept.size) return olderRoot(kept, checkpoint);
   if (checkpoint.size === kept.size && checkpoint.root !== kept.root) return { alarm: "fork" };
   if (checkpoint.size > kept.size) {
     const root = await laterRoot(kept, checkpoint);
@@ -123,6 +123,20 @@ async function compared(kept, { checkpoint }, isTrusted) {
   const { size, time, first } = kept;
   const since = `Unchanged since block ${number(size - 1)}, which this browser saw ${ago(time)}`;
   return { said: `${since}${first.time < time ? `; watched since block ${number(first.size - 1)}, ${ago(first.time)}` : ""}.` };
+}
+
+// A checkpoint with fewer blocks than were seen. In a cluster that may be of a node that is behind: then another node,
+// which these pages ask if the first does not know so many blocks, shows that those that were seen are still there.
+async function olderRoot(kept, checkpoint) {
+  let proof;
+  try {
+    proof = await (await fetched(`/proofs/consistency?from=${checkpoint.size}&to=${kept.size}`)).json();
+  } catch {
+    return { alarm: "rollback" };
+  }
+  if (!leads(checkpoint.size, checkpoint.root, kept, proof)) return { alarm: "fork" };
+  const behind = counted(kept.size - checkpoint.size, "block");
+  return { said: `This is from a node that is ${behind} behind the log that this browser saw ${ago(kept.time)}; those blocks are still there.` };
 }
 
 async function laterRoot(kept, checkpoint) {

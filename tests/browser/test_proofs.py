@@ -514,9 +514,12 @@ def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledgers]:
 
 @pytest.fixture
 def witness(visit: Visit, site: Site, ledgers: Ledgers) -> Visitor:
-    """A visitor whose browser has seen the chain `now`, of 5 blocks."""
+    """A visitor whose browser has seen the chain `now`, of 5 blocks.
+
+    It asks for the proof that blocks are still there which a chain with fewer does not know.
+    """
     ledgers.chosen = "now"
-    visitor = visit(replace(site, url=ledgers.url), reduced_motion="reduce")
+    visitor = visit(replace(site, url=ledgers.url), "404 (NOT FOUND)", reduced_motion="reduce")
     page = visitor.open("/transactions/3")
     expect(page.locator("[data-remembered]")).to_contain_text("5 blocks")
     visitor.context.clock.install()

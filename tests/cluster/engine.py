@@ -27,9 +27,16 @@ def quiet(line: str) -> None:
     """A report that nobody reads."""
 
 
-def make(folder: Path, count: int = 4, interval_s: float = 60.0, *, empty: bool = False) -> None:
-    """Make a cluster whose chain has nothing but genesis."""
-    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: T0, quiet):
+def make(
+    folder: Path,
+    count: int = 4,
+    interval_s: float = 60.0,
+    *,
+    empty: bool = False,
+    begins_ms: int = T0,
+) -> None:
+    """Make a cluster whose chain has nothing but genesis, of the time `begins_ms`."""
+    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: begins_ms, quiet):
         pass
     hosts = [Host(f"node{i}", "127.0.0.1", 26600 + i, 8000 + i) for i in range(count)]
     make_cluster(folder, hosts, interval_s, empty=empty)
@@ -47,14 +54,15 @@ class Node:
     def __init__(self, folder: Path, index: int) -> None:
         home = folder / f"node{index}" / ENGINE
         self.settings = Settings(dir=str(folder / f"node{index}" / CHAIN), cluster=str(home))
+        self.reported: list[str] = []
         self.membership: Membership = membership_in(home)
         self.identity: Identity = identity_in(home, self.membership)
         self.open()
 
     def open(self) -> None:
         """Start the node."""
-        self.end = ChainEnd(self.settings, self.membership, quiet)
-        reached = self.end.open(self.identity.index)
+        self.end = ChainEnd(self.settings, self.membership, self.reported.append)
+        reached = self.end.open(self.identity.index, self.settings.engine_home)
         self.application = Application(self.end, self.membership, reached)
 
     def close(self) -> None:

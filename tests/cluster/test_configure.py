@@ -12,6 +12,7 @@ from backend.cluster.configuration import BASE, CHAIN, ENGINE, bring_up_to_date
 from backend.cluster.engine import VERSION
 from backend.cluster.membership import address_of, identity_in, membership_in, node_key_in
 from backend.errors import FlightchainError
+from backend.transparency import KEY_NAME
 from tests.api.processes import ROOT
 from tests.api.worlds import GOOD, client_of, seal, settings_for
 from tests.flights import flights, transactions_in
@@ -124,10 +125,13 @@ def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_
     seal(settings, [flights(30)])
     with client_of(settings) as client:
         assert client.post("/transactions?mode=sync", json=GOOD).status_code == 202
+    key = (single / KEY_NAME).read_bytes()
     done = configure(folder, "a", "b", "--chain", single)
     assert done.exit_code == 0, done.output
     assert transactions_in(folder / "node1" / CHAIN) == 31
     assert {path.name for path in folder.iterdir()} == {BASE, "node0", "node1", "hosts.json"}
+    for node in ("node0", "node1"):
+        assert (folder / node / ENGINE / "config" / KEY_NAME).read_bytes() == key
     begun = json.loads((folder / "node0" / ENGINE / "config" / "genesis.json").read_bytes())
     assert begun["app_state"]["transactions"] == 31
 

@@ -1,0 +1,127 @@
+"""Gives all nodes of a cluster one key for the log, so that they sign a tree with the same bytes.
+
+An Ed25519 signature is a function of key and text: whichever node a browser, a witness or a proof
+comes from, the checkpoint of so many blocks is the same note. The price is that each node can sign
+in the name of the log; witnesses notice if one signs another tree.
+
+The key stands in `config/log.key` of each node's engine, from where the node takes it when it
+starts. If its chain was signed with another key, be it a new one of the cluster or one of the node
+from before there was a common one, that signs the new key first (`transparency.rotation`).
+"""
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from backend.errors import FlightchainError
+from backend.storage import files
+from backend.transparency.rotation import rotate
+from backend.transparency.secret_keys import (
+    LOG,
+    SecretKey,
+    key_in,
+    new_key,
+    parsed_key,
+    public_text,
+    secret_key,
+)
+from backend.transparency.successions import SUCCESSIONS_NAME
+
+Report = Callable[[str], None]
+
+
+def common_key_path(home: Path) -> Path:
+    """Return where the key of the cluster's log stands, in the folder of a node's engine."""
+    return home / "config" / LOG.secret
+
+
+def common_key_in(home: Path) -> SecretKey | None:
+    """Return the key of the cluster's log that a node has; None without one.
+
+    Raises FlightchainError.
+    """
+    path = common_key_path(home)
+    try:
+        found = parsed_key(path.read_text("utf-8", errors="replace"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FlightchainError(f"{path} cannot be read: {error.strerror}") from error
+    if found is None or found.verifier.kind != LOG.kind:
+        raise FlightchainError(
+            f"{path} is damaged: this node would sign the log with another key than the others, "
+            "and browsers would raise an alarm; put there a copy of another node's"
+        )
+    return found
+
+
+def adopt_common_key(home: Path, folder: Path, origin: str, report: Report) -> None:
+    """Have the chain in `folder` signed with the key of the cluster, if the node has it.
+
+    home: the folder of the engine. origin: of the chain's log. Raises FlightchainError.
+    """
+    common = common_key_in(home)
+    if common is None:
+        report(
+            f"{common_key_path(home)} is missing, so this node signs the log with a key of its "
+            "own, and who knows another node's takes its checkpoints for forged; run "
+            "`scripts/cluster log-key` where the cluster was configured"
+        )
+        return
+    if common.verifier.name != origin:
+        raise FlightchainError(
+            f"{common_key_path(home)} is the key of the log {common.verifier.name}, and this is "
+            f"{origin}: put there a copy of another node's of this cluster"
+        )
+    own = key_in(folder)
+    if own is None:
+        _begin_with(home, folder, common)
+    elif own.verifier != common.verifier:
+        rotate(folder, common)
+        report("the key of this node's log has signed the key of the cluster, and gives way to it")
+
+
+def _begin_with(home: Path, folder: Path, key: SecretKey) -> None:
+    """Put the cluster's key into a folder whose chain nobody has signed, secret part first."""
+    successions = common_key_path(home).with_name(SUCCESSIONS_NAME)
+    if successions.exists() and not (folder / SUCCESSIONS_NAME).exists():
+        files.write_new(folder / SUCCESSIONS_NAME, successions.read_bytes())
+    files.write_new(folder / LOG.secret, str(key).encode(), files.LOCK_MODE)
+    files.write_new(folder / LOG.public, public_text(key))
+
+
+def share_key(base: Path, origin: str, homes: Iterable[Path], chain_of_first: Path) -> SecretKey:
+    """Give every node the same key, and return it. Raises FlightchainError.
+
+    It is the key that the first node has for the cluster, or has signed its chain with, or that of
+    the chain in `base`, with which all begin.
+    """
+    homes = list(homes)
+    key = common_key_in(homes[0]) or key_in(chain_of_first) or secret_key(base, LOG, origin)
+    for home in homes:
+        give_key(home, key)
+    if (base / SUCCESSIONS_NAME).exists():
+        for home in homes:
+            path = common_key_path(home).with_name(SUCCESSIONS_NAME)
+            files.write_new(path, (base / SUCCESSIONS_NAME).read_bytes())
+    return key
+
+
+def give_key(home: Path, key: SecretKey) -> None:
+    """Put the key of the cluster's log into the folder of an engine, unless it is there."""
+    path = common_key_path(home)
+    data = str(key).encode()
+    if not (path.exists() and path.read_bytes() == data):
+        files.write_new(path, data, files.LOCK_MODE)
+
+
+def take_key(chain: Path, base: Path) -> None:
+    """Let a cluster's log go on with the key of the single ledger in `chain`, copied to `base`."""
+    for name in (LOG.secret, LOG.public, SUCCESSIONS_NAME):
+        if (chain / name).exists():
+            shutil.copy2(chain / name, base / name)
+
+
+def renewed_key(key: SecretKey) -> SecretKey:
+    """Return a new key for the log of `key`."""
+    return new_key(key.verifier.name, LOG)
