@@ -193,7 +193,10 @@ class Accepting:
             "durable": durable or is_mined,
         }
         if self._cluster is not None:
-            told["receipt"] = self._cluster.address(accepted.first_transaction)
+            first, flights = accepted.first_transaction, accepted.flights
+            told["receipt"] = self._cluster.address(first, flights[0])
+            if last > first:
+                told["last_receipt"] = self._cluster.address(last, flights[-1])
         return told
 
     def _id_of(self, number: int) -> int | None:

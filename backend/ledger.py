@@ -17,7 +17,7 @@ from backend.accepting import Accepting
 from backend.answers import Answers, tip_height
 from backend.chain.block import Block, Header
 from backend.chain.columns import decode_body
-from backend.chain.fields import Value
+from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.single_transactions import transactions_json
 from backend.checking import scrub_state
@@ -208,13 +208,17 @@ class Ledger:
         pending = None if own_number is None else self._mempool.find(own_number)
         transaction_id = self._cluster.id_by(receipt)  # now, as it may just have been mined
         if transaction_id is not None:
-            return self.transaction(transaction_id)
+            mined = self.transaction(transaction_id)
+            values = (mined["transaction"][name] for name in FIELD_NAMES)
+            self._cluster.require_same(receipt, tuple(values))
+            return mined
         if pending is None:
             raise NotFound(
                 f"the flight of receipt {receipt} is in no block; while it is pending, only the "
                 "node that accepted it knows it"
             )
         flight, timestamp = pending
+        self._cluster.require_same(receipt, flight)
         there = {"TRANSACTION_ID": None, "timestamp": timestamp, **as_mapping(flight)}
         return {"state": "pending", "transaction": there, "block": None}
 

@@ -179,6 +179,10 @@ class BatchReceipt(Answer, kw_only=True):
     timestamp: Milliseconds
     durable: Durable
     receipt: ReceiptAddress | UnsetType = UNSET
+    last_receipt: (
+        Annotated[str, Meta(description="likewise of the last flight, if there are several")]
+        | UnsetType
+    ) = UNSET
     duplicates: Count
     duplicate_of: list[Duplicate]
     rejected: Count

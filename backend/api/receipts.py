@@ -10,7 +10,11 @@ from backend.questions.answer_types import ref
 from backend.questions.parameters import Text
 from serving.environs import Environ
 
-RECEIPT = Text("RECEIPT", "The node that accepted the flight, and its number there.", "node0-17")
+RECEIPT = Text(
+    "RECEIPT",
+    "The node that accepted the flight, its number there, and a tag.",
+    "node0-17-9f86d081",
+)
 
 GET_RECEIPT = Operation(
     "get_receipt",

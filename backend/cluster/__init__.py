@@ -11,7 +11,8 @@ transactions (`transactions`), again and again until it is mined. The engine's v
 order. Each node makes the same block of it: `selection` keeps a transaction only if it goes on
 where its node's mined flights end, so a number is mined once, however often and by whomever it is
 sent. For that, a count for each member is all that must be remembered. Ids are positions in the
-ledger, as ever, and are given when the block is made. A receipt, node and number, leads to the id.
+ledger, as ever, and are given when the block is made. A receipt (node, number, tag) leads to the
+id.
 
 How a block is made. Its content is the flights of the engine's block in the order of acceptance,
 its time the header's, raised to the acceptance times; `ChainState.build` makes the same bytes of

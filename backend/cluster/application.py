@@ -69,17 +69,20 @@ class Application:
         engine_height: int,
         appended: Callable[[Built], None] = lambda built: None,
         peer_refusal: Callable[[str], str] = lambda peer_id: "",
+        appending: Callable[[Built], None] = lambda built: None,
     ) -> None:
         """engine_height: that of the engine's block at which the chain stands.
 
         appended: is called for each block when it is in the chain and in the index. peer_refusal:
-        says why the engine must not talk to a peer with this id; "" if it may.
+        says why the engine must not talk to a peer with this id; "" if it may. appending: is called
+        for each block before it is written.
         """
         self._end = end
         self._membership = membership
         self._engine_height = engine_height
         self._appended = appended
         self._peer_refusal = peer_refusal
+        self._appending = appending
         self._lock = threading.Lock()
         self._known = _Known(membership)
         height = end.state.height
@@ -251,6 +254,7 @@ class Application:
         if built is None:
             self._end.receipts.passed(self._finalized, self._end.state.height)
         else:
+            self._appending(built)
             self._end.append(built)
             for run in built.entry.runs:
                 self._mined[run.node] = run.following

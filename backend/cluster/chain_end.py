@@ -12,6 +12,7 @@ from pathlib import Path
 from backend.chain.block import Block
 from backend.chain.columns import columns_of
 from backend.chain.content import Content, content_of
+from backend.chain.flight import Flight
 from backend.chain.state import ChainState
 from backend.clock import now_ms
 from backend.cluster.log_key import adopt_common_key
@@ -39,6 +40,12 @@ class Built:
     block: Block
     content: Content
     entry: Entry
+    rows: Rows
+
+    def flights_of(self, node: int | None) -> list[Flight]:
+        """Return the flights of a member in the order of their numbers."""
+        pairs = zip(self.rows.flights, self.rows.senders, strict=True)
+        return [flight for flight, sender in pairs if sender == node]
 
 
 class _HeldByEngine:
@@ -95,6 +102,8 @@ class ChainEnd:
         state = self._writer.state
         reached = self.receipts.align(state.height, state.tip_hash, self._membership.height)
         self._follower.follow()
+        self._follower.close()  # notes that the index is whole, be it a copy, before others ask it
+        self._follower.follow()
         if home is not None:
             origin = checkpoints.origin_of(self.store.place(0).hash.hex())
             adopt_common_key(home, self._folder, origin, self._report)
@@ -127,7 +136,7 @@ class ChainEnd:
         entry = Entry(
             block.header.height, block.hash, engine_height, proposer, rows.senders, rows.runs
         )
-        return Built(block, content, entry)
+        return Built(block, content, entry, rows)
 
     def append(self, built: Built) -> None:
         """Append a block, durably and to the index. Raises WriteFailed."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from backend.checking.scrub import scrubbing
-from backend.cluster import status
+from backend.cluster import put_back, status
 from backend.cluster.admission import Admission
 from backend.cluster.application import OK, OLD, Application
 from backend.cluster.chain_end import Built, ChainEnd
@@ -22,6 +22,7 @@ from backend.cluster.configuration import bring_up_to_date
 from backend.cluster.engine import ABCI_SOCKET, Engine
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.outbox import Outbox, with_believable_time
+from backend.cluster.put_back import OwnFlights
 from backend.cluster.socket_server import SocketServer
 from backend.cluster.transactions import packed
 from backend.cluster.watching import EngineStandsStill, Watcher
@@ -62,6 +63,8 @@ class Node:
         self._engine = Engine(home)
         self._abci = home / ABCI_SOCKET
         self._mempool = Mempool(settings, self._end.receipts.own_mined, report)
+        index = self._identity.index
+        self._own_flights = OwnFlights(settings.folder, index, self._mempool, report)
         self._outbox: Outbox | None = None
         self._failures: list[Exception] = []
         self._is_stopping = False
@@ -96,7 +99,9 @@ class Node:
         own = self._identity.index
         reached = self._end.open(own, self._home)
         refusal = Admission(self._home, self._membership, self._report).refusal
-        application = Application(self._end, self._membership, reached, self._appended, refusal)
+        application = Application(
+            self._end, self._membership, reached, self._appended, refusal, self._own_flights.compare
+        )
         if own is not None:
             mined, interval_s = partial(application.mined, own), self._membership.interval_s
             send = partial(self._send, application)
@@ -163,9 +168,10 @@ class Node:
     def _tell(self, watcher: Watcher, application: Application) -> None:
         """Tell all who ask that this node lives, and how its cluster does."""
         outbox_waits_s = 0.0 if self._outbox is None else self._outbox.waits_s()
-        status.write(
-            self._settings.folder, watcher.look(application, outbox_waits_s, time.monotonic())
-        )
+        seen = watcher.look(application, outbox_waits_s, time.monotonic())
+        if refusal := put_back.refusal(self._settings.folder):
+            seen = msgspec.structs.replace(seen, refusal=refusal)
+        status.write(self._settings.folder, seen)
         due_s = time.monotonic() if self._outbox is None else self._outbox.due_s
         self._announcer.next_round(max(0.0, due_s - time.monotonic()))
         self._notifier.alive()

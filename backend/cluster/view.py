@@ -1,19 +1,28 @@
 """Tells the ledger of a node what it must know of its cluster: which ids flights got, who is there.
 
 Flights are accepted under numbers of this node, and get their ids when they are mined. The address
-of a receipt, `/receipts/NODE-NUMBER`, leads to the flight before that on the node that
+of a receipt, `/receipts/NODE-NUMBER-TAG`, leads to the flight before that on the node that
 accepted it, and after that on all.
+
+The tag is of the flight's content. A node that was put back to an older copy may give a number a
+second time, and nobody else can know that; but then the receipt shows nothing rather than another
+client's flight. Receipts without a tag are older, or of a flight within a batch.
 """
 
 import re
 from typing import Any
 
+from backend.chain.canonical import sha256_hex
+from backend.chain.flight import Flight
+from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.membership import Membership, identity_in, membership_in
 from backend.cluster.status import ClusterStatus, StatusReader
 from backend.errors import InvalidSetting, NotFound, TryLater
 from backend.receipts import Receipts, belongs_to_cluster
 from backend.settings import NO_CLUSTER, Settings, variable
 from backend.storage.block_store import BlockStore
+
+TAG_DIGITS = 8
 
 Json = dict[str, Any]
 
@@ -39,26 +48,38 @@ class ClusterView:
         """The id of a flight that this node accepted; None before it is mined."""
         return self._receipts.id_of(self._own, number)
 
-    def address(self, number: int) -> str:
-        """The address of the receipt of a flight that this node accepted."""
-        return f"/receipts/{self._names[self._own]}-{number}"
+    def address(self, number: int, flight: Flight | None = None) -> str:
+        """The address of the receipt of a flight that this node accepted; with a tag if given."""
+        tag = "" if flight is None else f"-{tag_of(flight)}"
+        return f"/receipts/{self._names[self._own]}-{number}{tag}"
 
     def own_number(self, receipt: str) -> int | None:
         """The number in a receipt of this node; None in one of another. Raises NotFound."""
-        index, number = self._parts(receipt)
+        index, number, _ = self._parts(receipt)
         return number if index == self._own else None
 
     def id_by(self, receipt: str) -> int | None:
         """The id of the flight of a receipt; None before it is mined. Raises NotFound."""
-        return self._receipts.id_of(*self._parts(receipt))
+        return self._receipts.id_of(*self._parts(receipt)[:2])
 
-    def _parts(self, receipt: str) -> tuple[int, int]:
-        """The index of the node in a receipt, and the number."""
-        name, _, number = receipt.rpartition("-")
-        if name not in self._names or not _is_number(number):
+    def require_same(self, receipt: str, flight: Flight) -> None:
+        """Raise NotFound if a receipt is of another flight than that which has its number."""
+        index, number, tag = self._parts(receipt)
+        if tag and tag != tag_of(flight):
+            raise NotFound(
+                f"{self._names[index]} has given number {number} to another flight than that of "
+                f"the receipt {receipt}: it was put back to an older copy, and has lost the flight "
+                "or accepted it again under another number; look for the flight, and if it is not "
+                "there add it again"
+            )
+
+    def _parts(self, receipt: str) -> tuple[int, int, str]:
+        """The index of the node in a receipt, the number, and the tag; "" without one."""
+        parts = _RECEIPT.fullmatch(receipt)
+        if parts is None or parts["node"] not in self._names:
             names = ", ".join(self._names)
-            raise NotFound(f"{receipt} is no receipt: these are NODE-NUMBER, nodes are {names}")
-        return self._names.index(name), int(number)
+            raise NotFound(f"{receipt} is no receipt: these are NODE-NUMBER-TAG, nodes are {names}")
+        return self._names.index(parts["node"]), int(parts["number"]), parts["tag"] or ""
 
     def status(self) -> ClusterStatus:
         """How the cluster does. Raises TryLater if the node does not run."""
@@ -92,7 +113,12 @@ class ClusterView:
         return [refusal] if refusal else []
 
 
-_is_number = re.compile(r"[0-9]{1,15}").fullmatch
+_RECEIPT = re.compile(r"(?P<node>\w+)-(?P<number>[0-9]{1,15})(-(?P<tag>[0-9a-f]{8}))?")
+
+
+def tag_of(flight: Flight) -> str:
+    """Return the beginning of a hash of a flight's content."""
+    return sha256_hex(transaction_bytes(transaction(flight, 0, 0)))[:TAG_DIGITS]
 
 
 def view_of(settings: Settings, store: BlockStore) -> ClusterView | None:

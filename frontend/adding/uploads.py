@@ -167,14 +167,14 @@ def added(
 def _receipts(found: Json) -> tuple[str, str] | None:
     """The addresses of the receipts of the first and the last flight; None if none was added.
 
-    A node of a cluster names the first, and numbers those of a batch one after the other.
+    A node of a cluster names both; of one flight it names the first alone.
     """
     if not found["accepted"]:
         return None
     if found["first_transaction"] is not None:
         return f"/receipts/{found['first_transaction']}", f"/receipts/{found['last_transaction']}"
-    node, _, number = found["receipt"].rpartition("-")
-    return found["receipt"], f"{node}-{int(number) + found['accepted'] - 1}"
+    first = found["receipt"]
+    return first, found.get("last_receipt") or first
 
 
 def _is_older(receipt: Json, started: float) -> bool:

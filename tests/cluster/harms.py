@@ -14,6 +14,7 @@ from backend.cheating.editor import Editor
 from backend.cluster.configuration import CHAIN, ENGINE, Host
 from backend.cluster.engine import MODULE, VERSION
 from backend.cluster.local import LOG_NAME, LocalCluster
+from backend.cluster.put_back import NOTE_NAME
 from backend.index import damage_mark
 from backend.storage.layout import BLOCKS_FOLDER
 from tests import go_programs
@@ -235,6 +236,35 @@ def strangers(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 
 @contextmanager
+def node_put_back(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A node runs with an older copy of its folder, and refuses until somebody has read why."""
+    host = chance.choice(world.hosts)
+    folder = world.cluster.folder / host.name
+    world.cluster.kill(host)
+    aside = world.new_folder()
+    for part in (CHAIN, ENGINE):
+        shutil.copytree(folder / part, aside / part, ignore=shutil.ignore_patterns("*.sock"))
+    world.cluster.start(host)
+    until(lambda: world.post(host) == 202, "a node that was started again accepts")
+    world.settle()
+    world.cluster.kill(host)
+    for part in (CHAIN, ENGINE):
+        shutil.rmtree(folder / part)
+        shutil.copytree(aside / part, folder / part)
+    world.cluster.start(host)
+    try:
+        until(
+            lambda: "put back to an older copy" in world.cluster.refusal(host),
+            "a node that was put back says so",
+        )
+        assert world.post(host) == 503
+        yield [host]
+        assert world.post(host) == 503
+    finally:
+        (folder / CHAIN / NOTE_NAME).unlink(missing_ok=True)
+
+
+@contextmanager
 def index_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """A process marks a node's index as wrong; it is rebuilt though no block comes."""
     world.settle()
@@ -287,6 +317,7 @@ HARMS: dict[str, Harm] = {
     "two halves": halved,
     "a block damaged": damaged,
     "a block altered": altered,
+    "a node put back": node_put_back,
     "strangers": strangers,
     "an index damaged": index_damaged,
     "a full disk": full_disk,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from backend.chain.flight import as_mapping
+from tests import go_programs
 from tests.cluster.harms import HARMS, NEED_NETWORKS, endure
 from tests.cluster.processes import need_engine
 from tests.cluster.requests import post
@@ -59,9 +60,14 @@ def test_the_configuration_names_each_node_once(world: World) -> None:
     ]
 
 
-@pytest.mark.parametrize("harm", sorted(HARMS.keys() - {"a full disk", "two killed"}))
+ELSEWHERE = {"a full disk", "two killed", "a node put back"}  # above, or in the long suite alone
+
+
+@pytest.mark.parametrize("harm", sorted(HARMS.keys() - ELSEWHERE))
 def test_harm_is_endured(world: World, harm: str) -> None:
-    """`scripts/soak cluster` does this for hours, with a full disk, too."""
+    """`scripts/soak cluster` does this for hours, and the others, too."""
+    if harm == "strangers":
+        go_programs.go()
     if harm in NEED_NETWORKS and world.networks is None:
         pytest.skip("only root can cut networks, with the programs ip and nsenter")
     endure(world, harm, random.Random(harm))

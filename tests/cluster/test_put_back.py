@@ -1,0 +1,110 @@
+"""A node that was put back to an older copy says so, and shows nobody another client's flight."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from backend.cluster import put_back
+from backend.cluster.chain_end import Built
+from backend.cluster.put_back import NOTE_NAME, OwnFlights
+from backend.cluster.view import tag_of
+from backend.errors import NotFound
+from backend.ledger import Ledger
+from backend.mempool import Mempool
+from tests.accepting import accept_in
+from tests.cluster.engine import T0, Engine, Node, quiet
+from tests.flights import flight, flights
+
+
+@dataclass
+class World:
+    """The first node of two, with its mempool, and a cluster that knows its flights 0 to 2."""
+
+    engine: Engine
+    node: Node
+    mempool: Mempool
+    own: OwnFlights
+    reported: list[str]
+
+    @property
+    def folder(self) -> Path:
+        return self.node.settings.folder
+
+    def mine(self, count: int = 3) -> None:
+        """Decide a block of flights that this node has sent once."""
+        self.engine.decide([self.node.sent(0, count)])
+
+    def pending(self) -> list[object]:
+        return [one for part in self.mempool.pending(100) for one in part.flights]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with Engine(tmp_path, 2) as engine:
+        node, reported = engine.nodes[0], list[str]()
+        mempool = Mempool(node.settings, node.end.receipts.own_mined, quiet)
+        own = OwnFlights(node.settings.folder, 0, mempool, reported.append)
+        node.application._appending = own.compare
+        yield World(engine, node, mempool, own, reported)
+        mempool.close()
+
+
+def test_a_node_whose_flights_are_mined_as_it_knows_them_notes_nothing(world: World) -> None:
+    accept_in(world.mempool, flights(5), T0)
+    world.mine()
+    assert (put_back.refusal(world.folder), world.reported) == ("", [])
+    assert world.pending() == flights(2, 3)
+
+
+def test_a_node_that_has_accepted_more_than_it_remembers_refuses_until_somebody_has_read_why(
+    world: World,
+) -> None:
+    accept_in(world.mempool, flights(1), T0)
+    world.mine()
+    refusal = put_back.refusal(world.folder)
+    assert "put back to an older copy" in refusal
+    assert "below number 3, and its own files only those below 1" in refusal
+    assert f"remove {world.folder / NOTE_NAME}" in refusal
+    assert world.reported == [refusal]
+    (world.folder / NOTE_NAME).unlink()
+    assert put_back.refusal(world.folder) == ""
+    accept_in(world.mempool, flights(1, 50), T0)
+    assert world.mempool.pending_ids() == range(3, 4)
+
+
+def test_flights_whose_numbers_were_given_before_are_accepted_again_once(world: World) -> None:
+    ours = flights(2, 7000)
+    accept_in(world.mempool, [*ours, flight(2)], T0)
+    compare = world.own.compare
+
+    def twice(built: Built) -> None:
+        compare(built)
+        compare(built)  # as after a crash before the block is written
+
+    world.node.application._appending = twice
+    world.mine()
+    assert world.pending() == ours
+    assert world.mempool.pending_ids() == range(3, 5)
+    assert "numbers 0 to 1 were accepted again from number 3 on" in world.reported[0]
+
+
+def test_a_receipt_never_shows_another_flight_than_that_which_it_was_given_for(
+    world: World,
+) -> None:
+    world.mine()
+    with closing(Ledger(world.node.settings, quiet)) as ledger:
+        for receipt in (f"node0-1-{tag_of(flight(1))}", "node0-1"):  # as older nodes gave it
+            assert ledger.accepted_as(receipt)["transaction"]["TRANSACTION_ID"] == 1
+        lost = f"node0-1-{tag_of(flight(7000))}"
+        with pytest.raises(NotFound, match="has given number 1 to another flight"):
+            ledger.accepted_as(lost)
+        accept_in(world.mempool, [flight(3)], T0)
+        assert ledger.accepted_as(f"node0-3-{tag_of(flight(3))}")["state"] == "pending"
+        with pytest.raises(NotFound, match="has given number 3 to another flight"):
+            ledger.accepted_as(f"node0-3-{tag_of(flight(7000))}")
+        for nonsense in ("node0-", "node9-1", "node0-1-", "node0-1-xyz", "node0-1-9f86d08", "-1"):
+            with pytest.raises(NotFound, match="is no receipt"):
+                ledger.accepted_as(nonsense)
