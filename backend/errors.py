@@ -24,6 +24,9 @@ A message says what was wrong, with the value, and what to do next.
 
 import reprlib
 
+EXCERPT_CHARACTERS = 200
+LONGEST_NUMBER_BITS = 1000  # Python refuses to write out thousands of digits
+
 
 class FlightchainError(Exception):
     """The base of all errors above. They can be sent between processes without loss."""
@@ -48,6 +51,18 @@ def shown(value: object, limit: int = 80) -> str:
     except ValueError:  # Python refuses to write out an integer of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def excerpt(value: object) -> object:
+    """Return `value` as an answer may show it: short texts and numbers as they are, others cut."""
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int) and value.bit_length() <= LONGEST_NUMBER_BITS:
+        return value
+    text = value if isinstance(value, str) else shown(value, EXCERPT_CHARACTERS)
+    if len(text) > EXCERPT_CHARACTERS:
+        text = text[: EXCERPT_CHARACTERS - 1] + "…"
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _name(field: str) -> str:

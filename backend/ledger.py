@@ -106,6 +106,10 @@ class Ledger:
         """Have scans and exports call `wait` before each block, to let other requests go first."""
         self._blocks.give_way = wait
 
+    def yield_to_short_requests(self) -> None:
+        """Wait a moment if short requests are in hand; long work calls this again and again."""
+        self._blocks.give_way()
+
     def close(self) -> None:
         """Close every file."""
         self._mempool.close()

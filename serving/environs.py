@@ -11,6 +11,7 @@ from typing import IO, Any
 from urllib.parse import unquote_to_bytes
 
 STARTED = "flightchain.started"  # in the environ: when its answer was begun, by `perf_counter`
+ABANDONED = "flightchain.abandoned"  # in the environ, once the client has left: work may stop
 WAIT = "flightchain.wait"  # in the environ: the wait for a thread, as a part of Server-Timing
 
 ON_DISK = "/var/tmp"  # noqa: S108  the folder for temporary files that is never in memory

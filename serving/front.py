@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from serving.connection import CONNECTION
 from serving.environs import (
+    ABANDONED,
     STARTED,
     WAIT,
     ClientGoneError,
@@ -233,7 +234,11 @@ class Front:
             environ[WAIT] = f", wait;dur={1000 * wait_s:.3f}"
             return self._begun(application, environ, threads)
 
-        return await threads.run(answered, close)
+        try:
+            return await threads.run(answered, close)
+        except asyncio.CancelledError:
+            environ[ABANDONED] = True
+            raise
 
     def _begun(self, application: Wsgi, environ: Environ, threads: Threads | None = None) -> Answer:
         """The beginning of an application's answer; the whole answer if it comes as a list."""

@@ -20,7 +20,7 @@ from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
 from backend.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
-from backend.sources.posted_batch import batch_of
+from backend.sources.posted_batch import Batch, batch_of
 from serving.environs import Environ
 
 KINDS = {
@@ -86,19 +86,28 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             raise BadBody(415, given_kind, reason)
         data = body(environ, most_bytes)
         key = idempotency_key(environ, data)
-        batch = batch_of(data, kind)
-        if batch.bad and not (skips or is_dry):
-            raise InvalidFlights(batch.bad)
-        bad: Json = {"rejected": len(batch.bad), "errors": shown_errors(batch.bad)}
+        stops = not (skips or is_dry)
+        pause = partial(writing.pause, environ)
+        batch = batch_of(data, kind, most_flights, stops=stops, pause=pause)
+        if len(batch.flights) > most_flights:
+            reason = f"are more than may be pending; at most {most_flights:,} may"
+            raise BadBody(413, f"{len(batch.flights):,} flights", reason)
+        bad: Json = {"rejected": batch.rejected, "errors": shown_errors(batch.errors)}
+        if batch.errors and stops:
+            raise _refusal(batch)
         if is_dry or not batch.flights:
-            accepted = len(batch.flights) if skips or not batch.bad else 0
+            accepted = len(batch.flights) if skips or not batch.errors else 0
             copies = ledger.accepting.copies_of(batch.flights) if is_dry else []
             there = [copy for copy in copies if copy is not None]
             told = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
             return answer({"dry_run": is_dry, "accepted": accepted, **told, **bad})
-        if len(batch.flights) > most_flights:
-            raise BadBody(413, f"{len(batch.flights)} flights", "are more than may be pending")
         add = partial(ledger.accepting.add_batch, batch.flights, key=key)
         return writing.answer(mode, add, **bad)
 
     return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]
+
+
+def _refusal(batch: Batch) -> InvalidFlights:
+    """The error for a batch with bad rows. It says where the reading stopped."""
+    read = {"rows_read": batch.rows_read, "rejected": batch.rejected, "stopped": not batch.is_whole}
+    return InvalidFlights(batch.errors, **read)

@@ -302,7 +302,17 @@ class Problem(Answer):
     detail: str
     field: Annotated[str, Meta(description="the field that is wrong")] | UnsetType = UNSET
     value: Annotated[Any, Meta(description="the value of the field, as it was given")] = UNSET
-    errors: list[Error] | UnsetType = UNSET
+    errors: Annotated[
+        list[Error] | UnsetType, Meta(description="the first hundred, if there are more")
+    ] = UNSET
+    rows_read: Annotated[Count | UnsetType, Meta(description="rows of a batch that were read")] = (
+        UNSET
+    )
+    rejected: Annotated[Count | UnsetType, Meta(description="those of them that are bad")] = UNSET
+    stopped: Annotated[
+        bool | UnsetType,
+        Meta(description="whether the reading stopped there, because of a hundred bad rows"),
+    ] = UNSET
     reasons: list[str] | UnsetType = UNSET
     damaged_blocks: Annotated[list[Count], Meta(description="heights of blocks")] | UnsetType = (
         UNSET

@@ -13,6 +13,7 @@ from backend.api.conditions import NO_STORE
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
 from backend.api.responses import Pair, Whole
+from backend.chain.flight import MOST_ERRORS
 from backend.errors import (
     BadRow,
     Damage,
@@ -27,13 +28,11 @@ from backend.errors import (
     TryLater,
     WriteFailed,
     WriterBusy,
-    shown,
+    excerpt,
 )
 from serving.environs import Environ
 
 MIMETYPE = "application/problem+json"
-MAX_VALUE_CHARACTERS = 200
-MOST_ERRORS_SHOWN = 100
 RETRY_AFTER_S = 5  # after an error that a person may have to put right
 
 _log = logging.getLogger(__name__)
@@ -54,12 +53,16 @@ STATUS: tuple[tuple[type[FlightchainError], int], ...] = (
 
 
 class InvalidFlights(InvalidFlight):
-    """A flight or a batch with errors. The exception itself tells the first; `problems` has all."""
+    """A flight or a batch with errors. The exception itself tells the first of `problems`.
 
-    def __init__(self, problems: Sequence[InvalidInput]) -> None:
+    members: further members of the answer.
+    """
+
+    def __init__(self, problems: Sequence[InvalidInput], **members: object) -> None:
         first = problems[0]
         super().__init__(first.field, first.value, first.reason)
         self.problems = problems
+        self.members = members
 
 
 def problem_body(status: int, detail: str, **more: object) -> bytes:
@@ -130,28 +133,23 @@ def _members(error: FlightchainError) -> dict[str, Any]:
         return {"damaged_blocks": [error.height]}
     if not isinstance(error, InvalidInput):
         return {}
-    members: dict[str, Any] = {"field": _shown(error.field), "value": _shown(error.value)}
+    members: dict[str, Any] = {"field": excerpt(error.field), "value": excerpt(error.value)}
     if isinstance(error, InvalidFlights):
-        members |= {"errors": shown_errors(error.problems)}
+        members |= {"errors": shown_errors(error.problems), **error.members}
     return members
 
 
 def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
-    """The first `MOST_ERRORS_SHOWN` of `problems`, with their rows if they have any."""
+    """The first `MOST_ERRORS` of `problems`, with their rows if they have any."""
     return [
-        ({"row": one.row} if isinstance(one, BadRow) else {})
-        | {"field": _shown(one.field), "value": _shown(one.value), "detail": one.reason}
-        for one in problems[:MOST_ERRORS_SHOWN]
+        ({"row": problem.row} if isinstance(problem, BadRow) else {})
+        | {
+            "field": excerpt(problem.field),
+            "value": excerpt(problem.value),
+            "detail": problem.reason,
+        }
+        for problem in problems[:MOST_ERRORS]
     ]
-
-
-def _shown(value: object) -> object:
-    """`value` as it is shown: numbers and short texts as they are, anything else cut."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = value if isinstance(value, str) else shown(value, MAX_VALUE_CHARACTERS)
-    text = text.encode("utf-8", errors="backslashreplace").decode()
-    return text if len(text) <= MAX_VALUE_CHARACTERS else text[: MAX_VALUE_CHARACTERS - 1] + "…"
 
 
 def _of_http(error: HTTPException) -> Response:

@@ -5,24 +5,24 @@ of the three questions, and because a parameter that is given twice must not be 
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from io import BytesIO
 from urllib.parse import unquote_plus
 
-import msgspec
 from werkzeug.http import parse_options_header
 from werkzeug.wsgi import get_content_length, get_input_stream
 
 from backend.api.json_answers import MIMETYPE
+from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded
 from backend.errors import InvalidFlight, InvalidInput, InvalidQuery
 from backend.mempool.idempotency_keys import IdempotencyKey
 from serving.environs import Environ
 
-MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255
 IDENTITY = "identity"
+MOST_PARAMETERS = 100  # no question has a third as many
+REMEMBERED_CHARACTERS = 1000  # longer queries are read anew, so that memory stays bounded
 
 
 class BadBody(InvalidInput):
@@ -39,15 +39,24 @@ def query_string(environ: Environ) -> str:
     return query
 
 
-@lru_cache(maxsize=1024)  # a query is read for its lane and for its answer, and comes again
 def parameters(query: str) -> Mapping[str, str]:
-    """Parameter name -> text. Raises InvalidQuery for one given twice or not in UTF-8."""
+    """Parameter name -> text.
+
+    Raises InvalidQuery for one given twice or not in UTF-8, or if there are too many.
+    """
+    return _remembered(query) if len(query) <= REMEMBERED_CHARACTERS else _parsed(query)
+
+
+def _parsed(query: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     if not query:
         return found
     if not query.isascii():  # WSGI hands bytes over as Latin-1 (PEP 3333)
         query = _utf8(query)
-    for part in query.split("&"):
+    parts = query.split("&", MOST_PARAMETERS)
+    if len(parts) > MOST_PARAMETERS:
+        raise InvalidQuery("query string", query, f"has more than {MOST_PARAMETERS} parameters")
+    for part in parts:
         name, _, text = part.partition("=")
         if "%" in part or "+" in part:
             name, text = _unquoted(name), _unquoted(text)
@@ -56,6 +65,9 @@ def parameters(query: str) -> Mapping[str, str]:
         if name or text:
             found[name] = text
     return found
+
+
+_remembered = lru_cache(maxsize=1024)(_parsed)  # a query is read for its lane and for its answer
 
 
 def given_in(environ: Environ) -> Mapping[str, str]:
@@ -70,21 +82,18 @@ def _utf8(query: str) -> str:
         raise InvalidQuery("query string", query, "is not UTF-8") from None
 
 
-@lru_cache(maxsize=1024)  # the names of the same cities come again and again
 def _unquoted(text: str) -> str:
+    return _remembered_text(text) if len(text) <= REMEMBERED_CHARACTERS else _decoded_text(text)
+
+
+def _decoded_text(text: str) -> str:
     try:
         return unquote_plus(text, errors="strict")
     except UnicodeDecodeError:
         raise InvalidQuery("query string", text, "is not UTF-8") from None
 
 
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name, value in pairs:
-        if name in found:
-            raise BadBody(400, value, "is given twice", name)
-        found[name] = value
-    return found
+_remembered_text = lru_cache(maxsize=1024)(_decoded_text)  # the same cities come again and again
 
 
 def mimetype(environ: Environ) -> str:
@@ -121,8 +130,9 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
         reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
         raise InvalidQuery("Idempotency-Key", text, reason)
     path = environ["PATH_INFO"].lstrip("/")
-    asked = f"/{path}?{query_string(environ)}\n".encode()
-    return IdempotencyKey(text, hashlib.sha256(asked + data).hexdigest())
+    content = hashlib.sha256(f"/{path}?{query_string(environ)}\n".encode())
+    content.update(data)
+    return IdempotencyKey(text, content.hexdigest())
 
 
 def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
@@ -133,12 +143,12 @@ def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
     """
     if (kind := mimetype(environ)) != MIMETYPE:
         raise BadBody(415, kind, f"must be sent as Content-Type: {MIMETYPE}")
-    data = body(environ, MAX_JSON_BYTES)
+    data = body(environ, MAX_BYTES)
     try:
-        found = msgspec.json.decode(data)
-        if not isinstance(found, dict) or data.count(b":") != len(found):  # a name may come twice
-            json.loads(data, object_pairs_hook=_each_once)  # msgspec keeps the last of two
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        found = decoded(data)
+    except RepeatedNameError as error:
+        raise BadBody(400, error.value, str(error), error.name) from None
+    except (ValueError, RecursionError) as error:
         shown = data[:80].decode("utf-8", errors="replace")
         raise BadBody(400, shown, f"is not JSON: {error}") from None
     if not isinstance(found, dict):

@@ -13,6 +13,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from flask import Response
+from werkzeug.exceptions import ClientDisconnected
 
 from backend.api.json_answers import answer
 from backend.api.operation import JSON, Answer, Media
@@ -28,7 +29,7 @@ from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
 from backend.settings import most_commit_waiters
 from backend.tokens import Tokens, are_needed
-from serving.environs import Environ
+from serving.environs import ABANDONED, Environ
 
 Json = dict[str, Any]
 
@@ -78,6 +79,7 @@ class Writing:
 
     def __init__(self, ledger: Ledger) -> None:
         self._accepting = ledger.accepting
+        self._yield_to_short_requests = ledger.yield_to_short_requests
         self._commit_wait_s = ledger.settings.commit_wait_s
         self._places = BoundedSemaphore(most_commit_waiters(ledger.settings))
         self._tokens = Tokens(ledger.settings.folder)
@@ -87,6 +89,15 @@ class Writing:
         """Raise NotAllowed unless this request may write."""
         if self._needs_token:
             self._tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
+
+    def pause(self, environ: Environ) -> None:
+        """Let short requests go first, in the midst of long work.
+
+        Raises ClientDisconnected if nobody waits for the answer any more.
+        """
+        if environ.get(ABANDONED):
+            raise ClientDisconnected
+        self._yield_to_short_requests()
 
     def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
         """A function that chooses a post's lane; waits for blocks keep no other posts waiting.

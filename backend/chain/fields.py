@@ -23,6 +23,7 @@ _US_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?: 12:00:00 AM)?", re.ASCII)
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode general categories
 
 MAX_TEXT_CHARACTERS = 100
+MISSING = "is missing; this field is required"
 FIRST_YEAR, LAST_YEAR = 1900, 2199
 CODE_PATTERN = "[A-Z0-9]{3,4}"  # of an airport
 
@@ -125,7 +126,7 @@ class Field:
         if bare is None or bare == "":
             if self.nullable:
                 return None
-            raise InvalidFlight(self.name, value, "is missing; this field is required")
+            raise InvalidFlight(self.name, value, MISSING)
         try:
             return _PARSERS[self.name](bare)
         except ValueError as error:

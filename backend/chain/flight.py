@@ -9,6 +9,7 @@ a flight whose values are known is examined in 3 µs, one whose values are all n
 from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 from operator import getitem, itemgetter
 
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
@@ -19,6 +20,7 @@ Flight = tuple[Value, ...]
 
 REMEMBERED_DAYS = 4000  # eleven years
 REMEMBERED_VALUES = 2000  # of each field
+MOST_ERRORS = 100  # that are described of one request
 EMPTY_WHEN_CANCELLED = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
 
 _YEAR, _WEEKDAY, _DATE = (POSITION[n] for n in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
@@ -81,7 +83,7 @@ def flight_of(record: Mapping[str, object]) -> Flight:
 
 
 def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
-    """The flight in `record` and everything that is wrong with it.
+    """The flight in `record` and everything that is wrong with it; of unknown fields, some.
 
     The flight is meaningful only if the list is empty; rules between fields are tried only when
     each field alone is valid.
@@ -109,11 +111,8 @@ def _values_of(record: Mapping[str, object]) -> tuple[object, ...]:
 
 def _examined_each(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
     """Examine each field of a record of which something is wrong or of an unusual type."""
-    problems = [
-        InvalidFlight(str(name), value, unknown_reason(name))
-        for name, value in record.items()
-        if name not in FIELD
-    ]
+    unknown = islice((name for name in record if name not in FIELD), MOST_ERRORS)
+    problems = [InvalidFlight(str(n), record[n], unknown_reason(n)) for n in unknown]
     values: list[Value] = []
     for field in FIELDS:
         try:

@@ -115,9 +115,9 @@ def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
 
 def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
-    batch = batch_of(body, "ndjson")
-    if batch.bad:
-        raise batch.bad[0]
+    batch = batch_of(body, "ndjson", ledger.settings.mempool_transactions)
+    if batch.errors:
+        raise batch.errors[0]
     return ledger.accepting.add_batch(batch.flights)
 
 

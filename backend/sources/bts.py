@@ -7,7 +7,7 @@ absent, because they follow from FL_DATE; the airport ids may be absent, and sta
 Nothing is repaired: a row that contradicts itself is a bad row.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from operator import itemgetter
 from pathlib import Path
 
@@ -48,11 +48,18 @@ Columns = dict[str, Sequence[object]]
 
 
 class BtsFile:
-    """Reads the BTS file at a path, plain or packed as `packed` allows, or in a request."""
+    """Reads the BTS file at a path, plain or packed as `packed` allows, or in a request.
+
+    needs_no_reason: whether the reader does not want to know any more why a row is bad. Then lines
+    with too few cells are only counted, as there may be millions.
+    """
 
     unit = "line"
 
-    def __init__(self, place: Path | SentFile) -> None:
+    def __init__(
+        self, place: Path | SentFile, needs_no_reason: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._needs_no_reason = needs_no_reason
         self._file = place if isinstance(place, SentFile) else PackedFile(place)
         self.label = self._file.label
 
@@ -72,12 +79,16 @@ class BtsFile:
             width = len(table.header)
             places = self._places(table.header)
             quick = RouteLines(places, width, table.separator)
-            for batch in table.batches:
+            for lines in table.batches:
+                batch, hopeless = lines, 0
+                if self._needs_no_reason():
+                    batch, hopeless = lines.without_short(width)
                 columns = quick.columns(batch.lines)
                 rows = TableRows((), batch.numbers) if columns else batch.rows(width)
                 columns = columns or _picked(rows.rows, places)
                 _complete(columns, len(rows.numbers), calendar)
-                yield RawRows([columns[n] for n in FIELD_NAMES], rows.numbers, rows.faults)
+                raw = [columns[name] for name in FIELD_NAMES]
+                yield RawRows(raw, rows.numbers, rows.faults, hopeless=hopeless)
 
     def _places(self, header: list[str]) -> dict[str, int]:
         """Map each field's name to the number of its column."""

@@ -7,12 +7,11 @@ are ignored, because the ledger gives its own. Blank lines are skipped. The file
 
 import json
 from collections.abc import Generator, Iterator, Sequence
-from itertools import chain, islice
 from pathlib import Path
 
 from backend.sources.packed import PackedFile
-from backend.sources.source import BATCH_ROWS, Fault, NumberedObject, RawRows, raw_rows
-from backend.sources.table import line_blocks
+from backend.sources.source import Fault, NumberedObject, RawRows, raw_rows
+from backend.sources.table import line_batches, line_blocks
 from backend.words import counted
 
 _MEMBERS = {"FL_DATE", "complete"}  # with one of these, a line is not a block of the study
@@ -45,9 +44,8 @@ class JsonLines:
         """All rows. Raises InvalidInput if the file is unreadable or contradicts its last line."""
         found, end = 0, _End(self._file)
         with self._file.opened() as read:
-            lines = chain.from_iterable(line_blocks(self._file, read))
             first = 1
-            while batch := list(islice(lines, BATCH_ROWS)):
+            for batch in line_batches(line_blocks(self._file, read)):
                 raw = raw_rows(_objects(batch, first, end))
                 found += len(raw.lines) + len(raw.faults)
                 first += len(batch)

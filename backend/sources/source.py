@@ -11,11 +11,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from datetime import date
 from itertools import compress
-from operator import itemgetter
-from typing import Protocol
+from operator import getitem, itemgetter
+from typing import Any, NamedTuple, Protocol
 
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, FIRST_YEAR, POSITION, Value
-from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, flight_of
+from backend.chain.flight import (
+    EMPTY_WHEN_CANCELLED,
+    Flight,
+    calendar_disagreement,
+    disagreement,
+)
 from backend.chain.memo import MEMO_ENTRIES, Memo
 from backend.errors import BadRow, InvalidFlight
 
@@ -32,8 +37,7 @@ _CANCELLED = POSITION["CANCELLED"]
 _EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """What is wrong with a row. line: the row's number. field, value, reason: as in BadRow."""
 
     line: int
@@ -51,12 +55,14 @@ class RawRows:
     lines: the number of each row, ascending, for messages.
     faults: rows that could not be cut into 19 values; their numbers are not in `lines`.
     part: the file in which the rows are counted, if the source has several files; else "".
+    hopeless: how many further rows are bad, of which the source does not say why.
     """
 
     columns: Sequence[Sequence[object]]
     lines: Sequence[int]
     faults: Sequence[Fault] = ()
     part: str = ""
+    hopeless: int = 0
 
 
 NumberedObject = tuple[int, Mapping[str, object] | Fault]
@@ -170,16 +176,28 @@ class Validator:
                 name = FIELD_NAMES[position]
                 raise InvalidFlight(name, "", "must be empty: the flight was cancelled")
 
-    @staticmethod
-    def by_row(raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
+    def judge(self, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
         """The good rows of the batch as flights, and the bad ones."""
+        try:
+            return self.whole(raw), []
+        except InvalidFlight:
+            return self._by_row(raw)
+
+    def _by_row(self, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
         good, bad = [], []
         for line, row in zip(raw.lines, zip(*raw.columns, strict=True), strict=True):
             try:
-                good.append(flight_of(dict(zip(FIELD_NAMES, row, strict=True))))
+                good.append(self._flight_of(row))
             except InvalidFlight as problem:
                 bad.append(Fault(line, problem.field, problem.value, problem.reason))
         return [list(column) for column in zip(*good, strict=True)], bad
+
+    def _flight_of(self, row: tuple[Any, ...]) -> Flight:
+        """The flight of a row. Raises InvalidFlight for the first thing that is wrong with it."""
+        flight = tuple(map(getitem, self._memos, row))
+        if problem := disagreement(flight):
+            raise problem
+        return flight
 
 
 def validated(
@@ -198,8 +216,8 @@ def validated(
     rows = source.rows()
     try:
         for raw in rows:
-            columns, bad = _judged(validator, raw)
-            for problem in _bad_rows(source, raw, bad):
+            columns, bad = validator.judge(raw)
+            for problem in bad_rows(source, raw, bad):
                 if on_bad is None:
                     raise problem
                 on_bad(problem)
@@ -209,15 +227,11 @@ def validated(
         rows.close()
 
 
-def _judged(validator: Validator, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
-    try:
-        return validator.whole(raw), []
-    except InvalidFlight:
-        return validator.by_row(raw)
+def bad_rows(source: Source, raw: RawRows, bad: Sequence[Fault]) -> Iterator[BadRow]:
+    """All bad rows of a batch in the order of the source. bad: those that `Validator.judge` found.
 
-
-def _bad_rows(source: Source, raw: RawRows, bad: list[Fault]) -> Iterator[BadRow]:
-    """All bad rows of a batch in the order of the source."""
+    They are made one by one, for a reader that wants the first ones only.
+    """
     where = f"{source.label}/{raw.part}" if raw.part else source.label
     for fault in sorted([*raw.faults, *bad], key=lambda fault: fault.line):
         place = f"{where}, {source.unit} {fault.line}"

@@ -10,19 +10,22 @@ whatever the file holds.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, compress
 
 from backend.errors import BadRow
 from backend.sources.packed import PackedFile, Read, SentFile
 from backend.sources.source import BATCH_ROWS, Fault
 
 BLOCK_BYTES = 1 << 18
+MOST_BLOCKS = 2  # of which the lines are parsed together
 SEPARATORS = ",;\t"  # the first is the usual one
 File = PackedFile | SentFile
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,22 @@ class TableLines:
             return self._one_by_one(width)
         return TableRows(rows, self.numbers)
 
+    def without_short(self, width: int) -> "tuple[TableLines, int]":
+        """The lines that may have `width` cells, and how many others there are but blank ones."""
+        long = [line.count(self.separator) >= width - 1 for line in self.lines]
+        kept = TableLines(
+            list(compress(self.lines, long)), list(compress(self.numbers, long)), self.separator
+        )
+        return kept, len(self.lines) - self.lines.count("") - len(kept.lines)
+
     def _one_by_one(self, width: int) -> TableRows:
         rows, good, faults = [], [], []
         for number, line in zip(self.numbers, self.lines, strict=True):
+            cells_without_quotes = line.count(self.separator) + 1
+            if cells_without_quotes != width and not _UNUSUAL.search(line):
+                if line:
+                    faults.append(_wrong_width(number, line, cells_without_quotes, width))
+                continue
             try:
                 cells = next(csv.reader([line], strict=True, delimiter=self.separator))
             except csv.Error as error:
@@ -72,8 +88,7 @@ class TableLines:
                 rows.append(cells)
                 good.append(number)
             elif cells:
-                reason = f"has {len(cells)} cells, but the header has {width}"
-                faults.append(Fault(number, "line", line, reason))
+                faults.append(_wrong_width(number, line, len(cells), width))
         return TableRows(rows, good, faults)
 
 
@@ -90,6 +105,10 @@ class Table:
     separator: str
 
 
+def _wrong_width(number: int, line: str, cells: int, width: int) -> Fault:
+    return Fault(number, "line", line, f"has {cells} cells, but the header has {width}")
+
+
 def _reason(error: csv.Error) -> str:
     # After a dash the parser gives advice to programmers, which is left out.
     return f"is not CSV ({str(error).partition(' - ')[0]})"
@@ -103,15 +122,16 @@ def opened_table(file: File) -> Iterator[Table]:
     not UTF-8 or a line is too long. The iterator `batches` may raise the same.
     """
     with file.opened() as read:
-        lines = chain.from_iterable(line_blocks(file, read))
-        first = next(lines, None)
+        blocks = line_blocks(file, read)
+        first = next(blocks, None)
         if first is None:
             raise file.problem("is empty")
         try:
-            separator, names = _header(first)
+            separator, names = _header(first[0])
         except csv.Error as error:
             raise file.problem(f"has a first line that {_reason(error)}") from error
-        yield Table([name.strip() for name in names], _batches(lines, separator), separator)
+        rows = _numbered(line_batches(chain([first[1:]], blocks)), separator)
+        yield Table([name.strip() for name in names], rows, separator)
 
 
 def _header(line: str) -> tuple[str, list[str]]:
@@ -129,11 +149,31 @@ def _header(line: str) -> tuple[str, list[str]]:
     return found if found[1] else (SEPARATORS[0], next(csv.reader([line], strict=True)))
 
 
+def line_batches(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
+    """The lines of `blocks` in lists of `BATCH_ROWS`, or fewer where lines are long.
+
+    Cells may take twenty times the memory of their text, so long lines are not collected.
+    """
+    held: list[str] = []
+    count = 0  # of the blocks from which these are
+    for block in blocks:
+        held += block
+        count += 1
+        end = len(held) if count == MOST_BLOCKS else len(held) // BATCH_ROWS * BATCH_ROWS
+        for start in range(0, end, BATCH_ROWS):
+            yield held[start : min(start + BATCH_ROWS, end)]
+        if end:
+            held = held[end:]
+            count = 1 if held else 0
+    if held:
+        yield held
+
+
 def line_blocks(file: File, read: Read) -> Iterator[list[str]]:
     """All lines of a file, without their line ends, in lists of one block (`BLOCK_BYTES`) each."""
     number, rest = 1, b""
     block = read(BLOCK_BYTES)
-    block = block.removeprefix(_BYTE_ORDER_MARK)
+    block = block.removeprefix(BYTE_ORDER_MARK)
     while block:
         whole, newline, rest = (rest + block).rpartition(b"\n")
         if len(rest) > BLOCK_BYTES:
@@ -161,8 +201,8 @@ def _bad_line(file: File, line: int, excerpt: bytes, reason: str) -> BadRow:
     return BadRow(f"{file.label}, line {line}", "line", excerpt, reason)
 
 
-def _batches(lines: Iterator[str], separator: str) -> Iterator[TableLines]:
+def _numbered(batches: Iterable[list[str]], separator: str) -> Iterator[TableLines]:
     number = 2
-    while batch := list(islice(lines, BATCH_ROWS)):
-        yield TableLines(batch, range(number, number + len(batch)), separator)
-        number += len(batch)
+    for lines in batches:
+        yield TableLines(lines, range(number, number + len(lines)), separator)
+        number += len(lines)

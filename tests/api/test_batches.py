@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
+from backend.api.reading import parameters
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine
 from backend.sealing.miner import Sealer
@@ -188,9 +190,30 @@ def test_parameters_are_checked(client: FlaskClient, query: str) -> None:
     assert pending(client) == 0
 
 
-def test_at_most_a_hundred_errors_are_shown(client: FlaskClient) -> None:
+def test_at_most_a_hundred_errors_are_shown_and_reading_stops_there(client: FlaskClient) -> None:
     found = problem(post(client, b"[]\n" * 250), 422)
     assert len(found["errors"]) == 100
+    assert (found["rows_read"], found["rejected"], found["stopped"]) == (250, 250, False)
+    found = problem(post(client, b"[]\n" * 5000), 422)
+    assert len(found["errors"]) == 100
+    assert (found["rows_read"], found["rejected"], found["stopped"]) == (1000, 1000, True)
+    for query in ("?on_error=skip", "?dry_run=true"):
+        tried = good(post(client, b"[]\n" * 5000, query))
+        assert (len(tried["errors"]), tried["rejected"]) == (100, 5000)
+
+
+def test_a_query_of_very_many_parameters_is_refused(client: FlaskClient) -> None:
+    query = "&".join(f"a{n}=1" for n in range(10_000))
+    problem(post(client, as_ndjson(FLIGHTS[:1]), f"?{query}"), 400, field="query string")
+
+
+def test_long_queries_are_not_remembered() -> None:
+    tracemalloc.start()
+    for number in range(1100):
+        parameters(f"a={number}{'x' * 7000}")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2_000_000
 
 
 def test_more_than_may_be_pending_is_refused(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def cut(
 
 
 def judged(body: bytes) -> tuple[list[Any], list[tuple[int, str, str]]]:
-    batch = batch_of(body, "csv")
-    return batch.flights, [(bad.row, bad.field, bad.reason) for bad in batch.bad]
+    batch = batch_of(body, "csv", 10**6)
+    return batch.flights, [(bad.row, bad.field, bad.reason) for bad in batch.errors]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -153,4 +153,4 @@ def test_a_table_that_is_none_is_one_in_no_slice(tmp_path: Path) -> None:
     content = b"a,b\n1,2\n3,4\n"
     for part in cut(tmp_path, content, 1)["slices"]:
         with pytest.raises(FlightchainError, match="any column of a flight"):
-            batch_of(content[:4] + content[part["start"] : part["end"]], "csv")
+            batch_of(content[:4] + content[part["start"] : part["end"]], "csv", 10**6)

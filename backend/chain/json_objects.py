@@ -1,0 +1,40 @@
+"""Reads one JSON value, in which no object may name a member twice.
+
+Most readers of JSON silently keep the last of two members with one name, msgspec too.
+"""
+
+import json
+
+import msgspec
+
+MAX_BYTES = 64 * 1024  # of a flight; more would only cost time and memory
+
+
+class RepeatedNameError(ValueError):
+    """An object names a member twice. name, value: of the second."""
+
+    def __init__(self, name: str, value: object) -> None:
+        super().__init__("is given twice")
+        self.name = name
+        self.value = value
+
+
+def decoded(data: bytes) -> object:
+    """Return the JSON value in `data`.
+
+    Raises RepeatedNameError, and ValueError or RecursionError if it is not JSON. It takes time in
+    proportion to the bytes, whatever they are.
+    """
+    value = msgspec.json.decode(data)
+    if isinstance(value, dict) and data.count(b":") != len(value):  # a name may come twice
+        json.loads(data, object_pairs_hook=_each_once)
+    return value
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members: dict[str, object] = {}
+    for name, value in pairs:
+        if name in members:
+            raise RepeatedNameError(name, value)
+        members[name] = value
+    return members

@@ -1,0 +1,109 @@
+"""What a posted batch holds is read in time and memory that grow with its bytes, not faster."""
+
+import json
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from backend.chain.flight import MOST_ERRORS, as_mapping
+from backend.errors import FlightchainError
+from backend.sources.posted_batch import CSV, NDJSON, Batch, batch_of
+from tests.evil_bodies import EVIL, HEADER
+from tests.flights import flights
+
+BODY_BYTES = 1_000_000
+MOST_TIMES = 4  # as much memory as bytes, besides the body
+ROOM_BYTES = 24_000_000  # of what is parsed together, however long the body is
+MOST_FLIGHTS = 100_000
+SLOWEST_S_PER_MB = 10.0  # hundred times what was measured, but nothing beside a square
+
+
+@pytest.fixture(autouse=True)
+def warm() -> Iterator[None]:
+    """What is remembered of earlier batches does not count."""
+    for kind, make in ((CSV, "short rows that are good"), (NDJSON, "numbers as long texts")):
+        batch_of(EVIL[make](10_000), kind, MOST_FLIGHTS)
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", [CSV, NDJSON])
+@pytest.mark.parametrize("name", EVIL)
+def test_memory_and_time_are_bounded_by_the_body(name: str, kind: str) -> None:
+    body = EVIL[name](BODY_BYTES)
+    tracemalloc.start()
+    started = time.process_time()
+    try:
+        batch: Batch | None = batch_of(body, kind, MOST_FLIGHTS, stops=False)
+    except FlightchainError:
+        batch = None
+    took_s = time.process_time() - started
+    _, peak = tracemalloc.get_traced_memory()
+    assert peak < MOST_TIMES * len(body) + ROOM_BYTES
+    assert took_s < SLOWEST_S_PER_MB * len(body) / BODY_BYTES
+    assert batch is None or len(batch.errors) <= MOST_ERRORS
+
+
+GOOD_NDJSON = json.dumps(as_mapping(flights(1)[0])).encode() + b"\n"
+GOOD_CSV = b"2008,4,2008-01-03,1,1,,IAD,a,b,,TPA,c,d,,,,,0,\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "good", "header"),
+    [
+        (NDJSON, b"{}\n", GOOD_NDJSON, b""),
+        (NDJSON, b'{"YEAR":"x", "a":1}\n', GOOD_NDJSON, b""),
+        (NDJSON, GOOD_NDJSON.replace(b'"YEAR": 2', b'"YEAR": 3'), GOOD_NDJSON, b""),
+        (CSV, b"x\n", GOOD_CSV, HEADER),
+        (CSV, b"," * 18 + b"\n", GOOD_CSV, HEADER),
+        (CSV, b",\n\n", GOOD_CSV, HEADER),
+    ],
+)
+def test_bad_rows_are_counted_on_when_enough_are_described(
+    kind: str, bad: bytes, good: bytes, header: bytes
+) -> None:
+    body = header + good + 2500 * bad + good + 2500 * bad + good
+    batch = batch_of(body, kind, MOST_FLIGHTS, stops=False)
+    assert (len(batch.flights), len(batch.errors)) == (3, MOST_ERRORS)
+    assert (batch.rejected, batch.rows_read, batch.is_whole) == (5000, 5003, True)
+    first = 2 + header.count(b"\n")
+    assert [error.row for error in batch.errors[:2]] == [first, first + bad.count(b"\n")]
+
+
+@pytest.mark.parametrize(("kind", "header"), [(NDJSON, b""), (CSV, HEADER)])
+def test_a_batch_is_read_no_further_than_a_hundred_errors(kind: str, header: bytes) -> None:
+    batch = batch_of(header + b"x\n" * 100_000, kind, MOST_FLIGHTS)
+    assert not batch.is_whole
+    assert batch.rejected == batch.rows_read <= 2000
+    assert batch_of(header + b"x\n" * 500, kind, MOST_FLIGHTS).is_whole
+
+
+def test_a_batch_is_read_no_further_than_more_flights_than_may_be_pending() -> None:
+    batch = batch_of(HEADER + GOOD_CSV * 10_000, CSV, 1500)
+    assert (len(batch.flights), batch.is_whole) == (2000, False)
+
+
+def test_the_error_of_a_long_line_holds_an_excerpt_of_it() -> None:
+    batch = batch_of(EVIL["empty lists"](100_000), NDJSON, MOST_FLIGHTS)
+    assert batch.errors[0].field == "a"
+    assert len(str(batch.errors[0].value)) <= 200
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_flight() -> None:
+    assert len(batch_of(b"\xef\xbb\xbf" + GOOD_NDJSON, NDJSON, MOST_FLIGHTS).flights) == 1
+
+
+@pytest.mark.parametrize(("kind", "header"), [(NDJSON, b""), (CSV, HEADER)])
+def test_work_stops_when_a_pause_ends_it(kind: str, header: bytes) -> None:
+    paused: list[int] = []
+
+    def pause() -> None:
+        paused.append(1)
+        if len(paused) == 3:
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        batch_of(header + b"x\n" * 1_000_000, kind, MOST_FLIGHTS, stops=False, pause=pause)
+    assert len(paused) == 3
