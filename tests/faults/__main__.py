@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.faults.report import Outcome, Task, details, table
 from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.units.supervised import reason_without
 
 RESTART_WITHIN_S = 2.0
 
@@ -20,6 +21,7 @@ def main() -> None:
     given = _parser().parse_args()
     chosen = [one for one in SCENARIOS if not given.scenario or one.name in given.scenario]
     print(f"seed {given.seed}: `--seed {given.seed}` makes the same choices again", flush=True)
+    print(reason_without() or "all processes have the filters and limits of their units")
     outcomes: list[tuple[str, Outcome]] = []
     folder = Path(tempfile.mkdtemp(prefix="soak-", dir=given.folder))
     for one in chosen:

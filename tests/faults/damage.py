@@ -33,6 +33,7 @@ from tests.faults.template import (
     template_in,
 )
 from tests.flights import flight
+from tests.units.supervised import Supervised
 
 READY_WITHIN_S = 4.0  # or the service refuses to be ready, which it may
 ASKED = 5  # flights that the three questions are asked about
@@ -216,7 +217,9 @@ def _try(trial: Trial, chance: random.Random) -> None:
     """Harm the copy, ask the service about it, and judge what was seen."""
     if not trial.damage.is_live:
         _do(trial, chance)
-    service = Service(trial.folder, command=(), **SETTINGS)
+    units = Supervised(trial.folder)
+    command = tuple(units.command())
+    service = Service(trial.folder, command=command, **units.settings(), **SETTINGS)
     try:
         until_over(lambda: service.process.poll() is not None or service.answers(), READY_WITHIN_S)
         if trial.damage.is_live:
@@ -231,6 +234,7 @@ def _try(trial: Trial, chance: random.Random) -> None:
             trial.said = _body(service, "/health/ready")
     finally:
         service.end()
+        units.close()
     trial.said += service.said()
     service.log.unlink()
     verified = backend(trial.folder, "verify")

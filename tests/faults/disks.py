@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.api.processes import until
@@ -14,10 +14,32 @@ def call(*command: str | Path) -> None:
 
 
 def unmount(disk: Path) -> None:
-    """Unmount; processes that were just killed may hold the file system for another moment."""
+    """Unmount; processes that were just killed may hold the file system for another moment.
+
+    So may the views of the disk that confined processes have had. If it is in a file, that is free
+    afterwards: else it would be mounted again as it was.
+    """
+    image = _image_of(disk)
     until(
         lambda: subprocess.run(["umount", disk], capture_output=True, check=False).returncode == 0
     )
+    until(lambda: not image or image not in _images().values())
+
+
+def _image_of(disk: Path) -> str:
+    """The file that holds a mounted file system; "" if it is in none."""
+    mounts = [line.split()[:2] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    names = [Path(source).name for source, point in mounts if point == str(disk)]
+    return _images().get(names[-1], "") if names else ""
+
+
+def _images() -> dict[str, str]:
+    """Loop device -> the file that it shows."""
+    images = {}
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):  # it has just been given back
+            images[path.parts[3]] = path.read_text().strip()
+    return images
 
 
 @contextmanager

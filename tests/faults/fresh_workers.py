@@ -8,10 +8,11 @@ little, and the web server's log is searched for other ends than that.
 import re
 import time
 
-from tests.api.processes import WITHIN_S, Service, serving, until
+from tests.api.processes import WITHIN_S, Service, until
 from tests.faults.clients import memories, posting
 from tests.faults.house import kill
 from tests.faults.report import Outcome, Task
+from tests.units.supervised import serving_confined
 
 CLIENTS = 8
 LIVES_S = 0.15  # long enough to answer, short enough that most answers come from fresh workers
@@ -23,7 +24,7 @@ def run(task: Task) -> Outcome:
     outcome = Outcome()
     remembered = memories(CLIENTS)
     folder = task.folder / "chain"
-    with serving(folder, FLIGHTCHAIN_MEMPOOL_TRANSACTIONS=10**7) as service:
+    with serving_confined(folder, FLIGHTCHAIN_MEMPOOL_TRANSACTIONS=10**7) as service:
         with posting(service.port, remembered, pause_s=0, mode="async"):
             while outcome.done < task.count:
                 time.sleep(LIVES_S)

@@ -16,10 +16,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
-from tests.api.processes import ROOT, Service, environment, free_port, serving
+from tests.api.processes import ROOT, Service, environment, free_port
 from tests.api.worlds import GOOD, world_in
 from tests.faults.fresh_workers import ENDED
 from tests.faults.report import Outcome, Task
+from tests.units.supervised import serving_confined
 
 THREADS = 4
 ANSWER_WITHIN_S = 10.0
@@ -171,7 +172,7 @@ def run(task: Task) -> Outcome:
     world_in(folder)
     pages = free_port()
     more = {"FLIGHTCHAIN_FRONTEND_PORT": pages, "FLIGHTCHAIN_COMMIT_WAIT_S": 0.05}
-    with serving(folder, "--frontend", **more) as service:
+    with serving_confined(folder, "--frontend", **more) as service:
         answered: Counter[int] = Counter()
         while outcome.done < task.count:
             count = min(AT_ONCE, task.count - outcome.done)

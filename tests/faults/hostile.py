@@ -20,10 +20,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.api.processes import ROOT, Service, backend, free_port, serving
+from tests.api.processes import ROOT, Service, backend, free_port
 from tests.api.worlds import Json
 from tests.faults.probes import judge, probes, probing
 from tests.faults.report import Outcome, Task
+from tests.units.supervised import serving_confined
 
 HEAD = b"GET /average_delays?x=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 SCAN = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-12-31"
@@ -167,7 +168,7 @@ def serving_flights(folder: Path) -> Iterator[tuple[Service, int, list[Json]]]:
     made = backend(folder, "import", "--generate", str(FLIGHTS))
     assert made.returncode == 0, made.stderr
     pages = free_port()
-    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
+    with serving_confined(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
         _wait_for(pages)
         rows = service.json("/blocks/3")["block"]["transactions"]
         yield service, pages, rows

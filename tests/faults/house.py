@@ -20,6 +20,7 @@ from backend.chain.flight import Flight
 from tests.api.processes import ROOT, environment, free_port, parent_of, processes_of, until
 from tests.faults.report import Outcome
 from tests.flights import csv_of, flights, transactions_in
+from tests.units.supervised import Supervised
 
 WAIT_S = 30
 PATIENCE_S = 0.6  # with a child that is not started again yet
@@ -87,15 +88,21 @@ class House:
     supervisor: subprocess.Popen[bytes] | None = None
     importing: subprocess.Popen[bytes] | None = None
     imports: int = 0  # how many sources have been begun
+    supervised: Supervised | None = None  # from the first start until all is killed
 
     def start(self, arguments: list[str], log: str) -> subprocess.Popen[bytes]:
         """Start Python with these arguments on the chain."""
+        return self._start([sys.executable, *arguments], log, {})
+
+    def _start(
+        self, command: list[str], log: str, more: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         port = {"FLIGHTCHAIN_PORT": str(self.port)}
         with (self.logs / log).open("ab") as output:
             return subprocess.Popen(
-                [sys.executable, *arguments],
+                command,
                 cwd=ROOT,
-                env=environment(self.folder, **{**SETTINGS, **port, **self.settings}),
+                env=environment(self.folder, **{**SETTINGS, **port, **self.settings, **more}),
                 stdout=output,
                 stderr=output,
             )
@@ -104,11 +111,15 @@ class House:
         """Start the supervisor; again, while what an earlier one left still holds the port."""
         patience = time.monotonic() + PATIENCE_S
         deadline = time.monotonic() + WAIT_S
+        if self.supervised is None:
+            self.supervised = Supervised(self.folder)
         while True:
             assert time.monotonic() < deadline, f"the service does not start\n{self.log()}"
             if time.monotonic() > patience:  # it may wait long for its workers
                 kill(roles_of(self.folder).get(WEB, []))
-            self.supervisor = self.start(["-m", "backend", "serve"], "service.log")
+            self.supervisor = self._start(
+                self.supervised.command(), "service.log", self.supervised.settings()
+            )
             while self.supervisor.poll() is None:
                 if set(roles_of(self.folder)) >= {SUPERVISOR, MINER, WEB, WORKER}:
                     return
@@ -186,7 +197,7 @@ class House:
         return self.start(["-m", "backend", "mine", "--once"], "service.log").wait(WAIT_S) == 0
 
     def kill_all(self) -> None:
-        """Leave no process behind."""
+        """Leave no process behind. Raises AssertionError if a limit of memory was reached."""
         while found := processes_of(self.folder):
             kill(list(found), signal.SIGKILL)
             for child in (self.supervisor, self.importing):
@@ -196,6 +207,9 @@ class House:
         for child in (self.supervisor, self.importing):
             if child is not None:
                 child.wait(WAIT_S)
+        supervised, self.supervised = self.supervised, None
+        if supervised is not None:
+            supervised.close()
 
     def log(self) -> str:
         """The ends of what the processes said."""

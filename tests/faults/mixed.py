@@ -21,6 +21,7 @@ from tests.faults.house import house_in
 from tests.faults.probes import Probe, probes
 from tests.faults.report import Outcome, Task
 from tests.flights import flight
+from tests.units.supervised import serving_confined
 
 CLIENTS = 3
 POST_EVERY_S = 0.05
@@ -36,7 +37,7 @@ def run(task: Task) -> Outcome:
     outcome = Outcome(done=task.count)
     folder, remembered = task.folder / "chain", memories(CLIENTS)
     pages = free_port()
-    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
+    with serving_confined(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
         samples = _load(service, pages, remembered, task, outcome)
         outcome.notes.append(f"memory, MB: {', '.join(f'{s / 2**20:.0f}' for s in samples)}")
         if len(samples) >= FEWEST_SAMPLES:

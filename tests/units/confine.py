@@ -16,6 +16,7 @@ ALLOW, REFUSE = 0x7FFF0000, 0x00050000  # SECCOMP_RET_ALLOW and _ERRNO, to which
 NO_NEW_PRIVILEGES, DROP_FROM_BOUNDS, REFUSE_EXECUTABLE_MEMORY = 38, 24, 65  # of prctl(2)
 NEW_MOUNTS, NEW_NETWORK = 0x00020000, 0x40000000  # of unshare(2)
 BIND, PRIVATE, RECURSIVE, READ_ONLY = 4096, 1 << 18, 16384, 1
+DETACH = 2  # of umount2(2)
 HERE, ALL_BELOW = -100, 0x8000
 EQUAL = 4  # SCMP_CMP_EQ
 MOST_FAMILIES = 46  # AF_MAX of Linux 6
@@ -52,7 +53,7 @@ def restrict_view(writable: list[str]) -> None:
     """Make the disk read-only but for folders and devices, and /proc show only processes."""
     checked(libc.unshare(NEW_MOUNTS), "unshare")
     checked(libc.mount(b"none", b"/", None, PRIVATE | RECURSIVE, None), "private mounts")
-    libc.umount2(b"/proc", 2)
+    leave_other_disks(writable)
     options = b"subset=pid,hidepid=invisible"
     checked(libc.mount(b"proc", b"/proc", b"proc", 0, options), "mount /proc")
     for path in writable:
@@ -61,6 +62,15 @@ def restrict_view(writable: list[str]) -> None:
     change_mounts("/", set_flags=READ_ONLY)
     for path in (*writable, "/dev"):
         change_mounts(path, clear_flags=READ_ONLY)
+
+
+def leave_other_disks(writable: list[str]) -> None:
+    """Unmount loop devices that hold none of the folders: their owners could not be rid of them."""
+    for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
+        source, point = line.split()[:2]
+        is_needed = any(Path(folder).is_relative_to(point) for folder in writable)
+        if source.startswith("/dev/loop") and not is_needed:
+            libc.umount2(point.encode(), DETACH)
 
 
 def change_mounts(path: str, set_flags: int = 0, clear_flags: int = 0) -> None:
