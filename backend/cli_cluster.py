@@ -224,8 +224,9 @@ def kill(node: str, folder: Path) -> None:
 
 @cluster.command()
 @click.argument("node")
+@click.option("--engine", is_flag=True, help="The data of its engine are damaged, too.")
 @_FOLDER
-def rebuild(node: str, folder: Path) -> None:
+def rebuild(node: str, folder: Path, engine: bool) -> None:
     """Let NODE get its damaged chain anew.
 
     It must not run. What it has of the chain is put aside, the flights that it has accepted stay,
@@ -233,7 +234,7 @@ def rebuild(node: str, folder: Path) -> None:
     """
     local = _local(folder)
     host = local.node(node)
-    local.rebuild(host)
+    local.rebuild(host, engine=engine)
     local.start(host)
 
 

@@ -263,8 +263,8 @@ class ReceiptWriter(Receipts):
             self._make(own)
         if self.own() != own:
             raise Damage(
-                f"{self._path} is of member {self.own()}, and this node is member {own}: each "
-                "node needs a folder of its own"
+                f"{self._path} is of member {self.own()}, and this node is member {own} by its "
+                "engine/config/node_key.json: each node needs a folder of its own, with its own key"
             )
 
     def _make(self, own: int | None) -> None:

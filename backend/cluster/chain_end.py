@@ -118,7 +118,8 @@ class ChainEnd:
         if found != wanted:
             raise FlightchainError(
                 f"the cluster began with block {height} {wanted}; in this folder that block is "
-                f"{found}: start with a copy of the chain of another node"
+                f"{found}: start with a copy of the chain of another node, or put back this one's "
+                "engine/config/genesis.json if it is another cluster's"
             )
 
     @property

@@ -14,13 +14,16 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import threading
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from backend.cluster.socket_server import socket_name
 from backend.errors import FlightchainError, TryLater
 from backend.processes.parent_death import die_with_parent
+from backend.words import printable
 
 VERSION = "0.38.26"
 MODULE = "github.com/cometbft/cometbft/cmd/cometbft"
@@ -28,6 +31,7 @@ VARIABLE = "COMETBFT"  # names the program, if it is not in the PATH nor where G
 ABCI_SOCKET, RPC_SOCKET = "abci.sock", "rpc.sock"
 ANSWER_WITHIN_S = 10.0
 STOP_WITHIN_S = 15.0
+MOST_COMPLAINT = 400  # characters
 
 _IN_CACHE = "already exists in cache"  # what the engine says of a transaction that it has
 Json = dict[str, Any]
@@ -48,12 +52,19 @@ def program() -> Path:
     return found
 
 
+def _is_complaint(line: str) -> bool:
+    """Whether a line of the engine says why it ends, rather than what goes on or where it was."""
+    return line.startswith(("ERROR", "Error", "panic:", "failed"))
+
+
 class Engine:
     """The engine with the folder `home`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self._process: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
+        self._complaint = ""
 
     def start(self) -> None:
         """Start the process. It gets SIGTERM if this process dies. Raises FlightchainError."""
@@ -73,9 +84,32 @@ class Engine:
             command,
             cwd=self._home,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  before there are threads
             start_new_session=True,
         )
+        self._reader = threading.Thread(
+            target=self._pass_on, args=(self._process.stdout,), name="engine output", daemon=True
+        )
+        self._reader.start()
+
+    def _pass_on(self, output: IO[bytes]) -> None:
+        """Write what the engine says to the log of this process, and keep its first complaint."""
+        self._complaint = ""
+        with output:
+            for line in output:
+                sys.stderr.buffer.write(line)
+                sys.stderr.flush()
+                text = printable(line.decode(errors="replace").strip(), MOST_COMPLAINT)
+                if text and (not self._complaint or not _is_complaint(self._complaint)):
+                    self._complaint = text
+
+    def last_words(self) -> str:
+        """Return what an engine that has ended complained of, or said last; "" if nothing."""
+        if self._reader is not None:
+            self._reader.join(STOP_WITHIN_S)
+        return self._complaint
 
     def status(self) -> int | None:
         """The exit status of the process; None while it runs."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
+from backend.cluster.engine_files import STATE_NAME
 from backend.errors import FlightchainError, InvalidInput
 from backend.http_requests import NoAnswer, ask
 from backend.receipts import FILE_NAME as RECEIPTS_NAME
@@ -32,6 +33,7 @@ LOOPBACK = "127.0.0.1"
 STOP_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 2.0
 LOG_TAIL_BYTES = 4096
+RESTARTED = b"; starting it again in"  # a line of the supervisor, after that which says why
 
 Json = dict[str, Any]
 
@@ -178,11 +180,12 @@ class LocalCluster:
             time.sleep(0.02)
         self._reap()
 
-    def rebuild(self, host: Host) -> None:
+    def rebuild(self, host: Host, *, engine: bool = False) -> None:
         """Put aside what a node that does not run has of the chain.
 
-        When it is started it gets everything from the others, from the chain in `base` on. What it
-        has accepted stays. Raises FlightchainError.
+        engine: whether the engine's data are put aside, too, but for the newest vote. When it is
+        started it gets everything from them or from the others, from the chain in `base` on. What
+        it has accepted stays. Raises FlightchainError.
         """
         if self.pid(host) is not None:
             raise FlightchainError(f"{host.name} runs; kill it first")
@@ -193,6 +196,10 @@ class LocalCluster:
             if (chain / name).exists():
                 files.rename(chain / name, aside / name)
         shutil.copytree(self.folder / BASE / BLOCKS_FOLDER, chain / BLOCKS_FOLDER)
+        data = self.folder / host.name / ENGINE / "data"
+        for path in sorted(data.iterdir()) if engine else []:
+            if path.name != STATE_NAME:
+                files.rename(path, aside / path.name)
 
     def send(self, host: Host, number: signal.Signals) -> None:
         """Send a signal to all processes of a node."""
@@ -258,7 +265,8 @@ class LocalCluster:
             lines = (self.folder / host.name / LOG_NAME).read_bytes()[-LOG_TAIL_BYTES:].splitlines()
         except OSError:
             return ""
-        return printable(lines[-1].decode(errors="replace")) if lines else ""
+        said = [line for line in lines if RESTARTED not in line] or lines
+        return printable(said[-1].decode(errors="replace")) if said else ""
 
     def wait_until_ready(self, hosts: list[Host], within_s: float) -> None:
         """Return when all nodes are ready. Raises FlightchainError if that takes too long."""

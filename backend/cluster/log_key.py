@@ -41,15 +41,16 @@ def common_key_in(home: Path) -> SecretKey | None:
     Raises FlightchainError.
     """
     path = common_key_path(home)
+    problem = "is damaged"
     try:
         found = parsed_key(path.read_text("utf-8", errors="replace"))
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise FlightchainError(f"{path} cannot be read: {error.strerror}") from error
+        found, problem = None, f"cannot be read ({error.strerror})"
     if found is None or found.verifier.kind != LOG.kind:
         raise FlightchainError(
-            f"{path} is damaged: this node would sign the log with another key than the others, "
+            f"{path} {problem}: this node would sign the log with another key than the others, "
             "and browsers would raise an alarm; put there a copy of another node's"
         )
     return found

@@ -22,6 +22,14 @@ from backend.errors import FlightchainError
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
 LEEWAY_MS = 120_000
+GENESIS_LOST = (
+    "it names the members of the cluster, without which this node does nothing; put back a copy of "
+    "another node's, which is the same"
+)
+NODE_KEY_LOST = (
+    "it is what the others know this node by; put back a copy from the folder that "
+    "`scripts/cluster configure` or `up` made"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ def address_of(key: bytes) -> str:
 def membership_in(home: Path) -> Membership:
     """The cluster of the engine whose folder is `home`. Raises FlightchainError."""
     path = home / "config" / "genesis.json"
-    genesis = _json(path)
+    genesis = _json(path, GENESIS_LOST)
     try:
         state = genesis["app_state"]
         voters = {one["name"]: one for one in genesis["validators"]}
@@ -126,7 +134,9 @@ def membership_in(home: Path) -> Membership:
             bool(state["empty"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise FlightchainError(f"{path} is not the genesis of a cluster: {error}") from error
+        raise FlightchainError(
+            f"{path} is not the genesis of a cluster ({error!r}); {GENESIS_LOST}"
+        ) from error
 
 
 def _member(state: dict[str, Any], voter: dict[str, Any] | None) -> Member:
@@ -153,16 +163,19 @@ def node_key_in(home: Path) -> Ed25519PrivateKey:
     path = home / "config" / "node_key.json"
     try:
         return Ed25519PrivateKey.from_private_bytes(
-            base64.b64decode(_json(path)["priv_key"]["value"])[:32]
+            base64.b64decode(_json(path, NODE_KEY_LOST)["priv_key"]["value"])[:32]
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise FlightchainError(f"{path} holds no key: {error}") from error
+        raise FlightchainError(f"{path} holds no key ({error!r}); {NODE_KEY_LOST}") from error
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path, lost: str) -> Any:
+    """Return what a file holds. lost: the consequence and the remedy if it holds nothing."""
     try:
-        return json.loads(path.read_bytes())
+        data = path.read_bytes()
+        return json.loads(data)
     except OSError as error:
-        raise FlightchainError(f"{path}: {error.strerror}") from error
+        raise FlightchainError(f"{path}: {error.strerror}; {lost}") from error
     except ValueError as error:
-        raise FlightchainError(f"{path} is not JSON: {error}") from error
+        kind = f"is not JSON ({error})" if data else "is empty"
+        raise FlightchainError(f"{path} {kind}; {lost}") from error

@@ -20,6 +20,7 @@ from backend.cluster.application import OK, OLD, Application
 from backend.cluster.chain_end import Built, ChainEnd
 from backend.cluster.configuration import bring_up_to_date
 from backend.cluster.engine import ABCI_SOCKET, Engine
+from backend.cluster.engine_files import REBUILD, require_sound
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.outbox import Outbox, with_believable_time
 from backend.cluster.put_back import OwnFlights
@@ -80,17 +81,21 @@ class Node:
         """Take part in the cluster until `stop`. Raises what makes it impossible to go on."""
         files.make_folder(self._settings.folder)
         self._lock.acquire(wait=False)
+        why = ""  # it ends
         try:
-            status.remove(self._settings.folder)
+            status.begin(self._settings.folder)
             self._announcer.silent()
             self._numbers.start(self._settings)
             application = self._application()
             with scrubbing(self._settings, self._report):
                 self._serve(application)
+        except FlightchainError as error:
+            why = str(error)
+            raise
         finally:
             self._notifier.stopping()
             self._announcer.silent()
-            status.remove(self._settings.folder)
+            status.end(self._settings.folder, why)
             self._end.close()
             self._mempool.close()
             self._lock.release()
@@ -112,6 +117,7 @@ class Node:
         """Answer the engine until `stop`, and start it again whenever it stands still."""
         watcher = Watcher(self._engine, self._membership, self._identity)
         bring_up_to_date(self._home, self._report)
+        require_sound(self._home, self._membership, self._identity, application.engine_height)
         while not (self._is_stopping or self._failures):
             server = SocketServer(self._abci, application.handle, self._failures.append)
             try:
@@ -134,7 +140,11 @@ class Node:
         look_s = trim_s = 0.0
         while not (self._is_stopping or self._failures):
             if (ended := self._engine.status()) is not None:
-                raise FlightchainError(f"the consensus engine ended with status {ended}")
+                words = self._engine.last_words()
+                raise FlightchainError(
+                    f"the consensus engine in {self._home} ended with status {ended}: {words}; "
+                    f"if it cannot read its data, {REBUILD}"
+                )
             now_s = time.monotonic()
             if now_s >= look_s:
                 look_s = now_s + status.EVERY_S

@@ -19,6 +19,7 @@ from backend.storage import files
 FILE_NAME = "cluster.json"
 EVERY_S = 1.0
 FRESH_S = 10.0
+ENDED_S = -FRESH_S  # when the status of a process was written that has ended
 READ_EVERY_S = 0.2
 
 _NOT_RUNNING = "the node of the cluster is not running, or hangs; nothing is accepted"
@@ -59,10 +60,29 @@ def write(folder: Path, status: ClusterStatus) -> None:
     files.replace_unsynced(folder / FILE_NAME, _encode(status))
 
 
-def remove(folder: Path) -> None:
-    """Remove the status, because the node ends or begins."""
-    with suppress(WriteFailed):  # a status that is not fresh does not count
-        files.remove(folder / FILE_NAME)
+def begin(folder: Path) -> None:
+    """Remove the status of an earlier process; why one has ended holds until there is another."""
+    if not end_in(folder):
+        end(folder, "")
+
+
+def end(folder: Path, why: str) -> None:
+    """Write why the node has ended, or remove the status if it was stopped."""
+    with suppress(WriteFailed):  # a status that is not fresh does not count; the log says why
+        if why:
+            status = ClusterStatus("", 0, [], 0, 0, True, 0, why, ENDED_S)
+            files.replace_unsynced(folder / FILE_NAME, _encode(status))
+        else:
+            files.remove(folder / FILE_NAME)
+
+
+def end_in(folder: Path) -> str:
+    """Return why the last process has ended, as it wrote; "" if it did not."""
+    try:
+        found = _decode((folder / FILE_NAME).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return ""
+    return found.refusal if found.written_s == ENDED_S else ""
 
 
 class StatusReader:
@@ -94,7 +114,10 @@ class StatusReader:
     def refusal(self) -> str:
         """Why nothing is accepted now; "" if it is."""
         status = self.status()
-        return _NOT_RUNNING if status is None else status.refusal
+        if status is not None:
+            return status.refusal
+        end = end_in(self._folder)
+        return f"{_NOT_RUNNING}: {end}" if end else _NOT_RUNNING
 
     def require_acceptance(self) -> None:
         """Raise TryLater while nothing is accepted."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from backend.cheating.editor import Editor
 from backend.cluster.configuration import CHAIN, ENGINE, Host
 from backend.cluster.engine import MODULE, VERSION
+from backend.cluster.engine_files import STATE_NAME
 from backend.cluster.local import LOG_NAME, LocalCluster
 from backend.cluster.put_back import NOTE_NAME
 from backend.index import damage_mark
@@ -265,6 +266,41 @@ def node_put_back(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 
 @contextmanager
+def engine_file_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A file of a node's engine is damaged, which the node names, and which the remedy mends."""
+    host = chance.choice(world.hosts)
+    world.cluster.kill(host)
+    name = chance.choice(
+        ["config/node_key.json", f"data/{STATE_NAME}", "data/blockstore.db/CURRENT"]
+    )
+    path = world.cluster.folder / host.name / ENGINE / name
+    whole = path.read_bytes()
+    path.write_bytes(b"")
+    world.cluster.start(host)
+    try:
+        until(lambda: _names(world, host, path), f"a node names {name}")
+        yield [host]
+    finally:
+        said = world.cluster.refusal(host)
+        world.cluster.kill(host)
+        if path.parent.name == "config":
+            path.write_bytes(whole)
+        elif path.name == STATE_NAME:
+            path.write_text(said.partition("write this into it: ")[2].partition("}")[0] + "}")
+        else:
+            world.cluster.rebuild(host, engine=True)
+
+
+def _names(world: World, host: Host, path: Path) -> bool:
+    """Whether a node says in `ready`, or `cluster status` for it, which file is wrong.
+
+    Of its databases the engine names what it was doing.
+    """
+    line = f"{world.cluster.refusal(host)} {world.cluster.status_line(host)}"
+    return path.name in line or ("--engine" in line and path.name == "CURRENT")
+
+
+@contextmanager
 def index_damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """A process marks a node's index as wrong; it is rebuilt though no block comes."""
     world.settle()
@@ -317,6 +353,7 @@ HARMS: dict[str, Harm] = {
     "two halves": halved,
     "a block damaged": damaged,
     "a block altered": altered,
+    "an engine's file damaged": engine_file_damaged,
     "a node put back": node_put_back,
     "strangers": strangers,
     "an index damaged": index_damaged,

@@ -1,0 +1,114 @@
+"""Checks the files of the engine before it starts, because it names no remedy, or makes new ones.
+
+Without its key the engine would make one that has no vote, without its configuration listen as it
+likes, and with an empty file of its newest vote end with a line that nobody reads. So each file is
+read first, and what is wrong with it is said with the consequence and the remedy. The databases in
+`data/` are the engine's own: what it says when it cannot open them is passed on (`engine`).
+"""
+
+import base64
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from backend.cluster.membership import Identity, Membership, address_of
+from backend.errors import FlightchainError
+
+KEY_NAME, STATE_NAME = "priv_validator_key.json", "priv_validator_state.json"
+NEVER_AGAIN = 1_000_000  # a round that no height reaches
+SIGNED = 3  # the last step of a round
+REBUILD = (
+    "let the node get everything from the others anew: `scripts/cluster rebuild NODE --engine`, or "
+    "on a machine of its own the steps in README.md"
+)
+
+Json = dict[str, Any]
+
+
+def require_sound(
+    home: Path, membership: Membership, identity: Identity, engine_height: int
+) -> None:
+    """Raise FlightchainError if the engine in `home` would not take part as it should.
+
+    engine_height: the height of the engine's block at which the chain stands.
+    """
+    _require_peers(home / "config" / "config.toml", membership, identity)
+    member = None if identity.index is None else membership.members[identity.index]
+    voter = member.voter if member is not None else ""
+    if not voter:
+        return
+    _require_key(home / "config" / KEY_NAME, voter)
+    others = membership.power - (member.power if member is not None else 0)
+    _require_state(home / "data" / STATE_NAME, engine_height, 3 * others > 2 * membership.power)
+
+
+def _require_peers(path: Path, membership: Membership, identity: Identity) -> None:
+    """Raise FlightchainError if a configuration, which can be read, names no other member."""
+    peers = tomllib.loads(path.read_text("utf-8"))["p2p"]["persistent_peers"]
+    others = [m.peer_id for i, m in enumerate(membership.members) if i != identity.index]
+    if others and not any(peer in peers for peer in others):
+        raise FlightchainError(
+            f"{path} names no other member of this cluster as a peer, so this node would be alone "
+            "and is not started; put back a copy from the folder that `scripts/cluster configure` "
+            "or `up` made"
+        )
+
+
+def _require_key(path: Path, voter: str) -> None:
+    """Raise FlightchainError unless the file holds the key with which this node votes."""
+    consequence = "without it this node has no vote, so its engine is not started"
+    remedy = "put back a copy from the folder that `scripts/cluster configure` or `up` made"
+    key = _json(path, consequence, remedy)
+    try:
+        private = base64.b64decode(key["priv_key"]["value"])[:32]
+        public = Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    except (KeyError, TypeError, ValueError) as error:
+        raise FlightchainError(f"{path} holds no key; {consequence}; {remedy}") from error
+    if address_of(public) != voter:
+        raise FlightchainError(
+            f"{path} is the key of the voter {address_of(public)}, and this node is {voter}; "
+            f"{consequence}; {remedy}"
+        )
+
+
+def _require_state(path: Path, engine_height: int, others_suffice: bool) -> None:
+    """Raise FlightchainError unless the file says which vote of this node is the newest.
+
+    others_suffice: whether the other voters decide blocks without this one.
+    """
+    passed = _state(engine_height + 1, NEVER_AGAIN) if others_suffice else _state(engine_height, 0)
+    consequence = (
+        "it names the newest vote of this node, without which its engine could vote twice at one "
+        "height, so that is not started"
+    )
+    remedy = f"put back a copy, or if there is none write this into it: {json.dumps(passed)}"
+    state = _json(path, consequence, remedy)
+    if not (
+        str(state.get("height", "")).isdecimal()
+        and isinstance(state.get("round"), int)
+        and isinstance(state.get("step"), int)
+    ):
+        raise FlightchainError(f"{path} names no vote; {consequence}; {remedy}")
+
+
+def _state(height: int, round_: int) -> Json:
+    """Return what stands for a node that has voted up to a height and round."""
+    return {"height": str(height), "round": round_, "step": SIGNED if height else 0}
+
+
+def _json(path: Path, consequence: str, remedy: str) -> Json:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FlightchainError(f"{path}: {error.strerror}; {consequence}; {remedy}") from error
+    try:
+        found = json.loads(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        kind = "damaged" if data else "empty"
+        raise FlightchainError(f"{path} is {kind}; {consequence}; {remedy}")
+    return found

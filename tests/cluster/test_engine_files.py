@@ -1,0 +1,137 @@
+"""Each file of an engine that is not as it must be is named, with the remedy."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.cluster import status
+from backend.cluster.chain_end import ChainEnd
+from backend.cluster.configuration import ENGINE, bring_up_to_date
+from backend.cluster.engine_files import NEVER_AGAIN, require_sound
+from backend.cluster.membership import identity_in, membership_in
+from backend.cluster.status import StatusReader
+from backend.errors import FlightchainError
+from backend.settings import Settings
+from tests.cluster.engine import make, quiet
+
+REACHED = 41
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The engine of the first of four nodes, beside another cluster in `other`."""
+    make(tmp_path, 4)
+    make(tmp_path / "other", 2, begins_ms=1_600_000_000_000)
+    return tmp_path / "node0" / ENGINE
+
+
+def start(home: Path) -> None:
+    """What a node reads before it starts its engine."""
+    membership = membership_in(home)
+    identity = identity_in(home, membership)
+    end = ChainEnd(Settings(dir=str(home.parent / "chain")), membership, quiet)
+    try:
+        end.open(identity.index, home)
+    finally:
+        end.close()
+    bring_up_to_date(home, quiet)
+    require_sound(home, membership, identity, REACHED)
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def unreadable(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def foreign(path: Path) -> None:
+    """Of the other cluster."""
+    tail = path.relative_to(path.parents[3])
+    shutil.copy(path.parents[3] / "other" / tail, path)
+
+
+COPY = "put back a copy"
+FILES = {
+    "config/genesis.json": "put back",
+    "config/config.toml": COPY,
+    "config/node_key.json": COPY,
+    "config/priv_validator_key.json": COPY,
+    "config/log.key": "copy of another node's",
+    "data/priv_validator_state.json": COPY,
+}
+HARMLESS = {  # nobody can tell whose votes a file counts; without a key a node takes one of its own
+    ("data/priv_validator_state.json", foreign),
+    ("config/log.key", removed),
+}
+
+
+def test_whole_files_let_a_node_start(home: Path) -> None:
+    start(home)
+
+
+@pytest.mark.parametrize("harm", [removed, emptied, truncated, unreadable, foreign])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_not_as_it_must_be_is_named_with_its_remedy(
+    home: Path, name: str, harm: Callable[[Path], None]
+) -> None:
+    start(home)
+    harm(home / name)
+    if (name, harm) in HARMLESS:
+        start(home)
+        return
+    with pytest.raises(FlightchainError) as caught:
+        start(home)
+    message = str(caught.value)
+    assert Path(name).name in message
+    wanted = "own key" if (name, harm) == ("config/node_key.json", foreign) else FILES[name]
+    assert wanted in message, message
+
+
+def test_the_remedy_for_a_lost_vote_is_what_the_file_may_hold(home: Path) -> None:
+    path = home / "data" / "priv_validator_state.json"
+    for text in ("", "{}", '{"height":"7"}', "[]"):
+        path.write_text(text)
+        with pytest.raises(FlightchainError, match="vote twice at one height") as caught:
+            start(home)
+    written = str(caught.value).partition("write this into it: ")[2]
+    assert json.loads(written) == {"height": "42", "round": NEVER_AGAIN, "step": 3}
+    path.write_text(written)
+    start(home)
+
+
+def test_a_cluster_whose_others_cannot_decide_alone_does_not_wait_for_ever(tmp_path: Path) -> None:
+    make(tmp_path, 3)
+    home = tmp_path / "node0" / ENGINE
+    (home / "data" / "priv_validator_state.json").unlink()
+    with pytest.raises(FlightchainError, match=r'into it: \{"height": "41", "round": 0'):
+        start(home)
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[StatusReader]:
+    yield StatusReader(tmp_path)
+
+
+def test_why_a_node_has_ended_is_said_until_it_runs_again(
+    tmp_path: Path, reader: StatusReader
+) -> None:
+    assert reader.refusal().endswith("nothing is accepted")
+    status.end(tmp_path, "node_key.json is empty")
+    status.begin(tmp_path)  # it was started, and has not come so far that it tells how it does
+    assert reader.refusal().endswith("nothing is accepted: node_key.json is empty")
+    status.end(tmp_path, "")
+    assert reader.refusal().endswith("nothing is accepted")
