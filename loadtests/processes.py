@@ -302,8 +302,14 @@ def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTE
 
 
 def answer(connection: HTTPConnection, path: str) -> Any:
-    """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
-    return json.loads(exchanged(connection, path, status=200)[1])
+    """The JSON answer to GET `path`. Raises ProgramFailed for another status, or no JSON."""
+    body = exchanged(connection, path, status=200)[1]
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as problem:
+        where = f"{connection.host}:{connection.port}{path}"
+        told = f"{where} did not answer with JSON, but {body[:60]!r}; is it a Flightchain?"
+        raise ProgramFailed(told) from problem
 
 
 def exchanged(

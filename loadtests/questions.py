@@ -52,14 +52,30 @@ Questions = dict[str, list[Question]]  # kind -> questions
 
 
 def flights_of_block(service: Site, height: int) -> list[Flight]:
-    """All flights of a block, oldest first."""
-    flights: list[Flight] = service.get(f"/blocks/{height}")["block"]["transactions"]
+    """All flights of a block, oldest first. Raises ProgramFailed, OSError."""
+    found = service.get(f"/blocks/{height}")
+    try:
+        flights: list[Flight] = [dict(flight) for flight in found["block"]["transactions"]]
+    except (LookupError, TypeError, ValueError) as problem:
+        raise _no_service(service, f"/blocks/{height}") from problem
     return flights
+
+
+def _height(service: Site) -> int:
+    """The height of the newest block. Raises ProgramFailed, OSError."""
+    found = service.get("/tip")
+    if not isinstance(found, dict) or type(found.get("height")) is not int:
+        raise _no_service(service, "/tip")
+    return int(found["height"])
+
+
+def _no_service(service: Site, path: str) -> ProgramFailed:
+    return ProgramFailed(f"{service.url}{path} does not answer as a Flightchain does; is it one?")
 
 
 def all_blocks(service: Site) -> Iterator[list[Flight]]:
     """The flights of each block that has some, in order."""
-    height: int = service.get("/tip")["height"]
+    height = _height(service)
     return (flights_of_block(service, at) for at in range(1, height + 1))
 
 
@@ -70,7 +86,7 @@ def as_sent(flight: Flight) -> Flight:
 
 def sample(service: Site, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
     """The flights of up to `blocks` blocks, the first and the last among them."""
-    height: int = service.get("/tip")["height"]
+    height = _height(service)
     if height < 1:
         raise ProgramFailed("the chain holds no flights to ask about")
     count = min(blocks, height)

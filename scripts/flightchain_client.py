@@ -51,12 +51,28 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import IO, Any, Literal, NoReturn, NotRequired, Self, TypedDict, TypeVar, cast
+from types import UnionType
+from typing import (
+    IO,
+    Any,
+    Literal,
+    NoReturn,
+    NotRequired,
+    Self,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import requests
 from urllib3.exceptions import NewConnectionError
@@ -76,6 +92,7 @@ JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
 BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000
+MOST_CHARACTERS = 1000  # of what a service says, in a message
 HEADERS_PER_PAGE = 100  # the most that the service gives at once
 REPEATED = frozenset({408, 429, 502, 503, 504})
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # used where there is no Retry-After
@@ -297,11 +314,11 @@ class Problem(FlightchainError):
         self, status: int, problem: Mapping[str, Any], retry_after_s: float | None = None
     ) -> None:
         self.status = status
-        self.title = str(problem.get("title", ""))
-        self.detail = str(problem.get("detail", ""))
-        self.field: str | None = problem.get("field")
+        texts = {name: text for name, text in problem.items() if isinstance(text, str)}
+        self.title, self.detail = texts.get("title", ""), texts.get("detail", "")
+        self.field, errors = texts.get("field"), problem.get("errors")
         self.value: object = problem.get("value")
-        self.errors: list[Fault] = problem.get("errors") or []
+        self.errors: list[Fault] = _faults(errors) if isinstance(errors, list) else []
         self.retry_after_s = retry_after_s
         super().__init__(status, problem)
 
@@ -309,7 +326,8 @@ class Problem(FlightchainError):
         rows = [fault["row"] for fault in self.errors if "row" in fault]
         where = f"row {rows[0]}: " if rows else ""
         hint = f"; {HINTS[self.status]}" if self.status in HINTS else ""
-        return f"{self.status} {self.title}: {where}{self.detail}{hint}"
+        title, detail = (_printable(text) for text in (self.title, self.detail))
+        return f"{self.status} {title}: {where}{detail or 'the service gives no reason'}{hint}"
 
 
 class Unreachable(FlightchainError):
@@ -594,7 +612,7 @@ class Client:
         answer = self._get(
             path, {**asked, "engine": None if engine == "index" else engine, "as_of": as_of}
         )
-        return answer, _made(AsOf, answer["as_of"])
+        return answer, _made(AsOf, _part(answer, "as_of", dict))
 
     # --- the chain
 
@@ -604,8 +622,8 @@ class Client:
 
     def block(self, height: int) -> Block:
         """The block at `height`."""
-        found = self._get(f"/blocks/{height}")["block"]
-        return Block(_made(Header, found), found["transactions"])
+        found = _part(self._get(f"/blocks/{height}"), "block", dict)
+        return _made(Block, found, header=_made(Header, found))
 
     def blocks(self, before: int | None = None) -> Iterator[Header]:
         """The headers of all blocks, newest first. before: only blocks below this height.
@@ -614,20 +632,21 @@ class Client:
         """
         while True:
             page = self._get("/blocks", {"before": before, "limit": HEADERS_PER_PAGE})
-            found = page["blocks"] + page.get("damaged", [])
-            for each in sorted(found, key=lambda header: -header["height"]):
+            found = _part(page, "blocks", list) + _part({"damaged": [], **page}, "damaged", list)
+            for each in sorted(found, key=lambda header: -_part(header, "height", int)):
                 before = each["height"]
                 if "detail" in each:
                     raise Problem(503, {"title": "Service Unavailable", **each})
                 yield _made(Header, each)
-            if page["next"] is None:
+            if page.get("next") is None or not found:
                 return
 
     def transaction(self, transaction_id: int) -> Entry:
         """A transaction, pending or mined."""
         found = self._get(f"/transactions/{transaction_id}")
-        where = found["block"] or {"height": None, "hash": None}
-        return _made(Entry, found, **where)
+        is_mined = found.get("block") is not None
+        where = _part(found, "block", dict) if is_mined else {"height": None, "hash": None}
+        return _made(Entry, {**found, **where})
 
     def wait(self, transaction_id: int, timeout_s: float = 120) -> Entry:
         """Wait until a transaction is mined, and return it. Questions count it a moment later.
@@ -658,7 +677,7 @@ class Client:
         """
         body = _line(flight)
         answer = self._send(self._post("/transactions", {}, mode, body, JSON, key))
-        return _made(Receipt, answer, transaction_id=answer["TRANSACTION_ID"])
+        return _made(Receipt, answer, transaction_id=_part(answer, "TRANSACTION_ID", int))
 
     def add_batch(
         self,
@@ -717,12 +736,13 @@ class Client:
         except Problem as problem:
             problem.errors = _numbered(problem.errors, batch.offset)
             raise
-        first, last = answer.get("first_transaction", 0), answer.get("last_transaction", -1)
+        ids = {"first_transaction": 0, "last_transaction": -1, **answer}
+        first, last = (_part(ids, name, int) for name in ("first_transaction", "last_transaction"))
         return _made(
             BatchReceipt,
             {"state": "none", "durable": False, **answer},
             transactions=range(first, last + 1),
-            errors=_numbered(answer["errors"], batch.offset),
+            errors=_numbered(_faults(_part(answer, "errors", list)), batch.offset),
         )
 
     # --- sending
@@ -813,7 +833,7 @@ def _answer(response: requests.Response) -> Json:
     """The JSON of a good answer. Raises Problem for any other."""
     try:
         body = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     status = response.status_code
     if requests.codes.ok <= status < requests.codes.multiple_choices and isinstance(body, dict):
@@ -868,11 +888,47 @@ def _numbered(faults: Sequence[Fault], offset: int) -> list[Fault]:
     ]
 
 
-def _made(kind: type[Made], answer: Mapping[str, Any], **more: Any) -> Made:
-    """Make a `kind` of the members of an answer and `more`; members that it lacks are left out."""
-    known = {**answer, **more}
-    try:
-        return kind(**{field.name: known[field.name] for field in fields(kind)})  # type: ignore[arg-type]
-    except KeyError as error:
+def _faults(errors: Sequence[object]) -> list[Fault]:
+    """Those of the errors in an answer that are what a service says of rows."""
+    return [
+        cast("Fault", fault)
+        for fault in errors
+        if isinstance(fault, dict) and type(fault.get("row", 0)) is int
+    ]
+
+
+def _printable(text: str) -> str:
+    """Text from outside in one line, which moves no cursor and is not too long."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:MOST_CHARACTERS])
+    return shown if len(text) <= MOST_CHARACTERS else f"{shown}…"
+
+
+def _part(answer: object, name: str, kind: type[Made]) -> Made:
+    """A member of an answer. Raises FlightchainError unless it is there, and of this kind."""
+    known = answer if isinstance(answer, dict) else {}
+    if name not in known:
         reason = "the service did what was asked, but is of another version than this client"
-        raise FlightchainError(f"the answer has no {error}: {reason}") from None
+        raise FlightchainError(f"the answer has no {name!r}: {reason}")
+    if not isinstance(known[name], kind):
+        reason = "is the base_url that of Flightchain?"
+        raise FlightchainError(f"the answer has a {name!r} of another kind; {reason}")
+    return cast("Made", known[name])
+
+
+def _made(kind: type[Made], answer: Mapping[str, Any], **more: Any) -> Made:
+    """Make a `kind` of the members of an answer and `more`; others are left out.
+
+    Raises FlightchainError if one is missing, or of another kind.
+    """
+    known, hints = {**answer, **more}, get_type_hints(kind)
+    return kind(**{name: _part(known, name, _checked_as(hint)) for name, hint in hints.items()})
+
+
+@cache
+def _checked_as(hint: Any) -> Any:
+    """What `isinstance` takes for the type of a member: lists and objects as such, 7 as 7.0."""
+    if isinstance(hint, UnionType):
+        return tuple(map(_checked_as, get_args(hint)))
+    if is_typeddict(hint):
+        return dict
+    return (float, int) if hint is float else get_origin(hint) or hint
