@@ -1,4 +1,8 @@
-"""Lets a witness answer over HTTP (C2SP tlog-witness): `POST /add-checkpoint`, and `GET /key`."""
+"""Lets a witness answer over HTTP (C2SP tlog-witness): `POST /add-checkpoint`, and `GET /key`.
+
+It is served by the front that both ports of a ledger have, so that nobody who sends a byte a second
+keeps others waiting: threads see a request only when all of it is there.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,11 +25,15 @@ from backend.witness.witness import (
 )
 from backend.words import printable
 from serving import gunicorn_app
+from serving.environs import Environ
+from serving.front import Front, Headers, Way, Wsgi
+from serving.lanes import INLINE, Threads
 
 MOST_BYTES = 64 * 1024
 MOST_HASHES = 63  # in a proof (C2SP tlog-witness)
 SIZE_TYPE = "text/x.tlog.size"
-THREADS = 4
+RETRY_AFTER_S = 5
+LANE, THREADS, MOST_WAITING = "witness", 4, 100
 
 STATUS: Mapping[type[NotCosigned], int] = {
     NotSigned: 403,
@@ -38,15 +46,63 @@ STATUS: Mapping[type[NotCosigned], int] = {
 def run_witness(witness: Witness, logs: Sequence[VerifierKey], host: str, port: int) -> None:
     """Serve until this process is told to stop. logs: the keys of the logs that it cosigns."""
     by_name = {key.name: key for key in logs}
-    gunicorn_app.run(
-        lambda: partial(_answer, witness, by_name),
-        {
-            "bind": gunicorn_app.bind_address(host, port),
-            "worker_class": "gthread",
-            "workers": 1,
-            "threads": THREADS,
-        },
-    )
+    site = WitnessSite(partial(_answer, witness, by_name))
+    options = {"bind": gunicorn_app.bind_address(host, port), "workers": 1}
+    gunicorn_app.run(lambda: Front(site), options)
+
+
+class WitnessSite:
+    """The `serving.front.Site` of a witness. application: answers every request."""
+
+    max_body_bytes = max_body_bytes_in_memory = MOST_BYTES
+
+    def __init__(self, application: Wsgi) -> None:
+        self.lanes = {LANE: Threads(LANE, THREADS, MOST_WAITING)}
+        self._application = application
+
+    def receive(self, environ: Environ) -> Wsgi | None:
+        """Refuse nothing by its head."""
+
+    def way(self, environ: Environ) -> Way:
+        """Answer the key at once; what is to be cosigned waits for a thread and the disk."""
+        is_read = environ["REQUEST_METHOD"] != "POST"
+        return Way(INLINE if is_read else LANE, self._application)
+
+    def leave(self, environ: Environ) -> None:
+        """Do nothing."""
+
+    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
+        """Add no headers."""
+
+    def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
+        """Log nothing."""
+
+    def failed(self, error: Exception, environ: Environ) -> Wsgi:
+        """The answer to a request whose body could not be kept."""
+        environ["wsgi.errors"].write(f"{printable(str(error))}\n")
+        return Response("this witness has no room for the request; try again later\n", 503)
+
+    def full(self, lane: str) -> Wsgi:  # noqa: ARG002
+        """The answer to a request whose lane is full."""
+        busy = "too many requests are waiting already; try again later\n"
+        return Response(busy, 503, {"Retry-After": str(RETRY_AFTER_S)})
+
+    def unread(
+        self,
+        client: object,  # noqa: ARG002
+        status: int,  # noqa: ARG002
+        detail: str,
+        **more: object,  # noqa: ARG002
+    ) -> tuple[Headers, bytes]:
+        """A line of text for a request that HTTP refuses."""
+        return [("Content-Type", "text/plain; charset=utf-8")], f"{detail}\n".encode()
+
+    def look(self) -> None:
+        """Forget how long requests have waited, as nobody asks for it."""
+        self.lanes[LANE].numbers()
+
+    def stop(self) -> None:
+        """Do nothing: no request waits for long."""
 
 
 def _answer(

@@ -2,13 +2,15 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -229,6 +231,48 @@ def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path)
     assert "cannot be reached" in said[0]
     assert notes.parse((folder / "cosigned").read_bytes()) == note_of(folder)
     store.close()
+
+
+@contextmanager
+def dribbling(port: int, count: int) -> Iterator[None]:
+    """So many clients that send the body of a checkpoint a byte a second."""
+    head = b"POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+    over = threading.Event()
+    clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(count)]
+
+    def dribble() -> None:
+        while not over.wait(1):
+            for client in clients:
+                with suppress(OSError):
+                    client.send(b"o")
+
+    for number, client in enumerate(clients):
+        client.sendall(head if number % 2 else head[:40])
+    thread = threading.Thread(target=dribble)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        for client in clients:
+            client.close()
+
+
+def test_clients_that_dribble_keep_no_log_waiting(folder: Path, tmp_path: Path) -> None:
+    note = str(note_of(folder)).encode()
+    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+        port = int(address.url.rpartition(":")[2])
+        with dribbling(port, 100):
+            started = time.monotonic()
+            answers = [asked(f"{address.url}/add-checkpoint", b"old 0\n\n" + note)]
+            answers += [
+                asked(f"{address.url}/add-checkpoint", b"old 5\n\n" + note) for _ in range(9)
+            ]
+            keys = [asked(f"{address.url}/key") for _ in range(8)]
+            took_s = time.monotonic() - started
+    assert [one and one[0] for one in (*answers, *keys)] == [200] * 18
+    assert took_s < 10
 
 
 def test_a_witness_refuses_as_the_protocol_says(folder: Path, tmp_path: Path) -> None:
