@@ -1,8 +1,9 @@
 """Sends HTTP requests to other programs: to logs, to witnesses, and to processes of this service.
 
 One limit of time holds for the whole answer, redirections included, so that nobody can keep us
-waiting with a byte now and then. No proxy is asked, whatever the environment says: most of those
-who are asked are on this machine or in this house.
+waiting with a byte now and then. A redirection to another server is not followed. No proxy is
+asked, whatever the environment says: most of those who are asked are on this machine or in this
+house.
 """
 
 import http.client
@@ -13,6 +14,7 @@ import urllib.error
 import urllib.request
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from backend.errors import FlightchainError
 
@@ -102,7 +104,19 @@ class _InTime(urllib.request.AbstractHTTPHandler):
 
 
 class _Redirections(urllib.request.HTTPRedirectHandler):
-    """Follows redirections, and closes the connection of one that cannot be read."""
+    """Follows redirections of a server to itself, and closes the connection of all others.
+
+    Whoever named a server did not name those that it names, which may be on this machine.
+    """
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:
+            raise OSError(
+                f"it sends to another server, {newurl[:200]}; name that one if it is right"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
         try:

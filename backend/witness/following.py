@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 
+from backend.chain import merkle
 from backend.errors import FlightchainError
 from backend.transparency import checkpoints
 from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import NoteError, VerifierKey
-from backend.witness.remote import RemoteLog, Unreachable
+from backend.witness.remote import Gone, RemoteLog, Unreachable
 from backend.witness.witness import NotCosigned, NotSigned, Witness
 from backend.words import counted, printable
 
@@ -46,6 +48,17 @@ def finding(verdict: Verdict, message: object) -> Finding:
 def worst(findings: Iterable[Finding]) -> Verdict:
     """The verdict that counts for all logs together."""
     return max((one.verdict for one in findings), key=list(Verdict).index)
+
+
+def _proof(log: RemoteLog, old_size: int, size: int) -> Sequence[bytes]:
+    """The proof of consistency that a log gives. Raises ProofError if it keeps back a tile.
+
+    Such a log answers, and has signed a larger tree: that is no silence.
+    """
+    try:
+        return log.consistency_proof(old_size, size)
+    except Gone as error:
+        raise merkle.ProofError(str(error)) from error
 
 
 class OtherLog(NotCosigned):
@@ -83,7 +96,7 @@ class Follower:
         if found.size < self._witness.size_of(found.origin):
             data, found = self._newest(log)  # a newer one may have come while it was read
         key = self._key_of(log, found.origin)
-        self._witness.cosign(data, key, log.consistency_proof)
+        self._witness.cosign(data, key, partial(_proof, log))
         self._witness.remember(log.url, key)
         idle_s = time.time() - self._witness.grew_at(found.origin)
         blocks = f"{log.url}: {found.origin} has {counted(found.size, 'block')}"

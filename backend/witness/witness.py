@@ -100,11 +100,14 @@ class Witness:
         raise WriterBusy(f"others have cosigned {new.origin} at the same time; try again")
 
     def _cosigned(self, note: Note, *, is_kept: bool) -> Note:
-        """Sign a note. is_kept: whether its tree is kept already, which says when it was seen."""
-        signature = self.key.cosignature(note.text, int(time.time()))
-        if not is_kept:
+        """Sign a note. is_kept: whether its tree is kept already, which says when it was seen.
+
+        If that was later than now, this machine's clock was ahead: the log was first seen now.
+        """
+        seconds, origin = int(time.time()), checkpoints.parse(note.text).origin
+        signature = self.key.cosignature(note.text, seconds)
+        if not is_kept or self.grew_at(origin) > seconds:
             others = (one for one in note.signatures if one.key_id != signature.key_id)
-            origin = checkpoints.parse(note.text).origin
             self.memory.keep(origin, Note(note.text, (*others, signature)))
         return Note(note.text, (signature,))
 

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
@@ -311,3 +313,85 @@ def test_a_name_that_no_key_can_have_is_refused(
     done = call("http://127.0.0.1:1", "--name", name)
     assert (done.exit_code, "--name" in done.stderr) == (2, True)
     assert not (tmp_path / "w").exists()
+
+
+# --- clocks that leapt, tiles that are kept back, redirections ------------------------------------
+
+
+def test_a_clock_that_was_years_ahead_hides_no_silence_for_ever(
+    log: Served, witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(witness, [], HOUR_S)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 10 * 365 * 24 * HOUR_S)
+    assert follower.look(log.url).verdict is Verdict.FINE
+    monkeypatch.setattr(time, "time", lambda: now)
+    assert follower.look(log.url).verdict is Verdict.FINE  # from here on it counts
+    monkeypatch.setattr(time, "time", lambda: now + 2 * HOUR_S)
+    found = follower.look(log.url)
+    assert (found.verdict, "the same for 2.0 hours" in found.message) == (Verdict.SILENT, True)
+
+
+def test_a_checkpoint_whose_proof_is_kept_back_is_wrong_and_is_evidence(
+    log: Served, folder: Path, tree: HistoryTree, witness: Witness
+) -> None:
+    key = key_of(folder)
+    follower = Follower(witness, [], HOUR_S)
+    log.show(key, 3, tree.root(3))
+    assert follower.look(log.url).verdict is Verdict.FINE
+    for path in [path for path in log.files if path.startswith("/tile/")]:
+        del log.files[path]
+    log.show(key, 5, tree.root(5))
+    found = follower.look(log.url)
+    assert found.verdict is Verdict.WRONG
+    assert "nothing shows that they are still there" in found.message
+    (kept,) = witness.folder.glob("*.unproved")
+    assert log.files["/checkpoint"].decode() in kept.read_text()
+    note = witness.kept(key.verifier.name)
+    assert note is not None
+    assert "\n3\n" in note.text
+
+
+@pytest.mark.parametrize("path", ["/checkpoint", "/tile/0/000.p/5", "/key"])
+def test_a_log_cannot_send_a_witness_to_other_servers(
+    log: Served, folder: Path, tree: HistoryTree, witness: Witness, path: str
+) -> None:
+    asked = []
+
+    def elsewhere(_path: str, _body: bytes) -> tuple[int, bytes]:
+        asked.append(_path)
+        return 200, log.files[path]
+
+    with answering(elsewhere) as other, redirecting(log, path, f"{other}{path}") as url:
+        log.show(key_of(folder), 3, tree.root(3))
+        if path.startswith("/tile"):
+            witness.cosign(log.files["/checkpoint"], key_of(folder).verifier, lambda *_: [])
+        log.show(key_of(folder), 5, tree.root(5))
+        found = Follower(witness, [], HOUR_S).look(url)
+    assert (found.verdict, asked) == (Verdict.SILENT, [])
+    assert f"{other}{path}" in found.message
+
+
+@contextmanager
+def redirecting(log: Served, path: str, target: str) -> Iterator[str]:
+    """A log one of whose files is said to be elsewhere."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302 if self.path == path else 200)
+            if self.path == path:
+                self.send_header("Location", target)
+            self.end_headers()
+            self.wfile.write(b"" if self.path == path else log.files[self.path])
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
