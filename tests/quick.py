@@ -44,6 +44,7 @@ LEFT_OUT: dict[str, str] = {
     "sealing/test_trusted_clock.py": "starts services under clocks that leap",
     "backup/test_while_serving.py": SERVICES,
     "test_damaged_mempool.py": SERVICES,
+    "test_nonsense.py": "starts commands, and waits for answers that never come",
     "loadtests/models/test_sequential_coverage.py": SIMULATES,
     "index/test_flips.py": BYTES,
     "sealing/test_importer.py": KILLS,
