@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from io import BytesIO
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -29,6 +30,7 @@ SETTINGS = Settings(backend_url="http://127.0.0.1:1", max_body_bytes=MOST)
 MULTIPART, URLENCODED = "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"
 FILE_HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
 FIELD = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+CONNECTION = "flightchain.connection"
 Message = MutableMapping[str, Any]
 
 
@@ -37,7 +39,8 @@ class Asking:
 
     def __init__(self, path: str, kind: str, length: int, **headers: str) -> None:
         given = {"Content-Type": kind, "Content-Length": str(length), "Origin": "http://localhost"}
-        self._scope = scope_of("POST", path, {**given, **headers})
+        connection = SimpleNamespace(send_whole=self._send_whole)
+        self._scope = scope_of("POST", path, {**given, **headers}) | {CONNECTION: connection}
         self.messages: list[Message] = []
         self.is_read = False
         self._bodies: asyncio.Queue[Message] = asyncio.Queue()
@@ -60,6 +63,9 @@ class Asking:
 
     async def _send(self, message: Message) -> None:
         self.messages.append(message)
+
+    def _send_whole(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        self.messages += ({"status": status, "headers": headers}, {"body": body})
 
     @property
     def status(self) -> int:
