@@ -60,12 +60,8 @@ def test_the_configuration_names_each_node_once(world: World) -> None:
     ]
 
 
-ELSEWHERE = {
-    "a full disk",
-    "two killed",
-    "a node put back",
-    "an engine's file damaged",
-}  # above, or in the long suite alone
+# Tested above, or in the long suite alone.
+ELSEWHERE = {"a full disk", "two killed", "a node put back", "an engine's file damaged"}
 
 
 @pytest.mark.parametrize("harm", sorted(HARMS.keys() - ELSEWHERE))

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import requests
 from flask.testing import FlaskClient
 
+from backend.chain.flight import as_mapping
 from backend.cluster.configuration import BASE
 from backend.cluster.local import LocalCluster, hosts_on_loopback
 from backend.settings import Settings as BackendSettings
@@ -15,12 +17,14 @@ from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import Service, until
 from tests.cluster.processes import SETTINGS, need_engine
-from tests.flights import csv_of, flights
+from tests.cluster.requests import post
+from tests.flights import csv_of, flight, flights
 from tests.frontend.writing import Visitor
 
 
 @pytest.fixture(scope="module")
-def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A cluster of one node, which is ready."""
     need_engine()
     folder = tmp_path_factory.mktemp("c")
     with BlockWriter(BackendSettings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print):
@@ -30,11 +34,17 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     try:
         cluster.start(cluster.hosts[0])
         cluster.wait_until_ready(cluster.hosts, 60)
-        client = create_app(Settings(backend_url=cluster.hosts[0].url)).test_client()
-        client.environ_base["HTTP_ORIGIN"] = "http://localhost"
-        yield Visitor(cast("Service", None), client)  # the service is asked through the pages only
+        yield cluster
     finally:
-        cluster.kill(cluster.hosts[0])
+        for host in cluster.hosts:
+            cluster.kill(host)
+
+
+@pytest.fixture(scope="module")
+def visitor(cluster: LocalCluster) -> Visitor:
+    client = create_app(Settings(backend_url=cluster.hosts[0].url)).test_client()
+    client.environ_base["HTTP_ORIGIN"] = "http://localhost"
+    return Visitor(cast("Service", None), client)  # the service is asked through the pages only
 
 
 def mined(client: FlaskClient, receipt: str) -> str:
@@ -90,3 +100,20 @@ def test_the_page_of_the_cluster_tells_how_its_nodes_do(visitor: Visitor) -> Non
     assert "10 of 10" in visitor.client.get("/cluster/state").text
     assert visitor.client.get("/cluster.json").get_json()["cluster"]["node"] == "node0"
     assert '<a href="/cluster">' in visitor.client.get("/standing").text
+
+
+def test_a_reader_that_is_added_is_admitted_follows_and_accepts_nothing(
+    cluster: LocalCluster, visitor: Visitor
+) -> None:
+    visitor.upload(csv_of(flights(5, 300)).encode())
+    voter = cluster.hosts[0]
+    cluster.add(*hosts_on_loopback(1, 0, 0, first=1))
+    reader = cluster.hosts[1]
+    cluster.start(reader)
+    cluster.wait_until_ready([reader], 60)
+    until(lambda: cluster.answer(voter)["pending"] == 0)
+    until(lambda: cluster.answer(reader)["hash"] == cluster.answer(voter)["hash"])
+    status, body = post(reader.url + "/transactions", as_mapping(flight(0)))
+    assert (status, "no member that may add flights" in body["detail"]) == (503, True)
+    keys = {requests.get(f"{host.url}/log/key", timeout=5).text for host in cluster.hosts}
+    assert len(keys) == 1

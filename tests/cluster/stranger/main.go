@@ -2,14 +2,17 @@
 //
 //	program CHAIN_ID ID@HOST:PORT COUNT HEIGHT
 //
-// A stranger that is put out comes again with a new key, until the program is killed. Each connection that a node
+// A stranger that is put out comes again with a new key, until the program is killed. For each there are ten that
+// connect and say nothing, to take all places. Each connection that a node
 // has taken for a peer, to which it then speaks, is a line on standard output.
 package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cometbft/cometbft/config"
@@ -90,10 +93,28 @@ func connect(chain, address string, height int64) *p2p.Switch {
 	return sw
 }
 
+// sayNothing keeps a connection open as long as the node lets it, and opens the next.
+func sayNothing(address string) {
+	for {
+		silent, err := net.Dial("tcp", address)
+		if err == nil {
+			_, _ = silent.Read(make([]byte, 1<<16))
+			_, _ = silent.Read(make([]byte, 1))
+			_ = silent.Close()
+		} else {
+			time.Sleep(again)
+		}
+	}
+}
+
 func main() {
 	chain, address := os.Args[1], os.Args[2]
 	count, _ := strconv.Atoi(os.Args[3])
 	height, _ := strconv.ParseInt(os.Args[4], 10, 64)
+	_, place, _ := strings.Cut(address, "@")
+	for range 10 * count {
+		go sayNothing(place)
+	}
 	for range count {
 		go func() {
 			for {
