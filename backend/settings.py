@@ -77,8 +77,8 @@ class Settings:
         1,
         256,
         "threads",
-        "for each kind of long requests (questions with options, scans, exports, batches), per "
-        "worker; more make these no faster and quick requests slower",
+        "for each kind of long requests (questions with options, reads, scans, exports, batches), "
+        "per worker; more make these no faster and quick requests slower",
     )
     lane_queue: int = _number(
         8,

@@ -148,7 +148,7 @@ def rows(ledger: Ledger) -> list[Row]:
     return [
         Row("GET", "/tip", TIP, tip),
         Row("GET", "/blocks/<height>", GET_BLOCK, block, partial(_lane_of_block, ledger)),
-        Row("GET", "/blocks", LIST_BLOCKS, blocks),
+        Row("GET", "/blocks", LIST_BLOCKS, blocks, Lane.READ),
     ]
 
 
@@ -157,13 +157,13 @@ def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
     try:
         number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
         if not ledger.has_block(number):
-            return Lane.THREAD
+            return Lane.READ
         if given:
-            return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.THREAD
+            return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.READ
         tag = tag_of_block(ledger.block_hash(number), "")
     except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
-        return Lane.THREAD
-    return Lane.THREAD if known_encoding(environ, tag) is None else Lane.INLINE
+        return Lane.READ
+    return Lane.READ if known_encoding(environ, tag) is None else Lane.INLINE
 
 
 def tag_of_block(block_hash: str, query: str) -> str:

@@ -23,7 +23,7 @@ from backend.api.conditions import REVALIDATE, tag_of_content
 from backend.api.encodings import compressed
 from backend.api.json_answers import versioned
 from backend.api.operation import OPERATION, Answer, Media, Operation
-from backend.api.routes import Row
+from backend.api.routes import Lane, Row
 from serving.environs import Environ
 
 MIMETYPE = "text/html; charset=utf-8"
@@ -63,7 +63,7 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
-    return [Row("GET", "/docs", READ, docs)]
+    return [Row("GET", "/docs", READ, docs, Lane.READ)]
 
 
 def page(spec: Part) -> str:

@@ -5,7 +5,7 @@ from flask import Response
 from backend.api.conditions import IMMUTABLE, REVALIDATE, SETTLED, tag_of_content
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
-from backend.api.routes import Row
+from backend.api.routes import Lane, Row
 from backend.errors import NotFound
 from backend.ledger import Ledger
 from backend.questions.answer_types import ref
@@ -94,7 +94,7 @@ def rows(ledger: Ledger) -> list[Row]:
         Row("GET", "/log/checkpoint", CHECKPOINT, checkpoint),
         Row("GET", "/log/key", KEY, key),
         Row("GET", "/log/witnesses", WITNESSES, witnesses),
-        Row("GET", "/log/tile/<path:tile>", TILE, tile),
+        Row("GET", "/log/tile/<path:tile>", TILE, tile, Lane.READ),
     ]
 
 

@@ -33,7 +33,7 @@ from backend.api.conditions import NO_STORE
 from backend.api.json_answers import AnswerCache
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
-from backend.api.routes import Row
+from backend.api.routes import Lane, Row
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.processes import shared_numbers
@@ -387,4 +387,4 @@ def rows(shown: Metrics) -> list[Row]:
         response.headers["Cache-Control"] = NO_STORE
         return response
 
-    return [Row("GET", "/metrics", SHOW_METRICS, metrics)]
+    return [Row("GET", "/metrics", SHOW_METRICS, metrics, Lane.READ)]

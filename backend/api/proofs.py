@@ -131,8 +131,14 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         return _streamed(streams, environ, prover.chain(anchor), PROVE_CHAIN.name)
 
     return [
-        Row("GET", "/transactions/<id:transaction_id>/proof", PROVE_TRANSACTION, transaction),
-        Row("GET", "/proofs/consistency", PROVE_CONSISTENCY, consistency),
+        Row(
+            "GET",
+            "/transactions/<id:transaction_id>/proof",
+            PROVE_TRANSACTION,
+            transaction,
+            Lane.READ,
+        ),
+        Row("GET", "/proofs/consistency", PROVE_CONSISTENCY, consistency, Lane.READ),
         Row("GET", "/proofs/chain", PROVE_CHAIN, chain, Lane.EXPORT),
         *_rows_of_answers(ledger, streams),
     ]

@@ -11,6 +11,7 @@ The lane says which requests may have to wait for each other:
 - `GROUPED`: posts that are durable when they are answered. Those that come while the disk is synced
   share the next sync (see `serving.lanes.Group`).
 - `THREAD`: requests that may wait for the disk, briefly.
+- `READ`: requests that read or make much, in tens of milliseconds: blocks, proofs, documents.
 - `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long requests; each kind has threads of its own.
 
 A row's lane may depend on the request. A lane only tells which threads a request may keep busy, and
@@ -41,6 +42,7 @@ class Lane(StrEnum):
     GROUPED = lanes.GROUPED
     THREAD = "thread"
     QUESTION = "question"
+    READ = "read"
     SCAN = "scan"
     EXPORT = "export"
     BATCH = "batch"

@@ -94,7 +94,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
             Lane.GROUPED,
             together,
         ),
-        Row("GET", "/transactions_pages", TRANSACTIONS_PAGES, transactions_pages),
+        Row("GET", "/transactions_pages", TRANSACTIONS_PAGES, transactions_pages, Lane.READ),
     ]
 
 

@@ -105,8 +105,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         try:
             is_at_hand = ledger.has_transaction(TRANSACTION_ID.parse(transaction_id))
         except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
-            return Lane.THREAD
-        return Lane.INLINE if is_at_hand else Lane.THREAD
+            return Lane.READ
+        return Lane.INLINE if is_at_hand else Lane.READ
 
     return [
         Row(

@@ -1,7 +1,7 @@
 """Tells the front which lane and which handler a request of the REST service goes to.
 
-The table of routes decides both. A request that no row matches goes to the Flask application, in a
-thread.
+The table of routes decides both. A request that no row matches (a tile of the log, an unknown
+address, another method) goes to the Flask application, in the lane of long reads.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,9 @@ LONG_NICENESS = 10  # of threads that only read, for long: all others go first
 
 
 class ServiceSite:
-    """The `serving.front.Site` of the REST service."""
+    """The `serving.front.Site` of the REST service. unmatched: lane of what no row matches."""
+
+    unmatched = Lane.READ
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -41,7 +43,7 @@ class ServiceSite:
         """The lane and the row of a request."""
         match = self._table.match(environ)
         if match is None:
-            return Way(Lane.THREAD, self.service.flask)
+            return Way(self.unmatched, self.service.flask)
         environ[ROUTE] = match.row.rule
         return Way(match.lane(environ), partial(self._by_row, match), match.row.group)
 
@@ -83,6 +85,7 @@ def lanes_of(settings: Settings) -> dict[Lane, Threads]:
     lanes = (
         Threads(Lane.THREAD, settings.threads, MOST_QUEUED),
         Threads(Lane.QUESTION, count, MOST_QUESTIONS),
+        Threads(Lane.READ, count, MOST_QUEUED),
         Threads(Lane.SCAN, count, queue, LONG_NICENESS),
         Threads(Lane.EXPORT, count, queue, LONG_NICENESS),
         Threads(Lane.BATCH, count, queue),  # which holds locks that single posts wait for

@@ -1,5 +1,6 @@
 """The lane of each request: which are answered at once, and which keep which threads busy."""
 
+from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -9,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.api import batch, blocks, exporting, health, questions, study, transactions
+from backend.api import Service, batch, blocks, exporting, health, questions, study, transactions
 from backend.api.blocks import tag_of_block
 from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
 from backend.errors import Damage, NotFound
 from backend.questions.values import OPTION_NAMES, PROVABLE
+from backend.service.site import ServiceSite
 from backend.settings import Settings
 from serving.environs import environ_of
+from tests.api.worlds import seal, settings_for
 from tests.doors import environ, scope_of
 
 ROUTES = ("filter_transactions", "average_delays", "flight_counter")
@@ -62,9 +65,40 @@ table = Table(
 
 
 def lane(request: dict[str, Any]) -> Lane:
-    """The lane of the request with this environ; what is in no row goes to Flask in a thread."""
+    """The lane of the request with this environ; what is in no row goes to Flask."""
     match = table.match(request)
-    return Lane.THREAD if match is None else match.lane(request)
+    return ServiceSite.unmatched if match is None else match.lane(request)
+
+
+READS = [
+    "/blocks", "/blocks/7", "/blocks/8", "/blocks/7?limit=51", "/transactions/1000000000000070",
+    "/transactions/70/proof", "/proofs/consistency?from=1", "/metrics",
+    "/openapi.json", "/docs", "/transactions_pages?page=1&per_page=1000",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+    settings = settings_for(tmp_path_factory.mktemp("lanes"))
+    seal(settings, [])
+    service = Service(settings, lambda: None)
+    yield service.table
+    service.ledger.close()
+
+
+@pytest.mark.parametrize("target", READS)
+def test_what_reads_or_makes_much_has_a_lane_of_its_own(target: str, whole_table: Table) -> None:
+    match = whole_table.match(line(target))
+    assert match is not None
+    assert match.lane(line(target)) is Lane.READ
+
+
+def test_only_short_requests_share_the_lane_of_the_tip(whole_table: Table) -> None:
+    rules = {row.rule for row in whole_table if row.method == "GET" and row.lane is Lane.THREAD}
+    assert rules == {
+        "/tip", "/health/ready", "/suggest", "/coverage", "/receipts/<receipt>",
+        "/log/checkpoint", "/log/key", "/log/witnesses",
+    }  # fmt: skip
 
 
 def is_quick(request: dict[str, Any]) -> bool:
@@ -85,13 +119,13 @@ ALONE = {
     "/transactions?mode=async": Lane.THREAD,
     "/transactions?mode=syncx": Lane.THREAD,
     "/transactions?mode=sync&mode=commit": Lane.THREAD,
-    "/transactions/": Lane.THREAD,
+    "/transactions/": Lane.READ,
     "/transactions/batch": Lane.BATCH,
     "/transactions/batch?mode=async": Lane.BATCH,
     "/transactions/batch?mode=commit": Lane.COMMIT,
-    "/transactions/1": Lane.THREAD,
-    "/new_transactions": Lane.THREAD,
-    "//transactions": Lane.THREAD,
+    "/transactions/1": Lane.READ,
+    "/new_transactions": Lane.READ,
+    "//transactions": Lane.READ,
 }
 
 
