@@ -12,6 +12,7 @@ KINDS = {
     "silent": "flights forgotten, or damage passed over, without a word",
     "refused": "answers that are neither right nor a refusal that says what to do",
     "crashed": "processes that ended by themselves",
+    "memory": "more memory than is promised",
     "slow": "promises about time that were not kept",
 }
 MOST_SHOWN = 5  # findings of a kind that are printed in full

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tests.faults import (
+    bodies,
     calls,
     clocks,
     cluster,
@@ -49,6 +50,7 @@ SCENARIOS = (
     Scenario("full-disk", full_disk.run, "full", "times the disk becomes full", 100, 2),
     Scenario("clocks", clocks.run, "leaps", "leaps of the clock, each way", 10, 1),
     Scenario("fuzz", fuzz.run, "fuzz", "requests at both ports", 100_000, 2000),
+    Scenario("evil-bodies", bodies.run, "bodies", "kilobytes of each body", 16_000, 200),
     Scenario("hanging", stopped.run, "hangs", "times that each process hangs", 5, 0),
     Scenario("hostile", hostile.run, "attack", "seconds of each attack", 20, 0),
     Scenario("overload", overload.run, "overload", "seconds of each overload", 20, 0),
