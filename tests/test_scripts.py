@@ -10,12 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
 
+from backend.version import VERSION
 from loadtests.__main__ import main as lab
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 from tests.browser.chromium import NAMES
@@ -458,3 +460,12 @@ def test_a_signal_during_the_import_stops_the_import(
     service.process.send_signal(signal.SIGTERM)
     service.process.wait(10)
     until(lambda: processes_of(folder) == {}, within_s=3)
+
+
+def test_the_project_names_one_release_and_one_set_of_checks() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION
+    hooks = re.findall(r"entry: \.venv/bin/(.+)", (ROOT / ".pre-commit-config.yaml").read_text())
+    script = (SCRIPTS / "test").read_text(encoding="utf-8")
+    assert [hook for hook in hooks if f'"$VENV/bin/{hook.split()[0]}"' not in script] == []
+    assert len(hooks) >= 3
