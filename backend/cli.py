@@ -86,8 +86,8 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 def main() -> None:
     """Keep flight records in a blockchain, and ask three questions about them.
 
-    FLIGHTCHAIN_… environment variables set the chain's folder and all other options; README.md
-    lists them.
+    FLIGHTCHAIN_… environment variables set the chain's folder and all other options;
+    docs/reference/settings.md lists them.
     """
 
 

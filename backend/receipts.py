@@ -201,7 +201,7 @@ class Receipts:
         except apsw.Error as error:
             raise Damage(
                 f"{self._path} cannot be used: {error}; let the cluster make the node's chain "
-                "anew, as README.md says"
+                "anew, as docs/how-to/cluster.md says"
             ) from error
 
     def _connection(self) -> apsw.Connection:
@@ -295,7 +295,7 @@ class ReceiptWriter(Receipts):
         if ends != (height, tip_hash):
             raise Damage(
                 f"{self._path} ends at block {ends[0]} {ends[1]}, and the chain at block {height} "
-                f"{tip_hash}; let the cluster make the node's chain anew, as README.md says"
+                f"{tip_hash}; rebuild the node's chain as docs/how-to/cluster.md says"
             )
         with self._usable() as run:  # what was noted above a tip that is lost does not count
             found = run("SELECT engine_height FROM node WHERE height <= ?", (height,)).get

@@ -1,7 +1,7 @@
 """Defines all settings in one table: name, unit, default, reason.
 
 A setting is read from the environment variable of its name, in `from_environment` and nowhere else.
-README.md shows the same table; a test compares the two.
+docs/reference/settings.md shows the same table; a test compares the two.
 """
 
 from collections.abc import Callable, Mapping
@@ -217,7 +217,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
     for name, text in given.items():
         if name not in known:
-            raise InvalidSetting(name, text, "is not a setting; README.md lists all settings")
+            raise InvalidSetting(
+                name, text, "is not a setting; docs/reference/settings.md lists all settings"
+            )
     values = {known[name].name: _parsed(name, known[name], text) for name, text in given.items()}
     return Settings(**values)  # type: ignore[arg-type]
 

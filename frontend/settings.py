@@ -1,7 +1,7 @@
 """Reads from the environment where the frontend listens and where the backend is.
 
-The table of all settings, with these among them, is in README.md; other variables are not looked
-at.
+The table of all settings, with these among them, is in docs/reference/settings.md; other variables
+are not looked at.
 """
 
 from collections.abc import Mapping

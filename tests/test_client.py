@@ -43,7 +43,7 @@ from tests.api.worlds import GOOD, Json, generated
 from tests.flights import csv_of, flights, on_disk
 
 SCRIPTS = ROOT / "scripts"
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
 
 
 def mappings(count: int, start: int = 0) -> list[Json]:
@@ -636,9 +636,8 @@ def test_the_example_of_the_module_works(service: Service) -> None:
 
 
 @on_an_empty_ledger
-def test_the_example_of_the_readme_works(service: Service) -> None:
-    section = README.partition("\n## From Python\n")[2].partition("\n## ")[0]
-    example = section.partition("```python\n")[2].partition("```")[0]
+def test_the_example_of_the_documents_works(service: Service) -> None:
+    example = PAGE.partition("```python\n")[2].partition("```")[0]
     said = run_example(example, service).splitlines()
     assert said[-1] == "added 2 flights, ids (range(0, 2),)"
     assert mined(service)[0] == mined(service)[1]

@@ -31,7 +31,7 @@ TAGS = {
     "the miner alone: `GET /mine` is 405.",
     OPERATION: "Whether the service works, its numbers, and this document.",
 }
-"""The groups of operations in the order of the README, with a line about each."""
+"""The groups of operations in their order, with a line about each."""
 
 JSON = "application/json"
 

@@ -60,8 +60,8 @@ _ONE_PROCESSOR = (
 )
 _INDEX = (
     "The index answers with one visit and reads no blocks. The 0.14 ms are from our benchmark "
-    "(about 7,400 answers a second on two cores of a Xeon; see the README), not from a Pi: enter "
-    "what you measure on yours."
+    "(about 7,400 answers a second on two cores of a Xeon; see docs/performance.md), not from a "
+    "Pi: enter what you measure on yours."
 )
 
 

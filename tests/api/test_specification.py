@@ -18,8 +18,6 @@ from backend.version import VERSION
 from tests.api.held import Json, described
 from tests.api.worlds import client_of, good, problem, seal, settings_for
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-
 
 class Described(NamedTuple):
     """One method of one path in the document."""
@@ -133,30 +131,8 @@ def routes() -> set[str]:
     return found
 
 
-def readme_calls() -> dict[str, set[str]]:
-    """Every call in the README's table -> the parameters that it names."""
-    _, _, table = README.partition("| Call | Answer |\n|---|---|\n")
-    table, _, _ = table.partition("\n\n")
-    found: dict[str, set[str]] = {}
-    for row in table.splitlines():
-        call, answer = re.split(r"(?<!\\)\|", row)[1:3]
-        for method, path, query in re.findall(r"`([A-Z]+) ([^`?\[]+)([^`]*)`", call):
-            place = re.sub(r"/ID\b", "/{TRANSACTION_ID}", path)
-            place = re.sub("/(HEIGHT|TILE|RECEIPT)$", r"/{\1}", place)
-            found[f"{method} {place}"] = {*re.findall(r"(\w+)=", query + answer)}
-    return found
-
-
-def test_routes_document_and_readme_name_the_same_calls() -> None:
-    in_document = {f"{each.method} {each.path}" for each in OPERATIONS}
-    assert in_document == routes()
-    assert readme_calls().keys() == in_document
-
-
-@pytest.mark.parametrize("described_", OPERATIONS, ids=named)
-def test_the_readme_names_every_parameter_and_no_other(described_: Described) -> None:
-    names = {parameter["name"] for parameter in described_.parameters()}
-    assert readme_calls()[f"{described_.method} {described_.path}"] == names
+def test_routes_and_document_name_the_same_calls() -> None:
+    assert {f"{each.method} {each.path}" for each in OPERATIONS} == routes()
 
 
 def test_flask_routes_what_is_in_the_table_and_nothing_else() -> None:

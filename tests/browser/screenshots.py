@@ -1,4 +1,4 @@
-"""`scripts/screenshots`: the pictures of the README, from real flights. A new one is a new row."""
+"""`scripts/screenshots`: the documents' pictures, from real flights. A new one is a new row."""
 
 import base64
 import sys

@@ -1,0 +1,88 @@
+"""Writes the generated parts of docs/reference: routes, settings, command line.
+
+    .venv/bin/python scripts/reference.py
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. A test fails when one is not as
+the code says.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from backend.api import SERVICE, create_app  # noqa: E402  the project is run from its folder
+from backend.api.routes import Row  # noqa: E402
+from backend.api.specification import path_of  # noqa: E402
+from backend.cli import main as command_line  # noqa: E402
+from backend.settings import Settings, table  # noqa: E402
+
+FOLDER = ROOT / "docs" / "reference"
+PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def routes() -> Iterator[str]:
+    """Lines of the table of routes."""
+    yield from ("| Call | Answer |", "|---|---|")
+    rows: list[Row] = create_app(Settings()).extensions[SERVICE].table
+    for row in rows:
+        operation = row.operation
+        names = [(parameter.name, parameter.required) for parameter in operation.parameters]
+        required = "&".join(f"{name}=" for name, is_required in names if is_required)
+        optional = "&".join(f"{name}=" for name, is_required in names if not is_required)
+        query = f"?{required}" if required else ""
+        if optional:
+            query += f"[{'&' if required else '?'}{optional}]"
+        meanings = " ".join(answer.meaning for answer in operation.answers.values())
+        end = "" if operation.summary.endswith("?") else "."
+        answers = f"{operation.summary}{end} {meanings}".replace("|", "\\|")
+        yield f"| `{row.method} {path_of(row.rule)}{query}` | {answers} |"
+
+
+def settings() -> Iterator[str]:
+    """Lines of the table of settings."""
+    yield from ("| Variable | Default | Unit | What for |", "|---|---|---|---|")
+    for name, default, unit, reason in table():
+        yield f"| `{name}` | `{default}` | {unit} | {reason} |"
+
+
+def commands() -> Iterator[str]:
+    """The help of each command of `python -m backend`."""
+    yield from _help_of(command_line, "python -m backend")
+
+
+def _help_of(command: click.Command, name: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name, terminal_width=100)
+    yield from (f"## `{name}`", "", "```", command.get_help(context), "```", "")
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from _help_of(inner, f"{name} {inner.name}")
+
+
+PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
+    "routes": routes,
+    "settings": settings,
+    "commands": commands,
+}
+
+
+def with_parts(text: str) -> str:
+    """`text` with each generated part as the code says."""
+    return PART.sub(lambda match: f"{match[1]}{chr(10).join(PARTS[match[2]]())}\n{match[3]}", text)
+
+
+def main() -> None:
+    """Write the files whose parts have changed."""
+    for path in sorted(FOLDER.glob("*.md")):
+        before = path.read_text(encoding="utf-8")
+        if (after := with_parts(before)) != before:
+            path.write_text(after, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
