@@ -69,7 +69,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"transparency.signing", "processes", "receipts", "clock", "words"}
     | COMMON,
     "cluster": {"chain", "storage", "index", "mempool", "receipts", "checking.scrub", "version"}
-    | {"sealing.miner_status", "transparency.signing", "processes", "http_requests"}
+    | {"sealing.miner_status", "transparency", "processes", "http_requests"}
     | {"clock", "file_names", "words"}
     | COMMON,
     "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
@@ -96,7 +96,13 @@ LAYERS: dict[str, set[str] | None] = {
     | {"http_requests", "words"}
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
-    "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
+    "cli_log": {
+        "receipts",
+        "storage.block_store",
+        "transparency",
+        "witness",
+        "service.witness_server",
+    }
     | {"sealing.miner", "cheating.cheats"}
     | COMMON,
     "cli_cluster": {"cluster", "cli_log"} | COMMON,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import requests
 
-import reference
 from backend.settings import Settings
+from tests import reference
 from tests.api.processes import ROOT, Service, environment, serving
 from tests.api.worlds import copy_chain
 
@@ -47,7 +47,7 @@ def name_of(path: Path) -> str:
 @pytest.mark.parametrize("path", sorted(reference.FOLDER.glob("*.md")), ids=name_of)
 def test_what_is_generated_is_as_the_code_says(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert reference.with_parts(text) == text, "run scripts/reference.py"
+    assert reference.with_parts(text) == text, "run python -m tests.reference"
 
 
 def test_every_part_is_shown_somewhere() -> None:

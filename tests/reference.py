@@ -1,27 +1,24 @@
 """Writes the generated parts of docs/reference: routes, settings, command line.
 
-    .venv/bin/python scripts/reference.py
+    .venv/bin/python -m tests.reference
 
 A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. A test fails when one is not as
 the code says.
 """
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import click
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from backend.api import SERVICE, create_app
+from backend.api.routes import Row
+from backend.api.specification import path_of
+from backend.cli import main as command_line
+from backend.settings import Settings, table
 
-from backend.api import SERVICE, create_app  # noqa: E402  the project is run from its folder
-from backend.api.routes import Row  # noqa: E402
-from backend.api.specification import path_of  # noqa: E402
-from backend.cli import main as command_line  # noqa: E402
-from backend.settings import Settings, table  # noqa: E402
-
+ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
