@@ -69,9 +69,7 @@ LEFT_OUT: dict[str, str] = {
     "api/test_generated_client.py": SERVICES,
     "units/test_filters.py": SERVICES,
     "frontend/test_gate.py": SERVICES,
-    "mempool/test_damage.py": BYTES,
-    "mempool/test_keys.py::test_the_check_names_every_flipped_bit": BYTES,
-    "mempool/test_keys.py::test_with_any_bit_flipped_a_key_is_found_or_the_file_is_named": BYTES,
+    "mempool/test_harms.py": BYTES,
     "sources/test_nycflights.py": "reads 336,776 flights",
     "processes/test_systemd.py": SERVICES,
     **dict.fromkeys(

@@ -11,30 +11,37 @@ import pytest
 
 from backend.chain.flight import flight_of
 from backend.chain.void import VOID
-from backend.mempool.segments import segments_in
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import GOOD
 from tests.flights import on_disk
+from tests.mempool.spoiling import PAGE_BYTES, spoil, store_path
 
 NEVER_S = 86400
 POSTS = 8  # before each damage
 
 
-def garbage(data: bytes, at: int) -> bytes:
-    return data[:at] + b"garbage" + data[at + 7 :]
+def end_of_log(folder: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the end of SQLite's write-ahead log, or of the file if there is no log."""
+    log = store_path(folder).with_name("mempool.sqlite-wal")
+    path = log if log.exists() and log.stat().st_size else store_path(folder)
+    data = path.read_bytes()
+    path.write_bytes(change(data))
 
 
-def flip(data: bytes, at: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
-    "a bit of the newest record": lambda data: flip(data, len(data) - 50),
-    "the newest record": lambda data: garbage(data, len(data) - 50),
-    "a record in the middle": lambda data: garbage(data, len(data) // 2),
-    "the end": lambda data: data[: len(data) * 3 // 4],
-    "the file": lambda data: None,
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "a record": lambda folder: spoil(folder, POSTS - 2),
+    "the newest page": lambda folder: end_of_log(
+        folder, lambda data: data[:-200] + b"garbage" + data[-193:]
+    ),
+    "the end": lambda folder: end_of_log(folder, lambda data: data[: len(data) - PAGE_BYTES]),
+    "the file": lambda folder: store_path(folder).unlink(),
 }
+
+
+def without_what_is_beside(folder: Path) -> None:
+    """Remove the write-ahead log and what processes share, which costs nothing while they run."""
+    for name in ("mempool.sqlite-wal", "mempool.sqlite-shm"):
+        store_path(folder).with_name(name).unlink()
 
 
 def posted(service: Service, number: int) -> int:
@@ -50,15 +57,6 @@ def posted(service: Service, number: int) -> int:
 
     until(is_accepted)
     return answers[0]
-
-
-def damage(folder: Path, change: Callable[[bytes], bytes | None]) -> None:
-    path = folder / "mempool" / segments_in(folder / "mempool")[-1].name
-    changed = change(path.read_bytes())
-    if changed is None:
-        path.unlink()
-    else:
-        path.write_bytes(changed)
 
 
 def lost_ids(folder: Path) -> set[int]:
@@ -81,9 +79,9 @@ def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_runnin
 
     if is_running:
         with serving(folder, **quiet) as service:
-            for change in DAMAGE.values():
+            for change in (*DAMAGE.values(), without_what_is_beside):
                 post_some(service)
-                damage(folder, change)
+                change(folder)
             post_some(service)
             ready = service.get("/health/ready").json()
             assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
@@ -94,7 +92,7 @@ def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_runnin
             with serving(folder, **quiet) as service:
                 post_some(service)
                 assert service.stop() == 0
-            damage(folder, change)
+            change(folder)
             verified = backend(folder, "verify")
             assert verified.returncode == 1
             assert str(folder / "mempool") in verified.stderr

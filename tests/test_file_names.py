@@ -14,7 +14,7 @@ from backend.cluster.configuration import Host
 from backend.cluster.local import LocalCluster
 from backend.errors import FlightchainError, InvalidInput
 from backend.file_names import bare_name, strange_entry
-from backend.mempool import segments
+from backend.mempool import database, last_release, lost_files
 from backend.storage import layout
 from backend.transparency import tiles
 from backend.transparency.notes import VerifierKey
@@ -58,7 +58,7 @@ names = st.one_of(
     st.text(max_size=300),
     st.lists(st.sampled_from(["..", ".", "/", "\\", "\0", "a", "lost-1-2.bin"])).map("".join),
 )
-FORMS = (segments.NAME, segments.ASIDE, segments.LOST)
+FORMS = (database.COPY_FORM, last_release.NAME_FORM, lost_files.NAME_FORM)
 
 
 @given(names)

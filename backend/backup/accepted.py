@@ -1,27 +1,29 @@
-"""Copies what is in no block: pending flights, what is left of lost ones, keys, tokens.
+"""Copies what is in no block: pending flights, keys, what is known of lost flights, tokens.
 
-A segment of the mempool's log only grows, and is copied as far as it holds whole records. So an
-earlier copy of it is the beginning of a later one. A segment that is gone when it is to be copied
-was trimmed: its flights are in blocks, and its idempotency keys are in `keys.sqlite`.
+Records and keys are read as at one moment, and written to a new file, which is named by a digest of
+its bytes. Only when the manifest names it, it takes the place of the copy that an
+earlier backup needs. So if it is not there, the file in that place is the one that is meant.
 
-Files with damaged bytes, which were kept when the log was put right, are copied, too. As long as a
-file of lost flights is there, `verify` and `ready` name the flights, in a restored ledger as well.
+Files that were kept of a damaged mempool are copied, too. As long as a file of lost flights is
+there, `verify` and `ready` name the flights, in a restored ledger as well.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from backend import tokens
 from backend.errors import BackupRefused, DamagedMempool, NeedsRepair
-from backend.mempool import FOLDER, Mempool
-from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
-from backend.mempool.idempotency_keys import Keys
-from backend.mempool.segments import aside_in, lost_in
+from backend.mempool import FOLDER, Mempool, database, last_release
+from backend.mempool.idempotency_keys import KeyUse
+from backend.mempool.lost_files import NAME_FORM
+from backend.mempool.records import Record
 from backend.settings import Settings
 from backend.storage import files
+from backend.storage.genesis import Genesis
 from backend.words import counted
 
 PRIVATE = 0o600
@@ -31,8 +33,8 @@ PRIVATE = 0o600
 class Copied:
     """What was copied.
 
-    mempool, aside: the size in bytes of each segment, and of each file with damaged bytes.
-    next_transaction: the id after the last one in the segments. new_bytes: how many bytes were
+    mempool, aside: the size in bytes of the copy, and of each file that was kept of a damaged
+    mempool. next_transaction: the id after the last one in it. new_bytes: how many bytes were
     written.
     """
 
@@ -52,72 +54,65 @@ def copy_accepted(
     """Copy mempool and keys of the ledger in `settings.folder` into `target`.
 
     transactions: how many transactions blocks hold now. require: is called with the id after the
-    last one, and raises if the backup must not end there. Segments in `target` that an earlier
-    backup needs stay until `remove_others`. Raises WriteFailed, Damage.
+    last one, and raises if the backup must not end there. A copy in `target` that an earlier
+    backup needs stays until `complete`. Raises WriteFailed, Damage.
     """
     folder = target / FOLDER
     files.make_folder(folder)
-    new_bytes, sizes = 0, {}
     with closing(Mempool(settings, transactions, report)) as mempool:
-        following, segments = _sound_segments(mempool)
-        require(following)
-        for name, data in segments:
-            new_bytes += _keep(folder / name, data)
-            sizes[name] = len(data)
-    aside = {path.name: path.read_bytes() for path in _kept_aside(settings.folder)}
+        records, keys = _sound_contents(mempool)
+    following = records[-1].next if records else 0
+    require(following)
+    data = _made_in(folder, Genesis(settings.folder)(), records, keys)
+    name, new_bytes = database.copy_name(data), 0
+    if (records or keys) and not _holds(folder / database.FILE_NAME, data):
+        new_bytes = _keep(folder / name, data)
+    mempool_folder = settings.folder / FOLDER
+    kept = [path for path in mempool_folder.glob("*") if NAME_FORM.fullmatch(path.name)]
+    aside = {path.name: path.read_bytes() for path in kept}
     new_bytes += sum(_keep(folder / name, data) for name, data in aside.items())
-    keys = Keys(settings.folder / FOLDER).copy()
-    if keys is not None:
-        new_bytes += _keep(folder / KEYS_NAME, keys)
-    return Copied(sizes, {name: len(data) for name, data in aside.items()}, following, new_bytes)
+    sizes = {name: len(data) for name, data in aside.items()}
+    return Copied({name: len(data)} if records or keys else {}, sizes, following, new_bytes)
 
 
-def _sound_segments(mempool: Mempool) -> tuple[int, Iterator[tuple[str, bytes]]]:
+def _sound_contents(mempool: Mempool) -> tuple[list[Record], dict[str, KeyUse]]:
     try:
-        return mempool.whole_segments()
+        return mempool.snapshot()
     except NeedsRepair as error:
         raise DamagedMempool(
             f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
         ) from error
 
 
-def _kept_aside(chain: Path) -> list[Path]:
-    """The files with damaged bytes.
-
-    They are listed after the segments were read, because they are written before a segment is
-    written anew.
-    """
-    folder = chain / FOLDER
-    return [*aside_in(folder), *(lost.path for lost in lost_in(folder))]
+def _made_in(folder: Path, genesis: str, records: list[Record], keys: dict[str, KeyUse]) -> bytes:
+    """Make a copy below `folder`, and return its bytes."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as beside:
+        made = Path(beside) / database.FILE_NAME
+        database.write_file(made, genesis, records, keys)
+        return made.read_bytes()
 
 
-def restore_accepted(
-    source: Path, target: Path, sizes: dict[str, int], next_transaction: int
-) -> None:
+def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
     """Copy mempool, keys and tokens of the backup in `source` into `target`.
 
-    sizes: the files of the mempool, and how many bytes of each to copy. Keys of ids from
-    `next_transaction` on are left out. Raises BackupRefused, WriteFailed, DamagedMempool.
+    sizes: the files of the mempool, and how many bytes each must have. A backup of the last release
+    has its own file of keys, which is not among them. Raises BackupRefused, WriteFailed.
     """
     folder = target / FOLDER
     files.make_folder(folder)
     for name, size in sizes.items():
-        path = source / FOLDER / name
-        data = _beginning(path, size)
+        path, restored = source / FOLDER / name, folder / name
+        if database.COPY_FORM.fullmatch(name):
+            restored = folder / database.FILE_NAME
+            path = path if path.exists() else source / FOLDER / database.FILE_NAME
+        data = path.read_bytes()[:size] if path.exists() else b""
         if len(data) < size:
             raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
-        files.write_new(folder / name, data)
-    Keys(source / FOLDER).copy_below(next_transaction, folder)
+        if restored.name != name and database.copy_name(data) != name:
+            raise BackupRefused(f"{path} is damaged: it is not what {name} was")
+        files.write_new(restored, data)
+    last_release.copy_keys(source / FOLDER, folder)
     copy_tokens(source, target)
-
-
-def _beginning(path: Path, size: int) -> bytes:
-    """Read the first `size` bytes of a file, or all that it has; none if it is not there."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(min(size, path.stat().st_size))
-    except FileNotFoundError:
-        return b""
 
 
 def copy_tokens(source: Path, target: Path) -> None:
@@ -129,9 +124,13 @@ def copy_tokens(source: Path, target: Path) -> None:
         files.remove(target / tokens.FILE_NAME)
 
 
+def _holds(path: Path, data: bytes) -> bool:
+    return path.exists() and path.read_bytes() == data
+
+
 def _keep(path: Path, data: bytes) -> int:
     """Make a file hold `data`, and read it again. Returns how many bytes had to be written."""
-    if path.exists() and path.read_bytes() == data:
+    if _holds(path, data):
         return 0
     files.write_new(path, data)
     if _read_from_disk(path) != data:
@@ -148,31 +147,17 @@ def _read_from_disk(path: Path) -> bytes:
         return stream.read()
 
 
-def remove_others(folder: Path, names: Iterable[str]) -> None:
-    """Remove the mempool's files that are not among `names` from the copy in `folder`."""
-    wanted = {KEYS_NAME, *names}
+def complete(folder: Path, names: Iterable[str]) -> None:
+    """Let the new copy in `folder` have its own name, now that the manifest names it.
+
+    names: the files that belong to the backup; others are removed.
+    """
+    wanted = set(names)
+    for name in names:
+        if database.COPY_FORM.fullmatch(name):
+            wanted.add(database.FILE_NAME)
+            if (folder / FOLDER / name).exists():
+                files.rename(folder / FOLDER / name, folder / FOLDER / database.FILE_NAME)
     for path in (folder / FOLDER).iterdir():
         if path.name not in wanted:
             files.remove(path)
-
-
-def pending_in(settings: Settings, folder: Path, transactions: int, mempool: dict[str, int]) -> int:
-    """How many flights are pending in a copy whose blocks hold `transactions`.
-
-    mempool: the segments, and how many bytes of each must be whole records. Raises BackupRefused or
-    DamagedMempool if that is not so.
-    """
-    copy = replace(settings, dir=str(folder))
-    with closing(Mempool(copy, lambda: transactions, _refuse)) as copied:
-        following, segments = copied.whole_segments()
-        sizes = {name: len(data) for name, data in segments}
-    for name, size in mempool.items():
-        if sizes.get(name, 0) != size:
-            raise BackupRefused(
-                f"{name} of the mempool is damaged after byte {sizes.get(name, 0)} of {size}"
-            )
-    return max(0, following - transactions)
-
-
-def _refuse(line: str) -> None:
-    raise BackupRefused(line)

@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from backend.backup import manifest as manifests
-from backend.backup.accepted import copy_accepted, copy_tokens, remove_others
+from backend.backup.accepted import complete, copy_accepted, copy_tokens
 from backend.backup.blocks import BlockCopy, Progress, agreeing_blocks, bytes_of, not_ours
 from backend.backup.manifest import LOCK_NAME, Manifest
 from backend.errors import BackupRefused, DamagedBlock, WriteFailed
@@ -170,7 +170,7 @@ class _Run:
             aside=accepted.aside,
         )
         manifests.write(self._folder, manifest)
-        remove_others(self._folder, accepted.mempool | accepted.aside)
+        complete(self._folder, accepted.mempool | accepted.aside)
         new_bytes = accepted.new_bytes + bytes_of(self._store, first, height)
         return manifest, height + 1 - first, new_bytes
 

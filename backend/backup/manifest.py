@@ -15,7 +15,7 @@ from backend import tokens
 from backend.errors import BackupRefused, InvalidInput
 from backend.file_names import bare_name, strange_entry
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
-from backend.mempool import segments
+from backend.mempool import database, last_release, lost_files
 from backend.storage import files
 from backend.storage.layout import BLOCKS_FOLDER
 
@@ -89,9 +89,9 @@ def _require_plain_files(folder: Path) -> None:
 def _require_known_names(manifest: Manifest) -> None:
     """Raise InvalidInput if the manifest names a file that no mempool has."""
     for name in manifest.mempool:
-        bare_name(name, segments.NAME)
+        bare_name(name, database.COPY_FORM, last_release.NAME_FORM)
     for name in manifest.aside:
-        bare_name(name, segments.ASIDE, segments.LOST)
+        bare_name(name, lost_files.NAME_FORM)
 
 
 def write(folder: Path, manifest: Manifest) -> None:

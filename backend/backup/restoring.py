@@ -15,21 +15,23 @@ from pathlib import Path
 
 from backend import tokens
 from backend.backup import manifest as manifests
-from backend.backup.accepted import pending_in, restore_accepted
+from backend.backup.accepted import restore_accepted
 from backend.backup.blocks import BlockCopy, Progress, bytes_of
 from backend.backup.making import SPARE_BYTES, require_apart
 from backend.backup.manifest import Manifest
 from backend.checking.audit import verify
 from backend.errors import BackupRefused, Damage, NotFound, WriterBusy
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
-from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool import check_mempool
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
+from backend.mempool.watermark import Mark, Watermark
 from backend.sealing.miner import Report, Sealer
 from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
 from backend.settings import Settings
 from backend.storage import files, layout, unfinished_restore
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
+from backend.storage.genesis import Genesis
 
 Watched = Callable[[str], AbstractContextManager[Progress]]
 
@@ -55,13 +57,13 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
                 with watched("copying") as progress:
                     _copy(folder, backup, manifest, stage, progress)
                 with watched("verifying") as progress:
-                    _check(settings, manifest, stage, progress)
+                    _check(manifest, stage, progress)
             except (Damage, BackupRefused) as error:
                 shutil.rmtree(stage)
                 raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
             _put_in_place(stage, settings.folder)
-            with closing(Acknowledged(settings.folder)) as acknowledged:
-                acknowledged.note(Mark(manifest.next_transaction, manifest.transactions))
+            with closing(Watermark(settings.folder, Genesis(settings.folder))) as watermark:
+                watermark.note(Mark(manifest.next_transaction, manifest.transactions))
     with (
         watched("making the index") as progress,
         closing(Sealer(settings, report)) as sealer,
@@ -143,13 +145,13 @@ def _copy(
     with BlockCopy(backup, stage) as copy:
         for done in copy.copy(0, manifest.height):
             progress(done, manifest.height + 1)
-    restore_accepted(folder, stage, accepted, manifest.next_transaction)
+    restore_accepted(folder, stage, accepted)
 
 
-def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progress) -> None:
+def _check(manifest: Manifest, stage: Path, progress: Progress) -> None:
     """Raise Damage, or BackupRefused, unless the copy is what the manifest says."""
     found = verify(stage, progress)
-    pending = pending_in(settings, stage, found.transactions, manifest.mempool)
+    pending = check_mempool(stage, lambda: found.transactions).pending
     there = (found.tip_hash, found.transactions, pending)
     named = (manifest.tip_hash, manifest.transactions, manifest.pending)
     if there != named:

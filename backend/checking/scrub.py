@@ -34,8 +34,8 @@ from backend.index.checks import FILE, PARTS, IndexCheck
 from backend.index.comparison import difference_from
 from backend.index.database import index_path
 from backend.mempool import FOLDER
-from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
-from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
+from backend.mempool.database import FILE_NAME as MEMPOOL_NAME
+from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.settings import Settings
 from backend.storage import damage_notes, files
 from backend.storage.block_store import BlockStore
@@ -77,7 +77,7 @@ class Scrub:
         self._report, self._pause, self._now, self._timer = report, pause, now, timer
         self._store = BlockStore(settings.folder)
         self._notes = DamageNotes(settings.folder)
-        self._index_file, self._keys_file = _KeptOpen(), _KeptOpen()
+        self._index_file, self._mempool_file = _KeptOpen(), _KeptOpen()
         self._error = ""  # the unexpected error of the last step, if there was one
         self._turn = 0  # which of the problems is checked again next
         self._below: Checked | None = None  # the chain up to the block that was checked last
@@ -96,7 +96,7 @@ class Scrub:
         finally:
             self._save()
             self._index_file.close()
-            self._keys_file.close()
+            self._mempool_file.close()
             self._store.close()
 
     def _tried_step(self) -> float:
@@ -233,21 +233,22 @@ class Scrub:
         self._forget_accepted()
         try:
             accepted_words(self._folder, self._store)
-        except Damage as error:
+        except (Damage, TryLater) as error:
             return str(error)
         return ""
 
     def _forget_accepted(self) -> None:
-        """Drop the mempool's log, the keys and the tokens from the kernel's memory where possible.
+        """Drop the mempool and the tokens from the kernel's memory where possible.
 
-        So they are read from the disk. The file of keys stays open, as the index does, because
-        SQLite has locks on it.
+        So they are read from the disk. The mempool stays open, as the index does, because SQLite
+        has locks on it.
         """
         mempool = self._folder / FOLDER
         with suppress(OSError):  # then reading it says what is wrong
-            _forget(self._keys_file.opened(mempool / KEYS_NAME))
+            _forget(self._mempool_file.opened(mempool / MEMPOOL_NAME))
         names = (ACKNOWLEDGED_NAME, TOKENS_NAME)
-        for path in (*mempool.glob("pending-*.log"), *(self._folder / name for name in names)):
+        log = mempool / f"{MEMPOOL_NAME}-wal"
+        for path in (log, *(self._folder / name for name in names)):
             with suppress(OSError), path.open("rb") as file:
                 _forget(file.fileno())
 

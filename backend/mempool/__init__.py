@@ -1,25 +1,50 @@
 """Keeps flights that were accepted, are durable, and are not yet in a block.
 
     mempool           gives ids and says what is pending
-    log               reads and writes the segments on the disk
-    record, segments  define the format of a record and the names of the segments
+    store             reads and appends the records in the one file, `mempool/mempool.sqlite`
+    database          opens and makes that file, and turns SQLite's errors into ours
+    records           defines a record, which is what one offer wrote
+    duplicates        recognises a flight that is pending already
+    idempotency_keys  defines the keys that clients send to post once
     syncs             makes what was written durable, with one sync for many threads
-    acknowledged      remembers how far flights have been acknowledged
-    idempotency_keys  remembers which keys were used in the last day, and for what
-    salvage           puts a damaged log right
-    crc               finds a flipped bit
-    copies            recognises a flight that is pending already
+    watermark         remembers how far flights have been acknowledged (`acknowledged.dat`)
+    rebuild           replaces a damaged file, and names what is lost
+    lost_files        names what is kept of a damaged file
+    last_release      reads the folder of the last release, once
     checks            checks the folder for `verify`
-    in_recovery       answers what recovery of the block files asks
+    recovery_view     answers what recovery of the block files asks
 
-Only `in_recovery` knows blocks: the others call a function that says how many transactions blocks
+What happens to the files, what notices it, and what becomes of it:
+
+    killed while it writes         SQLite takes back what was not committed; it was never answered
+    killed before the sync, or     what was answered had been synced; the rest is there or not, in
+      the power is cut               whole records
+    sync or write fails            the process accepts nothing more until it is restarted
+    a bit of a page has flipped    the page's checksum: readable records stay, the others are lost
+    a bit of the log has flipped   while it runs the record's digest, else SQLite drops what
+                                     follows and the watermark names ids that are missing: lost
+    file cut short, garbage        as above
+    file gone, empty, older        the watermark: ids that are missing are lost; if blocks hold
+                                     them, only keys are
+    log or shared memory gone      their inodes, before each write: rebuilt from what was read
+    of another ledger              its genesis hash: refused, and nothing is changed
+    acknowledged.dat gone          made anew from the store, and said; of another ledger: refused
+    cannot be read now             refused until it can
+    killed while it is rebuilt     the next process goes on; the old file is there until then
+    blocks are gone                what records and watermark say that blocks held: refused
+
+"Lost" means: the ids are named by the log, by `ready` and by `verify` until a person has moved the
+file `lost-FIRST-COUNT.bin`; void entries take their places; the damaged file is kept. Given up is
+the repair of single bits: a flipped bit costs the records on its page.
+
+Only `recovery_view` knows blocks: the others call a function that says how many transactions blocks
 hold.
 """
 
 from backend.mempool.checks import Checked, check_mempool
-from backend.mempool.in_recovery import PendingInRecovery
 from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused
-from backend.mempool.record import Accepted
+from backend.mempool.records import Accepted
+from backend.mempool.recovery_view import PendingInRecovery
 
 __all__ = [
     "FOLDER",

@@ -1,7 +1,6 @@
-"""Checks the mempool's folder for `verify`: the log, its end, and the file of idempotency keys.
+"""Checks the mempool's folder for `verify`: every page, record and key, and that none is missing.
 
-Nothing is written and no lock is taken, so a service may run at the same time: a record that it is
-writing at the end of the log, and segments that it removes, do not count as damage.
+No lock is taken, so a service may run at the same time.
 """
 
 from collections.abc import Callable
@@ -9,27 +8,25 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.clock import now_ms
-from backend.errors import DamagedMempool
-from backend.mempool.acknowledged import NAME as MARK_NAME
-from backend.mempool.acknowledged import Acknowledged, Mark
-from backend.mempool.idempotency_keys import Keys
+from backend.errors import DamagedMempool, NeedsRepair
+from backend.mempool import last_release
+from backend.mempool.database import FILE_NAME
+from backend.mempool.idempotency_keys import KeyUse
+from backend.mempool.lost_files import aside_in, aside_words, lost_in, lost_words
 from backend.mempool.mempool import FOLDER
-from backend.mempool.record import Record, flights_in, is_void
-from backend.mempool.salvage import (
-    SEGMENTS_MISSING,
-    Piece,
-    aside_words,
-    lost_words,
-    pieces_of,
-    require_blocks,
-)
-from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
-from backend.words import counted
+from backend.mempool.rebuild import END_MISSING
+from backend.mempool.records import Record
+from backend.mempool.store import Store, require_blocks
+from backend.mempool.watermark import NAME as MARK_NAME
+from backend.mempool.watermark import Mark, Watermark
+from backend.storage.genesis import Genesis
 
 WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says what is lost"
-MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the log was lost"
-MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the log"
+MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the mempool was lost"
+MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the mempool"
+OF_LAST_RELEASE = (
+    "is of the last release; the next process that accepts or mines flights takes it over"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +34,8 @@ class Checked:
     """What a mempool holds that has passed the check.
 
     pending: how many accepted transactions are in no block yet. void: how many of them stand for
-    lost flights. keys: how many idempotency keys are in their file. lost: messages about lost
-    flights, missing segments, and damaged bytes that were kept.
+    lost flights. keys: how many idempotency keys are kept whose records are removed. lost: messages
+    about lost flights, a store that lacks its end, and damaged files that were kept.
     """
 
     pending: int
@@ -51,100 +48,61 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     """Check the mempool of the chain in `folder`.
 
     chain_transactions: how many transactions blocks hold now. Raises DamagedMempool, which names
-    the file, the byte and the ids.
+    the file and the ids.
     """
-    mempool_folder = folder / FOLDER
-    with closing(Acknowledged(folder)) as acknowledged:
-        mark = acknowledged.read()
-        firsts = [segment.first for segment in segments_in(mempool_folder)]
-        trimmed = acknowledged.read()
-        is_mark_there = acknowledged.is_there()
-    check = _LogCheck(mempool_folder, mark)
-    check.run()
-    mined = chain_transactions()  # read after the log, so that it is not behind the log
-    check.require_all(mined)
-    keys = Keys(mempool_folder, mark.keys_until if mark else 0).check(now_ms())
-    lost = [lost_words(*one) for one in lost_in(mempool_folder)]
-    lost += map(aside_words, aside_in(mempool_folder))
-    if mark is None and (is_mark_there or check.has_record_of_this_release):
+    mempool, genesis = folder / FOLDER, Genesis(folder)
+    with closing(Watermark(folder, genesis)) as watermark:
+        mark = watermark.read()  # before the store, so that the store is not behind
+        is_mark_there = watermark.is_there()
+    lost = [lost_words(*each) for each in lost_in(mempool)]
+    lost += map(aside_words, aside_in(mempool))
+    if last_release.is_to_be_read(mempool):
+        lost.append(f"{mempool} {OF_LAST_RELEASE}")
+    path = mempool / FILE_NAME
+    try:
+        records, keys = _contents(mempool, chain_transactions, genesis)
+        mined = chain_transactions()  # after the records, so that it is not behind
+        following = _require_all(path, records, mark or Mark(), mined)
+    except NeedsRepair as error:
+        raise DamagedMempool(f"{error}; {WHAT_NEXT}") from error
+    if mark is None and (is_mark_there or records):
         lost.append(f"{folder / MARK_NAME}: {MARK_MISSING}; {MARK_WHAT_NEXT}")
-    lacks_ends = mark and trimmed and mark._replace(oldest=trimmed.oldest).lacks_segments(firsts)
-    if lacks_ends or check.lacks_segment:
-        lost.append(f"{mempool_folder}: {SEGMENTS_MISSING}")
-    return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
+    if mark is not None and following < mark.stored:
+        lost.append(f"{path}: {END_MISSING}")
+    void = sum(max(0, r.next - max(r.first, mined)) for r in records if r.is_void)
+    return Checked(max(0, following - mined), void, len(keys), lost)
 
 
-class _LogCheck:
-    """Walks once through all segments in `folder`."""
+def _contents(
+    folder: Path, chain_transactions: Callable[[], int], genesis: Genesis
+) -> tuple[list[Record], dict[str, KeyUse]]:
+    """Read all records and keys, in whatever format."""
+    if last_release.is_to_be_read(folder):
+        records, keys, problem = last_release.read(folder)
+        if problem:
+            raise NeedsRepair(problem)
+        return records, keys
+    with closing(Store(folder, chain_transactions, genesis)) as store:
+        return store.check()
 
-    def __init__(self, folder: Path, mark: Mark | None) -> None:
-        self._folder = folder
-        self._mark = mark or Mark()
-        self._is_mark_known = mark is not None
-        self._gaps: list[tuple[int, int, str]] = []  # first id, id after the last, and where
-        self._voids: list[Record] = []
-        self._once = self._mark.mined  # how many transactions blocks are known to have held
-        self._end = str(folder)  # where the log ends
-        self.lacks_segment = False  # one is missing between two others, or one lacks its end
-        self.has_record_of_this_release = False
-        self.next = 0
 
-    def run(self) -> None:
-        segments = segments_in(self._folder)
-        follows = False
-        for segment in segments:
-            try:
-                data = (self._folder / segment.name).read_bytes()
-            except FileNotFoundError:  # it has just been trimmed or put right
-                follows = False
-                continue
-            self.lacks_segment |= follows and self.next < segment.first
-            follows = True
-            for piece in pieces_of(data, segment):
-                is_end = segment == segments[-1] and piece.offset + len(piece.data) == len(data)
-                self._take(piece, segment, is_end=is_end)
+def _require_all(path: Path, records: list[Record], mark: Mark, mined: int) -> int:
+    """Return the id after the last record. Raises DamagedMempool if a transaction is nowhere.
 
-    def _take(self, piece: Piece, segment: Segment, *, is_end: bool) -> None:
-        where = f"{self._folder / segment.name}, byte {piece.offset}"
-        record = piece.record
-        if piece.is_mended:
-            raise DamagedMempool(f"{where}: a bit of the record has flipped; {WHAT_NEXT}")
-        if record is None:
-            if is_end and self._is_mark_known and self._mark.next <= self.next:
-                return  # it is being written, or its writer died
-            raise DamagedMempool(
-                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} not a record, after "
-                f"transaction {self.next - 1}; {WHAT_NEXT}"
-            )
-        if record.first < self.next:
-            raise DamagedMempool(f"{where}: id {record.first} instead of {self.next}; {WHAT_NEXT}")
-        if record.first > self.next:
-            self._gaps.append((self.next, record.first, where))
-        if len(flights_in(piece.data, record)) != record.count:
-            told = counted(record.count, "flight")
-            raise DamagedMempool(f"{where}: the record does not hold {told}")
-        if is_void(piece.data, record):
-            self._voids.append(record)
-        self._once = max(self._once, record.mined)
-        self.has_record_of_this_release |= not record.is_of_earlier_release
-        self.next = record.next
-        self._end = f"{self._folder / segment.name}, byte {piece.offset + len(piece.data)}"
+    mined: how many transactions blocks hold.
+    """
+    once = max([mark.mined, *(record.mined for record in records)])
+    following = 0
+    for record in records:
+        _require(path, following, record.first, mined, once)
+        following = record.next
+    _require(path, following, mark.next, mined, once)
+    return following
 
-    def require_all(self, mined: int) -> None:
-        """Raise DamagedMempool if a transaction is neither in the log nor in a block.
 
-        mined: how many transactions blocks hold.
-        """
-        end = (self.next, self._mark.next, self._end)
-        for first, after, where in [*self._gaps, end]:
-            missing = max(first, mined)
-            if missing < after:
-                require_blocks(missing, self._once)
-                raise DamagedMempool(
-                    f"{where}: acknowledged transactions {missing} to {after - 1} are missing; "
-                    f"{WHAT_NEXT}"
-                )
-
-    def void_from(self, mined: int) -> int:
-        """How many pending transactions stand for lost flights."""
-        return sum(max(0, record.next - max(record.first, mined)) for record in self._voids)
+def _require(path: Path, first: int, after: int, mined: int, once: int) -> None:
+    """Raise DamagedMempool if ids `first` to `after` (exclusive) are not all in blocks."""
+    missing = max(first, mined)
+    if missing < after:
+        require_blocks(missing, once)
+        raise NeedsRepair(f"{path}: acknowledged transactions {missing} to {after - 1} are missing")

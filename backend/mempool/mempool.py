@@ -1,23 +1,24 @@
 """Accepts flights, gives them ids, and tells what is pending; processes share it.
 
 A transaction gets its id when it is accepted, and is on the disk before `accept_all` returns. One
-offer is one record of the log, so a batch is in the ledger whole or not at all.
+offer is one record of the store, so a batch is in the ledger whole or not at all.
 
 An id is a position in the ledger, so transactions with ids below the chain's transaction count are
 mined and all others are pending. Nothing needs to be marked, so a crash at any moment loses nothing
-and mines nothing twice. Segments are removed only when the block *after* theirs is sealed.
+and mines nothing twice. Records are removed only when the block *after* theirs is sealed.
 
-Damage to the log is put right by the next process that accepts or seals (`salvage`). Until then
+A damaged store is rebuilt by the next process that accepts or seals (`rebuild`). Until then
 processes that only read get TryLater. A flight that was acknowledged is mined, or named as lost.
 
 Any number of processes accept and read. Ids are given under a lock between processes. The sync
 comes after the lock, and one sync serves every thread that wrote before it began (group commit).
-Offers that come together (`accept_all`) share the lock, too. A request that does not ask for
-durability is answered before the sync, which then follows within `ASYNC_SYNC_S`.
+Offers that come together (`accept_all`) share the lock and a transaction of SQLite, too. A request
+that does not ask for durability is answered before the sync, which then follows within
+`ASYNC_SYNC_S`.
 
 An idempotency key is used once a day: a request that repeats it, in whatever process, gets the ids
-that the first one got. It is as durable as its flights, because it is in the same record; before a
-segment is removed, `idempotency_keys` copies its keys to a file.
+that the first one got. It is as durable as its flights, because it is in the same record, and goes
+to a table of its own in the transaction that removes the record.
 """
 
 import os
@@ -38,22 +39,24 @@ from backend.errors import (
     WriteFailed,
     WriterBusy,
 )
-from backend.mempool.acknowledged import Acknowledged
-from backend.mempool.copies import Copies
-from backend.mempool.idempotency_keys import IdempotencyKey, Keys
-from backend.mempool.log import Log
-from backend.mempool.record import Accepted, packed
-from backend.mempool.salvage import lost_words
-from backend.mempool.segments import lost_in
-from backend.mempool.syncs import GroupCommit, SyncSoon
+from backend.mempool.duplicates import Duplicates
+from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
+from backend.mempool.lost_files import lost_in, lost_words
+from backend.mempool.rebuild import END_MISSING, Rebuild, finish_replacing
+from backend.mempool.records import Accepted, Record, record_of
+from backend.mempool.store import Store
+from backend.mempool.syncs import BackgroundSync, GroupCommit
+from backend.mempool.watermark import NAME as MARK_NAME
+from backend.mempool.watermark import Mark, Watermark
 from backend.settings import Settings
 from backend.storage import files, unfinished_restore
+from backend.storage.genesis import Genesis
 from backend.words import counted
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Refused = FlightchainError | OSError  # the outcome of an offer that is not accepted
 
 
@@ -82,7 +85,7 @@ class Mempool:
     ) -> None:
         """chain_transactions: how many transactions blocks hold now, which is the first pending id.
 
-        report: takes messages about what was put right in the log, one at a time.
+        report: takes messages about what was rebuilt, one at a time.
         """
         self._settings = settings
         self._chain_transactions = chain_transactions
@@ -93,22 +96,33 @@ class Mempool:
         self._has_folder = False
         self._accepting = threading.Lock()  # held while waiting for other processes
         self._exclusive_thread = -1  # the thread that holds both
-        self._lock = threading.Lock()  # held for moments: the log and the copies
-        self._keys = Keys(self._folder)
-        # one for users of the log, and one for syncs, which happen in other threads
-        marks = self._marks = (Acknowledged(settings.folder), Acknowledged(settings.folder))
-        self._log = Log(self._folder, chain_transactions, self._keys, marks[0], report)
-        self._copies = Copies()
-        self._commit = GroupCommit(self._log, self._lock, marks[1])
-        self._sync_soon = SyncSoon(self._commit.sync)
+        self._lock = threading.Lock()  # held for moments: the store and the duplicates
+        self._genesis = Genesis(settings.folder)
+        # one for users of the store, and one for syncs, which happen in other threads
+        self._marks = tuple(Watermark(settings.folder, self._genesis) for _ in range(2))
+        self._store = Store(self._folder, chain_transactions, self._genesis)
+        self._duplicates = Duplicates()
+        self._has_written = False
+        self._mined = 0  # how many transactions blocks held at the last look
+        self._commit = GroupCommit(self._store, self._lock, self._marks[1])
+        self._background_sync = BackgroundSync(self._commit.sync)
 
     def close(self) -> None:
         """Sync what was accepted without a sync, and close every descriptor."""
-        self._sync_soon.close()
+        self._background_sync.close()
+        if self._has_written:
+            self._empty_log_at_end()
         with self._lock:
-            self._log.close()
+            self._store.close()
             for mark in self._marks:
                 mark.close()
+
+    def _empty_log_at_end(self) -> None:
+        """Leave one file behind, if nobody minds and nothing has failed."""
+        with suppress(FlightchainError, OSError):
+            self._commit.require_sound()
+            with self._between_processes:
+                self._store.empty_log()
 
     # --- accepting ---------------------------------------------------------------------------
 
@@ -116,19 +130,19 @@ class Mempool:
         """Give ids to the flights of each offer, in their order, and make them durable together.
 
         now_ms: UTC milliseconds; an acceptance time never goes back. An error that concerns one
-        offer is that offer's outcome: TryLater when the mempool or the disk is full, KeyReused, and
-        DamagedMempool or OSError if what must be looked up cannot be read. An error that concerns
-        all is raised: WriteFailed, DamagedMempool, OSError, or TryLater if others hold the lock for
-        long.
+        offer is that offer's outcome: TryLater when the mempool or the disk is full, and KeyReused.
+        An error that concerns all is raised: WriteFailed, DamagedMempool, OSError, or TryLater if
+        others hold the lock for long.
         """
         self._commit.require_sound()
         if any(offer.finds_copies for offer in offers):
             self._catch_up()
         try:
             with self.exclusive() as mined:
+                self._empty_full_log()
                 free = files.free_bytes(self._folder)  # once for all: posts are small
-                outcomes = [self._accept(offer, now_ms, mined, free) for offer in offers]
-                written = self._log.end
+                outcomes = self._in_sound_store(lambda: self._write(offers, now_ms, mined, free))
+                written = self._store.next
         except WriteFailed:
             self._commit.fail()
             raise
@@ -137,23 +151,51 @@ class Mempool:
         if any(offer.durable for offer in accepted):
             self._commit.sync(written)
         elif accepted:
-            self._sync_soon.add(written)
+            self._background_sync.add(written)
         return outcomes
 
+    def _write(
+        self, offers: Sequence[Offer], now_ms: int, mined: int, free: int
+    ) -> list[Accepted | Refused]:
+        """Write the records of all offers in one transaction. free: bytes left on the disk."""
+        with self._lock:
+            try:
+                with self._store.writing():
+                    self._has_written = True
+                    return [self._accept(offer, now_ms, mined, free) for offer in offers]
+            except BaseException:
+                self._duplicates.clear()
+                raise
+
     def _accept(self, offer: Offer, now_ms: int, mined: int, free: int) -> Accepted | Refused:
-        """Look everything up, and only then write. free: bytes left on the disk."""
+        """Look everything up, and only then write."""
         try:
-            copies = self._copies_in_sound_log(offer.flights, mined) if offer.finds_copies else []
-            use = self._keys.find(offer.key, self._key_time_ms(now_ms)) if offer.key else None
-            if use is None:
-                first, timestamp = self._write(offer, now_ms, mined, free)
-            else:
-                first, timestamp = use.first, use.timestamp
-        except WriteFailed:
+            copies = self._copies_of(offer.flights, mined) if offer.finds_copies else []
+            use = self._key_use(offer.key, now_ms)
+            if use is not None:
+                return Accepted(use.first, use.timestamp, list(offer.flights), True, copies)
+            record = self._record(offer, now_ms, mined, free)
+        except (WriteFailed, DamagedMempool):
             raise
         except (FlightchainError, OSError) as refused:
             return refused
-        return Accepted(first, timestamp, list(offer.flights), use is not None, copies)
+        self._store.append(record)
+        if offer.finds_copies:  # then the flights before them have been added
+            self._duplicates.add(record.first, offer.flights)
+        return Accepted(record.first, record.timestamp, list(offer.flights), False, copies)
+
+    def _key_use(self, key: IdempotencyKey | None, now_ms: int) -> KeyUse | None:
+        return self._store.key_use(key, self._key_time_ms(now_ms)) if key else None
+
+    def _record(self, offer: Offer, now_ms: int, mined: int, free: int) -> Record:
+        """Make the record of an offer. Raises TryLater if there is no room for it."""
+        first = max(self._store.next, mined)
+        self._require_room(first - mined + len(offer.flights))
+        timestamp = max(now_ms, self._store.last_timestamp)
+        record = record_of(first, timestamp, offer.flights, offer.key, mined)
+        needed = self._settings.min_free_bytes + len(record.flights)
+        files.require_free(self._folder, needed, free)
+        return record
 
     @contextmanager
     def exclusive(self) -> Iterator[int]:
@@ -168,13 +210,12 @@ class Mempool:
             if not (mined := self._chain_transactions()):
                 self._require_no_restore()
             with self._lock:
-                self._log.read_on(repair=True)
-                self._log.forget(mined)
+                self._look_and_repair()
             yield mined
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from giving ids, as `exclusive` does, without reading the log.
+        """Keep others from giving ids, as `exclusive` does, without reading the store.
 
         This is for the time before it is known what blocks hold.
         """
@@ -218,202 +259,246 @@ class Mempool:
         if unfinished_restore.is_unfinished(self._chain_folder):
             raise TryLater(unfinished_restore.words(self._chain_folder), retry_after_s=60)
 
+    # --- repairing -------------------------------------------------------------------------------
+
     def put_right(self) -> None:
-        """Put right what is wrong with the log. Raises DamagedMempool if that cannot be done."""
+        """Read all of the store, and rebuild it if it is damaged.
+
+        Raises DamagedMempool if that cannot be done.
+        """
         if self._exclusive_thread == threading.get_ident():
             with self._lock:
-                self._log.put_right()
+                self._store.close()
+                self._look_and_repair(self._store.everything)
         else:
-            with self.exclusive():
+            with self.locked():
                 self.put_right()
 
-    def _in_sound_log(self, ask: Callable[[], Found]) -> Found:
-        """Return what `ask` finds in the log, which is put right first if needed."""
+    def _look_and_repair(self, also: Callable[[], object] = lambda: None) -> None:
+        """Take in what others have written; a damaged store is rebuilt. Only inside `locked`.
+
+        also: reads more, which raises NeedsRepair if it is damaged.
+        """
+        mark = self._marks[0].read()
+        try:
+            finish_replacing(self._folder)
+            self._store.require_whole_files()
+            self._take_in(mark)
+            also()
+            is_old = mark is not None and self._store.next < mark.stored
+            problem = f"{self._store.path}: {END_MISSING}" if is_old else ""
+        except NeedsRepair as error:
+            problem = str(error)
+        if problem:
+            self._rebuild(mark, problem)
+        elif mark is None:
+            self._make_mark_anew()
+        self._store.bind()
+
+    def _rebuild(self, mark: Mark | None, problem: str) -> None:
+        mined = self._chain_transactions()
+        rebuild = Rebuild(self._folder, mined, mark, self._genesis, self._report)
+        self._duplicates.clear()
+        mark = rebuild.run(self._store, problem)
+        self._marks[0].note(mark)
+        self._store.look(mark)
+
+    def _make_mark_anew(self) -> None:
+        """Note all of the store and the chain as acknowledged, because all of it may have been."""
+        mined, following = self._chain_transactions(), self._store.next
+        if following:
+            self._store.sync()
+            self._report(
+                f"{MARK_NAME} was missing or damaged and has been made anew from the mempool; "
+                "if the mempool's end was lost before, nobody can tell"
+            )
+        self._marks[0].note(Mark(max(following, mined), mined, following))
+
+    def _in_sound_store(self, ask: Callable[[], Result]) -> Result:
+        """Return what `ask` returns from the store, which is rebuilt first if needed."""
         try:
             return ask()
         except NeedsRepair:
             self.put_right()
             return ask()
 
+    def _empty_full_log(self) -> None:
+        """Copy the write-ahead log into the file if it is long. Only inside `locked`."""
+        if self._has_written and self._store.log_is_full():
+            self._store.empty_log()
+
     def _key_time_ms(self, now_ms: int) -> int:
         """The time from which the age of keys is counted: `now_ms`, if it can be right at all.
 
         A machine without a battery for its clock may start in 1970; keys do not expire by that.
         """
-        return now_ms if now_ms >= EARLIEST_MS else max(now_ms, self._log.last_timestamp)
-
-    def _require_readable_keys(self) -> None:
-        self._keys.require_readable(self._key_time_ms(clock_now_ms()))
-
-    def _write(self, offer: Offer, now_ms: int, mined: int, free: int) -> tuple[int, int]:
-        """Give ids and write the record. Returns the first id and the acceptance time."""
-        with self._lock:
-            first = max(self._log.next, mined)
-            self._require_room(first - mined + len(offer.flights))
-            timestamp = max(now_ms, self._log.last_timestamp)
-            data = packed(first, timestamp, offer.flights, offer.key, mined)
-            needed = self._settings.min_free_bytes + len(data)
-            files.require_free(self._folder, needed, free)
-            self._log.append(data, first, mined)
-            if offer.finds_copies:  # then the flights before them have been added
-                self._copies.add(first, offer.flights)
-            return first, timestamp
+        return now_ms if now_ms >= EARLIEST_MS else max(now_ms, self._store.last_timestamp)
 
     def _require_room(self, pending: int) -> None:
         most = self._settings.mempool_transactions
         if pending > most:
-            told = counted(pending, "pending transaction")
+            many = counted(pending, "pending transaction")
             raise TryLater(
-                f"the mempool is full: {told}, at most {most:,} are allowed",
+                f"the mempool is full: {many}, at most {most:,} are allowed",
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 
+    # --- duplicates ------------------------------------------------------------------------------
+
     def _catch_up(self) -> None:
         """Take in most of what others have written, before the lock is taken and others wait."""
-        with suppress(DamagedMempool):  # it is raised again under the lock
-            with self._lock:
-                self._log.read_more()
+        with suppress(DamagedMempool), self._lock:  # it is raised again under the lock
+            self._store.look(None)
             self._copies_of((), self._chain_transactions())
-
-    def _copies_in_sound_log(self, flights: Sequence[Flight], mined: int) -> list[int | None]:
-        return self._in_sound_log(lambda: self._copies_of(flights, mined))
 
     def _copies_of(self, flights: Sequence[Flight], mined: int) -> list[int | None]:
         """For each flight the id of a pending transaction that equals it in all fields, or None."""
-        with self._lock:
-            self._log.forget(mined)
-            self._copies.forget(mined)
-            for record in self._log.records[self._log.place_after(self._copies.next) :]:
-                start = max(record.first, self._copies.next)
-                part = self._log.part(record, start, record.count, repair=True)
-                self._copies.add(start, part.flights)
-            return [self._copy_of(flight) for flight in flights]
+        duplicates = self._duplicates
+        self._store.forget_mined(mined)
+        duplicates.forget(mined)
+        for part in self._store.parts(max(mined, duplicates.next), self._store.next):
+            duplicates.add(part.first_transaction, part.flights)
+        return [self._copy_of(flight) for flight in flights]
 
     def _copy_of(self, flight: Flight) -> int | None:
-        candidate = self._copies.candidate(flight)
+        candidate = self._duplicates.candidate(flight)
         if candidate is None:
             return None
-        found = self._log.flight_at(candidate, repair=True)
-        return candidate if found is not None and found[0] == flight else None
-
-    # --- reading -----------------------------------------------------------------------------
-
-    def pending_count(self) -> int:
-        """How many accepted transactions are in no block yet.
-
-        This, `oldest_pending_at` and `find` raise TryLater while the log needs to be put right, and
-        DamagedMempool if the chain has lost blocks.
-        """
-        with _for_readers():
-            return self._pending_range()[1]
-
-    def pending_ids(self) -> range:
-        """The ids of the accepted transactions that are in no block yet. Raises as above."""
-        with _for_readers():
-            first, count = self._pending_range()
-        return range(first, first + count)
-
-    def oldest_pending_at(self) -> int | None:
-        """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
-        with _for_readers():
-            _, count = self._pending_range()
-        with self._lock:
-            return self._log.records[0].timestamp if count and self._log.records else None
+        stored = self._store.flight_at(candidate)
+        return candidate if stored is not None and stored[0] == flight else None
 
     def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
         """For each flight the id of a pending one that equals it in all fields, or None.
 
         Raises as `pending_count`.
         """
-        with _for_readers():
-            return self._copies_of(flights, self._chain_transactions())
+        with self._reading() as mined:
+            return self._copies_of(flights, mined)
 
-    def whole_segments(self) -> tuple[int, Iterator[tuple[str, bytes]]]:
-        """The id after the last one in the log, and each segment's file name and whole records.
+    # --- reading -----------------------------------------------------------------------------
 
-        They are as at the time of this call, even if segments are removed meanwhile, as long as
-        nothing else uses this object; a backup copies them. Raises NeedsRepair, or DamagedMempool
-        if the chain has lost blocks.
+    @contextmanager
+    def _reading(self) -> Iterator[int]:
+        """Take in what others have written, for a caller that only reads.
+
+        Yields how many transactions blocks hold. Raises TryLater while the store needs a repair.
         """
+        try:
+            with self._lock:
+                mined = self._look()
+                yield mined
+        except NeedsRepair as error:
+            raise TryLater(f"the mempool is being repaired: {error}") from error
+
+    def _look(self) -> int:
+        """Take in what others have written. Returns how many transactions blocks hold."""
+        mined = self._take_in(self._marks[0].read())  # in this order: the store is not behind
+        self._store.forget_mined(mined)
+        return mined
+
+    def _take_in(self, mark: Mark | None) -> int:
+        """Take in what others have written. Returns how many transactions blocks hold."""
+        self._store.look(mark)
+        mined = self._chain_transactions()  # after the store, so that it is not behind
+        if mined < self._mined:  # the newest block was torn, or blocks are gone
+            self._store.close()
+            self._store.look(mark)
+        self._mined = mined
+        return mined
+
+    def pending_count(self) -> int:
+        """How many accepted transactions are in no block yet.
+
+        This, `oldest_pending_at` and `find` raise TryLater while the store needs a repair, and
+        DamagedMempool if the chain has lost blocks.
+        """
+        return len(self.pending_ids())
+
+    def pending_ids(self) -> range:
+        """The ids of the accepted transactions that are in no block yet. Raises as above."""
+        with self._reading() as mined:
+            return range(mined, max(mined, self._store.next))
+
+    def oldest_pending_at(self) -> int | None:
+        """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
+        with self._reading() as mined:
+            return self._store.timestamp_at(mined)
+
+    def oldest_id(self) -> int:
+        """The first id that the store holds, pending or mined; 0 if it holds none."""
         with self._lock:
-            self._log.read_on(repair=False)
-            return self._log.next, self._log.whole_segments()
+            return self._store.oldest() or 0
 
     def find(self, transaction_id: int) -> tuple[Flight, int] | None:
-        """A pending transaction's flight and acceptance time; None if it is not in the log."""
-        with _for_readers(), self._lock:
-            self._log.read_on(repair=False)
-            self._log.forget(self._chain_transactions())  # reads a torn block's flights again
-            return self._log.flight_at(transaction_id, repair=False)
+        """A pending transaction's flight and acceptance time; None if the store lacks it."""
+        with self._reading():
+            return self._store.flight_at(transaction_id)
 
     def pending(self, limit: int, first: int = 0) -> list[Accepted]:
         """The oldest pending transactions, at most `limit`, in order of their ids, to be sealed.
 
-        first: leave out those with ids below. A damaged log is put right first. Raises
+        first: leave out those with ids below. A damaged store is rebuilt first. Raises
         DamagedMempool if the chain has lost blocks.
         """
-        return self._in_sound_log(lambda: self._pending(limit, first))
+        return self._in_sound_store(lambda: self._pending(limit, first))
 
     def _pending(self, limit: int, first: int) -> list[Accepted]:
-        mined, count = self._pending_range()
-        start = max(first, mined)
-        found: list[Accepted] = []
         with self._lock:
-            for record in self._log.records:
-                if count <= 0 or limit <= 0:
-                    break
-                if record.next > start:
-                    part = self._log.part(record, start, limit, repair=True)
-                    found.append(part)
-                    start += len(part.flights)
-                    limit -= len(part.flights)
-        return found
+            start = max(first, self._look())
+            return list(self._store.parts(start, limit))
 
-    def _pending_range(self) -> tuple[int, int]:
-        """First pending id and number of pending transactions."""
+    def snapshot(self) -> tuple[list[Record], dict[str, KeyUse]]:
+        """All records in order, and the keys whose records are removed, for a backup.
+
+        Raises NeedsRepair, and DamagedMempool if the chain has lost blocks.
+        """
         with self._lock:
-            self._log.read_on(repair=False)
-            mined = self._chain_transactions()  # read after the log, so that it is not behind
-            self._log.forget(mined)
-            return mined, max(0, self._log.next - mined)
+            self._look()
+            return self._store.everything()
 
     def sync(self) -> None:
         """Make durable what has been read, whoever accepted it. Raises WriteFailed."""
         with self._lock:
-            read = self._log.end
-        self._commit.sync(read)
+            following = self._store.next
+        self._commit.sync(following)
 
     def not_ready(self) -> list[str]:
         """The reasons why the service is not ready, as far as the mempool knows."""
         reasons = [lost_words(*lost) for lost in lost_in(self._folder)]
-        for look in (self.pending_count, self._require_readable_keys):
-            try:
-                look()
-            except (TryLater, Damage) as error:
-                reasons.append(str(error))
+        try:
+            self.pending_count()
+        except (TryLater, Damage) as error:
+            reasons.append(str(error))
         return reasons
 
     # --- trimming ----------------------------------------------------------------------------
 
     def trim(self, below: int) -> None:
-        """Remove the segments whose ids are all below `below`; the newest always stays.
+        """Remove records whose ids are all below `below`; the newest always stays.
 
         The number of transactions in blocks is noted, so that lost blocks are noticed. Raises
-        WriteFailed, or DamagedMempool if a segment's keys cannot be kept; that segment stays then.
+        WriteFailed, DamagedMempool.
         """
-        with self.exclusive():
-            self._log.note_mined()
-            self._log.trim(below, self._key_time_ms(clock_now_ms()))
+        is_more = True
+        while is_more:
+            with self.exclusive() as mined:
+                mark = self._marks[0].read() or Mark()
+                if mined > mark.mined:
+                    self._marks[0].note(Mark(mined, mined))
+                is_more = self._in_sound_store(lambda: self._remove(below))
+                self._empty_full_log()
+
+    def _remove(self, below: int) -> bool:
+        with self._lock:
+            self._has_written |= self._store.next > 0
+            return self._store.remove(below, self._key_time_ms(clock_now_ms()))
 
     def require_no_blocks(self) -> None:
         """Raise DamagedMempool if blocks have held transactions here at some time."""
-        self._log.require_no_blocks()
-
-
-@contextmanager
-def _for_readers() -> Iterator[None]:
-    """Turn NeedsRepair into TryLater, for callers that only read."""
-    try:
-        yield
-    except NeedsRepair as error:
-        raise TryLater(f"the mempool is being repaired: {error}") from error
+        mark = self._marks[0].read() or Mark()
+        if mark.mined:
+            raise DamagedMempool(
+                f"there are no blocks, but they held {counted(mark.mined, 'transaction')} once: is "
+                "the disk mounted? If it is, restore the chain from a backup; for a new chain, use "
+                "an empty folder"
+            )

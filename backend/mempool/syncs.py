@@ -1,6 +1,7 @@
-"""Syncs the mempool's log: at once and for many threads together, or soon.
+"""Syncs the mempool's write-ahead log: at once and for many threads together, or soon.
 
-One sync serves every thread that wrote before it began (group commit). After it, and before a
+SQLite commits without a sync, so that the lock between processes is held for a moment only. One
+sync then serves every thread that wrote before it began (group commit). After it, and before a
 request is answered, it is noted how far flights are acknowledged. After a sync has failed no later
 one can be believed: the kernel reports a failure once, and then reports the same bytes as synced.
 """
@@ -11,8 +12,8 @@ import threading
 from collections.abc import Callable
 
 from backend.errors import WriteFailed
-from backend.mempool.acknowledged import Acknowledged
-from backend.mempool.log import NOTHING, End, Log
+from backend.mempool.store import Store
+from backend.mempool.watermark import Mark, Watermark
 from backend.storage import files
 
 ASYNC_SYNC_S = 0.5
@@ -21,14 +22,15 @@ _log = logging.getLogger(__name__)
 
 
 class GroupCommit:
-    """Syncs `log`, which is used under `lock`."""
+    """Syncs what `store` has written, which is used under `lock`."""
 
-    def __init__(self, log: Log, lock: threading.Lock, acknowledged: Acknowledged) -> None:
-        self._log = log
+    def __init__(self, store: Store, lock: threading.Lock, watermark: Watermark) -> None:
+        self._store = store
         self._lock = lock
-        self._acknowledged = acknowledged
+        self._watermark = watermark
         self._syncing = threading.Lock()
-        self._synced = NOTHING  # all up to this end is on the disk
+        self._synced = 0  # all ids below this one are on the disk
+        self._named_inode = 0  # of the log whose name is known to be on the disk
         self._failed = False
 
     def fail(self) -> None:
@@ -40,50 +42,50 @@ class GroupCommit:
         if self._failed:
             raise WriteFailed("the mempool could not be written; restart the service")
 
-    def sync(self, written: End) -> None:
-        """Return when everything up to `written` is on the disk. Raises WriteFailed."""
+    def sync(self, written: int) -> None:
+        """Return when all flights with ids below `written` are on the disk. Raises WriteFailed."""
         with self._syncing:
             self.require_sound()
             if self._synced >= written:
                 return
             try:
-                reached = self._sync_to(written)
-                self._acknowledged.note(reached.mark())
+                mark = self._sync_to(written)
+                self._watermark.note(mark)
             except WriteFailed:
                 self.fail()
                 raise
-            self._synced = reached
+            self._synced = mark.next
 
-    def _sync_to(self, written: End) -> End:
-        """Sync the log, and return how far all of it is on the disk."""
+    def _sync_to(self, written: int) -> Mark:
+        """Sync the log. Returns the mark to note, because all up to there is on the disk."""
         with self._lock:
-            reached = self._log.end
-            if reached.segment > written.segment:  # beginning the next one has synced this one
-                return written
-            try:
-                opened = self._log.descriptor(written.segment)
-            except FileNotFoundError:  # another process has rewritten and synced, or trimmed it
-                return written
-            descriptor = os.dup(opened)  # it may be closed meanwhile
+            reached = max(written, self._store.next)  # what is being read again may end before
+            mark = Mark(reached, self._store.mined, reached)
+            descriptor = self._store.log_descriptor()
+        if descriptor is None:  # all of it is in the file already
+            return mark
         try:
-            files.sync(descriptor, self._log.path(written.segment))
+            files.sync(descriptor, self._store.log_path)
+            if self._named_inode != (inode := os.fstat(descriptor).st_ino):
+                files.sync_folder(self._store.log_path.parent)  # who made it may have died before
+                self._named_inode = inode
         finally:
             os.close(descriptor)
-        return max(reached, written)  # a log that is being read again may end before `written`
+        return mark
 
 
-class SyncSoon:
+class BackgroundSync:
     """Syncs in a thread for requests that do not wait; it runs only while there is work."""
 
-    def __init__(self, sync: Callable[[End], None]) -> None:
+    def __init__(self, sync: Callable[[int], None]) -> None:
         self._sync = sync
         self._lock = threading.Lock()
-        self._written: End | None = None
+        self._written: int | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def add(self, written: End) -> None:
-        """Have everything up to `written` synced within `ASYNC_SYNC_S`."""
+    def add(self, written: int) -> None:
+        """Have all flights with ids below `written` synced within `ASYNC_SYNC_S`."""
         with self._lock:
             self._written = max(written, self._written or written)
             if self._thread is None:

@@ -97,7 +97,7 @@ class Sealer:
         self._store = BlockStore(settings.folder)
         self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
         self.mempool = Mempool(settings, self.transactions, report)
-        pending = PendingInRecovery(settings.folder, self.mempool)
+        pending = PendingInRecovery(self.mempool)
         self._writer = BlockWriter(
             settings, now_ms, report, pending, self.mempool.require_no_blocks
         )

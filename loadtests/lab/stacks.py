@@ -95,7 +95,7 @@ WORK = (
     Pattern(VALIDATION, r".* \(backend/chain/(flight|stored|fields)\.py\)|sent_flight \(backend/"),
     Pattern(
         DUPLICATES,
-        r"_others \(|Mempool\._cop(ies|y)_of|.* \(backend/(index/|mempool/copies\.py\))",
+        r"_others \(|Mempool\._cop(ies|y)_of|.* \(backend/(index/|mempool/duplicates\.py\))",
     ),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
     Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),

@@ -2,11 +2,13 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
@@ -15,25 +17,15 @@ from backend.chain.flight import as_mapping
 from backend.chain.void import VOID
 from backend.sealing.miner import Sealer
 from backend.settings import Settings
-from backend.storage import files
+from backend.storage import checked_sqlite, files
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
 from tests.flights import flight
+from tests.mempool.spoiling import spoil, spoil_keys, store_path
 
 
 def post(client: FlaskClient, number: int = 1, **headers: str) -> TestResponse:
     body = {**GOOD, "OP_CARRIER_FL_NUM": number}
     return client.post("/transactions", json=body, headers=headers)
-
-
-def pending_log(folder: Path) -> Path:
-    (path,) = (folder / "mempool").glob("pending-*.log")
-    return path
-
-
-def overwrite(path: Path, at: int, data: bytes) -> None:
-    with path.open("r+b") as stream:
-        stream.seek(at)
-        stream.write(data)
 
 
 @pytest.fixture
@@ -58,28 +50,14 @@ def with_posts(settings: Settings, count: int = 3) -> None:
 # --- damage --------------------------------------------------------------------------------------
 
 
-def test_a_flipped_bit_costs_nothing(settings: Settings) -> None:
-    with_posts(settings)
-    log = pending_log(settings.folder)
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 1
-    log.write_bytes(data)
-    with client_of(settings) as client:
-        assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
-        for number in range(4):
-            found = good(client.get(f"/transactions/{number}"))["transaction"]
-            assert found["OP_CARRIER_FL_NUM"] == number + 1
-        assert good(client.get("/tip"))["pending"] == 4
-
-
 def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> None:
     with_posts(settings)
-    overwrite(pending_log(settings.folder), 100, b"garbage")
+    spoil(settings.folder, 0)
     with client_of(settings) as client:
         for path in ("/transactions/0", "/transactions/2", "/tip"):
             detail = problem(client.get(path), 503)["detail"]
             assert "is being repaired" in detail
-            assert "pending-0000000000000000.log" in detail
+            assert "the record of transaction 0 is not as it was written" in detail
         assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
         lost = good(client.get("/transactions/0"))
         assert lost["state"] == "pending"
@@ -91,7 +69,7 @@ def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> 
 
 def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) -> None:
     with_posts(settings)
-    overwrite(pending_log(settings.folder), 100, b"garbage")
+    spoil(settings.folder, 0)
     with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
         sealer.seal_pending()
     with client_of(settings) as client:
@@ -112,7 +90,7 @@ def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) ->
 
 def test_a_chain_of_void_entries_alone_covers_nothing(settings: Settings) -> None:
     with_posts(settings, 1)
-    pending_log(settings.folder).unlink()
+    shutil.rmtree(settings.folder / "mempool")
     with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
         sealer.seal_pending()
     with client_of(settings) as client:
@@ -125,17 +103,24 @@ def test_a_chain_of_void_entries_alone_covers_nothing(settings: Settings) -> Non
 # --- keys and tokens -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", [b"no database" * 100, b"SQLite format 3\0" + b"\xff" * 4080])
-def test_damaged_keys_stand_in_the_way_of_keys_alone(settings: Settings, what: bytes) -> None:
+def test_a_store_that_cannot_be_opened_is_named_and_nothing_is_replaced(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_posts(settings)
-    (settings.folder / "mempool" / "keys.sqlite").write_bytes(what)
+    before = store_path(settings.folder).read_bytes()
+
+    def refuse(*arguments: object) -> None:
+        raise apsw.CantOpenError("unable to open database file")
+
     with client_of(settings) as client:
-        detail = problem(post(client, 5, **{"Idempotency-Key": "k"}), 503)["detail"]
-        assert "keys.sqlite" in detail
-        assert "put an empty one in its place, and keys of the last day may be used twice" in detail
-        good(post(client, 4), 202)
-        reasons = problem(client.get("/health/ready"), 503)["reasons"]
-        assert any("keys.sqlite" in reason for reason in reasons)
+        with monkeypatch.context() as patch:
+            patch.setattr(checked_sqlite, "connect", refuse)
+            for answer in (client.get("/tip"), post(client, 4), client.get("/health/ready")):
+                said = str(problem(answer, 503))
+                assert "mempool.sqlite cannot be read now: unable to open" in said
+                assert "pending flights are not known and nothing is accepted" in said
+        assert store_path(settings.folder).read_bytes() == before
+        assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
 
 
 @pytest.mark.parametrize("what", ["", "[{}]", "[", '{"name":1}'])
@@ -197,11 +182,10 @@ def refusing(call: str, error: int, part: str) -> Callable[..., Any]:
         ("open", "acknowledged"),
         ("open", "heights"),
         ("open", "blocks-"),
-        ("pread", "pending-"),
         ("pread", "heights"),
         ("pread", "acknowledged"),
         ("pread", "blocks-"),
-        ("fstat", "pending-"),
+        ("stat", "mempool.sqlite"),
         ("fstat", "mempool.lock"),
         ("statvfs", "chain"),
     ],
@@ -239,21 +223,23 @@ def test_a_lock_that_cannot_be_had_is_503_with_who_holds_it(
         good(post(client, 4), 202)
 
 
-def test_a_table_of_keys_of_which_a_byte_was_changed_is_damage(settings: Settings) -> None:
+def test_a_key_that_cannot_be_read_is_forgotten_and_that_is_said(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
     with client_of(settings) as client:
         good(post(client, 1, **{"Idempotency-Key": "k"}), 202)
-    with closing(Sealer(settings, print)) as sealer:
-        with sealer.writing(wait=False):
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        for number in (2, 3):
             sealer.seal_pending()
-        with client_of(settings) as client:
-            good(post(client, 2), 202)
-        with sealer.writing(wait=False):
-            sealer.seal_pending()
-            sealer.trim()
+            with client_of(settings) as client:
+                good(post(client, number), 202)
+        sealer.seal_pending()
+        sealer.trim()
     with client_of(settings) as client:
         assert good(post(client, 1, **{"Idempotency-Key": "k"}), 201)["TRANSACTION_ID"] == 0
-        overwrite(settings.folder / "mempool" / "keys.sqlite", 5000, b"?")
-        assert "checksum" in problem(post(client, 1, **{"Idempotency-Key": "k"}), 503)["detail"]
+    spoil_keys(settings.folder)
+    with client_of(settings) as client:
+        assert good(post(client, 1, **{"Idempotency-Key": "k"}), 202)["TRANSACTION_ID"] == 3
 
 
 def test_flights_of_tests_are_no_void_entries() -> None:

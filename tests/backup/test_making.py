@@ -22,7 +22,7 @@ from backend.errors import (
     WriterBusy,
 )
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
-from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
+from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.files import FileLock
@@ -36,6 +36,7 @@ from tests.backup.house import (
     unless_killed_at,
 )
 from tests.flights import flights
+from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 
 MANY = 30_000
@@ -91,7 +92,7 @@ def test_only_what_is_new_is_copied(tmp_path: Path) -> None:
     house.add(10, 0)
     second = house.back_up()
     assert second.new_blocks == 1
-    assert second.new_bytes < size / 50  # a block of ten flights
+    assert second.new_bytes < size / 20  # a block of ten flights, and the mempool
     assert second.seconds < first.seconds
     assert verify(house.backup).transactions == MANY + 10
 
@@ -104,8 +105,8 @@ def test_what_was_mined_meanwhile_leaves_no_pending_flight_behind(house: House) 
     assert (made.manifest.pending, made.manifest.transactions) == (2, IMPORTED + 15)
     copy = house.elsewhere(house.backup)
     assert everything_in(copy) == everything_in(house.settings)
-    names = {path.name for path in (house.backup / MEMPOOL_FOLDER).iterdir()}
-    assert names == {path.name for path in (house.folder / MEMPOOL_FOLDER).iterdir()}
+    copies = list((house.backup / MEMPOOL_FOLDER).glob("*.sqlite"))
+    assert copies == [store_path(house.backup)]
 
 
 def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> None:
@@ -114,13 +115,12 @@ def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> Non
     assert not (house.backup / "tokens.json").exists()
 
 
-def test_a_record_that_is_still_being_written_is_left_out(house: House) -> None:
-    segment = max((house.folder / MEMPOOL_FOLDER).glob("pending-*"))
-    whole = segment.read_bytes()
-    with segment.open("ab") as stream:
-        stream.write(whole[: len(whole) // 3])
+def test_a_mempool_that_has_not_changed_is_not_written_again(house: House) -> None:
     house.back_up()
-    assert (house.backup / MEMPOOL_FOLDER / segment.name).read_bytes() == whole
+    before = store_path(house.backup).stat()
+    made = house.back_up()
+    assert (made.new_blocks, made.new_bytes) == (0, 0)
+    assert store_path(house.backup).stat() == before
 
 
 def test_blocks_that_are_sealed_meanwhile_leave_no_gap(original: House, tmp_path: Path) -> None:
@@ -343,9 +343,8 @@ def test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere(
 
 
 def test_a_log_that_must_be_put_right_is_named_with_what_to_do(house: House) -> None:
-    segment = max((house.folder / MEMPOOL_FOLDER).glob("pending-*"))
-    os.truncate(segment, 0)
-    words = r"are missing after .*; start the service or run `mine --once`, .*, then back up again"
+    os.truncate(store_path(house.folder), 0)
+    words = r"is damaged: .*; start the service or run `mine --once`, .*, then back up again"
     with pytest.raises(DamagedMempool, match=words):
         house.back_up()
     house.seal()

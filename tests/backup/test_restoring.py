@@ -16,8 +16,7 @@ from backend.errors import BackupRefused, DamagedMempool, TryLater, WriteFailed
 from backend.ledger import Ledger
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import Mempool
-from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
-from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
+from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
 from backend.sealing.miner import Sealer
 from backend.settings import Settings
@@ -27,6 +26,7 @@ from backend.storage.files import FileLock
 from tests.accepting import accept_in
 from tests.backup.house import House, everything_in, pending_of, unless_killed_at
 from tests.flights import flights, on_disk
+from tests.mempool.spoiling import spoil, store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 
 KEY = IdempotencyKey("once", "ab" * 32)
@@ -91,38 +91,21 @@ def test_pending_flights_keep_their_ids_and_are_mined(house: House) -> None:
 
 
 def test_a_key_that_was_used_before_the_backup_is_known_after_the_restore(house: House) -> None:
-    """In the log of the mempool, or among the kept ones."""
+    """In its record, or among the keys whose records are removed."""
     first = pending_of(house.settings)[0][0]
     house.restore()
     for folder in (house.restored, house.root / "later"):
         if folder != house.restored:
             house.seal()
             house.add(3, 300)
-            house.add(3, 400)  # now the segment is trimmed
-            assert (house.folder / MEMPOOL_FOLDER / KEYS_NAME).exists()
+            house.add(3, 400)  # now the record is removed
+            with closing(Sealer(house.settings, print)) as sealer:
+                assert list(sealer.mempool.snapshot()[1]) == [KEY.text]
             house.back_up()
             house.restore(folder)
         with closing(Mempool(house.elsewhere(folder), lambda: 10**6, print)) as mempool:
             again = accept_in(mempool, flights(7, 100), now_ms(), key=KEY)
         assert (again.first_transaction, again.is_repeat) == (first, True)
-
-
-def test_keys_of_ids_that_the_restored_ledger_lacks_are_forgotten(house: House) -> None:
-    """A later run copied them and was killed; their ids will be given to other flights."""
-    house.accept(flights(2, 800), IdempotencyKey("later", "cd" * 32))
-    house.seal()
-    for start in (300, 400):
-        house.add(3, start)
-    shutil.copy(house.folder / MEMPOOL_FOLDER / KEYS_NAME, house.backup / MEMPOOL_FOLDER)
-    house.restore()
-    with closing(Sealer(house.elsewhere(house.restored), print)) as sealer:
-        mempool = sealer.mempool
-        later = accept_in(
-            mempool, flights(2, 800), now_ms(), key=IdempotencyKey("later", "cd" * 32)
-        )
-        assert not later.is_repeat
-        again = accept_in(mempool, flights(7, 100), now_ms() + KEPT_MS // 2, key=KEY)
-        assert again.is_repeat
 
 
 def test_it_can_be_restored_from_a_medium_that_only_reads(house: House) -> None:
@@ -150,9 +133,9 @@ def test_a_backup_of_the_restored_ledger_goes_on_with_the_same_backup(house: Hou
 
 def lose_pending(house: House) -> str:
     """Damage the pending flights of the house; what is said once the log was put right."""
-    path = max((house.folder / MEMPOOL_FOLDER).glob("pending-*"))
-    flip(path, 300)
-    flip(path, 400)
+    with closing(Sealer(house.settings, print)) as sealer:
+        newest = sealer.mempool.snapshot()[0][-1]
+    spoil(house.folder, newest.first)
     with closing(Sealer(house.settings, print)) as sealer:
         sealer.mempool.put_right()
         (said,) = sealer.mempool.not_ready()
@@ -236,31 +219,11 @@ def test_a_flipped_bit_in_the_table_of_heights_is_named(house: House) -> None:
 
 
 def test_a_flipped_bit_in_a_pending_flight_is_found(house: House) -> None:
-    for path in (house.backup / MEMPOOL_FOLDER).glob("pending-*"):
-        for at in spots(path):
-            flip(path, at)
-            assert_refused(house, f"the backup in {house.backup} is not restored: .*{path.name}")
-            flip(path, at)
-
-
-def test_flipped_bits_in_the_kept_keys_are_found_or_change_nothing(house: House) -> None:
-    house.seal()
-    for start in (300, 400):
-        house.add(3, start)
-    house.back_up()
-    path = house.backup / MEMPOOL_FOLDER / KEYS_NAME
-    whole = path.read_bytes()
+    path = store_path(house.backup)
     for at in spots(path):
         flip(path, at)
-        try:
-            house.restore()
-        except BackupRefused as error:
-            assert KEYS_NAME in str(error)
-        else:
-            with closing(Mempool(house.elsewhere(house.restored), lambda: 10**6, print)) as mempool:
-                assert accept_in(mempool, flights(7, 100), now_ms(), key=KEY).is_repeat
-            shutil.rmtree(house.restored)
-        path.write_bytes(whole)
+        assert_refused(house, f"the backup in {house.backup} is not restored: .*{path.name}")
+        flip(path, at)
 
 
 def without_a_byte(path: Path) -> None:
@@ -268,7 +231,7 @@ def without_a_byte(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, without_a_byte])
-@pytest.mark.parametrize("kind", ["blocks/blocks-*", "blocks/heights.dat", "mempool/pending-*"])
+@pytest.mark.parametrize("kind", ["blocks/blocks-*", "blocks/heights.dat", "mempool/*.sqlite"])
 def test_a_file_that_is_missing_or_too_short_is_found(
     house: House, spoil: Callable[[Path], None], kind: str
 ) -> None:

@@ -18,10 +18,8 @@ from backend.index import damage_mark
 from backend.index.checks import PARTS
 from backend.index.database import index_path
 from backend.ledger import Ledger
-from backend.mempool import FOLDER, Mempool
-from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
-from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
-from backend.mempool.idempotency_keys import Keys, KeyUse
+from backend.mempool import Mempool
+from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.settings import Settings
 from backend.storage.damage_notes import DamageNotes
 from backend.storage.layout import ENTRY_BYTES
@@ -33,6 +31,7 @@ from tests.api.test_metrics import scraped, value
 from tests.flights import flight
 from tests.index.tampering import blocks_in, changed_flight, places_in, relinked, write_blocks
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
+from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, flip, table_path
 
 TIP = 4
@@ -195,11 +194,10 @@ def test_damaged_tokens_and_pending_flights_are_named_until_they_are_well(bench:
     mempool.mkdir()
     with closing(Mempool(Settings(dir=str(bench.folder)), lambda: 3 * TIP, print)) as pending:
         accept_in(pending, [flight(1)], WALL_MS)
-    (log,) = mempool.glob("pending-*.log")
-    flip(log, 100)
+    flip(store_path(bench.folder), 5000)
     bench.passes()
     (what,) = bench.found()
-    assert str(log) in what
+    assert f"{store_path(bench.folder)} is damaged: a page does not agree" in what
 
 
 def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) -> None:
@@ -355,20 +353,16 @@ def test_blocks_and_the_whole_index_are_taken_from_the_disk_again(
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
 
 
-def test_what_is_pending_keys_and_tokens_are_taken_from_the_disk_again(
+def test_what_is_pending_and_tokens_are_taken_from_the_disk_again(
     bench: Bench, forgotten: dict[str, set[int]]
 ) -> None:
     settings = Settings(dir=str(bench.folder))
     Tokens(bench.folder).add("somebody")
     with closing(Mempool(settings, lambda: 3 * TIP, print)) as pending:
         accept_in(pending, [flight(1)], WALL_MS)
-    keys = Keys(bench.folder / FOLDER)
-    keys.add("k", KeyUse("00", 0, 1, WALL_MS))
-    keys.keep(0, 1, WALL_MS)
-    (log,) = (bench.folder / FOLDER).glob("pending-*.log")
     bench.passes()
-    others = [TOKENS_NAME, ACKNOWLEDGED_NAME, f"{FOLDER}/{KEYS_NAME}"]
-    for path in (log, *(bench.folder / name for name in others)):
+    others = [TOKENS_NAME, ACKNOWLEDGED_NAME]
+    for path in (store_path(bench.folder), *(bench.folder / name for name in others)):
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
     assert bench.found() == []
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import pytest
-
 from backend.chain.flight import Flight, as_mapping
 from backend.clock import now_ms
 from backend.mempool.idempotency_keys import IdempotencyKey
@@ -22,7 +20,6 @@ from tests.faults.auditing import as_row
 BLOCKS, FLIGHTS_A_BLOCK = 14, 60
 PENDING_RECORDS, FLIGHTS_A_RECORD = 12, 10
 BLOCK_FILE_BYTES = 8_000
-SEGMENT_BYTES = 6_000
 KEY = "harmed"  # was used for the first flights that are pending
 KEYED_PATH = "/transactions/batch"
 
@@ -56,11 +53,9 @@ def template_in(folder: Path) -> Template:
     settings = settings_for(folder / "made", block_file_bytes=BLOCK_FILE_BYTES)
     Tokens(settings.folder).add("somebody")
     with (
-        pytest.MonkeyPatch.context() as patch,
         closing(Sealer(settings, print)) as sealer,
         sealer.writing(wait=False),
     ):
-        patch.setattr("backend.mempool.log.SEGMENT_BYTES", SEGMENT_BYTES)
         for number, part in enumerate(_parts(flights[:mined], FLIGHTS_A_BLOCK)):
             key = IdempotencyKey(f"earlier-{number}", "1" * 64)
             accept_in(sealer.mempool, part, now_ms(), key=key)

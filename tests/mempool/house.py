@@ -7,8 +7,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from backend.chain.flight import Flight
-from backend.mempool import FOLDER, Accepted, Mempool, acknowledged
-from backend.mempool.segments import Segment, lost_in, segments_in
+from backend.mempool import FOLDER, Accepted, Mempool, watermark
+from backend.mempool.database import FILE_NAME
+from backend.mempool.lost_files import lost_in
+from backend.mempool.watermark import Mark, Watermark
 from backend.settings import Settings
 
 WAIT_S = 30
@@ -45,20 +47,38 @@ class House:
         for opened in self._opened:
             opened.close()
 
-    def segment(self, first: int = 0) -> Path:
-        """The file of a segment, the newest generation that is there."""
-        there = [segment for segment in segments_in(self.folder / FOLDER) if segment.first == first]
-        return self.folder / FOLDER / (there or [Segment(first)])[0].name
+    @property
+    def path(self) -> Path:
+        """Where the one file is."""
+        return self.folder / FOLDER / FILE_NAME
 
-    def segments(self) -> list[int]:
-        """The first ids of the segments on disk."""
-        return [segment.first for segment in segments_in(self.folder / FOLDER)]
+    @property
+    def log(self) -> Path:
+        """Where SQLite's write-ahead log is."""
+        return self.path.with_name(f"{FILE_NAME}-wal")
+
+    def settle(self) -> bytes:
+        """Let all that was written be in the one file, as a clean end leaves it. Returns it."""
+        for opened in self._opened:
+            opened.close()
+        self._opened.clear()
+        return self.path.read_bytes()
+
+    def records(self) -> list[int]:
+        """The first ids of the records on disk."""
+        with closing(self.mempool()) as mempool:
+            return [record.first for record in mempool.snapshot()[0]]
+
+    def mark(self) -> Mark | None:
+        """What is noted as acknowledged."""
+        with closing(Watermark(self.folder, lambda: "")) as mark:
+            return mark.read()
 
     def forget_acknowledged(self) -> None:
         """As if nobody had been told of any flight."""
-        (self.folder / acknowledged.NAME).unlink()
-        with closing(acknowledged.Acknowledged(self.folder)) as mark:
-            mark.note(acknowledged.Mark())
+        (self.folder / watermark.NAME).unlink()
+        with closing(Watermark(self.folder, lambda: "")) as mark:
+            mark.note(Mark())
 
     def lost(self) -> dict[tuple[int, int], bytes]:
         """First id and number of lost flights -> what is kept of them."""

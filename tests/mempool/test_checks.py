@@ -6,21 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from backend.clock import now_ms
 from backend.errors import DamagedMempool
-from backend.mempool import FOLDER, Checked, check_mempool, log
-from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool import FOLDER, Checked, check_mempool
 from backend.mempool.checks import MARK_MISSING
-from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
-from backend.mempool.salvage import SEGMENTS_MISSING
+from backend.mempool.database import FILE_NAME
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.mempool.rebuild import END_MISSING
+from backend.mempool.watermark import Mark
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T
+from tests.mempool.spoiling import PAGE_BYTES, spoil, spoil_keys
 
 KEY = IdempotencyKey("k", "00")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Every file that is not empty, but for what SQLite shares between processes."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    return {str(path): path.read_bytes() for path in paths if not path.name.endswith("-shm")}
 
 
 def check(house: House) -> Checked:
@@ -32,116 +37,99 @@ def check(house: House) -> Checked:
         assert contents(house.folder) == before
 
 
-def written(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three batches in segments of their own."""
-    monkeypatch.setattr(log, "SEGMENT_BYTES", 1)
+def written(house: House) -> None:
+    """Three batches."""
     with closing(house.mempool()) as mempool:
         for first, count in ((0, 1), (1, 1), (2, 2)):
             accept_in(mempool, flights(count, first), T)
 
 
-def test_a_sound_mempool_is_counted(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sound_mempool_is_counted(house: House) -> None:
     assert check(house) == Checked(0, 0, 0, [])
-    written(house, monkeypatch)
+    written(house)
     assert check(house) == Checked(4, 0, 0, [])
     house.chain.transactions = 3
     assert check(house) == Checked(1, 0, 0, [])
 
 
-def test_every_flipped_bit_and_every_cut_is_named(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(house, monkeypatch)
-    for first in house.segments():
-        path = house.segment(first)
-        data = path.read_bytes()
-        for at in range(len(data)):
-            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
-            with pytest.raises(DamagedMempool, match=rf"{path}, byte 0: a bit of the record has"):
-                check(house)
-            path.write_bytes(data[:at])
-            with pytest.raises(DamagedMempool, match="repairs it"):
-                check(house)
-        path.write_bytes(data)
+def test_every_flipped_byte_is_named(house: House) -> None:
+    written(house)
+    data = house.path.read_bytes()
+    for at in range(0, len(data), 41):
+        house.path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+        with pytest.raises(DamagedMempool, match=FILE_NAME):
+            check(house)
+    house.path.write_bytes(data)
     check(house)
 
 
-@pytest.mark.parametrize("removed", [0, 1, 2])
-def test_a_removed_segment_is_named_unless_it_is_mined(
-    house: House, monkeypatch: pytest.MonkeyPatch, removed: int
-) -> None:
-    written(house, monkeypatch)
-    house.segment(removed).unlink()
-    with pytest.raises(DamagedMempool, match=f"acknowledged transactions {removed} to "):
+@pytest.mark.parametrize("size", [0, 1, 100, PAGE_BYTES - 1, PAGE_BYTES, 2 * PAGE_BYTES + 7])
+def test_a_file_that_is_cut_short_is_named(house: House, size: int) -> None:
+    written(house)
+    os.truncate(house.path, size)
+    with pytest.raises(DamagedMempool, match=rf"{FILE_NAME} is damaged: .* repairs it"):
+        check(house)
+
+
+def test_a_file_that_is_gone_is_named_unless_all_is_mined(house: House) -> None:
+    written(house)
+    house.path.unlink()
+    with pytest.raises(DamagedMempool, match="acknowledged transactions 0 to 3 are missing"):
         check(house)
     house.chain.transactions = 4
-    assert check(house).pending == 0
-
-
-def test_what_is_just_being_written_is_no_damage(house: House) -> None:
-    accept_in(house.mempool(), [flight(0)], T)
-    with house.segment().open("ab") as stream:
-        stream.write(b"FCM2 and so on")
-    assert check(house).pending == 1
-
-
-def test_lost_flights_and_void_entries_are_told(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(house, monkeypatch)
-    os.truncate(house.segment(2), 10)
-    with closing(house.mempool()) as mempool:
-        mempool.put_right()
     found = check(house)
-    assert (found.pending, found.void) == (4, 2)
-    assert "2 acknowledged flights are lost, transactions 2 to 3" in found.lost[0]
-    house.chain.transactions = 3
-    assert check(house).void == 1
+    assert (found.pending, found.lost) == (0, [f"{house.path}: {END_MISSING}"])
+
+
+def test_lost_flights_and_void_entries_are_told(house: House) -> None:
+    written(house)
+    spoil(house.folder, 1)
+    with pytest.raises(DamagedMempool, match="transaction 1 is not as it was written"):
+        check(house)
+    house.mempool().put_right()
+    found = check(house)
+    assert (found.pending, found.void) == (4, 1)
+    assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in found.lost)
+    assert any("damaged-4.sqlite: look at it" in line for line in found.lost)
 
 
 def test_a_chain_that_lost_blocks_is_named(house: House) -> None:
-    house.chain.transactions = 10
+    house.chain.transactions = 5
     accept_in(house.mempool(), [flight(0)], T)
-    house.chain.transactions = 8
-    with pytest.raises(DamagedMempool, match="the chain has lost blocks"):
+    house.chain.transactions = 4
+    with pytest.raises(DamagedMempool, match="lost blocks"):
         check(house)
 
 
-def test_keys_are_read_one_by_one(house: House) -> None:
+def test_keys_are_counted_and_compared(house: House) -> None:
     mempool = house.mempool()
-    accept_in(mempool, [flight(0)], T, key=KEY)
+    accept_in(mempool, [flight(0)], now_ms(), key=KEY)
     house.chain.transactions = 1
-    accept_in(mempool, [flight(1)], T)
+    accept_in(mempool, [flight(1)], now_ms())
     mempool.trim(1)
     assert check(house).keys == 1
-    path = house.folder / FOLDER / "keys.sqlite"
-    data = path.read_bytes()
-    at = data.index(b"00", data.rindex(b"k"))
-    path.write_bytes(data[:at] + b"01" + data[at + 2 :])
-    with pytest.raises(DamagedMempool, match=r"keys\.sqlite .* checksum"):
+    mempool.close()
+    spoil_keys(house.folder)
+    with pytest.raises(DamagedMempool, match=rf"{FILE_NAME} .* checksum"):
         check(house)
 
 
-@pytest.mark.parametrize("which", [0, 1, -1])
-def test_a_segment_that_is_missing_is_named_though_blocks_hold_its_flights(
-    house: House, which: int
-) -> None:
+def test_an_older_copy_is_named_though_blocks_hold_what_it_lacks(house: House) -> None:
     """The keys that came with its flights are gone, and whoever sends them again must know."""
-    for number in range(3):
-        accept_in(house.mempool(), [flight(number)], T)
-        house.chain.transactions = number + 1
+    accept_in(house.mempool(), [flight(0)], T)
+    older = house.settle()
+    accept_in(house.mempool(), flights(2, 1), T)
+    house.settle()
+    house.chain.transactions = 3
     assert check(house).lost == []
-    house.segment(house.segments()[which]).unlink()
-    assert check(house).lost == [f"{house.folder / FOLDER}: {SEGMENTS_MISSING}"]
-    later = house.mempool()
-    for number in range(3, 5):
-        accept_in(later, [flight(number)], T)
-    assert house.messages == [f"{house.folder / FOLDER}: {SEGMENTS_MISSING}"]
-    later.trim(4)
-    assert check(house).lost == []
+    house.path.write_bytes(older)
+    assert check(house).lost == [f"{house.path}: {END_MISSING}"]
+    accept_in(house.mempool(), [flight(3)], T)
+    assert END_MISSING in house.messages[0]
+    assert [line for line in check(house).lost if END_MISSING in line] == []
 
 
-def test_after_an_import_no_segment_is_missing(house: House) -> None:
+def test_after_an_import_nothing_is_missing(house: House) -> None:
     accept_in(house.mempool(), [flight(0)], T)
     house.chain.transactions = 1000
     mempool = house.mempool()
@@ -152,10 +140,9 @@ def test_after_an_import_no_segment_is_missing(house: House) -> None:
     assert house.messages == []
 
 
-def test_a_damaged_mark_is_no_damage_of_the_log(house: House) -> None:
+def test_a_damaged_mark_is_no_damage_of_the_store(house: House) -> None:
     accept_in(house.mempool(), [flight(0)], T)
-    with closing(Acknowledged(house.folder)) as mark:
-        assert mark.read() == Mark(1, newest_below=1)
+    assert house.mark() == Mark(1, 0, 1)
     path = house.folder / "acknowledged.dat"
     path.write_bytes(b"x")
     for _ in range(2):
@@ -165,15 +152,9 @@ def test_a_damaged_mark_is_no_damage_of_the_log(house: House) -> None:
         path.unlink(missing_ok=True)
 
 
-def test_a_clock_that_is_not_set_forgets_no_keys(house: House) -> None:
+def test_a_running_service_is_no_damage(house: House) -> None:
     mempool = house.mempool()
-    accept_in(mempool, [flight(0)], T, key=KEY)
-    assert accept_in(house.mempool(), [flight(0)], 1000, key=KEY).is_repeat
-
-
-def test_a_key_of_a_clock_that_had_leapt_is_over(house: House) -> None:
-    mempool = house.mempool()
-    leap = 10 * 365 * KEPT_MS
-    accept_in(mempool, [flight(0)], T + leap, key=KEY)
-    assert accept_in(mempool, [flight(0)], T + leap, key=KEY).is_repeat
-    assert not accept_in(mempool, [flight(0)], T, key=KEY).is_repeat
+    for number in range(30):
+        accept_in(mempool, [flight(number)], T)
+        assert check(house).pending == number + 1
+    assert (house.folder / FOLDER / f"{FILE_NAME}-wal").stat().st_size

@@ -12,18 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from backend.chain.flight import Flight
 from backend.chain.void import VOID
-from backend.mempool import FOLDER, log, segments
-from backend.mempool.record import packed
-from backend.mempool.salvage import SEGMENTS_MISSING
 from tests.accepting import accept_in
 from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
+from tests.mempool.spoiling import spoil
 
 DAMAGE: dict[str, Callable[[bytes, int], bytes | None]] = {
-    "flip": lambda data, at: data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :],
     "garbage": lambda data, at: data[:at] + b"\xff\0\xff" + data[at + 3 :],
     "cut": lambda data, at: data[:at],
-    "cut out": lambda data, at: data[: at // 2] + data[at:],
     "remove": lambda data, at: None,
 }
 
@@ -40,14 +36,11 @@ class Interleaved(RuleBasedStateMachine):
         super().__init__()
         self.stack = ExitStack()
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
-        self.stack.enter_context(mock.patch.object(log, "SEGMENT_BYTES", 900))
-        # all within a millisecond, so that a segment may be written anew under a name it had before
-        self.stack.enter_context(mock.patch.object(segments, "now_ms", lambda: T))
+        self.stack.enter_context(mock.patch("backend.mempool.store.LOG_BYTES", 40_000))
         self.house = House(Path(folder))
         self.ledger: list[Flight | None] = []  # None: imported
         self.blocks = [0]  # first ids of the blocks, and the number of mined transactions
         self.serial = 0
-        self.torn = 0
         self.is_tip_lost = False
         self.has_lost_mined = False
         self.most_mined = 0
@@ -55,11 +48,6 @@ class Interleaved(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.mempools = [self.house.mempool(), self.house.mempool()]
-
-    @property
-    def said(self) -> list[str]:
-        """What was put right; that a segment with mined flights is gone, everybody says."""
-        return [line for line in self.house.messages if SEGMENTS_MISSING not in line]
 
     @property
     def mined(self) -> int:
@@ -82,7 +70,6 @@ class Interleaved(RuleBasedStateMachine):
         assert accepted.flights == batch
         self.ledger += batch
         self.serial += count
-        assert len(self.said) == self.torn
 
     @rule(which=st.integers(0, 1), most=st.integers(1, 6))
     def mine(self, which: int, most: int) -> None:
@@ -108,16 +95,6 @@ class Interleaved(RuleBasedStateMachine):
         self.mempools[which].close()
         self.mempools[which] = self.house.mempool()
 
-    @precondition(lambda self: self.ledger and self.torn == len(self.said))
-    @rule(size=st.integers(1, 300))
-    def die_while_writing(self, size: int) -> None:
-        record = packed(len(self.ledger), T, flights(2, self.serial))
-        if not (self.house.folder / FOLDER).exists() or not self.house.segments():
-            return
-        with self.house.segment(self.house.segments()[-1]).open("ab") as log:
-            log.write(record[: min(size, len(record) - 1)])
-        self.torn += 1
-
     @precondition(lambda self: len(self.blocks) > 1)
     @precondition(lambda self: not (self.is_tip_lost or self.has_lost_mined))
     @rule()
@@ -132,29 +109,37 @@ class Interleaved(RuleBasedStateMachine):
         for which in range(2):  # everybody starts again
             self.reopen(which)
 
-    @precondition(lambda self: self.torn == len(self.said) and self.house.segments())
+    @precondition(lambda self: self.house.path.exists())
     @precondition(lambda self: self.mined >= self.most_mined)  # else blocks seem to be lost
     @rule(which=st.integers(0, 1), kind=st.sampled_from(sorted(DAMAGE)), place=st.floats(0, 0.999))
     def damage(self, which: int, kind: str, place: float) -> None:
-        """Something happens to a segment; what it costs is named, and lies in that segment."""
-        firsts = [*self.house.segments(), len(self.ledger)]
-        chosen = int(place * (len(firsts) - 1))
-        path = self.house.segment(firsts[chosen])
-        data, known = path.read_bytes(), set(self.house.lost())
-        if not data:
-            return
-        changed = DAMAGE[kind](data, int(place * 7919 % 1 * len(data)))
-        path.unlink()
-        if changed is not None:
-            path.write_bytes(changed)
+        """Something happens to the file while both have it open; what it costs is named."""
+        data = self.house.path.read_bytes()
+        changed = DAMAGE[kind](data, int(place * len(data)))
+        if changed is None:
+            self.house.path.unlink()
+        else:
+            with self.house.path.open("r+b") as stream:
+                stream.write(changed)
+                stream.truncate()
+        self.repair(which)
+
+    @precondition(lambda self: self.mined >= self.most_mined)
+    @rule(which=st.integers(0, 1), place=st.floats(0, 0.999))
+    def damage_a_record(self, which: int, place: float) -> None:
+        firsts = [first for first in self.house.records() if first >= self.mined]
+        if firsts:
+            spoil(self.house.folder, firsts[int(place * len(firsts))])
+            self.repair(which)
+            assert self.house.lost()
+
+    def repair(self, which: int) -> None:
+        known = set(self.house.lost())
         self.mempools[which].put_right()
         for first, count in set(self.house.lost()) - known:
-            assert kind != "flip"
-            assert max(self.mined, firsts[chosen]) <= first
-            assert first + count <= firsts[chosen + 1]
+            assert self.mined <= first
             self.ledger[first : first + count] = [VOID] * count
-        self.torn = len(self.said)
-        self.has_lost_mined = True  # what is in the newest block may not be in the log any more
+        self.has_lost_mined = True  # what is in the newest block may not be here any more
 
     @invariant()
     def acknowledged_exactly_once_and_in_order(self) -> None:

@@ -8,15 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
+import apsw
 import pytest
 
 from backend.errors import TryLater, WriteFailed
-from backend.mempool import FOLDER, Mempool, Offer, log, syncs
-from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool import FOLDER, Offer, database, store, syncs
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.mempool.record import MAGIC
-from backend.mempool.segments import Segment
-from backend.settings import Settings
+from backend.mempool.watermark import Mark
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import (
@@ -25,7 +23,6 @@ from tests.mempool.house import (
     T,
     eventually,
     everything,
-    listed,
     numbered,
     run_together,
 )
@@ -34,16 +31,17 @@ from tests.mempool.house import (
 
 
 def test_a_flight_is_written_and_synced_when_accept_returns(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: House, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    durable: dict[int, int] = {}  # inode -> bytes that a sync has covered
+    """A reader that finds only what was synced finds it: the log, as it was at the last sync."""
+    synced: dict[str, bytes] = {}
     folders: list[str] = []
     real_sync, real_folder_sync = os.fdatasync, os.fsync
 
     def sync(descriptor: int) -> None:
-        before = os.fstat(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced[path.name] = path.read_bytes()
         real_sync(descriptor)
-        durable[before.st_ino] = before.st_size
 
     def sync_folder(descriptor: int) -> None:
         folders.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
@@ -51,20 +49,52 @@ def test_a_flight_is_written_and_synced_when_accept_returns(
 
     monkeypatch.setattr(os, "fdatasync", sync)
     monkeypatch.setattr(os, "fsync", sync_folder)
-    monkeypatch.setattr(log, "SEGMENT_BYTES", 1500)
     mempool = house.mempool()
     for number in range(12):
         accepted = accept_in(mempool, flights(2, 2 * number), T)
-        # a reader that knows nothing finds it, and every byte it read has been synced
-        with closing(Mempool(Settings(dir=str(house.folder)), house.chain, print)) as reader:
-            assert listed(reader.pending(99))[-2:] == numbered(
-                accepted.flights, accepted.first_transaction
-            )
-        for first in house.segments():
-            status = house.segment(first).stat()
-            assert durable[status.st_ino] == status.st_size
-    assert folders.count(str(house.folder / FOLDER)) >= len(house.segments()) > 2
+        copy = House(tmp_path_factory.mktemp("cut"))
+        (copy.folder / FOLDER).mkdir()
+        copy.path.write_bytes(house.path.read_bytes())
+        copy.log.write_bytes(synced[house.log.name])
+        found = everything(copy.mempool())
+        assert found[-2:] == numbered(accepted.flights, accepted.first_transaction)
+        copy.close()
+    assert str(house.folder / FOLDER) in folders
     assert str(house.folder) in folders  # the name of the mempool's folder itself
+
+
+def test_a_log_that_is_full_goes_into_the_file_and_nothing_is_lost(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LOG_BYTES", 30_000)
+    mempool, reader = house.mempool(), house.mempool()
+    sizes = set()
+    for number in range(60):
+        accept_in(mempool, [flight(number)], T)
+        assert reader.pending_count() == number + 1
+        sizes.add(house.log.stat().st_size)
+    assert max(sizes) < 50_000
+    assert house.path.stat().st_size > 2 * 4096
+    assert everything(reader) == numbered(flights(60))
+
+
+def test_a_reader_that_was_stopped_in_its_middle_is_not_waited_for(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LOG_BYTES", 30_000)
+    mempool = house.mempool()
+    accept_in(mempool, flights(2), T)
+    with closing(database.connected(house.path)) as stopped:
+        cursor = stopped.execute("SELECT * FROM record")
+        started = time.monotonic()
+        for number in range(2, 60):
+            accept_in(mempool, [flight(number)], T)
+        assert time.monotonic() - started < 5
+        assert house.log.stat().st_size > 100_000
+        cursor.close()
+    for number in range(60, 80):
+        accept_in(mempool, [flight(number)], T)
+    assert house.log.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("durable", [[True], [False, True], [True, False]])
@@ -72,14 +102,14 @@ def test_what_is_offered_together_is_synced_if_one_of_it_must_be(
     house: House, monkeypatch: pytest.MonkeyPatch, durable: list[bool]
 ) -> None:
     mempool = house.mempool()
-    accept_in(mempool, [flight(0)], T)  # the segment is there
+    accept_in(mempool, [flight(0)], T)  # the file is there
     durable_bytes: list[int] = []
     monkeypatch.setattr(
         os, "fdatasync", lambda descriptor: durable_bytes.append(os.fstat(descriptor).st_size)
     )
     offers = [Offer([flight(1 + n)], durable=each) for n, each in enumerate(durable)]
     mempool.accept_all(offers, T)
-    assert durable_bytes == [house.segment().stat().st_size]
+    assert durable_bytes == [house.log.stat().st_size]
 
 
 def test_a_key_that_comes_again_is_durable_when_it_is_answered(
@@ -96,37 +126,19 @@ def test_a_key_that_comes_again_is_durable_when_it_is_answered(
     assert len(synced) == 1
 
 
-def test_what_is_accepted_after_the_file_was_cut_short_is_durable_when_it_is_answered(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mempool = house.mempool()
-    accept_in(mempool, flights(2), T)
-    house.chain.transactions = 2  # all of it is in blocks, so nothing of it is missed
-    os.truncate(house.segment(), 0)
-    synced: list[int] = []
-    monkeypatch.setattr(
-        os, "fdatasync", lambda descriptor: synced.append(os.fstat(descriptor).st_size)
-    )
-    assert accept_in(mempool, [flight(2)], T).first_transaction == 2
-    assert synced == [house.segment().stat().st_size]
-    with closing(Acknowledged(house.folder)) as mark:
-        assert mark.read() == Mark(3, 2, newest_below=1)
-
-
 def test_threads_that_wait_for_the_disk_share_its_syncs(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads, sync_s = 32, 0.05
-    mempool = house.mempool()
-    accept_in(mempool, [flight(0)], T)  # the segment is there
-    path = house.segment()
+    mempool, reader = house.mempool(), house.mempool()
+    accept_in(mempool, [flight(0)], T)  # the file is there
     durable, syncs = [0], [0]
-    seen: dict[int, int] = {}  # id -> bytes that were durable when it was acknowledged
+    seen: dict[int, int] = {}  # id -> ids below which all was durable when it was acknowledged
 
     def slow_sync(descriptor: int) -> None:
-        size = os.fstat(descriptor).st_size
+        written = reader.pending_ids().stop
         time.sleep(sync_s)
-        durable[0] = max(durable[0], size)
+        durable[0] = max(durable[0], written)
         syncs[0] += 1
 
     def accept(number: int) -> None:
@@ -137,36 +149,7 @@ def test_threads_that_wait_for_the_disk_share_its_syncs(
     run_together(threads, accept)
     assert sorted(seen) == list(range(1, threads + 1))
     assert syncs[0] <= threads // 4
-    data = path.read_bytes()
-    ends = [data.find(MAGIC, at + 1) for at in range(len(data)) if data.startswith(MAGIC, at)]
-    ends[-1] = len(data)
-    assert all(seen[number] >= ends[number] for number in seen)
-
-
-def test_a_segment_is_on_the_disk_before_another_is_begun(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who wrote to it need not sync it again: whoever begins the next one has done so."""
-    durable: set[int] = set()  # inodes; every record gets a file of its own here
-    seen: dict[int, set[int]] = {}
-
-    def slow_sync(descriptor: int) -> None:
-        status = os.fstat(descriptor)
-        time.sleep(0.005)
-        if status.st_size:
-            durable.add(status.st_ino)
-
-    def accept(number: int) -> None:
-        for turn in range(3):
-            accepted = accept_in(mempool, [flight(3 * number + turn)], T)
-            seen[accepted.first_transaction] = set(durable)
-
-    mempool = house.mempool()
-    monkeypatch.setattr(log, "SEGMENT_BYTES", 1)
-    monkeypatch.setattr(os, "fdatasync", slow_sync)
-    run_together(8, accept)
-    assert house.segments() == sorted(seen) == list(range(24))
-    assert all(house.segment(number).stat().st_ino in seen[number] for number in seen)
+    assert all(below > number for number, below in seen.items())
 
 
 # --- a disk that fails -----------------------------------------------------------------------
@@ -177,16 +160,16 @@ def test_a_failed_write_poisons_and_leaves_nothing(
 ) -> None:
     mempool = house.mempool()
     accept_in(mempool, flights(2), T)
-    real = os.pwrite
+    real = mempool._store._run
 
-    def half_then_full(descriptor: int, data: bytes, offset: int) -> int:
-        if len(data) < 100:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(descriptor, data[: len(data) - 60], offset)
+    def full_at_the_end(sql: str, *values: object) -> apsw.Cursor:
+        if sql == "COMMIT":
+            raise apsw.FullError("database or disk is full")
+        return real(sql, *values)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", half_then_full)
-        with pytest.raises(WriteFailed, match=r"pending-0+\.log: No space left"):
+        patch.setattr(mempool._store, "_run", full_at_the_end)
+        with pytest.raises(WriteFailed, match=r"mempool\.sqlite cannot be written: .*full"):
             accept_in(mempool, flights(3, 2), T)
     with pytest.raises(WriteFailed, match="restart"):
         accept_in(mempool, [flight(9)], T)
@@ -194,7 +177,7 @@ def test_a_failed_write_poisons_and_leaves_nothing(
     again = house.mempool()
     assert accept_in(again, [flight(5)], T).first_transaction == 2
     assert everything(again) == numbered([*flights(2), flight(5)])
-    assert len(house.messages) == 1
+    assert house.messages == []
 
 
 def test_a_failed_sync_poisons_and_is_not_tried_again(
@@ -222,7 +205,7 @@ def test_a_failed_sync_poisons_and_is_not_tried_again(
     assert everything(again) == numbered([*flights(2)[:first], flight(9)])
 
 
-def test_a_new_segment_whose_name_cannot_be_synced_poisons_and_is_closed(
+def test_a_new_file_whose_name_cannot_be_synced_poisons(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(descriptor: int) -> None:
@@ -236,24 +219,6 @@ def test_a_new_segment_whose_name_cannot_be_synced_poisons_and_is_closed(
             accept_in(mempool, flights(2), T)
     with pytest.raises(WriteFailed, match="restart"):
         accept_in(mempool, flights(2), T)
-    mempool.close()
-    left_open = [int(link.name) for link in house.links()]
-    for descriptor in left_open:
-        os.close(descriptor)
-    assert left_open == []
-
-
-def test_the_name_of_a_segment_is_synced_though_its_maker_died_before_that(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (house.folder / FOLDER).mkdir()
-    house.segment().touch()
-    folders: list[str] = []
-    monkeypatch.setattr(
-        os, "fsync", lambda fd: folders.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
-    )
-    accept_in(house.mempool(), flights(2), T)
-    assert str(house.folder / FOLDER) in folders
 
 
 def test_a_failed_sync_fails_everybody_who_had_written_before_it(
@@ -263,14 +228,14 @@ def test_a_failed_sync_fails_everybody_who_had_written_before_it(
     threads = 6
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], T)
-    one = house.segment().stat().st_size
+    reader = house.mempool()
     outcomes: list[str] = []
     calls = [0]
 
     def fail_once_all_have_written(descriptor: int) -> None:
         calls[0] += 1
         if calls[0] == 1:
-            eventually(lambda: os.fstat(descriptor).st_size >= (1 + threads) * one)
+            eventually(lambda: reader.pending_count() == 1 + threads)
             raise OSError(errno.EIO, "Input/output error")
 
     def accept(number: int) -> None:
@@ -291,25 +256,25 @@ def test_a_nearly_full_disk_pushes_back_and_harms_nothing(
 ) -> None:
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], T)
-    before = house.segment().read_bytes()
+    before = house.log.read_bytes()
     free = os.statvfs(house.folder)
     with monkeypatch.context() as patch:
         patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=1000, f_frsize=free.f_frsize))
         with pytest.raises(TryLater, match="nearly full") as raised:
             accept_in(mempool, [flight(1)], T)
         assert raised.value.retry_after_s > 0
-    assert house.segment().read_bytes() == before
+    assert house.log.read_bytes() == before
     assert accept_in(mempool, [flight(1)], T).first_transaction == 1
 
 
 def test_a_full_mempool_pushes_back_until_something_is_mined(house: House) -> None:
     mempool = house.mempool(mempool_transactions=5, mine_interval_s=42)
     accept_in(mempool, flights(4), T)
-    before = house.segment().read_bytes()
+    before = house.log.read_bytes()
     with pytest.raises(TryLater, match="6 pending transactions, at most 5") as raised:
         accept_in(mempool, flights(2, 4), T)
     assert raised.value.retry_after_s == 42
-    assert house.segment().read_bytes() == before
+    assert house.log.read_bytes() == before
     accept_in(mempool, [flight(4)], T)
     house.chain.transactions = 1
     assert accept_in(mempool, [flight(5)], T).first_transaction == 5
@@ -375,11 +340,10 @@ def test_a_sync_that_fails_later_stops_accepting(
         accept_in(mempool, [flight(2)], T, durable=False)
 
 
-def test_what_was_written_is_synced_though_the_log_is_being_read_anew(
+def test_what_was_written_is_synced_though_the_store_is_being_read_anew(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between write and sync another thread has found the log damaged, and knows nothing yet."""
-    monkeypatch.setattr(log, "SEGMENT_BYTES", 1)
+    """Between write and sync another thread has found the store damaged, and knows nothing yet."""
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], T)
     synced: list[str] = []
@@ -387,8 +351,7 @@ def test_what_was_written_is_synced_though_the_log_is_being_read_anew(
 
     def read_anew() -> None:
         real_release()
-        mempool._log._reset()
-        mempool._log._segment = Segment(0)  # the older one, which is read first
+        mempool._store.close()
         monkeypatch.setattr(
             os,
             "fdatasync",
@@ -397,6 +360,5 @@ def test_what_was_written_is_synced_though_the_log_is_being_read_anew(
 
     monkeypatch.setattr(mempool._between_processes, "release", read_anew)
     accept_in(mempool, [flight(1)], T)
-    assert house.segment(1).name in synced
-    with closing(Acknowledged(house.folder)) as mark:
-        assert mark.read() == Mark(2, newest_below=2)
+    assert house.log.name in synced
+    assert house.mark() == Mark(2, 0, 2)

@@ -49,6 +49,8 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+from tests.mempool.spoiling import spoil as spoil_records
+from tests.mempool.spoiling import spoil_keys, store_path
 
 WAIT_S = 30
 NEVER_S = 86400.0
@@ -521,8 +523,7 @@ def test_what_a_torn_tip_held_is_mined_again(
     mine_three_blocks(settings)
     before = on_disk(tmp_path)
     assert before.sizes == [5, 4, 3]
-    segments = [path.name for path in (tmp_path / FOLDER).iterdir()]
-    assert len(segments) <= 2  # those below the tip are gone
+    assert first_ids(settings) == [9]  # those below the tip are gone
 
     spoil(*tip_frame(tmp_path))
     with mining(settings) as running:
@@ -536,28 +537,29 @@ def test_what_a_torn_tip_held_is_mined_again(
     assert verify(tmp_path).index == "the index agrees with every block"
 
 
-def mine_and_accept(settings: Settings) -> Path:
-    """Five flights that are mined, four that are pending behind them; the file of the latter."""
+def first_ids(settings: Settings) -> list[int]:
+    """The first ids of the records that the mempool holds."""
+    with closing(Sealer(settings, print)) as sealer:
+        return [record.first for record in sealer.mempool.snapshot()[0]]
+
+
+def mine_and_accept(settings: Settings) -> None:
+    """Five flights that are mined, four that are pending behind them."""
     with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
         for number in range(9):
             accept_in(sealer.mempool, [flight(number)], now_ms())
             if number == 4:
                 sealer.seal_pending()
                 sealer.trim()
-    return max((settings.folder / FOLDER).glob("pending-*.log"))
 
 
-@pytest.mark.parametrize("lost", [[], [5], [5, 6, 7, 8], [8]])
+@pytest.mark.parametrize("lost", [[5], [5, 6, 7, 8], [8]])
 def test_a_torn_tip_is_mined_again_though_the_mempool_is_damaged_behind_it(
     tmp_path: Path, lost: list[int]
 ) -> None:
     settings = settings_for(tmp_path, 0.1)
-    path = mine_and_accept(settings)
-    each = path.stat().st_size // 4
-    for number in lost:
-        overwrite(path, (number - 5) * each + 100)
-    if not lost:
-        flip_in_the_middle(path, 0, each)
+    mine_and_accept(settings)
+    spoil_records(tmp_path, *lost)
     cut_in_the_middle(*tip_frame(tmp_path))
     with mining(settings):
         eventually(lambda: transactions_in(tmp_path) == 9)
@@ -565,7 +567,7 @@ def test_a_torn_tip_is_mined_again_though_the_mempool_is_damaged_behind_it(
         VOID if number in lost else flight(number) for number in range(9)
     ]
     names = {path.name for path in (tmp_path / FOLDER).glob("*.bin")}
-    assert names == ({f"lost-{lost[0]}-{len(lost)}.bin"} if lost else set())
+    assert names == {f"lost-{lost[0]}-{len(lost)}.bin"}
 
 
 @pytest.mark.parametrize("accepts_first", [True, False])
@@ -574,18 +576,15 @@ def test_a_torn_tip_that_is_damaged_in_the_mempool_too_stops_the_miner_and_nothi
 ) -> None:
     settings = settings_for(tmp_path)
     mine_and_accept(settings)
-    path = min((tmp_path / FOLDER).glob("pending-*.log"))
-    overwrite(path, 300)
-    damaged = path.read_bytes()
+    spoil_records(tmp_path, 1)
+    damaged = store_path(tmp_path).read_bytes()
     cut_in_the_middle(*tip_frame(tmp_path))
     if accepts_first:
         assert accept(settings, flights(1, 12)) == 9
     with pytest.raises(DamagedBlock, match=r"block 1 .* does not hold its transactions"):
         Miner(settings, print).run()
-    (kept,) = (tmp_path / FOLDER).glob("damaged-*.bin")
-    assert kept.name == "damaged-1.bin"
-    assert kept.read_bytes() in damaged
-    assert b"garbage" in kept.read_bytes()
+    kept = tmp_path / FOLDER / "damaged-9.sqlite"
+    assert kept.read_bytes() == damaged
     assert list((tmp_path / FOLDER).glob("lost-*")) == []
 
 
@@ -612,10 +611,7 @@ def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
         Miner(settings, print).run()
 
 
-def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.mempool.log.SEGMENT_BYTES", 1)  # a segment for each flight
+def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     for start, count in ((0, 3), (3, 4)):
         with accepting(settings) as add:
@@ -625,7 +621,7 @@ def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(
             sealer.seal_pending()
             sealer.trim()
     assert on_disk(tmp_path).sizes == [3, 4]
-    assert len(list((tmp_path / FOLDER).iterdir())) == 4
+    assert first_ids(settings) == [3, 4, 5, 6]
     cut_in_the_middle(*tip_frame(tmp_path))
     with mining(settings):
         eventually(lambda: transactions_in(tmp_path) == 7)
@@ -783,53 +779,41 @@ def test_a_mark_that_cannot_be_read_keeps_from_mining_only_while_it_lasts(tmp_pa
 # --- a mempool that is damaged ---------------------------------------------------------------
 
 
-def pending_log(folder: Path) -> Path:
-    (path,) = (folder / FOLDER).glob("pending-*.log")
-    return path
-
-
-def overwrite(path: Path, at: int) -> None:
-    with path.open("r+b") as stream:
-        stream.seek(at)
-        stream.write(b"garbage")
-
-
 def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, NEVER_S)
     with accepting(settings) as add:
         for number in range(3):
             add([flight(number)])
-    overwrite(pending_log(tmp_path), 300)
+    spoil_records(tmp_path, 1)
     with mining(settings) as running:
         eventually((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
-        eventually(lambda: len(running.messages) == 1)
-    assert "transactions 1 to 1" in running.messages[0]
+        eventually(lambda: len(running.messages) == 2)
+    assert "the record of transaction 1 is not as it was written" in running.messages[0]
+    assert "transactions 1 to 1" in running.messages[1]
     with mining(settings_for(tmp_path)):
         eventually(lambda: transactions_in(tmp_path) == 3)
     assert on_disk(tmp_path).flights == [flight(0), VOID, flight(2)]
 
 
-def test_a_miner_goes_on_though_keys_cannot_be_kept_and_says_so_once(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    with mining(settings) as running, accepting(settings) as add:
+def test_a_miner_goes_on_though_keys_cannot_be_read_and_says_so_once(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, NEVER_S)
+    with accepting(settings) as add:
         with closing(Mempool(settings, lambda: 0, print)) as mempool:
             accept_in(mempool, [flight(0)], now_ms(), key=IdempotencyKey("k", "00"))
-        (tmp_path / FOLDER / "keys.sqlite").write_bytes(b"no database" * 100)
-        for number in (1, 2, 3):
-            eventually(lambda number=number: transactions_in(tmp_path) == number)  # type: ignore[misc]
-            add([flight(number)])
+        add([flight(1)])
+        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+            sealer.seal_pending()
+            add([flight(2)])
+            sealer.seal_pending()
+            sealer.trim()
+    spoil_keys(tmp_path)
+    with mining(settings_for(tmp_path)) as running, accepting(settings) as add:
+        add([flight(3)])
         eventually(lambda: transactions_in(tmp_path) == 4)
-        complaints = [line for line in running.messages if "keys.sqlite" in line]
-        assert len(complaints) == 1
-        assert (
-            "put an empty one in its place, and keys of the last day may be used twice"
-            in complaints[0]
-        )
-        (tmp_path / FOLDER / "keys.sqlite").write_bytes(b"")
-        add([flight(4)])
-        eventually(lambda: transactions_in(tmp_path) == 5)
-        add([flight(5)])
-        eventually(lambda: (tmp_path / FOLDER / "keys.sqlite").stat().st_size > 0)
+        eventually(lambda: any("checksum" in line for line in running.messages))
+    (said,) = [line for line in running.messages if "checksum" in line]
+    assert "idempotency keys that came with it may be used again" in said
+    assert on_disk(tmp_path).flights == flights(4)
 
 
 def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Path) -> None:

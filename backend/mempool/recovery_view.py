@@ -2,24 +2,21 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 
 from backend.chain.block import Block
 from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.transaction import TIMESTAMP
 from backend.errors import DamagedMempool, TryLater
-from backend.mempool.mempool import FOLDER, Mempool
-from backend.mempool.record import Accepted
-from backend.mempool.segments import segments_in
+from backend.mempool.mempool import Mempool
+from backend.mempool.records import Accepted
 from backend.storage.layout import Place
 
 
 class PendingInRecovery:
-    """The `Pending` of `storage.recovery` for the chain in `folder`, which has a mempool."""
+    """The `Pending` of `storage.recovery` for a chain that has a mempool."""
 
-    def __init__(self, folder: Path, mempool: Mempool) -> None:
-        self._folder = folder / FOLDER
+    def __init__(self, mempool: Mempool) -> None:
         self._mempool = mempool
 
     def locked(self) -> AbstractContextManager[None]:
@@ -27,7 +24,7 @@ class PendingInRecovery:
         return self._mempool.locked()
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether the log holds all ids `first` to `following` (exclusive). Raises WriteFailed."""
+        """Whether the mempool holds ids `first` to `following` (exclusive). Raises WriteFailed."""
         self._put_right(following)
         with self._mempool.as_if(first) as mempool:
             try:
@@ -36,15 +33,14 @@ class PendingInRecovery:
                 return False
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
-        """In words, the first id at which the log and the block at `place` hold different flights.
+        """Name the first id at which the mempool and the block at `place` hold different flights.
 
-        block: reads the block; it is called only if needed. None if they agree, and where the log
-        is damaged, because then the block is all that is left. Raises WriteFailed.
+        block: reads the block; it is called only if needed. None if they agree, and where the
+        mempool is damaged, because then the block is all that is left. Raises WriteFailed.
         """
-        segments = segments_in(self._folder)
-        if not segments or place.next_transaction <= segments[0].first:
-            return None
         with suppress(TryLater, DamagedMempool):
+            if place.next_transaction <= self._mempool.oldest_id():
+                return None
             try:
                 pending = self._pending_in(place)
             except TryLater:
@@ -55,13 +51,13 @@ class PendingInRecovery:
         return None
 
     def _pending_in(self, place: Place) -> list[Accepted]:
-        """What the log holds of a block's ids. Raises TryLater if the log must be put right."""
+        """What the mempool holds of a block's ids. Raises TryLater if it must be rebuilt."""
         with self._mempool.as_if(place.first_transaction) as mempool:
             count = min(mempool.pending_count(), place.transaction_count)
             return mempool.pending(count)
 
     def _put_right(self, following: int) -> None:
-        """Put the log right as if blocks held the ids below `following`.
+        """Rebuild a damaged mempool as if blocks held the ids below `following`.
 
         So no flight becomes void while that block, or a backup, may still hold it.
         """

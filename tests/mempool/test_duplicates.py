@@ -3,7 +3,8 @@
 import time
 
 from backend.mempool import FOLDER, Accepted, Mempool, Offer
-from backend.mempool.record import packed
+from backend.mempool.database import write_file
+from backend.mempool.records import record_of
 from tests.accepting import accept_in
 from tests.flights import flight
 from tests.mempool.house import House, T
@@ -44,8 +45,7 @@ def test_they_are_looked_for_only_where_they_are_wanted(house: House) -> None:
 def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: House) -> None:
     (house.folder / FOLDER).mkdir()
     count, times = 16_000, 200
-    records = [packed(number, T, [flight(number)]) for number in range(count)]
-    house.segment().write_bytes(b"".join(records))
+    write_file(house.path, "", (record_of(n, T, [flight(n)]) for n in range(count)), {})
     mempool = house.mempool()
     assert copies_of(mempool, count - 1) == [count - 1]
     start = time.process_time()

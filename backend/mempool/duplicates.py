@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from backend.chain.flight import Flight
 
 
-class Copies:
+class Duplicates:
     """Finds the id of a pending flight by the flight's hash.
 
     It keeps hashes and not flights, because a hundred thousand may be pending. next: flights with
@@ -27,6 +27,11 @@ class Copies:
         if next(iter(self._first_with.values()), mined) < mined:
             self._first_with = {h: i for h, i in self._first_with.items() if i >= mined}
 
+    def clear(self) -> None:
+        """Drop all, because what was added last was not written after all."""
+        self._first_with.clear()
+        self.next = 0
+
     def candidate(self, flight: Flight) -> int | None:
-        """The id of the first flight with the hash of `flight`, which probably equals it."""
+        """Return the id of the first flight with the hash of `flight`, which probably equals it."""
         return self._first_with.get(hash(flight))

@@ -1,0 +1,211 @@
+"""Opens, makes and reads the one SQLite file of the mempool, and turns its errors into ours.
+
+    record     accepted flights: those in no block, and a few more (`records`)
+    key_use    idempotency keys whose records are removed, for a day
+    ledger     one row: the hash of block 0, which names the ledger that the file belongs to
+
+Pages of the file carry checksums (`storage.checked_sqlite`). SQLite reads its write-ahead log
+without comparing anything, so records carry digests, and what the log has lost is noticed by the
+watermark. The log is never copied into the file but under the lock between processes, whole, and
+is emptied then: a part of it that outlived its beginning would be taken for all of it.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import astuple
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from backend.errors import DamagedMempool, NeedsRepair, TryLater
+from backend.mempool.idempotency_keys import KeyUse
+from backend.mempool.records import Record
+from backend.storage import checked_sqlite, files
+
+FILE_NAME = "mempool.sqlite"
+NEW_NAME = f"{FILE_NAME}.new"  # is complete, and takes the place of the other
+COPY_FORM = re.compile(r"copy-[0-9a-f]{32}\.sqlite", re.ASCII)  # see `copy_name`
+
+_APPLICATION = 0x46434D50  # "FCMP"
+_VERSION = 1
+_PAGE_BYTES = 4096
+_PATIENCE_MS = 100  # with a reader that was stopped in the middle of reading
+_SCHEMA = f"""
+    PRAGMA application_id = {_APPLICATION};
+    PRAGMA user_version = {_VERSION};
+    CREATE TABLE ledger (genesis TEXT NOT NULL);
+    CREATE TABLE record (
+        first      INTEGER PRIMARY KEY,
+        count      INTEGER NOT NULL,
+        timestamp  INTEGER NOT NULL,
+        mined      INTEGER NOT NULL,
+        key        TEXT NOT NULL,
+        body_hash  TEXT NOT NULL,
+        flights    BLOB NOT NULL,
+        digest     BLOB NOT NULL
+    );
+    CREATE TABLE key_use (
+        key        TEXT PRIMARY KEY,
+        body_hash  TEXT NOT NULL,
+        first      INTEGER NOT NULL,
+        count      INTEGER NOT NULL,
+        timestamp  INTEGER NOT NULL
+    ) WITHOUT ROWID"""
+INSERT_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_KEY = "INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?)"
+_DAMAGE_IN_IO = {apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS}
+
+
+def is_damage(error: apsw.Error) -> bool:
+    """Whether the file's content is wrong, and not that it cannot be read now."""
+    if isinstance(error, apsw.IOError):
+        return getattr(error, "extendedresult", None) in _DAMAGE_IN_IO
+    wrong = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, checked_sqlite.Wrong)
+    return isinstance(error, wrong)
+
+
+def reason(error: apsw.Error) -> str:
+    """What SQLite found wrong, in words; it has no words of its own for a wrong checksum."""
+    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
+        return "a page does not agree with its checksum"
+    return str(error)
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Turn errors while `path` is read into NeedsRepair if it is damaged, else into TryLater."""
+    try:
+        yield
+    except apsw.Error as error:
+        if is_damage(error):
+            raise NeedsRepair(f"{path} is damaged: {reason(error)}") from error
+        raise TryLater(
+            f"{path} cannot be read now: {error}; until it can, pending flights are not known and "
+            "nothing is accepted"
+        ) from error
+
+
+def connected(path: Path) -> apsw.Connection:
+    """Open the file for reading and writing, or for reading alone if we may do no more.
+
+    Raises apsw.Error.
+    """
+    try:
+        return _connected(path, "")
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        return _connected(path, "?immutable=1")  # where SQLite cannot note that it reads
+
+
+def _connected(path: Path, how: str) -> apsw.Connection:
+    uri = path.absolute().as_uri() + how
+    connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # Who closes the file last leaves it and its log as they are: others may be in their places.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def require_ours(connection: apsw.Connection, path: Path, genesis: str) -> str:
+    """Return the name of the ledger in the file.
+
+    genesis: the name of this ledger, or "" if it has none yet. Raises DamagedMempool if the file is
+    another ledger's, or of a format to come, and apsw.Error if it is damaged.
+    """
+    application = connection.execute("PRAGMA application_id").get
+    version = connection.execute("PRAGMA user_version").get
+    if application != _APPLICATION:
+        raise checked_sqlite.Wrong("it is empty, or holds something else than a mempool")
+    if version != _VERSION:
+        raise DamagedMempool(f"{path} has format {version}; this release reads format {_VERSION}")
+    checked_sqlite.require_checksums(connection)
+    named = str(connection.execute("SELECT genesis FROM ledger").get)
+    if named and genesis and named != genesis:
+        raise DamagedMempool(
+            f"{path} belongs to another ledger, whose block 0 is {named}; this one's is {genesis}. "
+            "Nothing is accepted or mined: put this ledger's own file back; if there is none, move "
+            "this one away, and what was acknowledged and is lost will be named"
+        )
+    return named
+
+
+def copy_name(data: bytes) -> str:
+    """The name of a copy with these bytes, while a backup is not complete."""
+    return f"copy-{blake2b(data, digest_size=16).hexdigest()}.sqlite"
+
+
+def write_file(
+    path: Path, genesis: str, records: Iterable[Record], keys: dict[str, KeyUse]
+) -> None:
+    """Make a whole and synced file beside `path`, then move it there. Raises WriteFailed.
+
+    `path` must have no write-ahead log.
+    """
+    temporary = path.with_name(f"{path.name}.tmp")
+    files.remove(temporary)
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    uri = temporary.absolute().as_uri()
+    with files.refusals("write", temporary):
+        try:
+            with closing(checked_sqlite.connect(uri, flags)) as connection:
+                checked_sqlite.reserve_checksums(connection)
+                connection.execute("PRAGMA journal_mode = OFF").fetchall()
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.execute(_SCHEMA)
+                with connection:
+                    connection.execute("INSERT INTO ledger VALUES (?)", (genesis,))
+                    connection.executemany(INSERT_RECORD, records)
+                    connection.executemany(INSERT_KEY, key_rows(keys))
+                connection.execute("PRAGMA journal_mode = WAL")
+        except apsw.Error as error:
+            raise OSError(str(error)) from error
+    descriptor = files.open_for_writing(temporary)
+    try:
+        files.sync(descriptor, temporary)
+    finally:
+        os.close(descriptor)
+    files.rename(temporary, path)
+
+
+def key_rows(keys: dict[str, KeyUse]) -> list[tuple[Any, ...]]:
+    """The rows of the table of keys."""
+    return [(text, *astuple(use)) for text, use in keys.items()]
+
+
+def keys_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, KeyUse]:
+    """The keys in rows of the table."""
+    return {text: KeyUse(*values) for text, *values in rows}
+
+
+def read_every_page(connection: apsw.Connection) -> None:
+    """Compare every page of the file with its checksum, in use or not. Raises apsw.Error."""
+    size = Path(connection.filename).stat().st_size
+    for offset in range(0, size, _PAGE_BYTES):
+        connection.read("main", 0, offset, _PAGE_BYTES)
+
+
+def empty_log(path: Path) -> bool:
+    """Copy the write-ahead log into the file, and empty it. Returns whether nobody was in the way.
+
+    Only under the lock between processes. Raises FlightchainError, apsw.Error.
+    """
+    with closing(_connected(path, "")) as connection:
+        connection.set_busy_timeout(_PATIENCE_MS)
+        connection.execute("PRAGMA synchronous = FULL")
+        try:
+            row: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except apsw.BusyError:
+            return False
+        return not row[0]

@@ -1,0 +1,144 @@
+"""Reads the mempool of the last release: segments `pending-FIRST.log`, and `keys.sqlite`.
+
+A segment is named after the first id that it may hold; of several with one id, that with the
+greatest time (`pending-FIRST.TIME.log`) counts. A record is, little-endian:
+
+    4  magic "FCM2"          4  bytes of the payload       4  CRC-32 of what follows
+    16 BLAKE2b of what follows
+    8  first id              4  number of flights          8  acceptance, UTC milliseconds
+    8  how many transactions blocks held when it was written
+    …  payload: JSON, a list of flights; or {"key": …, "body": …, "flights": such a list}; or an
+       empty list: its flights were lost
+
+What follows bytes that are no record is not read. It is kept, as `damaged-NEXT.bin`.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from backend.mempool import lost_files
+from backend.mempool.database import FILE_NAME, keys_in
+from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
+from backend.mempool.records import Record, record_of, void_record
+from backend.storage import checked_sqlite, files
+
+_KEYS_NAME = "keys.sqlite"
+NAME_FORM = _SEGMENT = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)
+_MAGIC = b"FCM2"
+_PREFIX = struct.Struct("<4sII")
+_HASH_BYTES = 16
+_HEAD = struct.Struct("<QIQQ")
+_PAYLOAD_AT = _PREFIX.size + _HASH_BYTES + _HEAD.size
+
+_Flights = list[tuple[int | str | None, ...]]
+
+
+class _Keyed(msgspec.Struct):
+    key: str
+    body: str
+    flights: _Flights
+
+
+_decode = msgspec.json.Decoder(_Flights | _Keyed).decode
+
+
+def _segments_in(folder: Path) -> list[Path]:
+    """The segments that count, in order."""
+    matches = (_SEGMENT.fullmatch(name) for name in lost_files.names_in(folder))
+    found = sorted((int(m[1]), int(m[2] or 0), m[0]) for m in matches if m)
+    return [folder / name for name in {first: name for first, _, name in found}.values()]
+
+
+def is_to_be_read(folder: Path) -> bool:
+    """Whether there is a mempool of the last release, and none of this one."""
+    is_there = bool(_segments_in(folder)) or (folder / _KEYS_NAME).exists()
+    return is_there and not (folder / FILE_NAME).exists()
+
+
+def remove(folder: Path) -> None:
+    """Remove its files."""
+    for name in lost_files.names_in(folder):
+        if _SEGMENT.fullmatch(name) or name in {_KEYS_NAME, f"{_KEYS_NAME}-journal"}:
+            files.remove(folder / name)
+
+
+def copy_keys(source: Path, target: Path) -> None:
+    """Copy the file of keys from one folder to another, if it is there. Raises WriteFailed."""
+    if (source / _KEYS_NAME).exists():
+        files.write_new(target / _KEYS_NAME, (source / _KEYS_NAME).read_bytes())
+
+
+def keep(folder: Path, following: int) -> Path | None:
+    """Keep the segments, of which some are damaged, in one file. Returns its path."""
+    data = b"".join(path.read_bytes() for path in _segments_in(folder))
+    return lost_files.keep(folder, f"damaged-{following}", ".bin", data) if data else None
+
+
+def read(folder: Path) -> tuple[list[Record], dict[str, KeyUse], str]:
+    """Return its records in order, its keys, and what is wrong with it, in words, or ""."""
+    records: list[Record] = []
+    problem = ""
+    for path in _segments_in(folder):
+        data = path.read_bytes()
+        at = 0
+        for record, end in _records_in(data):
+            if not records or record.first >= records[-1].next:
+                records.append(record)
+            at = end
+        if at < len(data):
+            problem = problem or f"{path}, byte {at}: no whole record stands there"
+    keys, keys_problem = _keys_in(folder / _KEYS_NAME)
+    following = records[-1].next if records else 0
+    known = {text: use for text, use in keys.items() if use.first < following or not records}
+    return records, known, problem or keys_problem
+
+
+def _records_in(data: bytes) -> Iterator[tuple[Record, int]]:
+    """Yield each record, and where it ends, up to the first bytes that are none."""
+    at = 0
+    while len(data) - at >= _PAYLOAD_AT:
+        magic, payload_bytes, _ = _PREFIX.unpack_from(data, at)
+        end = at + _PAYLOAD_AT + payload_bytes
+        if magic != _MAGIC or end > len(data):
+            return
+        hashed = at + _PREFIX.size
+        content = memoryview(data)[hashed + _HASH_BYTES : end]
+        if (
+            blake2b(content, digest_size=_HASH_BYTES).digest()
+            != data[hashed : hashed + _HASH_BYTES]
+        ):
+            return
+        yield _record(content), end
+        at = end
+
+
+def _record(content: memoryview) -> Record:
+    first, count, timestamp, mined = _HEAD.unpack_from(content)
+    payload = _decode(content[_HEAD.size :])
+    if isinstance(payload, _Keyed):
+        key = IdempotencyKey(payload.key, payload.body)
+        return record_of(first, timestamp, payload.flights, key, mined)
+    if not payload:
+        return void_record(first, count, timestamp, mined)
+    return record_of(first, timestamp, payload, None, mined)
+
+
+def _keys_in(path: Path) -> tuple[dict[str, KeyUse], str]:
+    """The keys in the file of the last release, and what is wrong with it, in words, or ""."""
+    if not path.exists() or not path.stat().st_size:
+        return {}, ""
+    uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE
+    try:
+        with closing(checked_sqlite.connect(uri, flags)) as connection:
+            return keys_in(
+                connection.execute("SELECT key, body_hash, first, count, timestamp FROM key_use")
+            ), ""
+    except apsw.Error as error:
+        return {}, f"{path} cannot be used: {error}; keys of the last day may be used again"

@@ -1,0 +1,87 @@
+"""The folder that commit ffce160 wrote, `last_release/`, is read once and is one file then.
+
+It holds three mined flights of which the key "trimmed" is kept, two mined ones that were removed,
+four pending ones with the key "in the log", and five single ones, in three segments.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backend.errors import TryLater
+from backend.mempool import FOLDER, check_mempool
+from backend.mempool.database import FILE_NAME
+from backend.mempool.idempotency_keys import IdempotencyKey
+from tests.accepting import accept_in
+from tests.flights import flight, flights
+from tests.mempool.house import House, T, everything, numbered
+
+MADE = Path(__file__).parent / "last_release"
+MINED, ALL = 5, 14
+PENDING = numbered(flights(ALL - MINED, MINED), MINED)
+
+
+@pytest.fixture
+def old(house: House) -> House:
+    shutil.copytree(MADE, house.folder, dirs_exist_ok=True)
+    house.chain.transactions = MINED
+    return house
+
+
+def segments(house: House) -> list[Path]:
+    return sorted((house.folder / FOLDER).glob("pending-*.log"))
+
+
+def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
+    assert len(segments(old)) == 3
+    mempool = old.mempool()
+    with pytest.raises(TryLater, match="of the last release, and is not read yet"):
+        mempool.pending_count()
+    assert accept_in(mempool, [flight(ALL)], T + 60).first_transaction == ALL
+    assert everything(mempool) == [*PENDING, (ALL, flight(ALL))]
+    assert [part.timestamp for part in mempool.pending(5)] == [T + 2, T + 9]
+    for text, first, count in (("trimmed", 0, 3), ("in the log", MINED, 4)):
+        key = IdempotencyKey(text, "ab" * 32)
+        again = accept_in(mempool, flights(count, first), T + 70, key=key)
+        assert (again.first_transaction, again.is_repeat) == (first, True)
+    (said,) = old.messages
+    assert "the mempool of the last release was read, and is one file now" in said
+    names = {path.name for path in (old.folder / FOLDER).iterdir()}
+    assert {name.removesuffix("-wal").removesuffix("-shm") for name in names} == {FILE_NAME}
+
+
+def test_verify_reads_it_as_it_is_and_says_what_will_become_of_it(old: House) -> None:
+    before = {path: path.read_bytes() for path in old.folder.rglob("*.*")}
+    found = check_mempool(old.folder, old.chain)
+    assert (found.pending, found.keys) == (ALL - MINED, 1)
+    assert "is of the last release" in found.lost[0]
+    assert {path: path.read_bytes() for path in old.folder.rglob("*.*")} == before
+
+
+@pytest.mark.parametrize("at", [30, 100])
+def test_what_follows_damage_in_a_segment_is_named_as_lost(old: House, at: int) -> None:
+    newest = segments(old)[-1]
+    data = newest.read_bytes()
+    assert len(data) > at
+    newest.write_bytes(data[:at] + b"garbage" + data[at + 7 :])
+    assert accept_in(old.mempool(), [flight(ALL)], T + 60).first_transaction == ALL
+    ((first, count),) = old.lost()
+    assert first + count == ALL
+    assert everything(old.mempool())[: first - MINED] == PENDING[: first - MINED]
+    assert list((old.folder / FOLDER).glob("damaged-*.bin"))
+
+
+def test_a_missing_segment_is_named(old: House) -> None:
+    segments(old)[-1].unlink()
+    accept_in(old.mempool(), [flight(ALL)], T + 60)
+    assert old.lost()
+    assert "lost" in " ".join(old.messages)
+
+
+def test_keys_that_cannot_be_read_are_said_to_be_forgotten(old: House) -> None:
+    (old.folder / FOLDER / "keys.sqlite").write_bytes(b"no database" * 100)
+    mempool = old.mempool()
+    accept_in(mempool, [flight(ALL)], T + 60)
+    assert everything(mempool)[:-1] == PENDING
+    assert "keys of the last day may be used again" in old.messages[0]

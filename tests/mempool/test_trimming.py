@@ -1,0 +1,78 @@
+"""Records go when the block after theirs is sealed; the newest one always stays."""
+
+import time
+import tracemalloc
+
+import pytest
+
+from backend.mempool import store
+from backend.mempool.database import write_file
+from backend.mempool.records import record_of
+from tests.accepting import accept_in
+from tests.flights import flight, flights
+from tests.mempool.house import House, T, everything, numbered
+
+
+def test_trimming_removes_records_below_and_nothing_else(house: House) -> None:
+    mempool, reader = house.mempool(), house.mempool()
+    for first, count in ((0, 2), (2, 3), (5, 1), (6, 2)):
+        accept_in(mempool, flights(count, first), T)
+    house.chain.transactions = 6
+    for below, left in ((0, [0, 2, 5, 6]), (1, [0, 2, 5, 6]), (4, [2, 5, 6]), (6, [6])):
+        mempool.trim(below)
+        assert house.records() == left
+        assert everything(reader) == numbered(flights(2, 6), 6)
+    house.chain.transactions = 8
+    mempool.trim(8)
+    assert house.records() == [6]
+    assert accept_in(reader, [flight(8)], T).first_transaction == 8
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_many_records_go_a_few_at_a_time(
+    house: House, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
+    mempool = house.mempool()
+    for number in range(20):
+        accept_in(mempool, [flight(number)], T)
+    house.chain.transactions = 18
+    mempool.trim(17)
+    assert house.records() == [17, 18, 19]
+    assert everything(mempool) == numbered(flights(2, 18), 18)
+
+
+def test_after_an_import_ids_continue_behind_its_transactions(house: House) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, flights(2), T)
+    house.chain.transactions = 2000  # the two, and what was imported
+    assert accept_in(mempool, flights(2, 2), T).first_transaction == 2000
+    for asked in (mempool, house.mempool()):
+        assert everything(asked) == numbered(flights(2, 2), 2000)
+    mempool.trim(2000)
+    assert house.records() == [2000]
+
+
+def test_a_mined_batch_does_not_stay_in_memory(house: House) -> None:
+    mempool, count = house.mempool(), 2000
+    accept_in(mempool, flights(count), T)
+    tracemalloc.start()
+    try:
+        empty, _ = tracemalloc.get_traced_memory()
+        assert mempool.find(count - 1) == (flight(count - 1), T)
+        read, _ = tracemalloc.get_traced_memory()
+        house.chain.transactions = count
+        assert mempool.pending_count() == 0
+        mined, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert mined - empty < (read - empty) / 10
+
+
+def test_many_pending_flights_are_read_in_a_moment(house: House) -> None:
+    count = 16_000
+    house.path.parent.mkdir()
+    write_file(house.path, "", (record_of(n, T, [flight(n)]) for n in range(count)), {})
+    start = time.process_time()
+    assert house.mempool().pending_count() == count
+    assert time.process_time() - start < 1  # whatever else the machine does
