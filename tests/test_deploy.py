@@ -1,6 +1,6 @@
 """What is shipped for installing: names exist, limits fit, the installer lays out what it says.
 
-What needs systemd, nginx or a container engine was tried by hand: see scripts/deploy/README.md.
+`tests/units` starts the units' processes as systemd does; `scripts/soak installed` boots Debian.
 """
 
 import json

@@ -14,6 +14,7 @@ from tests.faults import (
     full_disk,
     fuzz,
     hostile,
+    installed,
     kills,
     mixed,
     overload,
@@ -55,5 +56,6 @@ SCENARIOS = (
     Scenario("hostile", hostile.run, "attack", "seconds of each attack", 20, 0),
     Scenario("overload", overload.run, "overload", "seconds of each overload", 20, 0),
     Scenario("cluster", cluster.run, "rounds", "rounds of harm to four nodes", 200, 0),
+    Scenario("installed", installed.run, "systems", "releases of Debian to install on", 2, 0),
     Scenario("mixed", mixed.run, "hours", "hours of mixed load", 8, 0, HOUR_S),
 )

@@ -1,0 +1,97 @@
+"""Each unit does its ordinary work within the memory that its file allows it."""
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.api.processes import ROOT, backend, environment
+from tests.flights import csv_of, flights
+from tests.units import confined, require_limits
+from tests.units.installed import Installed, installed
+
+FLIGHTS, POSTED = 30_000, 20_000
+YEARS = "INITIAL_DATE=2000-01-01&FINAL_DATE=2030-01-01"
+QUESTION = f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{YEARS}"
+WORK = {
+    "backend": (
+        QUESTION,
+        f"{QUESTION}&group_by=route",
+        f"{QUESTION}&engine=scan",
+        f"/flights?{YEARS}&format=csv",
+        f"/flights?{YEARS}",
+        f"/average_delays/proof?OP_CARRIER_AIRLINE_ID=19393&{YEARS}",
+        "/blocks/3",
+        "/metrics",
+    ),
+    "frontend": (
+        "/",
+        QUESTION,
+        f"{QUESTION}&engine=scan",
+        "/rankings?by=route",
+        "/blocks",
+        "/blocks/3",
+        "/transactions/7",
+        "/upload",
+    ),
+}
+AT_ONCE, ROUNDS = 4, 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_limits()
+    made = tmp_path_factory.mktemp("limits") / "chain"
+    done = backend(made, "import", "--generate", str(FLIGHTS))
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[Installed]:
+    with installed(folder) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_many_who_ask_at_once_are_all_answered(site: Installed, name: str) -> None:
+    url = site.pages_url if name == "frontend" else site.url
+    addresses = [url + path for path in WORK[name] * ROUNDS]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        statuses = dict(zip(addresses, pool.map(site.status, addresses), strict=True))
+    assert statuses == dict.fromkeys(addresses, 200), site.log()
+    assert site.units[name].kills == 0
+
+
+def test_a_long_file_is_taken_and_sealed(site: Installed) -> None:
+    body = csv_of(flights(POSTED))
+    url = f"{site.url}/transactions/batch"
+    answer = site.session.post(url, body, headers={"Content-Type": "text/csv"}, timeout=60)
+    assert answer.status_code in {200, 201, 202}, answer.text
+    assert answer.json()["accepted"] == POSTED
+    assert {name: unit.kills for name, unit in site.units.items()} == dict.fromkeys(site.units, 0)
+
+
+@pytest.mark.parametrize("name", ["verify", "backup"])
+def test_check_and_backup_succeed(folder: Path, tmp_path: Path, name: str) -> None:
+    command = ("verify",) if name == "verify" else ("backup", str(tmp_path / "backup"))
+    with confined(name, folder, tmp_path) as unit:
+        done = subprocess.run(
+            unit.python("-m", "backend", *command),
+            cwd=ROOT,
+            env=environment(folder, TMPDIR=tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, unit.kills) == (0, 0), done.stderr
+
+
+def test_a_process_that_needs_more_memory_than_its_unit_has_is_killed(tmp_path: Path) -> None:
+    require_limits()
+    with confined("frontend", tmp_path) as unit:
+        size = unit.unit.memory_bytes
+        done = subprocess.run(unit.python("-c", f"len({size} * b'x')"), check=False)
+        assert (done.returncode, unit.kills) == (-9, 1)
