@@ -16,6 +16,8 @@ WAIT = "flightchain.wait"  # in the environ: the wait for a thread, as a part of
 
 ON_DISK = "/var/tmp"  # noqa: S108  the folder for temporary files that is never in memory
 WRITTEN_BYTES = 256 * 1024  # how much of a body goes to the disk at a time
+CONNECTION = "flightchain.connection"  # in the ASGI scope: the `Connection` of the request
+CLOSE = ("Connection", "close")  # a field of an answer after which the connection ends
 
 Environ = dict[str, Any]
 Scope = MutableMapping[str, Any]
@@ -79,11 +81,13 @@ async def receive_body(receive: Receive, body: IO[bytes]) -> None:
 
 
 def environ_of(scope: Scope, body: bytes = b"") -> Environ:
-    """The environ of a request."""
+    """The environ of a request.
+
+    Fields with an underscore in their name are left out: nobody could tell them from those with a
+    hyphen.
+    """
     target: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]
-    if not target.startswith(b"/") or b"#" in target or b"#" in query:
-        target, query = _path_and_query(target, query)
     environ = _environ_on(
         scope["client"], scope["server"], scope["scheme"], scope["http_version"]
     ).copy()
@@ -95,6 +99,8 @@ def environ_of(scope: Scope, body: bytes = b"") -> Environ:
     environ["wsgi.input"] = BytesIO(body)
     for name, value in scope["headers"]:
         variable = _variable(name)
+        if not variable:
+            continue
         text = value.decode("latin-1")
         if variable in environ:
             text = f"{environ[variable]},{text}"
@@ -118,17 +124,13 @@ def _environ_on(
     return environ
 
 
-def _path_and_query(target: bytes, query: bytes) -> tuple[bytes, bytes]:
-    """Path and query of an address in full form (RFC 9112 section 3.2.2), or with a fragment."""
-    target, fragment, _ = target.partition(b"#")
-    query = b"" if fragment else query.partition(b"#")[0]
-    if b"://" in target and not target.startswith(b"/"):
-        target = b"/" + target.partition(b"://")[2].partition(b"/")[2]
-    return target, query
-
-
 @lru_cache(maxsize=256)
 def _variable(header: bytes) -> str:
-    """The name that a header has in the environ. header: its name in small letters."""
+    """The name that a header has in the environ; "" if it must not be there.
+
+    header: its name in small letters.
+    """
+    if b"_" in header:
+        return ""
     name = header.decode("latin-1").upper().replace("-", "_")
     return name if name in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{name}"

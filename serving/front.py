@@ -3,20 +3,26 @@
 A request comes as an ASGI scope and is represented by a WSGI environ, as it would be without this
 front. The site says which WSGI application answers it, and in which lane. Inline requests are
 answered in the loop; posts are gathered while others wait for the disk; all other requests go to
-the threads of their lanes. Headers stay text, as in WSGI: `Sending` encodes them all at once.
+the threads of their lanes.
+
+A client may ask before it sends a body (`Expect: 100-continue`). It gets the final answer at once
+if the application makes it without reading the body.
 """
 
 import asyncio
+import logging
 import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from io import BytesIO
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-from serving.connection import CONNECTION
 from serving.environs import (
     ABANDONED,
+    CLOSE,
+    CONNECTION,
     STARTED,
     WAIT,
     ClientGoneError,
@@ -35,6 +41,9 @@ MOMENT_S, MOST_MOMENTS = 0.001, 2  # how long and how often long work waits for 
 REFUSED_AT_ONCE, REFUSED_IN_S = 50, 1.0
 REFUSED_AFTER_S = 0.5
 PIECE_BYTES = 256 * 1024  # how much of a longer answer is in memory at a time
+
+LENGTH = "Content-Length"
+LOG = logging.getLogger("gunicorn.error")
 
 Headers = list[tuple[str, str]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -153,25 +162,59 @@ class Front:
             lane.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. Its body is taken unless the site refuses it by its head."""
+        """Answer a request, unless its client goes away meanwhile."""
         environ = environ_of(scope)
+        try:
+            answer = await self._answer_when_read(environ, receive)
+            await self._send(answer, environ, scope, send)
+        except (ClientGoneError, asyncio.CancelledError):
+            self.site.log(environ, 0, is_whole=False)
+
+    async def _answer_when_read(self, environ: Environ, receive: Receive) -> Answer:
+        """Answer a request. Its body is taken unless its head decides the answer."""
         refusal = self.site.receive(environ)
         try:
-            if refusal is None and environ.get("CONTENT_LENGTH"):
+            has_body = bool(environ.get("CONTENT_LENGTH")) and refusal is None
+            if has_body and not await self._is_decided_by_head(environ):
                 refusal = await self._take_body(environ, receive)
-            if refusal is None:
-                answer = await self._answer(environ)
-            else:
-                answer = self._begun(refusal, environ)
+            if refusal is not None:
+                return self._begun(refusal, environ)
+            return await self._answer(environ)
         except ClientGoneError:
-            self.site.log(environ, 0, is_whole=False)
-            return
-        except asyncio.CancelledError:  # the client is gone, too
-            self.site.log(environ, 0, is_whole=False)
             raise
+        except Exception:
+            LOG.exception("a request could not be answered")
+            return self._failure(environ)
         finally:
             self.site.leave(environ)
-        await self._send(answer, environ, scope, send)
+
+    def _failure(self, environ: Environ) -> Answer:
+        """The answer after an error of the front or the site itself; the connection ends."""
+        client = (environ["REMOTE_ADDR"],)
+        headers, body = self.site.unread(client, 500, "Internal Server Error")
+        more = [(LENGTH, str(len(body))), CLOSE]
+        return Answer("500 Internal Server Error", [*headers, *more], body)
+
+    async def _is_decided_by_head(self, environ: Environ) -> bool:
+        """Whether a client that asks before it sends a body can be answered without it."""
+        if "HTTP_EXPECT" not in environ or environ["SERVER_PROTOCOL"] != "HTTP/1.1":
+            return False
+        unsent = environ["wsgi.input"] = UnsentBody()
+        lane, application, _ = self.site.way(environ)
+
+        def try_it(_: float = 0.0) -> None:
+            pieces = application(environ, lambda *_: None)
+            if end := getattr(pieces, "close", None):
+                end()
+
+        try:
+            if lane in self.site.lanes:
+                await self.site.lanes[lane].run(try_it)
+            else:
+                try_it()
+        except LaneFullError:
+            return True
+        return not unsent.is_wanted
 
     async def _take_body(self, environ: Environ, receive: Receive) -> Wsgi | None:
         """Wait for the body of a request. Returns an answer if it cannot be kept."""
@@ -262,22 +305,25 @@ class Front:
 
     async def _send(self, answer: Answer, environ: Environ, scope: Scope, send: Send) -> None:
         status, headers, body, rest, threads = answer
-        start = {"type": "http.response.start", "status": int(status[:3]), "headers": headers}
-        await send(start)
+        if rest is not None and rest.is_taken and any(name == LENGTH for name, _ in headers):
+            rest.close()
+            rest = None
         if rest is None:
-            await send({"type": "http.response.body", "body": body})
+            scope[CONNECTION].send_whole(int(status[:3]), headers, body)
             self.site.log(environ, len(body), is_whole=True)
             return
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        await send({"type": "http.response.start", "status": int(status[:3]), "headers": encoded})
         sent_bytes = len(body)
         try:
             while threads is not None and not rest.is_taken:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
+                await scope[CONNECTION].flow.drain()  # before there is another piece in memory
                 body = await threads.run(lambda _: rest.piece(), is_admitted=True)
                 sent_bytes += len(body)
             await send({"type": "http.response.body", "body": body})
         except ConnectionResetError:  # the answer cannot be finished and must not look finished
-            if scope["http_version"] == "1.0":
-                scope[CONNECTION].reset()
+            scope[CONNECTION].break_off()
         finally:
             rest.close()
             self.site.log(environ, sent_bytes, is_whole=rest.is_taken)
@@ -287,6 +333,19 @@ def close(answer: Answer) -> None:
     """Drop an answer whose client is gone."""
     if answer.rest is not None:
         answer.rest.close()
+
+
+class UnsentBody(BytesIO):
+    """Stands for a body that its client has not sent. is_wanted: the application has read it."""
+
+    is_wanted = False
+
+    def read(self, *_: Any) -> bytes:
+        """Nothing."""
+        self.is_wanted = True
+        return b""
+
+    readline = readinto = read  # type: ignore[assignment]
 
 
 class Rest:

@@ -22,11 +22,8 @@ COMMON: dict[str, Any] = {
     "preload_app": True,  # workers share the memory of the code
     "control_socket_disable": True,
     "loglevel": "warning",
-    "limit_request_fields": 50,
+    "limit_request_fields": 50,  # these two are for other types of worker
     "limit_request_field_size": 4096,
-    "http_parser": "python",
-    "asgi_lifespan": "off",
-    "asgi_disconnect_grace_period": 0,  # a client that is gone gets no answer
 }
 
 

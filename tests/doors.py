@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, MutableMapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from serving.environs import environ_of
+from serving.environs import CONNECTION, environ_of
 from serving.front import Front
 
 
@@ -58,9 +59,16 @@ def asked(
     async def receive() -> MutableMapping[str, Any]:
         return {"type": "http.request", "body": body or b"", "more_body": False}
 
+    def send_whole(status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        encoded = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
+        sent.extend(({"status": status, "headers": encoded}, {"body": body}))
+
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    asyncio.run(front(scope_of(method, target, wanted), receive, send))
+    scope = {**scope_of(method, target, wanted), CONNECTION: SimpleNamespace(send_whole=send_whole)}
+    asyncio.run(front(scope, receive, send))
     data = b"".join(message["body"] for message in sent[1:])
-    return Seen(sent[0]["status"], sent[0]["headers"], data)
+    fields = sent[0]["headers"]
+    headers = [(name.decode("latin-1"), text.decode("latin-1")) for name, text in fields]
+    return Seen(sent[0]["status"], headers, data)

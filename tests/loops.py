@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import uvloop
 from flask import Response
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
@@ -32,7 +33,7 @@ from serving.environs import Environ
 from serving.front import Front
 from serving.lanes import Group
 from serving.visitors import Visitors
-from serving.worker import FrontWorker
+from serving.worker import MOST_WORKERS, FrontServer, FrontWorker
 from tests.api.processes import WITHIN_S, free_port
 
 BIG = 20_000_000  # more than the system buffers for a connection
@@ -136,7 +137,21 @@ class _Stepped(FrontWorker):
         pass
 
     def run(self) -> None:
-        pass
+        self.loop = uvloop.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        self.config.app = self.wsgi
+        self.config.load()
+        self.server = FrontServer(self.config, self)
+        self.server.server_state.default_headers = []
+        self.loop.run_until_complete(self.server.startup(self.sockets))
+        self.connections = self.server.bounds.connections
+        self.look = self.server.look
+
+    @property
+    def load(self) -> int:
+        """The load that others see."""
+        found: int = self._loads[self.age % MOST_WORKERS]
+        return found
 
 
 class Client:
@@ -206,21 +221,20 @@ class Loop:
         self.listener.listen(100)
         self.address, self.family = address, family
         cfg = Config()
-        given = {"keepalive": KEEPALIVE_S, "asgi_disconnect_grace_period": 0, **options}
+        given = {"keepalive": KEEPALIVE_S, **options}
         for name, value in given.items():
             cfg.set(name, value)
         cfg.set("errorlog", os.devnull)
         self.service = service or Small()
         served = front or front_of(self.service)
         application: Any = SimpleNamespace(wsgi=lambda: served)
-        FrontWorker.setup()
+        FrontWorker.check_config(cfg, None)
         self.worker: Any = _Stepped(
             1, os.getppid(), [self.listener], application, 30, cfg, Logger(cfg)
         )
         interval = sys.getswitchinterval()
         self.worker.init_process()
         sys.setswitchinterval(interval)
-        self.worker.listen()
         self.clients: list[Client] = []
 
     @property
@@ -250,9 +264,7 @@ class Loop:
 
     def check(self) -> None:
         """What must be true between steps."""
-        worker = self.worker
-        assert worker.nr_conns == len(worker.connections)
-        for one in worker.connections:
+        for one in self.worker.connections:
             assert one.received_bytes == 0 or one.deadline < float("inf")
 
     def until(self, condition: Callable[[], bool]) -> None:
@@ -282,10 +294,9 @@ class Loop:
             client.socket.close()
         self.until(lambda: not self.worker.connections)
         assert list(FrontWorker._loads).count(0) == 1
-        self.worker.alive = False
-        self.worker.asgi.close()
-        self.worker._stop_listening()
-        self.worker._cleanup()
+        self.worker.wsgi.close()
+        self.worker.server._stop_listening()
+        self.worker.loop.close()
         self.worker.tmp.close()
         for descriptor in self.worker.PIPE:
             os.close(descriptor)

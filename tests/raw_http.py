@@ -8,13 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
+from pathlib import Path
 
 WITHIN_S = 10.0
 QUIET_S = 0.3  # a server that has said nothing for so long has answered
 
+STRANGER = "127.0.0.2"  # the address of clients that nobody would write
+
 HOST = b"Host: localhost\r\n"
 HIDDEN = b"GET / HTTP/1.1\r\nHost: hidden.example\r\n\r\n"  # is answered 421 at either port
 HIDDEN_STATUS = b"421"
+STATUS = rb"HTTP/1\.[01] ([0-9]{3})"
 _LENGTH = b"%d" % len(HIDDEN)
 
 # Header lines by which two servers may disagree about where a body ends.
@@ -74,6 +78,16 @@ LINES = {
 BODIES = {"as it is": HIDDEN, "behind the last chunk": b"0\r\n\r\n" + HIDDEN}
 
 
+# What hostile connections have sent, that are only held.
+HELD = {
+    "silent": b"",
+    "line ends": b"\r\n",
+    "part of a head": b"GET /tip HTTP/1.1\r\nX: ",
+    "part of a body": b"POST /transactions HTTP/1.1\r\n" + HOST + b"Content-Length: 60000\r\n\r\nx",
+    "kept": b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n",
+}
+
+
 def hiding_requests() -> Iterator[tuple[str, bytes]]:
     """Each request with a hidden one in its body, and what is odd about it."""
     for (method, line), (odd, framing), (where, body) in product(
@@ -131,3 +145,10 @@ def is_served(port: int, path: str, source: str, within_s: float) -> bool:
             received += part
         return received.startswith(b"HTTP/1.1 200")
     return False
+
+
+def megabytes(pid: int, field: str) -> float:
+    """Memory of a process, as /proc/PID/status has it: VmRSS now, VmHWM at most."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith(f"{field}:")]
+    return int(line.split()[1]) / 1024

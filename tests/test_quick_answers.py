@@ -35,13 +35,13 @@ class Lanes:
     def __init__(self, loop: Loop, world: World, ledger: Ledger) -> None:
         self.loop, self.world, self.ledger = loop, world, ledger
         self.handed_over = 0
-        in_thread = loop.worker.asgi._in_thread
+        in_thread = loop.worker.wsgi._in_thread
 
         def counted(*arguments: Any) -> Any:
             self.handed_over += 1
             return in_thread(*arguments)
 
-        loop.worker.asgi._in_thread = counted
+        loop.worker.wsgi._in_thread = counted
 
     def ask(self, path: str, *headers: str) -> tuple[int, Any, str]:
         """Status and body of an answer, and who gave it: "loop" or "thread"."""

@@ -129,7 +129,7 @@ class Asking:
         except OSError as error:
             self._what = f"it did not answer ({error.strerror or error})"
         else:
-            is_good = answer.split(b" ")[1:2] == [b"200"]
+            is_good = answer.split(b" ")[1:2] in ([b"200"], [b"503"])  # full is not dead
             self._what = "" if is_good else f"it answers that it is not alive ({answer[:20]!r})"
         self._socket.close()
         self._socket = None

@@ -73,11 +73,12 @@ def _silent_s(settings: Settings) -> int:
 
 def _begin(worker: Any, metrics_folder: Path | None) -> None:
     """Prepare a new worker, before it answers requests."""
-    front = getattr(worker, "asgi", None)
-    service = worker.wsgi.extensions[SERVICE] if front is None else front.site.service
+    application = worker.wsgi
+    is_front = isinstance(application, Front)
+    service = application.site.service if is_front else application.extensions[SERVICE]
     if metrics_folder is not None:
         service.metrics.share(metrics_folder)
-    if front is None:  # a front answers waiting requests by itself
+    if not is_front:  # a front answers waiting requests by itself
         _let_waiters_go_at_the_end(service)
 
 

@@ -163,7 +163,7 @@ CONNECTIONS = 32
 KEPT_PER_KIND = 100  # questions: so few that every worker keeps all answers after the first round
 POSTED_BLOCK = 1
 
-LIMIT = f"the limit: an empty ASGI application, {WORKERS} asgi workers"
+LIMIT = f"the limit: an empty ASGI application, {WORKERS} workers of uvicorn"
 FLASK = f"a bare Flask view, {WORKERS} gthread workers of {FLASK_THREADS} threads"
 YARDSTICKS = {LIMIT: "the limit", FLASK: "the Flask view"}
 KEPT, UNCHANGED = "kept questions", "kept questions, unchanged (304)"

@@ -70,13 +70,14 @@ WORK = (
     Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
     Pattern(
         "HTTP: parsing the request",
-        r".* \((gunicorn/(http/|asgi/parser)|serving/(environs|parsing)\.py)",
+        r".* \((gunicorn/http/|serving/environs\.py)"
+        r"|(Http\w+|Connection)\.(_parse|_feed|on_(url|h|b|m))",
     ),
     Pattern(
         "HTTP: the loop, receiving and sending",
-        r"(.* \((gunicorn/asgi/protocol|serving/(connection|worker)\.py))"
+        r"(.* \((uvicorn/|serving/(bounds|connection|worker)\.py))"
         r"|\w*Selector\w*\.\w+ \(selectors",
-        r"ThreadWorker\.(run|wait_for_and_dispatch_events|murder_\w+) \(|ASGIWorker\.run \(",
+        r"ThreadWorker\.(run|wait_for_and_dispatch_events|murder_\w+) \(|UvicornWorker\.run \(",
     ),
     Pattern(
         "handing requests to threads",

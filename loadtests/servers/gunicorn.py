@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadtests.processes import HOST, Service, free_port, plain_environment, serving
 
+UVICORN = "uvicorn_worker.UvicornWorker"  # takes httptools and uvloop where they are installed
 TIMEOUT_S = 3600  # gunicorn's default of 30 would kill a worker during a long request
 
 
@@ -20,7 +21,7 @@ TIMEOUT_S = 3600  # gunicorn's default of 30 would kill a worker during a long r
 class Gunicorn:
     """Settings of gunicorn.
 
-    worker_class: `sync`, `gthread` or `asgi`. With `sync` each worker is first come, first served.
+    worker_class: `sync`, `gthread` or UVICORN. With `sync` each worker is first come, first served.
     threads: number in each gthread worker. options: further options of the command line.
     """
 
@@ -72,8 +73,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 def empty_asgi(log: Path) -> AbstractContextManager[Service]:
     """An empty ASGI application on the worker that the service has: no application is faster."""
-    options = ("--asgi-loop", "uvloop", "--asgi-lifespan", "off")
-    how = Gunicorn("asgi", workers=WORKERS, options=options)
+    how = Gunicorn(UVICORN, workers=WORKERS)
     return gunicorn_server("loadtests.servers.gunicorn:answer", how, log)
 
 

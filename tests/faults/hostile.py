@@ -8,6 +8,7 @@ PORT`, so that those who measure do not wait for them.
 """
 
 import random
+import re
 import selectors
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +26,17 @@ from tests.api.processes import ROOT, Service, backend, free_port
 from tests.api.worlds import Json
 from tests.faults.probes import judge, probes, probing
 from tests.faults.report import Outcome, Task
+from tests.raw_http import (
+    HELD,
+    HIDDEN_STATUS,
+    STATUS,
+    STRANGER,
+    answer_to,
+    connected,
+    ended_within,
+    hiding_requests,
+    megabytes,
+)
 from tests.units.supervised import serving_confined
 
 HEAD = b"GET /average_delays?x=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -34,20 +47,17 @@ RANKING = (  # but for its place, of which there are so many that hardly an answ
 )
 PLACES = 4000
 EXPORT = "/flights?INITIAL_DATE=2000-01-01&FINAL_DATE=2030-01-01&format=csv"
-SECOND = b"GET /mine HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-SMUGGLED = (
-    b"POST /transactions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SECOND,
-    b"POST /transactions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n"
-    b"Content-Length: %d\r\n\r\n" % len(SECOND) + SECOND,
-    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length : 5\r\n\r\nhello" + SECOND,
-    b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + SECOND,
-)
+BLOCKS = "".join(f"GET /blocks/{n} HTTP/1.1\r\nHost: localhost\r\n\r\n" for n in range(1, 21))
+HELD_BY_EACH = 100  # connections
+MOST_MB = 32 + 32  # that unread answers add to a worker: what README promises, and what it reuses
 FLIGHTS = 100_000  # so many that an export does not fit into the buffers of the system
 SERVICE, PAGES = "service", "pages"
 TICK_S = 1.0
 CONNECT_WITHIN_S = 5.0
 SETTLE_S = 0.5
+
+
+UNREAD = "unread blocks"
 
 
 class Attack(NamedTuple):
@@ -63,10 +73,9 @@ class Attack(NamedTuple):
 
 
 def _connection(port: int) -> socket.socket:
-    found = socket.socket()
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    """A connection with little room to receive, from an address that nobody else has."""
+    found = connected(port, STRANGER, SO_RCVBUF=4096)
     found.settimeout(CONNECT_WITHIN_S)
-    found.connect(("127.0.0.1", port))
     return found
 
 
@@ -113,6 +122,32 @@ def _send_heads(port: int, stopping: threading.Event) -> None:
                 connection.sendall(b"X-Filler: " + b"x" * 4000 + b"\r\n")
 
 
+def _read_no_blocks(port: int, stopping: threading.Event) -> None:
+    """Ask for twenty blocks at once, read nothing, and leave."""
+    while not stopping.is_set():
+        with suppress(OSError), _connection(port) as connection:
+            connection.sendall(BLOCKS.encode())
+            stopping.wait(TICK_S)
+
+
+def _hold_many(port: int, stopping: threading.Event) -> None:
+    """Hold connections of all kinds, and open others for those that end."""
+    held: list[socket.socket] = []
+    kinds = cycle(HELD.values())
+    while not stopping.is_set():
+        with suppress(OSError):
+            while len(held) < HELD_BY_EACH:
+                held.append(_connection(port))
+                held[-1].sendall(next(kinds))
+        stopping.wait(TICK_S)
+        ended = [one for one in held if ended_within(one, 0.001)]
+        held = [one for one in held if one not in ended]
+        for connection in ended:
+            connection.close()
+    for connection in held:
+        connection.close()
+
+
 def _ask_scans(port: int, stopping: threading.Event) -> None:
     """Ask for scans, one after the other."""
     while not stopping.is_set():
@@ -138,6 +173,8 @@ ATTACKS = (
     Attack("dribbling connections", 200, _dribble),
     Attack("slow readers of exports", 8, _read_slowly),
     Attack("heads without end", 20, _send_heads),
+    Attack("2,000 connections", 20, _hold_many),
+    Attack(UNREAD, 900, _read_no_blocks, (SERVICE,)),
     Attack("clients that scan", 100, _ask_scans),
     Attack("clients that rank", 100, _ask_rankings, (SERVICE,)),
 )
@@ -151,15 +188,30 @@ def run(task: Task) -> Outcome:
             _smuggle(which, port, outcome)
             for attack in (attack for attack in ATTACKS if which in attack.ports):
                 name = f"{attack.name} at the {which}"
+                before = _memory_mb(service)
                 some = probes(service.port, pages, rows, task.chance.randrange(1000))
                 with attacking(attack, port):
                     time.sleep(SETTLE_S)
                     with probing(some):
                         time.sleep(task.count)
                 judge(some, name, outcome)
+                if attack.name == UNREAD:
+                    _judge_memory(service, before, outcome)
                 task.says(f"{name}: {len(outcome.findings)} findings")
                 outcome.done += 1
     return outcome
+
+
+def _memory_mb(service: Service) -> dict[int, float]:
+    return {pid: megabytes(pid, "VmRSS") for pid in service.booted()}
+
+
+def _judge_memory(service: Service, before: dict[int, float], outcome: Outcome) -> None:
+    """Take down how much more memory the workers took, and whether one was replaced."""
+    more = [mb - before.get(pid, 0.0) for pid, mb in _memory_mb(service).items()]
+    outcome.notes.append(f"{UNREAD}: a worker took {max(more):.0f} MB more")
+    if max(more) > MOST_MB:
+        outcome.found("memory", f"{UNREAD}: {max(more):.0f} MB more, {MOST_MB} MB are allowed")
 
 
 @contextmanager
@@ -203,16 +255,10 @@ def _attack(attack: Attack, port: int) -> None:
 
 def _smuggle(which: str, port: int, outcome: Outcome) -> None:
     """A request that is hidden in another one is never answered."""
-    for data in SMUGGLED:
-        received = bytearray()
-        with suppress(OSError), _connection(port) as connection:
-            connection.sendall(data)
-            while part := connection.recv(65536):
-                received += part
-        if received.count(b"HTTP/1.1 ") > 1 or b"HTTP/1.1 405" in received:
-            outcome.found(
-                "wrong", f"the {which} answered a hidden request: {bytes(received[:300])!r}"
-            )
+    for odd, data in hiding_requests():
+        received = answer_to(port, data, STRANGER)
+        if HIDDEN_STATUS in re.findall(STATUS, received):
+            outcome.found("wrong", f"the {which} answered a hidden request: {odd}")
 
 
 def _wait_for(port: int) -> None:

@@ -90,7 +90,7 @@ def test_files_scans_and_proofs_keep_nobody_from_looking_at_pages(ask: bytes) ->
         loop.settle()
         page = loop.client(ASK % b"/page")
         loop.settle()
-        (pages,) = [one for one in loop.worker.asgi.numbers() if one.lane == "pages"]
+        (pages,) = [one for one in loop.worker.wsgi.numbers() if one.lane == "pages"]
         assert (pages.in_hand, pages.waiting) == (1, 0)
         app.may_answer.set()
         for client in [page, *files]:
@@ -103,7 +103,7 @@ def test_a_page_says_how_long_it_waited_for_a_thread() -> None:
         head = loop.answered(ASK % b"/page").got.partition(b"\r\n\r\n")[0].decode()
         assert "Server-Timing: wait;dur=" in head
         loop.settle()
-        assert all(lane.waits_s == [] for lane in loop.worker.asgi.numbers())  # none is kept
+        assert all(lane.waits_s == [] for lane in loop.worker.wsgi.numbers())  # none is kept
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_http_refuses_is_a_page_too(said: bytes, status: int) -> None:
 
 def test_silent_clients_are_given_up_and_dribbling_ones_are_told() -> None:
     with slow_pages() as (loop, _):
-        silent, dribbling = loop.client(), loop.client(ASK[:10])
+        silent, dribbling = loop.client(), loop.client(b"GET / HTTP")
         loop.settle()
         loop.wait(HEAD_WITHIN_S + 1)
         loop.until(silent.ended)

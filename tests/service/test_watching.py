@@ -228,8 +228,12 @@ def test_a_server_that_answers_lives_and_one_that_refuses_or_is_silent_does_not(
     assert after_a_look(asking, clock) == ""
     clock.now_s += ASK_EVERY_S
     asking.symptom(PID)
-    answer(listener, b"503")
+    answer(listener, b"500")
     assert "is not alive" in after_a_look(asking, clock)
+    clock.now_s += ASK_EVERY_S
+    asking.symptom(PID)
+    answer(listener, b"503")  # all its places are taken, which it says itself
+    assert after_a_look(asking, clock) == ""
     clock.now_s += ASK_EVERY_S
     asking.symptom(PID)
     answer(listener, b"200")

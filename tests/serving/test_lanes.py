@@ -45,7 +45,7 @@ def status_of(client: Client) -> int:
 
 
 def numbers(loop: Loop, lane: Lane) -> LaneNumbers:
-    (found,) = [one for one in loop.worker.asgi.numbers() if one.lane == lane]
+    (found,) = [one for one in loop.worker.wsgi.numbers() if one.lane == lane]
     assert isinstance(found, LaneNumbers)
     return found
 
@@ -264,15 +264,15 @@ def test_long_work_waits_a_moment_while_others_wait_for_threads(
     slept: list[float] = []
     monkeypatch.setattr(front, "time", SimpleNamespace(**{**vars(time), "sleep": slept.append}))
     with looping() as loop:
-        loop.worker.asgi.let_others_go(Lane.THREAD, Lane.QUESTION)
+        loop.worker.wsgi.let_others_go(Lane.THREAD, Lane.QUESTION)
         assert not slept
         with held(loop):
             client = loop.client(get(path))
             loop.settle()
-            loop.worker.asgi.let_others_go(Lane.THREAD, Lane.QUESTION)
+            loop.worker.wsgi.let_others_go(Lane.THREAD, Lane.QUESTION)
             assert sum(slept) == pytest.approx(front.MOST_MOMENTS * front.MOMENT_S)
         loop.until(lambda: bool(answers(client.read())))
         loop.settle()
         slept.clear()
-        loop.worker.asgi.let_others_go(Lane.THREAD, Lane.QUESTION)
+        loop.worker.wsgi.let_others_go(Lane.THREAD, Lane.QUESTION)
         assert not slept

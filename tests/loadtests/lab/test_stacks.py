@@ -17,8 +17,8 @@ SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
 POSTS = f"{BASE};Writing.accept_all (backend/api/writing.py:6)"
 MANY = f"{POSTS};Accepting.accept_all (backend/accepting.py:446)"
 
-LOOP = "ASGIWorker.run (gunicorn/workers/gasgi.py:1)"
-PARSER = "PythonProtocol.feed (gunicorn/asgi/parser.py:2)"
+LOOP = "UvicornWorker.run (uvicorn_worker/_workers.py:1)"
+PARSER = "Connection._feed (serving/connection.py:2)"
 SYNC = f"{ACCEPT};GroupCommit.sync (backend/mempool/syncs.py:38)"
 EXCLUSIVE = f"{ACCEPT};Mempool.exclusive (backend/mempool/mempool.py:121)"
 SENDING, HANDING = "HTTP: the loop, receiving and sending", "handing requests to threads"
@@ -42,7 +42,10 @@ WORKS = [
     (f"{LOOP};Connection.data_received (serving/connection.py:2)", SENDING),
     (LOOP, SENDING),
     (f"{LOOP};{PARSER}", "HTTP: parsing the request"),
-    (f"{LOOP};Request.from_parser (serving/parsing.py:2)", "HTTP: parsing the request"),
+    (
+        f"{LOOP};HttpToolsProtocol.on_headers_complete (uvicorn/x.py:2)",
+        "HTTP: parsing the request",
+    ),
     ("Threads.run (serving/lanes.py:2);submit (concurrent/futures/x.py:2)", HANDING),
     (BASE, HANDING),
     (f"{BASE};nobody (nowhere.py:1)", OTHER),
