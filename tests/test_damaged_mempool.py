@@ -79,10 +79,14 @@ def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_runnin
 
     if is_running:
         with serving(folder, **quiet) as service:
-            for change in (*DAMAGE.values(), without_what_is_beside):
+            for change in DAMAGE.values():
                 post_some(service)
                 change(folder)
             post_some(service)
+            lost = lost_ids(folder)
+            without_what_is_beside(folder)
+            post_some(service)
+            assert lost_ids(folder) == lost
             ready = service.get("/health/ready").json()
             assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
             assert "Traceback" not in service.said()

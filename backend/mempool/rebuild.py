@@ -116,10 +116,12 @@ class Rebuild:
         """Everything that can be read, in whatever format."""
         if last_release.is_to_be_read(self._folder):
             return Contents(*last_release.read(self._folder), is_of_last_release=True)
+        records, keys = store.readable()  # also of a log that has no name any more
         problem = self._problem_of(store)
-        records, keys = store.readable()
+        others = [store.readable()]
         if problem and self._path.exists():
-            more, more_keys = self._readable_in_copy()
+            others.append(self._readable_in_copy())
+        for more, more_keys in others:
             records, keys = {**more, **records}, {**more_keys, **keys}
         return Contents(list(_in_order(records)), keys, problem)
 

@@ -426,7 +426,7 @@ class Store:
         return next_limit is not None
 
     def require_whole_files(self) -> None:
-        """Close the file if what SQLite has beside it was replaced, so that it is opened anew.
+        """Raise NeedsRepair if what SQLite has beside the file was removed or replaced.
 
         Who wrote to a log that has another name, or none, would write where nobody reads.
         """
@@ -436,7 +436,6 @@ class Store:
         if self._beside_inodes is None:
             self._beside_inodes = inodes
         elif self._beside_inodes != inodes:
-            self.close()
             raise NeedsRepair(f"{self.log_path} was removed or replaced")
 
     def log_descriptor(self) -> int | None:

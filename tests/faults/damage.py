@@ -238,8 +238,8 @@ def _try(trial: Trial, chance: random.Random) -> None:
     trial.said += service.said()
     service.log.unlink()
     verified = backend(trial.folder, "verify")
-    if verified.returncode != 0:
-        trial.said += f"\nverify says that it is damaged: {verified.stderr}"
+    damaged = " that it is damaged" if verified.returncode else ""
+    trial.said += f"\nverify says{damaged}: {verified.stderr}"
     _judge(trial)
 
 
