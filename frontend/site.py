@@ -28,6 +28,7 @@ MOST_PAGES_WAITING, MOST_LONG_WAITING = 100, 8
 AT_ONCE = ("/static/", "/health/live")
 MOST_FILES = LONG_THREADS + MOST_LONG_WAITING
 HAS_PLACE = "flightchain.has_place"  # in the environ: its request is one of so many with a file
+UNBOUNDED = 2**62
 SCAN = "engine=scan"
 PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in PROVED)
 BUSY = "too many requests are waiting already; try again in a few seconds"
@@ -45,7 +46,7 @@ class PagesSite:
     """A `serving.front.Site`."""
 
     def __init__(self, settings: Settings, app: Flask) -> None:
-        self.max_body_bytes = FORM_BYTES + settings.max_body_bytes
+        self.max_body_bytes = UNBOUNDED  # `receive` judges the length of each, by its page
         self.max_body_bytes_in_memory = FORM_BYTES
         self._max_file_bytes = settings.max_body_bytes
         self._files = 0  # how many requests with a file are here, in full or in part

@@ -114,7 +114,7 @@ class Bounds(ServerState):
         """
         if connection.held_bytes() <= MAX_RECEIVED_BYTES // self.most:
             return True
-        room = max(MAX_RECEIVED_BYTES, self.site.max_body_bytes + 2**15)
+        room = max(MAX_RECEIVED_BYTES, self.site.max_body_bytes_in_memory + 2**15)
         return sum(one.held_bytes() for one in self.connections) <= room
 
     def limit_unsent(self, connection: Connection) -> None:

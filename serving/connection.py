@@ -94,7 +94,7 @@ class Connection(HttpToolsProtocol):
         self.waits_for = HEAD
         self.since, self.deadline = 0.0, NEVER
         self.received_bytes = self.kept_bytes = self._body_bytes = 0
-        self.is_ending = self._has_said_all = False
+        self.is_ending = self._has_said_all = self._is_kept_on_disk = False
         self._ignored_bytes = IGNORED_BYTES  # how many more are read while it is ending
         self._behind = self._last = b""  # behind the request in hand; the last bytes of a head
 
@@ -217,6 +217,7 @@ class Connection(HttpToolsProtocol):
         if length > most_bytes:
             reason = f"body: has {length} bytes; at most {most_bytes} are accepted"
             raise Refused(413, reason, field="body")
+        self._is_kept_on_disk = length > self.server_state.site.max_body_bytes_in_memory
         if length and self.parser.should_upgrade():
             raise Refused(400, "a request to upgrade must have no body")
         if not self.url.startswith(b"/"):
@@ -260,8 +261,11 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def held_bytes(self) -> int:
-        """How many bytes of incomplete and of waiting requests are here."""
-        return self.received_bytes + len(self._behind)
+        """How many bytes of incomplete and of waiting requests are in memory."""
+        received_bytes = self.received_bytes
+        if self.waits_for == BODY and self._is_kept_on_disk:
+            received_bytes = len(self.cycle.body)  # the front has written the others to a file
+        return received_bytes + len(self._behind)
 
     # --- answering ---------------------------------------------------------------------------
 
