@@ -21,7 +21,7 @@ from backend.errors import TryLater, WriteFailed
 from backend.index import damage_mark, database
 from backend.index.comparison import difference_from
 from backend.index.database import index_path, is_wrong, open_to_read, position_in
-from backend.index.settled import adds_up, is_settled
+from backend.index.settled import adds_up, is_settled, note_settled
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage import files
 from backend.storage.block_store import BlockStore
@@ -184,12 +184,15 @@ class IndexFollower:
             if (marked := damage_mark.damage_of(path)) is not None:
                 return marked
             with closing(open_to_read(path)) as connection:
-                problem = difference_from(self._store, position_in(connection))
-                if problem is None and not is_settled(connection, path):
-                    progress(0, self._store.height() + 1)
-                    if not adds_up(connection):
-                        problem = "its tables count different flights"
-                return problem
+                position = position_in(connection)
+                problem = difference_from(self._store, position)
+                if problem is not None or position is None or is_settled(connection, path):
+                    return problem
+                progress(0, self._store.height() + 1)
+                if not adds_up(connection):
+                    return "its tables count different flights"
+                note_settled(path, position.height)  # it may be a copy, which readers refuse
+                return None
         except apsw.Error as error:
             if is_wrong(error):
                 return str(error)

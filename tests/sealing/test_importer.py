@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -592,3 +593,11 @@ def test_if_empty_explains_data_that_it_cannot_have(
     assert said.startswith("error: ")
     assert words in said
     assert len(said.splitlines()) == 1
+
+
+def test_an_import_into_a_copy_of_a_stopped_ledger_works_at_once(tmp_path: Path) -> None:
+    original, copy = tmp_path / "chain", tmp_path / "copy"
+    import_flights(settings_for(original), Generated(700, 1))
+    shutil.copytree(original, copy, symlinks=True)
+    tally = import_flights(settings_for(copy), Generated(900, 1))
+    assert (tally.imported, tally.already_there) == (200, 700)
