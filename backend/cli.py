@@ -19,7 +19,7 @@ import msgspec
 
 from backend import cli_cluster, cli_log
 from backend.cli_log import say
-from backend.errors import BadRow, FlightchainError, InvalidSetting
+from backend.errors import BadRow, Damage, DamagedBlock, FlightchainError, InvalidSetting
 from backend.processes import interruption
 from backend.progress import Line, counting, left
 from backend.settings import Settings, from_environment
@@ -349,9 +349,15 @@ def remove_token(settings: Settings, name: str) -> None:
 def verify(settings: Settings, processes: int) -> None:
     """Check every byte of the chain, the index and the pending flights."""
     from backend.checking.audit import verify as audit
+    from backend.storage.layout import BLOCKS_FOLDER
+    from backend.storage.recovery import WHAT_TO_DO
 
-    with counting("verifying", "block") as progress:
-        found = audit(settings.folder, progress, processes)
+    try:
+        with counting("verifying", "block") as progress:
+            found = audit(settings.folder, progress, processes)
+    except DamagedBlock as error:
+        blocks = settings.folder / BLOCKS_FOLDER
+        raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
     say(
         f"blocks 0 to {found.height} with {counted(found.transactions, 'transaction')} are as they "
         f"were sealed; {found.index}; {found.mempool}"
@@ -419,6 +425,23 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
                     f"unknown question {question!r}; allowed: "
                     "filter_transactions, average_delays, flight_counter"
                 )
+
+
+@main.command("accept-loss")
+@click.pass_obj
+def accept_loss(settings: Settings) -> None:
+    """Go on with blocks that are older than the rest of the folder.
+
+    If `blocks/` was put back to an earlier state, nothing is sealed or signed until it is newer
+    again, because the blocks that are missing may have been shown to others. This command gives
+    them up: it rebuilds the index and signs the chain as it is. Witnesses and everybody who has
+    kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
+    """
+    from backend.sealing.miner import Sealer
+
+    with closing(Sealer(settings, say, accepts_loss=True)) as sealer, sealer.writing(wait=True):
+        height = sealer.height()
+    say(f"the chain goes on after block {height}; what came after it is given up")
 
 
 @main.command()

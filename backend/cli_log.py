@@ -11,6 +11,7 @@ import click
 
 from backend.errors import FlightchainError
 from backend.settings import NO_WITNESS, Settings
+from backend.words import counted
 
 if TYPE_CHECKING:
     from backend.transparency.notes import VerifierKey
@@ -60,6 +61,26 @@ def rotate_key(settings: Settings) -> None:
         found = rotate(settings.folder)
     say("the log has a new key, which the old key has signed; the new key is:")
     click.echo(str(found.verifier))
+
+
+@log.command("rebuild-successions")
+@click.argument("proofs", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.pass_obj
+def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
+    """Rebuild `log.successions` from PROOFS that were made while it was whole.
+
+    Each proof holds the notes with which older keys of the log have signed the ones that followed.
+    Their signatures are checked, and they must lead to the key that the log has now. The service
+    may run.
+    """
+    from backend.sealing.miner import Sealer
+    from backend.transparency.secret_keys import log_key
+    from backend.transparency.succession_checks import notes_in_proof, rebuild_successions
+
+    texts = [text for path in proofs for text in notes_in_proof(path)]
+    with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True, sign=False):
+        count = rebuild_successions(settings.folder, log_key(settings.folder), texts)
+    say(f"log.successions holds {counted(count, 'note')}, which lead to the key of the log")
 
 
 @click.command()

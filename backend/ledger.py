@@ -21,6 +21,7 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.single_transactions import transactions_json
 from backend.checking import scrub_state
+from backend.checking.folder_check import FolderCheck
 from backend.checking.scrub_state import ScrubState
 from backend.clock import now_ms
 from backend.cluster.status import ClusterStatus
@@ -91,6 +92,7 @@ class Ledger:
             self._notes,
         )
         self._tree = HistoryTree(self._store)
+        self._folder_check = FolderCheck(settings.folder, self._store, self._tree)
         self.prover = Prover(settings.folder, self._blocks, self._tree)
         self._index = IndexReader(settings.folder, self._store, report)
         self._cluster = view_of(settings, self._store)
@@ -296,6 +298,7 @@ class Ledger:
             reasons.append(f"{error}; {WHAT_TO_DO}")
         except TryLater as error:
             reasons.append(str(error))
+        reasons += self._folder_check.problems()
         reasons += self._mempool.not_ready()
         if reason := why_no_miner(self.settings.folder):
             reasons.append(reason)

@@ -41,6 +41,7 @@ LEFT_OUT: dict[str, str] = {
     "storage/test_recovery.py": BYTES,
     "test_deploy.py": "installs into folders",
     "test_hanging.py": SERVICES,
+    "test_folder_files.py": "harms each file of a folder in each way",
     "sealing/test_trusted_clock.py": "starts services under clocks that leap",
     "backup/test_while_serving.py": SERVICES,
     "test_damaged_mempool.py": SERVICES,

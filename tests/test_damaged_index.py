@@ -95,7 +95,7 @@ def test_a_damaged_index_is_refused_said_to_be_so_and_made_anew_at_once(folder: 
 
 
 def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path) -> None:
-    """Blocks were copied first; more was mined before the index was."""
+    """Blocks were copied first; more was mined before the index was, and a person gives that up."""
     world, copy = world_in(folder), tmp_path / "copy"
     shutil.copytree(folder / "blocks", copy / "blocks")
     leg = world.transactions[5]
@@ -115,10 +115,17 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
                 assert answer.json()["flights"] == right(world, leg)
             return service.answers()
 
+        until(lambda: "the chain has lost blocks" in service.said())
+        assert not is_ready()
+        ready = service.get("/health/ready").json()["reasons"]
+        assert any("index.sqlite has" in one and "accept-loss" in one for one in ready)
+        accepted = backend(copy, "accept-loss")
+        assert accepted.returncode == 0, accepted.stderr
+        assert f"the chain goes on after block {world.tip}" in accepted.stderr
+        assert "the index was rebuilt: it stands at block" in accepted.stderr
         until(is_ready)
         assert service.json(question(leg))["flights"] == right(world, leg)
         assert seen <= {200, 503}
-        assert "the index was rebuilt: it stands at block" in service.said()
     finally:
         service.end()
 

@@ -63,23 +63,24 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "proofs": {"chain", "storage.caches", "questions.values", "transparency", "errors", "words"},
     "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
-    | {"transparency.checks", "receipts", "clock", "words"}
+    | {"transparency.checks", "transparency.tree", "receipts", "clock", "words"}
     | COMMON,
     "sealing": {"chain", "storage", "index", "mempool", "sources.source", "checking.scrub"}
-    | {"transparency.signing", "processes", "receipts", "clock", "words"}
+    | {"checking.folder_check", "transparency.signing", "processes", "receipts", "clock", "words"}
     | COMMON,
     "cluster": {"chain", "storage", "index", "mempool", "receipts", "checking.scrub", "version"}
     | {"sealing.miner_status", "transparency", "processes", "http_requests"}
     | {"clock", "file_names", "words"}
     | COMMON,
     "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
+    | {"transparency.secret_keys", "transparency.successions", "transparency.succession_checks"}
     | {"checking.audit", "receipts", "file_names", "words"}
     | COMMON,
     "answers": {"chain", "index", "questions", "storage", "errors"},
     "accepting": {"chain", "index.queries", "mempool", "cluster.view", "sealing.trusted_clock"}
     | {"errors"},
     "ledger": {"chain", "storage", "index.queries", "mempool", "checking.scrub_state", "clock"}
-    | {"answers", "accepting", "transparency", "proofs", "words"}
+    | {"checking.folder_check", "answers", "accepting", "transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock", "cluster.view", "cluster.status"}
     | COMMON,
     "api": {"ledger", "accepting", "questions", "chain", "lru", "tokens", "version", "words"}
@@ -103,7 +104,7 @@ LAYERS: dict[str, set[str] | None] = {
         "witness",
         "service.witness_server",
     }
-    | {"sealing.miner", "cheating.cheats"}
+    | {"sealing.miner", "cheating.cheats", "words"}
     | COMMON,
     "cli_cluster": {"cluster", "cli_log"} | COMMON,
     "cli": None,

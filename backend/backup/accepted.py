@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend import tokens
-from backend.errors import BackupRefused, DamagedMempool, NeedsRepair
+from backend.errors import BackupRefused, Damage, DamagedMempool, NeedsRepair
 from backend.mempool import FOLDER, Mempool, database, last_release
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.lost_files import NAME_FORM
@@ -24,6 +24,9 @@ from backend.mempool.records import Record
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.genesis import Genesis
+from backend.transparency.secret_keys import key_in
+from backend.transparency.succession_checks import checked_successions
+from backend.transparency.successions import SUCCESSIONS_NAME
 from backend.words import counted
 
 PRIVATE = 0o600
@@ -113,6 +116,25 @@ def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
         files.write_new(restored, data)
     last_release.copy_keys(source / FOLDER, folder)
     copy_tokens(source, target)
+    if (source / SUCCESSIONS_NAME).exists():
+        files.write_new(target / SUCCESSIONS_NAME, (source / SUCCESSIONS_NAME).read_bytes())
+
+
+def copy_successions(source: Path, target: Path, report: Callable[[str], None]) -> None:
+    """Copy the notes with which keys of the log signed the next ones; they are no secrets.
+
+    Notes that are damaged or missing are reported, and do not replace those of an earlier backup.
+    """
+    path, copy = source / SUCCESSIONS_NAME, target / SUCCESSIONS_NAME
+    try:
+        checked_successions(source, key_in(source))
+    except Damage as error:
+        report(f"not copied: {error}")
+        return
+    if path.exists():
+        files.write_new(copy, path.read_bytes())
+    elif copy.exists():
+        report(f"{path} is missing, and the backup keeps its own copy")
 
 
 def copy_tokens(source: Path, target: Path) -> None:

@@ -2,10 +2,11 @@
 
 Pending flights are copied first, then idempotency keys, then the height of the chain is read: in
 this order nothing can be missed. A flight that is mined meanwhile is copied twice, which does no
-harm, because ids below the chain's count are mined. Then the blocks up to that height and the
-tokens are copied, and when all is synced and checked the manifest is written. Until then the
-earlier backup in the folder is good. Only if some of its blocks are bad and must be copied again,
-its manifest is first made to say that it is not complete.
+harm, because ids below the chain's count are mined. Then the blocks up to that height, the tokens
+and the notes by which keys of the log follow each other are copied, and when all is synced and
+checked the manifest is written. Until then the earlier backup in the folder is good. Only if some
+of its blocks are bad and must be copied again, its manifest is first made to say that it is not
+complete.
 """
 
 import time
@@ -18,7 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from backend.backup import manifest as manifests
-from backend.backup.accepted import complete, copy_accepted, copy_tokens
+from backend.backup.accepted import complete, copy_accepted, copy_successions, copy_tokens
 from backend.backup.blocks import BlockCopy, Progress, agreeing_blocks, bytes_of, not_ours
 from backend.backup.manifest import LOCK_NAME, Manifest
 from backend.errors import BackupRefused, DamagedBlock, WriteFailed
@@ -155,6 +156,7 @@ class _Run:
         height = self._store.height()
         first = self._copy_blocks(height, trusted=-1 if full else self._old.height)
         copy_tokens(self._settings.folder, self._folder)
+        copy_successions(self._settings.folder, self._folder, self._report)
         tip = self._store.place(height)
         following = max(accepted.next_transaction, tip.next_transaction)
         manifest = Manifest(

@@ -32,11 +32,12 @@ from backend.storage import files, layout, unfinished_restore
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
 from backend.storage.genesis import Genesis
+from backend.transparency.successions import SUCCESSIONS_NAME
 
 Watched = Callable[[str], AbstractContextManager[Progress]]
 
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
-MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME)
+MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
 
 
 def restore(settings: Settings, folder: Path, *, watched: Watched, report: Report) -> Manifest:
@@ -67,7 +68,7 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
     with (
         watched("making the index") as progress,
         closing(Sealer(settings, report)) as sealer,
-        sealer.writing(wait=True, progress=progress),
+        sealer.writing(wait=True, progress=progress, sign=False),  # a key may be put back first
     ):
         return manifest
 
@@ -130,7 +131,8 @@ def _empty_stage(folder: Path) -> Path:
         )
     if stage.exists():  # it is removed last, so that a restore killed here can be repeated
         shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
-        files.remove(folder / tokens.FILE_NAME)
+        for name in (tokens.FILE_NAME, SUCCESSIONS_NAME):
+            files.remove(folder / name)
         shutil.rmtree(stage)
     files.make_folder(stage)
     return stage

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from backend.chain.columns import decode_body
 from backend.checking.chain_check import Progress, checked_in, joined, mapping, stretches_of
+from backend.checking.folder_check import require_one_ledger
+from backend.checking.folder_files import missing_chain, unusable
 from backend.errors import Damage, FlightchainError
 from backend.index.checks import Examined, IndexCheck
 from backend.index.comparison import difference_from
@@ -50,10 +52,12 @@ def verify(
     naming the first block, transaction and field that are wrong; the chain comes first, because the
     index can be made anew. Blocks that are sealed meanwhile are not checked.
     """
+    if problems := unusable(folder):
+        raise Damage(problems[0])
     with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
         height = store.height()
         if height < 0:
-            raise Damage(f"{folder} holds no chain")
+            raise Damage(f"{folder} holds no chain: {missing_chain(folder)}")
         stretches = list(stretches_of(store, height))
         processes = min(processes, len(stretches))
         with mapping(processes) as each:
@@ -62,6 +66,7 @@ def verify(
             if processes > 1:  # then this process works while the others do
                 examined = _done(examined)
             chain = joined(stretches, results, height, progress)
+            require_one_ledger(folder, store, accepts_loss=False)
             if problem := _index_problem(index, store, chain.sum, examined()):
                 raise Damage(f"the index is wrong: {problem}; run `reindex`")
         words = _index_words(index, height), accepted_words(folder, store)

@@ -111,7 +111,7 @@ def share_key(base: Path, origin: str, homes: Iterable[Path], chain_of_first: Pa
 def give_key(home: Path, key: SecretKey) -> None:
     """Put the key of the cluster's log into the folder of an engine, unless it is there."""
     path = common_key_path(home)
-    data = str(key).encode()
+    data = str(key.without_predecessors()).encode()  # the node knows which its chain had
     if not (path.exists() and path.read_bytes() == data):
         files.write_new(path, data, files.LOCK_MODE)
 

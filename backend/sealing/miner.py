@@ -23,6 +23,7 @@ from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.columns import Columns, columns_of
 from backend.chain.content import Content, content_of
 from backend.chain.flight import Flight
+from backend.checking.folder_check import require_no_traces, require_one_ledger
 from backend.checking.scrub import scrubbing
 from backend.clock import now_ms
 from backend.errors import DamagedMempool, TryLater, WriterBusy
@@ -85,11 +86,13 @@ class Sealer:
         sealed: Sealed = nobody_counts,
         *,
         is_miner: bool = False,
+        accepts_loss: bool = False,
     ) -> None:
         """sealed: is called for every block of pending transactions.
 
         is_miner: whether this is the miner, which decides for other processes when a clock that
-        leapt is believed.
+        leapt is believed. accepts_loss: whether a person has decided to go on with blocks that are
+        older than the rest of the folder.
         """
         self._settings = settings
         self._report = report
@@ -98,16 +101,28 @@ class Sealer:
         self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
         self.mempool = Mempool(settings, self.transactions, report)
         pending = PendingInRecovery(self.mempool)
+        self._accepts_loss = accepts_loss
         self._writer = BlockWriter(
-            settings, now_ms, report, pending, self.mempool.require_no_blocks
+            settings, now_ms, report, pending, self._require_may_begin, self._require_one_ledger
         )
         self._follower = IndexFollower(settings.folder, self._store, report)
         self._signer = CheckpointSigner(settings.folder, self._store, report)
+
+    def _require_may_begin(self) -> None:
+        self.mempool.require_no_blocks()
+        require_no_traces(self._settings.folder)
+
+    def _require_one_ledger(self) -> None:
+        require_one_ledger(self._settings.folder, self._store, accepts_loss=self._accepts_loss)
 
     def transactions(self) -> int:
         """How many transactions the blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
+
+    def height(self) -> int:
+        """The height of the tip. Only inside `writing`."""
+        return self._writer.state.height
 
     def wait_for_clock(self, waits_on: WaitsOn = pauses) -> bool:
         """Wait until the clock is believed, and report that. Returns whether it had to wait.
@@ -126,13 +141,19 @@ class Sealer:
 
     @contextmanager
     def writing(
-        self, *, wait: bool, progress: Progress = no_progress, follow: bool = True
+        self,
+        *,
+        wait: bool,
+        progress: Progress = no_progress,
+        follow: bool = True,
+        sign: bool = True,
     ) -> Iterator[None]:
         """Hold the writer lock, with the files recovered and the index brought to the tip.
 
         wait: whether to wait for another writer. progress: is told how far the index is. follow: if
-        false, the index is left as it is. Raises WriterBusy, DamagedBlock, WriteFailed, and
-        FlightchainError if a cluster writes this chain.
+        false, the index is left as it is. sign: if false, the log is left as it is. Raises
+        WriterBusy, Damage (also if the blocks are another ledger's, or older than the rest of the
+        folder), WriteFailed, and FlightchainError if a cluster writes this chain.
         """
         require_no_cluster(self._settings.folder)
         self._writer.acquire(wait=wait)
@@ -140,7 +161,8 @@ class Sealer:
             if follow:
                 self._follower.follow(progress)
             yield
-            self._signer.sign(self._writer.state)
+            if sign:
+                self._signer.sign(self._writer.state)
         finally:
             try:
                 self._follower.close()

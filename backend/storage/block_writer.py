@@ -50,18 +50,22 @@ class BlockWriter:
         report: Callable[[str], None],
         pending: Pending | None = None,
         require_may_begin: Callable[[], None] = lambda: None,
+        require_may_go_on: Callable[[], None] = lambda: None,
     ) -> None:
         """Touch nothing yet.
 
         now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
         line by line. pending: the mempool, if there is one, as recovery asks it. require_may_begin:
-        raises if there was a chain here, so that no other may be begun.
+        raises if there was a chain here, so that no other may be begun. require_may_go_on: raises
+        if the blocks that are there are not those that belong here; it is not asked about a chain
+        whose torn tip has just been left out.
         """
         self._settings = settings
         self._now_ms = now_ms
         self._report = report
         self._pending = pending or NothingPending()
         self._require_may_begin = require_may_begin
+        self._require_may_go_on = require_may_go_on
         self._blocks = settings.folder / layout.BLOCKS_FOLDER
         self._table_path = self._blocks / layout.TABLE_NAME
         self._lock = files.FileLock(settings.folder / WRITER_LOCK_NAME)
@@ -209,6 +213,8 @@ class BlockWriter:
             self._report(message)
         if not recovered.places:
             self._require_may_begin()
+        elif not recovered.is_tip_left_out:
+            self._require_may_go_on()
         self._table = files.open_for_writing(self._table_path)
         files.sync(self._table, self._table_path)
         files.sync_folder(self._settings.folder)

@@ -24,7 +24,7 @@ Nobody is given ids meanwhile. The rest of the chain is not read: that is what `
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -76,10 +76,14 @@ class NothingPending:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The places of all blocks, genesis first, and messages: a line for each thing put right."""
+    """The places of all blocks, genesis first, and messages: a line for each thing put right.
+
+    is_tip_left_out: whether the newest block was torn, and its transactions are mined again.
+    """
 
     places: list[Place]
     messages: list[str] = field(default_factory=list)
+    is_tip_left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,8 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
     data = _read_from(table, 0) if table.exists() else None
     named = _table_entries(data or b"")
     messages: list[str] = []
+    if named and _is_of_another_ledger(blocks, named):
+        named, data = None, b""
     if named and _is_wrong_about_the_tip(blocks, named):
         named = None
     if named is None and _block_files(blocks):
@@ -145,7 +151,8 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
     bad_tip = _without_bad_tip(blocks, places) if places else None
     known = len(places)
     rest = _take_in_the_rest(blocks, places, pending)
-    if bad_tip is not None and len(places) == known:
+    is_tip_left_out = bad_tip is not None and len(places) == known
+    if bad_tip is not None and is_tip_left_out:
         messages.append(_left_out(blocks, bad_tip, known, rest, pending))
     elif rest is not None:
         _require_uncommitted(len(places), rest, data, is_table_good=named is not None)
@@ -153,7 +160,7 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
         _require_all_named(places, data or b"")
     messages += _put_right(blocks, places, known, rest)
     _rewrite_table(table, places, named)
-    return Recovered(places, messages)
+    return Recovered(places, messages, is_tip_left_out)
 
 
 def _table_entries(data: bytes) -> list[Place] | None:
@@ -198,6 +205,14 @@ def _size(path: Path) -> int:
 
 
 # --- the blocks that the table names ---------------------------------------------------------
+
+
+def _is_of_another_ledger(blocks: Path, places: list[Place]) -> bool:
+    """Whether a whole block 0 stands at its place, but not the one that the table names."""
+    genesis = _frame_at(blocks, replace(places[0], file=0, offset=0))
+    if isinstance(genesis, _Bad) or genesis.header.height:
+        return False
+    return genesis.place.hash != places[0].hash
 
 
 def _is_wrong_about_the_tip(blocks: Path, places: list[Place]) -> bool:

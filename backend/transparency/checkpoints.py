@@ -59,3 +59,9 @@ def in_note(data: bytes) -> tuple[Note, Checkpoint]:
 def origin_of(genesis_hash: str) -> str:
     """The origin of the log of a chain, by the hash of its block 0, which no other chain has."""
     return f"flightchain/{genesis_hash[:_ORIGIN_DIGITS]}"
+
+
+def is_origin_of(origin: str, genesis_hash: str) -> bool:
+    """Whether `origin` names the log of the chain with this block 0; it may name a node, too."""
+    ours = origin_of(genesis_hash)
+    return origin == ours or origin.startswith(f"{ours}/")

@@ -10,7 +10,6 @@ The new key is in `log.key.new` until everything else has been done. So a rotati
 is finished later, or has not happened if the note is not on the disk.
 """
 
-import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,9 +25,9 @@ from backend.transparency.secret_keys import (
     public_text,
     write_checkpoint,
 )
-from backend.transparency.successions import SUCCESSIONS_NAME, successions_in
+from backend.transparency.succession_checks import checked_successions, write_successions
+from backend.transparency.successions import TITLE, successions_in
 
-TITLE = "flightchain key succession"
 _NEW = f"{LOG.secret}.new"
 
 
@@ -42,10 +41,10 @@ def rotate(folder: Path, new: SecretKey | None = None) -> SecretKey:
     finish_rotation(folder)
     old = log_key(folder)
     new = new or new_key(old.verifier.name, LOG)
+    new.follows = (*old.follows, str(old.verifier))
     files.write_new(folder / _NEW, str(new).encode(), files.LOCK_MODE)
     note = old.note(f"{TITLE}\n{old.verifier}\n{new.verifier}\n")
-    told = [*successions_in(folder), str(note)]
-    files.write_new(folder / SUCCESSIONS_NAME, json.dumps(told, indent=1).encode())
+    write_successions(folder, [*(one.note for one in checked_successions(folder, old)), str(note)])
     finish_rotation(folder)
     return new
 
@@ -66,3 +65,14 @@ def finish_rotation(folder: Path) -> None:
         _, newest_signed = checkpoints.in_note((folder / CHECKPOINT_NAME).read_bytes())
         write_checkpoint(folder, new, newest_signed)
     files.rename(path, folder / LOG.secret)
+
+
+def note_predecessor(folder: Path, key: SecretKey) -> None:
+    """Write into the file of a key which keys it followed, if an earlier release left that out.
+
+    Raises Damage, WriteFailed.
+    """
+    if key.follows or not (chain := checked_successions(folder, key)):
+        return
+    key.follows = tuple(str(one.old) for one in chain)
+    files.write_new(folder / LOG.secret, str(key).encode(), files.LOCK_MODE)

@@ -1,11 +1,14 @@
 """Keys that sign: `log.key`, which signs checkpoints of the log, and `witness.key`, which cosigns.
 
 A key's file is for its owner alone. It has one line, as Go's package `note` writes private keys:
-`PRIVATE+KEY+NAME+ID+SEED`. The verifier key stands in a file beside it, which anybody may read. No
-backup has a secret key: who holds it can sign in the name of the log or of the witness.
+`PRIVATE+KEY+NAME+ID+SEED`. A key that followed others (`rotation`) names them in lines after that,
+the oldest first: `FOLLOWS+NAME+ID+KEY`. The verifier key stands in a file beside it, which anybody
+may read. No backup has a secret key: who holds it can sign in the name of the log or of the
+witness.
 """
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,39 +29,58 @@ from backend.transparency.notes import (
     cosigned_text,
     key_parts,
     key_text,
+    parse_key,
 )
 
 _PRIVATE = "PRIVATE+KEY+"
+_FOLLOWS = "FOLLOWS+"
 
 
 class KeyFiles(NamedTuple):
-    """Where a key is kept. secret, public: names of files. kind: of the key, as in `notes`."""
+    """Where a key is kept.
+
+    secret, public: names of files. kind: of the key, as in `notes`. signed: the name of a file that
+    the key has signed; while that is there, no other key is made.
+    """
 
     secret: str
     public: str
     kind: bytes
+    signed: str = ""
 
     @property
     def advice(self) -> str:
         """What to do when one of the files is damaged or missing."""
+        names = ", ".join(filter(None, (self.secret, self.public, self.signed)))
         return (
-            f"put back a copy; or move {self.secret} and {self.public} away and start again: a new "
-            "key is made then, and everybody who relies on the old one has to be told"
+            f"put back a copy; or move {names} away and start again: a new key is made then, and "
+            "everybody who relies on the old one has to be told"
         )
 
 
-LOG = KeyFiles(KEY_NAME, VERIFIER_NAME, ED25519)
+LOG = KeyFiles(KEY_NAME, VERIFIER_NAME, ED25519, CHECKPOINT_NAME)
 WITNESS = KeyFiles("witness.key", "witness.vkey", COSIGNATURE)
 
 
 class SecretKey:
     """A private key and its name."""
 
-    def __init__(self, name: str, seed: bytes, kind: bytes = ED25519) -> None:
-        """seed: the private key of RFC 8032, 32 bytes."""
+    def __init__(
+        self, name: str, seed: bytes, kind: bytes = ED25519, *, follows: Sequence[str] = ()
+    ) -> None:
+        """seed: the private key of RFC 8032, 32 bytes.
+
+        follows: the verifier keys that the log had before, the oldest first; none for a first key,
+        and for one that an earlier release made.
+        """
+        self.follows = tuple(follows)
         self._seed = seed
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.verifier = VerifierKey(name, self._key.public_key().public_bytes_raw(), kind)
+
+    def without_predecessors(self) -> "SecretKey":
+        """Return the same key, without the names of those that it followed."""
+        return SecretKey(self.verifier.name, self._seed, self.verifier.kind)
 
     def signature(self, text: str) -> Signature:
         """The signature of a text."""
@@ -79,7 +101,8 @@ class SecretKey:
     def __str__(self) -> str:
         verifier = self.verifier
         written = key_text(verifier.name, verifier.key_id, self._seed, verifier.kind)
-        return f"{_PRIVATE}{written}\n"
+        lines = [f"{_PRIVATE}{written}", *(f"{_FOLLOWS}{key}" for key in self.follows)]
+        return "".join(f"{line}\n" for line in lines)
 
 
 def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
@@ -90,6 +113,11 @@ def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
     """
     found = _secret_in(folder, kept)
     if found is None:
+        if kept.signed and (folder / kept.signed).exists():
+            raise Damage(
+                f"{folder / kept.secret} and {kept.public} are missing, although {kept.signed} is "
+                f"there; {kept.advice}"
+            )
         found = new_key(name, kept)
         files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
     if not (folder / kept.public).exists():
@@ -134,10 +162,13 @@ def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> No
     files.replace_unsynced(folder / CHECKPOINT_NAME, str(key.note(str(checkpoint))).encode())
 
 
-def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
-    """The key in `folder`; None if there never was one. Raises Damage."""
+def key_in(folder: Path, kept: KeyFiles = LOG, *, has_public: bool = True) -> SecretKey | None:
+    """The key in `folder`; None if there never was one. Raises Damage.
+
+    has_public: whether the file of the verifier key must fit.
+    """
     found = _secret_in(folder, kept)
-    if found is not None:
+    if found is not None and has_public:
         _require_public(folder, kept, found)
     return found
 
@@ -152,7 +183,7 @@ def _secret_in(folder: Path, kept: KeyFiles) -> SecretKey | None:
             raise Damage(f"{path} is missing; {kept.advice}") from None
         return None
     except OSError as error:
-        raise Damage(f"{path} cannot be read: {error.strerror}") from error
+        raise Damage(f"{path} cannot be read: {error.strerror}; {kept.advice}") from error
     found = parsed_key(secret)
     if found is None or found.verifier.kind != kept.kind:
         raise Damage(f"{path} is damaged; {kept.advice}")
@@ -165,9 +196,13 @@ def _require_public(folder: Path, kept: KeyFiles, key: SecretKey) -> None:
     try:
         is_same = path.read_bytes() == public_text(key)
     except OSError as error:
-        raise Damage(f"{path} cannot be read: {error.strerror}") from error
+        reason = f"{error.strerror}; remove it: {kept.secret} is enough to write it again"
+        raise Damage(f"{path} cannot be read: {reason}") from error
     if not is_same:
-        raise Damage(f"{path} is damaged; it must be: {key.verifier}")
+        raise Damage(
+            f"{path} is damaged, or does not belong to {kept.secret}; if that is right, remove it: "
+            f"then it is written again, as {key.verifier}"
+        )
 
 
 def public_text(key: SecretKey) -> bytes:
@@ -178,8 +213,10 @@ def public_text(key: SecretKey) -> bytes:
 def parsed_key(text: str) -> SecretKey | None:
     """The key in the text of its file; None if the text is damaged."""
     try:
-        name, _, kind, seed = key_parts(text.partition("\n")[0].removeprefix(_PRIVATE))
+        first, *others = text.removesuffix("\n").split("\n")
+        name, _, kind, seed = key_parts(first.removeprefix(_PRIVATE))
+        follows = [str(parse_key(line.removeprefix(_FOLLOWS))) for line in others]
     except NoteError:
         return None
-    found = SecretKey(name, seed, kind)
+    found = SecretKey(name, seed, kind, follows=follows)
     return found if str(found) == text else None

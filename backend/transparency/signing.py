@@ -1,21 +1,32 @@
 """Signs checkpoints of the log, in the one process that writes blocks.
 
 `checkpoint` in the chain's folder is the newest signed checkpoint, a note. It can be made again at
-any time, so it is not synced. It does not go back in silence: if the one before named more blocks,
-or other blocks, then the chain was put back or forked, and every witness will refuse what follows.
+any time, so it is not synced. It does not go back in silence: whoever writes blocks refuses to if
+the one before named more blocks, or other blocks (`checking.folder_check`). Where it goes back all
+the same, because a torn block was left out or a person has decided, that is reported, and every
+witness will refuse what follows.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
 from backend.chain.state import ChainState
-from backend.errors import FlightchainError
+from backend.errors import Damage, FlightchainError
+from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.transparency import CHECKPOINT_NAME, checkpoints
 from backend.transparency.checkpoints import Checkpoint
+from backend.transparency.checks import foreign_log
 from backend.transparency.notes import NoteError
-from backend.transparency.rotation import finish_rotation
-from backend.transparency.secret_keys import LOG, exposure, secret_key, write_checkpoint
+from backend.transparency.rotation import finish_rotation, note_predecessor
+from backend.transparency.secret_keys import (
+    LOG,
+    SecretKey,
+    exposure,
+    secret_key,
+    write_checkpoint,
+)
+from backend.transparency.successions import SUCCESSIONS_NAME
 from backend.transparency.tree import HistoryTree
 
 Report = Callable[[str], None]
@@ -47,9 +58,7 @@ class CheckpointSigner:
 
     def _sign(self, size: int, root: bytes) -> None:
         finish_rotation(self._folder)
-        key = secret_key(self._folder, LOG, self._origin())
-        if self._signed is None and (warning := exposure(self._folder, LOG)):
-            self._report(warning)
+        key = self._key()
         checkpoint = Checkpoint(key.verifier.name, size, root)
         before = self._signed or self._on_disk()
         if before != checkpoint:
@@ -57,8 +66,29 @@ class CheckpointSigner:
             write_checkpoint(self._folder, key, checkpoint)
         self._signed = checkpoint
 
-    def _origin(self) -> str:
-        return checkpoints.origin_of(self._store.place(0).hash.hex())
+    def _key(self) -> SecretKey:
+        """The key of this log, which is made if there never was one. Raises Damage."""
+        if problem := foreign_log(self._folder, self._store):
+            raise Damage(problem)
+        self._make_room_for_new_key()
+        origin = checkpoints.origin_of(self._store.place(0).hash.hex())
+        key = secret_key(self._folder, LOG, origin)
+        if self._signed is None:
+            note_predecessor(self._folder, key)
+            if warning := exposure(self._folder, LOG):
+                self._report(warning)
+        return key
+
+    def _make_room_for_new_key(self) -> None:
+        """Put the successions of earlier keys aside if there is no key that they could lead to."""
+        names = (LOG.secret, LOG.public, CHECKPOINT_NAME)
+        path = self._folder / SUCCESSIONS_NAME
+        if path.exists() and not any((self._folder / name).exists() for name in names):
+            aside = path.with_name(f"{path.name}.old")
+            files.rename(path, aside)
+            self._report(
+                f"the log gets a new key, to which {path} does not lead; it is now {aside.name}"
+            )
 
     def _on_disk(self) -> Checkpoint | None:
         """What was signed last; None if nothing was, or if it cannot be read."""

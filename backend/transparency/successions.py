@@ -9,18 +9,22 @@ from pathlib import Path
 from backend.errors import Damage
 
 SUCCESSIONS_NAME = "log.successions"
+TITLE = "flightchain key succession"
 
 
 def successions_in(folder: Path) -> list[str]:
     """The notes with which old keys have signed new ones, oldest first. Raises Damage."""
     path = folder / SUCCESSIONS_NAME
+    reason = "it is not a list of notes"
     try:
         found = json.loads(path.read_text("utf-8", errors="replace"))
         is_right = isinstance(found, list) and all(isinstance(one, str) for one in found)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, RecursionError):
+    except OSError as error:
+        is_right, reason = False, str(error.strerror)
+    except (ValueError, RecursionError):
         is_right = False
     if not is_right:
-        raise Damage(f"{path} is damaged or cannot be read; put back a copy")
+        raise Damage(f"{path} is damaged or cannot be read ({reason}); put back a copy")
     return list(found)

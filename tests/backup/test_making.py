@@ -38,6 +38,7 @@ from tests.backup.house import (
 from tests.flights import flights
 from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.transparency.test_signing import accept_loss
 
 MANY = 30_000
 
@@ -221,6 +222,7 @@ def test_a_chain_that_has_lost_blocks_is_news(house: House) -> None:
 
 def test_a_chain_that_went_another_way_is_news(house: House) -> None:
     rolled_back(house)
+    accept_loss(house.folder)
     for start in (700, 800, 900):
         house.add(3, start)
     before = tree(house.backup)

@@ -70,6 +70,7 @@ def test_nodes_with_keys_of_their_own_get_a_common_one_which_those_sign(
             common_key_path(home(node)),
             chain(node) / KEY_NAME,
             chain(node) / VERIFIER_NAME,
+            chain(node) / CHECKPOINT_NAME,
         ):
             path.unlink()
         node.open()

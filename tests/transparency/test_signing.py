@@ -18,6 +18,7 @@ from backend.transparency.checkpoints import Checkpoint
 from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.flights import flight
+from tests.storage.chains import contents
 
 
 def sealed(folder: Path, serial: int) -> list[str]:
@@ -78,19 +79,41 @@ def test_a_key_that_is_none_is_named_and_blocks_are_sealed_all_the_same(
     assert signed(tmp_path).size == 2
 
 
-def test_a_chain_that_was_put_back_says_that_witnesses_will_refuse_it(tmp_path: Path) -> None:
+def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(
+    tmp_path: Path,
+) -> None:
     chain, copy = tmp_path / "chain", tmp_path / "copy"
     sealed(chain, 0)
     shutil.copytree(chain, copy, symlinks=True)
     for serial in range(1, 3):
         sealed(chain, serial)
     shutil.copy(chain / CHECKPOINT_NAME, copy / CHECKPOINT_NAME)
-    (line,) = sealed(copy, 3)
-    assert "named 4 blocks, and the chain has 3 now, fewer" in line
-    assert sealed(copy, 4) == []
+    before = contents(copy)
+    with pytest.raises(
+        Damage, match=r"has 2 blocks, but .*checkpoint, .* has 4; nothing is sealed"
+    ):
+        sealed(copy, 3)
+    assert contents(copy) == before
+    (line,) = accept_loss(copy)
+    assert "named 4 blocks, and the chain has 2 now, fewer: witnesses of this log will" in line
+    for serial in range(4, 8):
+        assert sealed(copy, serial) == []
     shutil.copy(chain / CHECKPOINT_NAME, copy / CHECKPOINT_NAME)
-    (line,) = sealed(copy, 5)
-    assert "named 4 blocks, and the chain has 5 now, others" in line
+    with pytest.raises(Damage, match="checkpoint was signed for other blocks than those in"):
+        sealed(copy, 9)
+    (line,) = accept_loss(copy)
+    assert "named 4 blocks, and the chain has 6 now, others" in line
+
+
+def accept_loss(folder: Path) -> list[str]:
+    """Decide to go on with the blocks that are there; what was reported."""
+    said: list[str] = []
+    with (
+        closing(Sealer(settings_for(folder), said.append, accepts_loss=True)) as sealer,
+        sealer.writing(wait=False),
+    ):
+        pass
+    return said
 
 
 @pytest.mark.parametrize("name", [KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME])

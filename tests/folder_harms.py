@@ -1,0 +1,302 @@
+"""A ledger's folder with every kind of file, and harms that can come to each of them.
+
+`Houses` makes the folder, what it was at an earlier time, and that of another ledger, so that an
+older and a foreign file can be put in the place of the right one.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.checking.audit import verify
+from backend.clock import now_ms
+from backend.errors import FlightchainError
+from backend.ledger import Ledger
+from backend.sealing.miner import Sealer
+from backend.settings import Settings
+from backend.tokens import Tokens
+from backend.transparency.rotation import rotate
+from tests.accepting import accept_in
+from tests.api.worlds import settings_for
+from tests.flights import flights
+
+FILE_BYTES = 4000
+PENDING = 3
+NOBODY = 65534
+OTHERS = {"mempool", "acknowledged.dat", "mempool.lock"}  # `tests/mempool` harms them
+SMALL_FILES = {
+    "cosigned": "",  # as the checkpoint
+    "clock.json": '{"believed_ms":1700000000000}',
+    "scrub.json": '{"height":2,"pieces":17,"done":3,"completed_at":null,"problems":[]}',
+    "damaged.json": "{}",
+    "miner.json": '{"next_block_at":1700000000000,"pid":1,"due_s":1.0}',
+}
+
+
+def settings_of(folder: Path) -> Settings:
+    """The settings of the ledgers here: each block file holds a few blocks."""
+    return settings_for(folder, block_file_bytes=FILE_BYTES, clock_wait_s=0)
+
+
+def add_block(folder: Path, serial: int, count: int = 30) -> None:
+    """Accept flights and seal them, as a service does in a round."""
+    with closing(Sealer(settings_of(folder), print)) as sealer, sealer.writing(wait=False):
+        accept_in(sealer.mempool, flights(count, serial), now_ms())
+        sealer.seal_pending()
+        sealer.trim()
+
+
+@dataclass(frozen=True)
+class Houses:
+    """The folder of a ledger; the same folder earlier; and that of another ledger."""
+
+    chain: Path
+    older: Path
+    foreign: Path
+
+    def files(self) -> list[str]:
+        """The names of all files and folders that are harmed, below the folder."""
+        paths = [self.chain, *sorted(self.chain.rglob("*"))]
+        names = [str(path.relative_to(self.chain)) for path in paths[1:]]
+        return [name for name in names if Path(name).parts[0] not in OTHERS]
+
+
+def make_houses(root: Path) -> Houses:
+    """Make the three folders below `root`."""
+    chain, older, foreign = root / "chain", root / "older", root / "foreign"
+    for folder, start in ((chain, 0), (foreign, 5000)):
+        Tokens(folder).add("somebody")
+        for number in range(3):
+            add_block(folder, start + 100 * number)
+        rotate(folder)
+        _add_small_files(folder)
+    shutil.copytree(chain, older, symlinks=True)
+    for folder, start in ((chain, 1000), (foreign, 6000)):
+        Tokens(folder).add("somebody else")
+        for number in range(3):
+            add_block(folder, start + 100 * number)
+        rotate(folder)
+        add_block(folder, start + 900)
+        _add_small_files(folder)
+        with closing(Sealer(settings_of(folder), print)) as sealer:
+            accept_in(sealer.mempool, flights(PENDING, start + 950), now_ms())
+    return Houses(chain, older, foreign)
+
+
+def _add_small_files(folder: Path) -> None:
+    for name, text in SMALL_FILES.items():
+        (folder / name).write_bytes(text.encode() or (folder / "checkpoint").read_bytes())
+
+
+# --- harms -----------------------------------------------------------------------------------
+
+
+def _missing(path: Path, _: Houses, __: str) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _empty(path: Path, _: Houses, __: str) -> None:
+    _write(path, b"")
+
+
+def _truncated(path: Path, _: Houses, __: str) -> None:
+    data = path.read_bytes()
+    _write(path, data[: len(data) // 2])
+
+
+def _flipped(path: Path, _: Houses, __: str) -> None:
+    data = bytearray(path.read_bytes())
+    if data:
+        data[len(data) // 3] ^= 4
+    _write(path, bytes(data))
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.write(data)
+        file.truncate()
+
+
+def _unreadable(path: Path, _: Houses, __: str) -> None:
+    path.chmod(0)
+
+
+def _folder_in_its_place(path: Path, houses: Houses, name: str) -> None:
+    _missing(path, houses, name)
+    path.mkdir()
+
+
+def _replaced_from(source: Path, path: Path, name: str) -> None:
+    """Put the file or the folder of another house in the place of `path`."""
+    other = source / name
+    _missing(path, None, name)  # type: ignore[arg-type]
+    if other.is_dir():
+        shutil.copytree(other, path, symlinks=True)
+    elif other.exists():
+        shutil.copy2(other, path, follow_symlinks=False)
+
+
+def _foreign(path: Path, houses: Houses, name: str) -> None:
+    _replaced_from(houses.foreign, path, name)
+
+
+def _older(path: Path, houses: Houses, name: str) -> None:
+    _replaced_from(houses.older, path, name)
+
+
+Harm = Callable[[Path, Houses, str], None]
+OF_FILES: dict[str, Harm] = {
+    "empty": _empty,
+    "truncated": _truncated,
+    "flipped": _flipped,
+    "a folder": _folder_in_its_place,
+}
+OF_ALL: dict[str, Harm] = {
+    "missing": _missing,
+    "unreadable": _unreadable,
+    "foreign": _foreign,
+    "older": _older,
+}
+HARMS = OF_FILES | OF_ALL
+
+
+def harms_of(houses: Houses, name: str) -> list[str]:
+    """The harms that can come to a file or a folder."""
+    path = houses.chain / name
+    if path.is_symlink() or not path.is_dir():
+        return [harm for harm in HARMS if not (path.is_symlink() and harm == "unreadable")]
+    return list(OF_ALL)
+
+
+# --- what is said of a harmed folder ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a folder says. ready: the reasons why it is not. verify: the error, "" if all is well.
+
+    said: what the writer reported, and the error that kept it from writing.
+    """
+
+    ready: list[str]
+    verify: str
+    said: list[str]
+
+
+def findings_in(folder: Path) -> Findings:
+    """Let a miner do its first round, then look at what is said; the miner itself does not run."""
+    said = mined(folder)
+    with closing(Ledger(settings_of(folder), said.append)) as ledger:
+        return _findings(folder, ledger, said)
+
+
+def findings_while_running(folder: Path, harm: Callable[[], None]) -> Findings:
+    """Harm a folder that a miner and a worker have open, and let both go on."""
+    said: list[str] = []
+    settings = settings_of(folder)
+    with (
+        closing(Ledger(settings, said.append)) as ledger,
+        closing(Sealer(settings, said.append)) as sealer,
+    ):
+        with sealer.writing(wait=False):
+            sealer.seal_pending()
+        ledger.not_ready()
+        harm()
+        said += tried(lambda: _go_on(ledger, sealer))
+        found = _findings(folder, ledger, said)
+    if found.ready or found.verify:
+        return found
+    return findings_in(folder)
+
+
+def _go_on(ledger: Ledger, sealer: Sealer) -> list[str]:
+    """Accept a flight and seal it."""
+    ledger.accepting.add(flights(1, 990)[0])
+    with sealer.writing(wait=False):
+        sealer.seal_pending()
+    return []
+
+
+def _findings(folder: Path, ledger: Ledger, said: list[str]) -> Findings:
+    reasons = [one for one in tried(ledger.not_ready) if "no miner is running" not in one]
+    return Findings(reasons, verified(folder), said)
+
+
+def mined(folder: Path) -> list[str]:
+    """Do a round as a miner does that has just been started; what it said."""
+    said: list[str] = []
+    try:
+        with (
+            closing(Sealer(settings_of(folder), said.append)) as sealer,
+            sealer.writing(wait=False),
+        ):
+            sealer.seal_pending()
+    except (FlightchainError, OSError) as error:
+        said.append(str(error))
+    return said
+
+
+def tried(action: Callable[[], list[str]]) -> list[str]:
+    """What `action` returns, or its error."""
+    try:
+        return action()
+    except (FlightchainError, OSError) as error:
+        return [str(error)]
+
+
+def verified(folder: Path) -> str:
+    """What `verify` finds; "" if all is well."""
+    try:
+        verify(folder)
+    except (FlightchainError, OSError) as error:
+        return str(error)
+    return ""
+
+
+@contextmanager
+def folder_of_nobody() -> Iterator[Path]:
+    """A temporary folder into which everybody may look, unlike those of pytest."""
+    root = Path(tempfile.mkdtemp(prefix="harmed-"))
+    root.chmod(0o755)
+    try:
+        yield root
+    finally:
+        _remove(root)
+
+
+def give_to_nobody(root: Path) -> None:
+    """Let everything below `root` belong to NOBODY, if we may give it away."""
+    for path in (root, *root.rglob("*")) if os.geteuid() == 0 else ():
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+@contextmanager
+def copy_for_nobody(houses: Houses) -> Iterator[Path]:
+    """A copy of the chain, used as somebody who is not root and has to obey modes of files."""
+    is_root = os.geteuid() == 0
+    with folder_of_nobody() as root:
+        folder = root / "chain"
+        shutil.copytree(houses.chain, folder, symlinks=True)
+        give_to_nobody(root)
+        if is_root:
+            os.seteuid(NOBODY)
+        try:
+            yield folder
+        finally:
+            if is_root:
+                os.seteuid(0)
+
+
+def _remove(root: Path) -> None:
+    for path in root.rglob("*"):
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(root)
