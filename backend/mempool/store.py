@@ -136,12 +136,10 @@ class Store:
 
     def _take_in(self) -> None:
         heads = self._run(_HEADS, self._newest[0] if self._newest else 0).fetchall()
-        if self._newest is not None:
-            if not heads or heads[0] != self._newest:
-                raise NeedsRepair(
-                    f"{self.path}: the record of transaction {self._newest[0]} is gone"
-                )
-            heads = heads[1:]
+        if heads and heads[0] == self._newest:
+            del heads[0]
+        elif not heads and self._newest is not None:  # of all records, the newest is not removed
+            raise NeedsRepair(f"{self.path}: the record of transaction {self._newest[0]} is gone")
         if heads:
             for record in self._records(_FROM, heads[0][0]):
                 self._require_follows(record)

@@ -42,6 +42,21 @@ def test_many_records_go_a_few_at_a_time(
     assert everything(mempool) == numbered(flights(2, 18), 18)
 
 
+def test_who_has_not_looked_for_long_does_not_miss_what_was_removed(house: House) -> None:
+    idle, mempool = house.mempool(), house.mempool()
+    accept_in(mempool, flights(2), T)
+    assert idle.pending_count() == 2
+    for number in range(2, 6):
+        accept_in(mempool, [flight(number)], T)
+    house.chain.transactions = 5
+    mempool.trim(5)
+    assert house.records() == [5]
+    assert idle.pending_count() == 1
+    assert everything(idle) == [(5, flight(5))]
+    assert accept_in(idle, [flight(6)], T).first_transaction == 6
+    assert idle.not_ready() == house.messages == []
+
+
 def test_after_an_import_ids_continue_behind_its_transactions(house: House) -> None:
     mempool = house.mempool()
     accept_in(mempool, flights(2), T)
