@@ -8,13 +8,15 @@ the code says.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 
 import click
 
 from backend.api import SERVICE, create_app
 from backend.api.routes import Row
-from backend.api.specification import path_of
+from backend.api.specification import PROBLEMS, path_of
+from backend.checking.folder_files import KINDS
 from backend.cli import main as command_line
 from backend.settings import Settings, table
 
@@ -60,10 +62,30 @@ def _help_of(command: click.Command, name: str) -> Iterator[str]:
         yield from _help_of(inner, f"{name} {inner.name}")
 
 
+def files() -> Iterator[str]:
+    """Lines of the table of the files in a ledger's folder."""
+    yield from (
+        "| File | What it is | Who writes it | If it is lost | What to do |",
+        "|---|---|---|---|---|",
+    )
+    for kind in KINDS:
+        cells = (f"`{kind.pattern}`", kind.what, kind.writer, kind.if_lost, kind.remedy)
+        yield f"| {' | '.join(cells)} |"
+
+
+def errors() -> Iterator[str]:
+    """Lines of the table of statuses with which problems are answered."""
+    yield from ("| Status | What it means |", "|---|---|")
+    for status, answer in PROBLEMS.items():
+        yield f"| {status} {HTTPStatus(status).phrase} | {answer.meaning} |"
+
+
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "routes": routes,
     "settings": settings,
     "commands": commands,
+    "files": files,
+    "errors": errors,
 }
 
 
