@@ -87,6 +87,11 @@ def test_a_key_of_the_last_release_learns_which_key_it_followed(folder: Path) ->
     first, *others = key.splitlines()
     assert [line.startswith("FOLLOWS+") for line in others] == [True, True]
     (folder / "log.key").write_text(f"{first}\n")
+    texts = successions_in(folder)
+    write(folder, texts[:1])
+    with pytest.raises(Damage, match="does not lead to"):
+        verify(folder)
+    write(folder, texts)
     verify(folder)
     sealed(folder, 700)
     assert (folder / "log.key").read_text() == key
