@@ -9,7 +9,6 @@ there, `verify` and `ready` name the flights, in a restored ledger as well.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from backend.transparency.successions import SUCCESSIONS_NAME
 from backend.words import counted
 
 PRIVATE = 0o600
+MAKING = "making.sqlite"  # a copy that is being made
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,19 @@ def _sound_contents(mempool: Mempool) -> tuple[list[Record], dict[str, KeyUse]]:
 
 
 def _made_in(folder: Path, genesis: str, records: list[Record], keys: dict[str, KeyUse]) -> bytes:
-    """Make a copy below `folder`, and return its bytes."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as beside:
-        made = Path(beside) / database.FILE_NAME
+    """Make a copy below `folder`, and return its bytes. What a killed run left goes first."""
+    made = folder / MAKING
+    _remove_made(folder)
+    try:
         database.write_file(made, genesis, records, keys)
         return made.read_bytes()
+    finally:
+        _remove_made(folder)
+
+
+def _remove_made(folder: Path) -> None:
+    for path in folder.glob(f"{MAKING}*"):
+        files.remove(path)
 
 
 def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
