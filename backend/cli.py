@@ -347,7 +347,7 @@ def remove_token(settings: Settings, name: str) -> None:
 )
 @click.pass_obj
 def verify(settings: Settings, processes: int) -> None:
-    """Check every byte of the chain, the index and the pending flights."""
+    """Check every byte of the chain, the index and pending flights."""
     from backend.checking.audit import verify as audit
     from backend.storage.layout import BLOCKS_FOLDER
     from backend.storage.recovery import WHAT_TO_DO

@@ -29,7 +29,7 @@ _CHAIN = click.option(
 
 @click.group()
 def cluster() -> None:
-    """Run or configure a cluster of nodes that keep the same ledger."""
+    """Run or configure nodes that keep the same ledger."""
 
 
 @cluster.command()
@@ -193,7 +193,7 @@ def add(folder: Path) -> None:
 @click.option("--new", is_flag=True, help="Make a new key, which the old one signs.")
 @_FOLDER
 def log_key(folder: Path, new: bool) -> None:
-    """Give all nodes one key for the log, which signs its checkpoints.
+    """Give all nodes one key that signs the log.
 
     They take it when they are started again. On machines of their own, copy the files that are
     named there first. Nodes that have keys of their own, from before a cluster had one, take that

@@ -67,7 +67,7 @@ def rotate_key(settings: Settings) -> None:
 @click.argument("proofs", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.pass_obj
 def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
-    """Rebuild `log.successions` from PROOFS that were made while it was whole.
+    """Rebuild `log.successions` from whole PROOFS.
 
     Each proof holds the notes with which older keys of the log have signed the ones that followed.
     Their signatures are checked, and they must lead to the key that the log has now. The service

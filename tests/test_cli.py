@@ -76,7 +76,7 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
 
 COMMANDS = [
     *("import", "mine", "verify", "show", "tip", "query", "reindex", "serve", "token"),
-    *("backup", "restore", "cheat", "cluster", "cosign", "log", "witness"),
+    *("accept-loss", "backup", "restore", "cheat", "cluster", "cosign", "log", "witness"),
 ]
 
 

@@ -381,7 +381,7 @@ def test_the_quick_run_leaves_out_browsers_laboratories_and_kills() -> None:
 
 
 def test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out() -> None:
-    left_out = "tests/mempool/test_damage.py"
+    left_out = "tests/mempool/test_harms.py"
     for named, is_there in (("tests/mempool", False), (left_out, True)):
         command = [sys.executable, "-m", "pytest", "-n0", "--quick", "--collect-only", named]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -49,7 +49,7 @@ class Pattern(NamedTuple):
 WAITS = (
     Pattern(
         "no request to answer",
-        innermost=r"(EpollSelector\.select|(Event|Condition)\.wait|SyncSoon\._run) \("
+        innermost=r"(EpollSelector\.select|(Event|Condition)\.wait|BackgroundSync\._run) \("
         r"|_worker \(concurrent/",
     ),
     Pattern("waiting for the disk", innermost=r"sync(_folder)? \(backend/storage/files"),
@@ -100,7 +100,7 @@ WORK = (
     ),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
     Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),
-    Pattern(_SYNCING, r"sync(_folder)? \(backend/storage/files|GroupCommit\.|SyncSoon\."),
+    Pattern(_SYNCING, r"sync(_folder)? \(backend/storage/files|GroupCommit\.|BackgroundSync\."),
     Pattern(_LOG, r".* \(backend/(mempool/\w+|keys|storage/files)\.py\)"),
     Pattern("waiting for a block: looking again", r"Accepting\._wait_until_mined \("),
     Pattern(

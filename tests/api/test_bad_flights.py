@@ -271,7 +271,7 @@ def test_a_name_given_twice_in_one_object_is_refused(client: FlaskClient) -> Non
         ('{"YEAR":2008,"\\u0059EAR":2009}', "YEAR", 2009),
         ('{"YEAR" :2008,"YEAR":2009}', "YEAR", 2009),
         ('{"nonsense":[{"a":1,"b":2,"a":null}]}', "a", None),
-        ('[{"":1,"":2}]', "", 2),
+        ('{"":1,"":2}', "", 2),
     ):
         found = problem(send(client, body.encode()), 400, field=name, value=value)
         assert "twice" in found["detail"]

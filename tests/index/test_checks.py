@@ -17,6 +17,7 @@ from tests.checking.test_audit import CONTENTS, TIP, TRANSACTIONS
 from tests.index.worlds import execute, follow, make_chain, opened
 
 WRONG = r"^the index is wrong: .*; run `reindex`$"
+AHEAD = r"^the chain has lost blocks: .*index\.sqlite has \d+;"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,9 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
     assert rows > 0
     for row in range(rows):
         change_row(folder, table, column, row, kept[row][0])
-        with pytest.raises(Damage, match=WRONG):
+        with pytest.raises(
+            Damage, match=AHEAD if (table, column) == ("position", "height") else WRONG
+        ):
             verify(folder)
         path.write_bytes(whole)
 
@@ -309,7 +312,9 @@ def test_an_index_ahead_of_the_chain_is_found(folder: Path, tmp_path: Path) -> N
     make_chain(longer, [[], []])
     follow(longer)
     take_index(folder, longer)
-    with pytest.raises(Damage, match=f"it stands at block {TIP + 2}, and the chain ends at {TIP}"):
+    with pytest.raises(
+        Damage, match=f"the chain has lost blocks: .* has {TIP + 1} blocks, .* has {TIP + 3};"
+    ):
         verify(folder)
 
 

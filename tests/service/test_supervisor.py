@@ -632,8 +632,8 @@ def test_after_a_failed_write_nothing_is_lost_and_the_service_recovers(folder: P
     try:
         until(lambda: service.answers("/health/live") and len(service.role("--only-http")) == 3)
         for pid in service.role("--only-http"):
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-        accepted = accepted_until(service, lambda: "File too large" in service.said())
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
+        accepted = accepted_until(service, lambda: "disk I/O error" in service.said())
         assert accepted == list(range(len(accepted)))
         assert service.json(f"/transactions/{accepted[-1]}")["state"] == "pending"
 
