@@ -7,14 +7,14 @@ that says what is on it:
     settings        where the frontend listens, and where the backend is
     backend_client  the only module that talks to the backend
     coverage        what the ledger covers, a few seconds old
-    asking          from a form to a question, and from a refusal to a message beside a field
+    form_request    from a form to a question, and from a refusal to a message beside a field
     words, fields   values and names as people read them
     tables          the `.csv` and `.json` twins of a page
     compression     pages and twins in gzip
     static_files    styles and scripts, at addresses that change with them
     forgery         keeps other sites from making a visitor's browser post
     bodies          how much may be posted to each page, and where it waits
-    gate            refuses requests by their heads
+    request_guard   refuses requests by their heads
 
 The modules behind the pages, by kind:
 

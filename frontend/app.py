@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import bodies, flight_numbers, gate, static_files, words
-from frontend.asking import Asked
+from frontend import bodies, flight_numbers, request_guard, static_files, words
 from frontend.backend_client import Backend
 from frontend.compression import compressed
 from frontend.coverage import CoverageKeeper
 from frontend.evidence import address_to_cite
+from frontend.form_request import Asked
 from frontend.pages import (
     about,
     adding,
@@ -79,7 +79,7 @@ def create_app(settings: Settings) -> Flask:
     bodies.install(app, settings.max_body_bytes)
     backend = Backend(settings.backend_url, *settings.more_backends)
     _tell_times(app, backend)  # first, so that it measures everything else
-    gate.install(app, settings, HEADERS)
+    request_guard.install(app, settings, HEADERS)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     coverage = CoverageKeeper(backend)
     examples = Examples(backend, coverage)

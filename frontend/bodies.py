@@ -33,7 +33,7 @@ def most_bytes(environ: Environ, max_file_bytes: int) -> int:
 
 
 def install(app: Flask, max_file_bytes: int) -> None:
-    """Bound what `app` reads of a form. The length that a head announces is judged by `gate`."""
+    """Bound what `app` reads of a form. `request_guard` judges the length that a head announces."""
     app.request_class = BoundedRequest
     app.config["MAX_CONTENT_LENGTH"] = FORM_BYTES + max_file_bytes
     app.config["MAX_FORM_PARTS"] = MAX_FORM_PARTS

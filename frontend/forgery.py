@@ -9,7 +9,7 @@ pages were restarted, when cookies were blocked or cleared, and when another fro
 host, whose cookies are the same on all ports, set its own. What is judged here is in the request
 alone: it holds for every process, however long a form has been open. It is stricter, too: a page at
 another port of the same host is the same site for cookies, and another origin here. Rebinding a
-foreign name to this machine does not help, because `gate` refuses such a Host before.
+foreign name to this machine does not help, because `request_guard` refuses such a Host before.
 """
 
 from werkzeug.datastructures import Headers

@@ -70,7 +70,7 @@ LEFT_OUT: dict[str, str] = {
     "api/test_generated_client.py": SERVICES,
     "units/test_filters.py": SERVICES,
     "units/test_limits.py": SERVICES,
-    "frontend/test_gate.py": SERVICES,
+    "frontend/test_request_guard.py": SERVICES,
     "frontend/test_memory.py": SERVICES,
     "mempool/test_harms.py": BYTES,
     "sources/test_nycflights.py": "reads 336,776 flights",

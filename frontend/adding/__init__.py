@@ -2,5 +2,5 @@
 
 flight_form         the form for one flight
 uploads, columns    files of flights, and what is in them
-filled              a form that is shown again
+submitted_form      a form that is shown again
 """

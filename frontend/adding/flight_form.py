@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from frontend.asking import Values
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.flight_numbers import CARRIER, NUMBER, understood
+from frontend.form_request import Values
 from frontend.words import sentence
 
 Record = dict[str, Any]

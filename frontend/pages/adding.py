@@ -14,7 +14,6 @@ from contextlib import suppress
 from flask import Blueprint, Response, make_response, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from frontend.adding.filled import Filled, come_back, token_in
 from frontend.adding.flight_form import (
     AIRPORTS,
     asks_where,
@@ -23,10 +22,11 @@ from frontend.adding.flight_form import (
     typed,
     wrong,
 )
-from frontend.asking import Values
+from frontend.adding.submitted_form import Filled, come_back, token_in
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.errors import BackendAway, Refused
+from frontend.form_request import Values
 
 CHECK, CHANGE, ADD = "check", "change", "add"  # what a button asks for
 AGAIN = "What you typed is still here: please send it again."

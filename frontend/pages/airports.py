@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from flask import Blueprint, abort, render_template, request
 
-from frontend.asking import Asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Airport, CoverageKeeper
+from frontend.form_request import Asked, filled_in
 from frontend.questions.breakdowns import Breakdowns, Groups, interval_of, require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import FIGURES, Row, extremes, lines_of, other_airports, rows_of

@@ -4,13 +4,13 @@ from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
-from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.charts.time_axis import TimeAxis, in_days, shown
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.flight_numbers import CARRIER
+from frontend.form_request import asked, filled_in
 from frontend.questions.breakdowns import Breakdowns, Groups
 from frontend.questions.delay_panels import GROUPS, Panels, panels
 from frontend.questions.delays import (

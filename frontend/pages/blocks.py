@@ -7,10 +7,10 @@ from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as Answer
 
 from frontend import fields
-from frontend.asking import BAD_INPUT, Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height
 from frontend.errors import Refused
+from frontend.form_request import BAD_INPUT, Asked, asked, filled_in
 from frontend.tables import Twin, twins
 
 BLOCKS_A_PAGE = 25

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as Answer
 
-from frontend.asking import Asked, asked, filled_in
+from frontend.form_request import Asked, asked, filled_in
 from frontend.lab import closed_network, comparisons, network_charts, open_queue, presets, study
 from frontend.lab.curves import STUDY_CURVE, Chart
 from frontend.tables import JSON_ALONE, Twin, twins

@@ -2,13 +2,13 @@
 
 from flask import Blueprint, Response, render_template, request
 
-from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
+from frontend.form_request import asked, filled_in
 from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
 from frontend.questions.intervals import offered, whole

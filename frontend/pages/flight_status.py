@@ -3,12 +3,12 @@
 from flask import Blueprint, render_template, request
 
 from frontend import fields
-from frontend.asking import Asked, asked
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.flight_numbers import understood
+from frontend.form_request import Asked, asked
 from frontend.questions import legs
 from frontend.questions.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
 from frontend.tables import Twin, twins

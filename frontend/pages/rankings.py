@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Response, render_template, request
 
-from frontend.asking import Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
+from frontend.form_request import Asked, asked, filled_in
 from frontend.questions.breakdowns import interval_of, require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import (

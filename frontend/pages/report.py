@@ -3,10 +3,10 @@
 from flask import Blueprint, Response, render_template, request
 
 from frontend import fields
-from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.flight_numbers import CARRIER, NUMBER, understood
+from frontend.form_request import asked, filled_in
 from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.intervals import offered, whole

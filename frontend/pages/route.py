@@ -2,11 +2,11 @@
 
 from flask import Blueprint, Response, render_template, request
 
-from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
 from frontend.coverage import CoverageKeeper
+from frontend.form_request import asked, filled_in
 from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import FIGURES, lines_of

@@ -3,8 +3,8 @@
 from flask import Blueprint, render_template, request
 
 from frontend import fields
-from frontend.asking import Values, filled_in
 from frontend.backend_client import Backend, Json
+from frontend.form_request import Values, filled_in
 from frontend.tables import Twin, twins
 
 NOTHING_GIVEN: Values = {}

@@ -21,7 +21,7 @@ from flask import Blueprint, Response, current_app, make_response, render_templa
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
-from frontend.adding.filled import NEVER_TWICE, Filled, come_back, token_in
+from frontend.adding.submitted_form import NEVER_TWICE, Filled, come_back, token_in
 from frontend.adding.uploads import (
     Unreadable,
     added,

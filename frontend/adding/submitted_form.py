@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from flask import Response
 
-from frontend.asking import Values
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
+from frontend.form_request import Values
 from frontend.words import duration
 
 AWAY = "The ledger does not answer, so nobody knows yet whether anything was added."
