@@ -14,7 +14,7 @@
                   "DEP_TIME": "2003", "DEP_DELAY": 8, "ARR_TIME": "2211", "ARR_DELAY": -14,
                   "CANCELLED": 0, "AIR_TIME": 116}
         receipt = ledger.add(flight, key="my flight 335")     # sent again, it is not added again
-        print(ledger.wait(receipt.transaction_id).state)
+        print(ledger.wait(receipt).state)
 
         added = ledger.add_batch([flight] * 2500, progress=lambda so_far: print(so_far.accepted))
         print(added.accepted, "flights:", added.transactions)
@@ -248,19 +248,27 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A flight was accepted. state: pending or mined. duplicate_of: the id of an equal one."""
+    """A flight was accepted. state: pending or mined. duplicate_of: the id of an equal one.
 
-    transaction_id: int
+    In a cluster the id and the hash are None until the flight is mined; `receipt` is the path where
+    it is found until then. Without a cluster that is None.
+    """
+
+    transaction_id: int | None
     state: str
     timestamp: int
     durable: bool
-    content_hash: str
+    content_hash: str | None
     duplicate_of: int | None
+    receipt: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReceipt:
-    """A batch was accepted, at least in part. transactions: its ids. errors: the first hundred."""
+    """A batch was accepted, at least in part. errors: the first hundred.
+
+    transactions: its ids; empty in a cluster, where it has none until it is mined.
+    """
 
     accepted: int
     rejected: int
@@ -643,23 +651,29 @@ class Client:
 
     def transaction(self, transaction_id: int) -> Entry:
         """A transaction, pending or mined."""
-        found = self._get(f"/transactions/{transaction_id}")
+        return self._entry(f"/transactions/{transaction_id}")
+
+    def _entry(self, path: str) -> Entry:
+        found = self._get(path)
         is_mined = found.get("block") is not None
         where = _part(found, "block", dict) if is_mined else {"height": None, "hash": None}
         return _made(Entry, {**found, **where})
 
-    def wait(self, transaction_id: int, timeout_s: float = 120) -> Entry:
+    def wait(self, accepted: Receipt | int, timeout_s: float = 120) -> Entry:
         """Wait until a transaction is mined, and return it. Questions count it a moment later.
 
-        Raises StillPending after `timeout_s`.
+        accepted: its receipt, or its id. Raises StillPending after `timeout_s`.
         """
+        known = accepted.transaction_id if isinstance(accepted, Receipt) else accepted
+        is_named = isinstance(accepted, Receipt) and known is None and accepted.receipt
+        path = is_named or f"/transactions/{known}"
         deadline = time.monotonic() + timeout_s
         poll_s = FIRST_POLL_S
-        while (entry := self.transaction(transaction_id)).state != "mined":
+        while (entry := self._entry(path)).state != "mined":
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise StillPending(
-                    f"transaction {transaction_id} is in no block after {timeout_s:g} s; "
+                    f"{path} is in no block after {timeout_s:g} s; "
                     "wait longer, or see if a miner runs: tip().next_block_at is None without one"
                 )
             time.sleep(min(poll_s, left_s))
@@ -677,7 +691,8 @@ class Client:
         """
         body = _line(flight)
         answer = self._send(self._post("/transactions", {}, mode, body, JSON, key))
-        return _made(Receipt, answer, transaction_id=_part(answer, "TRANSACTION_ID", int))
+        known = {"receipt": None, **answer}
+        return _made(Receipt, known, transaction_id=_part(answer, "TRANSACTION_ID", object))
 
     def add_batch(
         self,
@@ -737,6 +752,8 @@ class Client:
             problem.errors = _numbered(problem.errors, batch.offset)
             raise
         ids = {"first_transaction": 0, "last_transaction": -1, **answer}
+        if ids["first_transaction"] is None:  # in a cluster
+            ids |= {"first_transaction": 0, "last_transaction": -1}
         first, last = (_part(ids, name, int) for name in ("first_transaction", "last_transaction"))
         return _made(
             BatchReceipt,

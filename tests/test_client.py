@@ -274,7 +274,7 @@ def test_a_flight_is_added_and_waited_for(client: Client, first: int) -> None:
     tip = client.tip().height
     receipt = client.add({**flight, "FL_DATE": date.fromisoformat(GOOD["FL_DATE"])})
     assert (receipt.transaction_id, receipt.durable) == (first, True)
-    entry = client.wait(receipt.transaction_id)
+    entry = client.wait(receipt)
     assert (entry.state, entry.height) == ("mined", tip + 1)
     assert entry.transaction["timestamp"] == receipt.timestamp
     assert client.add(flight, mode="commit").state == "mined"
@@ -569,8 +569,8 @@ def test_waiting_has_an_end(folder: Path) -> None:
     slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
     with serving(folder, **slow) as service, Client(service.url) as client:
         receipt = client.add(GOOD)
-        with pytest.raises(StillPending, match="transaction 0"):
-            client.wait(receipt.transaction_id, timeout_s=0.3)
+        with pytest.raises(StillPending, match="/transactions/0"):
+            client.wait(receipt, timeout_s=0.3)
 
 
 def test_a_token_is_sent_even_where_a_netrc_knows_better(

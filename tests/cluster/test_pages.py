@@ -13,6 +13,7 @@ from backend.cluster.configuration import BASE
 from backend.cluster.local import LocalCluster, hosts_on_loopback
 from backend.settings import Settings as BackendSettings
 from backend.storage.block_writer import BlockWriter
+from flightchain_client import Client, Mode
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import Service, until
@@ -100,6 +101,18 @@ def test_the_page_of_the_cluster_tells_how_its_nodes_do(visitor: Visitor) -> Non
     assert "10 of 10" in visitor.client.get("/cluster/state").text
     assert visitor.client.get("/cluster.json").get_json()["cluster"]["node"] == "node0"
     assert '<a href="/cluster">' in visitor.client.get("/standing").text
+
+
+def test_a_script_gets_a_receipt_and_waits_for_it(cluster: LocalCluster) -> None:
+    with Client(cluster.hosts[0].url) as client:
+        modes: tuple[Mode, ...] = ("async", "sync")
+        for mode in modes:
+            receipt = client.add(as_mapping(flight(7)), mode=mode)
+            assert receipt.transaction_id is None
+            assert str(receipt.receipt).startswith("/receipts/node0-")
+            assert client.wait(receipt).state == "mined"
+        added = client.add_batch([as_mapping(flight(8))] * 3)
+        assert (added.accepted, list(added.transactions)) == (3, [])
 
 
 def test_a_reader_that_is_added_is_admitted_follows_and_accepts_nothing(
