@@ -23,6 +23,5 @@ The modules behind the pages, by kind:
     search/         what a text may mean
     adding/         from forms and files to the ledger
     lab/            results of the performance lab, and its models as a calculator
-    integrity       what a block claims, computed again (pure)
     pages/          one module for each kind of page: request in, backend asked, template out
 """
