@@ -18,6 +18,7 @@ from backend.cli import main
 from backend.cluster.engine import VERSION
 from backend.settings import Settings, from_environment, table
 from backend.tokens import are_needed
+from backend.version import commit
 from frontend.bodies import FORM_BYTES
 from serving import gunicorn_app
 from tests import test_scripts
@@ -251,6 +252,8 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert "\nFLIGHTCHAIN_DIR=/mnt/disk/chain\n" in first["etc/flightchain.env"]
     assert (root / "mnt/disk/chain").is_dir()
     assert (root / "opt/flightchain/backend/cli.py").is_file()
+    told = (root / "opt/flightchain/COMMIT").read_text("ascii").strip()
+    assert told == commit()
     assert imports_the_pages(root / "opt/flightchain")
     assert not (root / "opt/flightchain/loadtests/lab").exists()
     pips = (stand_in.parent / "calls").read_text().count(" install ")
