@@ -43,7 +43,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
     need_engine()
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed")
-    monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 3.0, 8, (0.5,), 4, 1, 1))
+    monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 1.5, 8, (0.5,), 4, 1, 1))
     monkeypatch.setattr(generation_run, "judge", judged_by_failures)
     monkeypatch.setattr(measuring, "NEW_FLIGHTS", 100)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "r", lambda text: None)
