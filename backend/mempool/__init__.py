@@ -26,6 +26,7 @@ What happens to the files, what notices it, and what becomes of it:
     file cut short, garbage        as above
     file gone, empty, older        the watermark: ids that are missing are lost; if blocks hold
                                      them, only keys are
+    log there without its file     as above, and the log is kept: it may hold the lost flights
     log or shared memory gone      their inodes, before each write: rebuilt from what was read
     of another ledger              its genesis hash: refused, and nothing is changed
     acknowledged.dat gone          made anew from the store, and said; of another ledger: refused

@@ -68,14 +68,32 @@ def aside_words(aside: Path) -> str:
     return f"a damaged file of the mempool is kept as {aside}: look at it, then move it"
 
 
-def keep(folder: Path, stem: str, ending: str, data: bytes) -> Path:
-    """Keep bytes in a file whose name begins with `stem`. Returns its path."""
+def bytes_of(path: Path) -> bytes:
+    """The bytes of a file; none if it is not there."""
+    return path.read_bytes() if path.exists() else b""
+
+
+def keep(folder: Path, stem: str, ending: str, data: bytes, log: bytes = b"") -> Path:
+    """Keep bytes in a file whose name begins with `stem`. Returns its path.
+
+    log: the bytes of its write-ahead log, which are kept beside it.
+    """
     paths = (folder / f"{stem}{number}{ending}" for number in _numbers())
     # a file with the same bytes was made by a process that died in this place
-    aside = next(p for p in paths if not p.exists() or p.read_bytes() == data)
+    aside = next(p for p in paths if not p.exists() or _kept_as(p) == (data, log))
     if not aside.exists():
+        if log:  # first, because it is not looked for without the file
+            files.write_new(_log_of(aside), log)
         files.write_new(aside, data)
     return aside
+
+
+def _kept_as(path: Path) -> tuple[bytes, bytes]:
+    return path.read_bytes(), bytes_of(_log_of(path))
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 def _numbers() -> Iterator[str]:

@@ -139,10 +139,11 @@ class Mempool:
             self._catch_up()
         try:
             with self.exclusive() as mined:
-                self._empty_full_log()
                 free = files.free_bytes(self._folder)  # once for all: posts are small
-                outcomes = self._in_sound_store(lambda: self._write(offers, now_ms, mined, free))
-                written = self._store.next
+                self._empty_full_log(free)
+                outcomes, written = self._in_sound_store(
+                    lambda: self._write(offers, now_ms, mined, free)
+                )
         except WriteFailed:
             self._commit.fail()
             raise
@@ -156,13 +157,17 @@ class Mempool:
 
     def _write(
         self, offers: Sequence[Offer], now_ms: int, mined: int, free: int
-    ) -> list[Accepted | Refused]:
-        """Write the records of all offers in one transaction. free: bytes left on the disk."""
+    ) -> tuple[list[Accepted | Refused], int]:
+        """Write the records of all offers in one transaction. free: bytes left on the disk.
+
+        Returns the outcomes, and the id after the last record.
+        """
         with self._lock:
             try:
                 with self._store.writing():
                     self._has_written = True
-                    return [self._accept(offer, now_ms, mined, free) for offer in offers]
+                    outcomes = [self._accept(offer, now_ms, mined, free) for offer in offers]
+                    return outcomes, self._store.next
             except BaseException:
                 self._duplicates.clear()
                 raise
@@ -322,9 +327,13 @@ class Mempool:
             self.put_right()
             return ask()
 
-    def _empty_full_log(self) -> None:
-        """Copy the write-ahead log into the file if it is long. Only inside `locked`."""
-        if self._has_written and self._store.log_is_full():
+    def _empty_full_log(self, free: int) -> None:
+        """Copy the write-ahead log into the file if it is long. Only inside `locked`.
+
+        free: bytes left on the disk. On a full disk it would fail, and stop this process for good.
+        """
+        has_room = free >= self._settings.min_free_bytes
+        if has_room and self._has_written and self._store.log_is_full():
             self._store.empty_log()
 
     def _key_time_ms(self, now_ms: int) -> int:
@@ -486,7 +495,7 @@ class Mempool:
                 if mined > mark.mined:
                     self._marks[0].note(Mark(mined, mined))
                 is_more = self._in_sound_store(lambda: self._remove(below))
-                self._empty_full_log()
+                self._empty_full_log(files.free_bytes(self._folder))
 
     def _remove(self, below: int) -> bool:
         with self._lock:

@@ -13,7 +13,7 @@ next process goes on there. Others notice by the file's inode that theirs was re
 """
 
 import os
-import tempfile
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -58,6 +58,7 @@ def finish_replacing(folder: Path) -> None:
         new = folder / NEW_NAME
         for ending in _BESIDE:
             files.remove(folder / f"{FILE_NAME}{ending}")
+        last_release.remove(folder)
         files.rename(new, folder / FILE_NAME)
 
 
@@ -103,7 +104,6 @@ class Rebuild:
         messages = self._kept_aside(contents, voids, problem)
         write_file(self._folder / NEW_NAME, self._genesis(), records, contents.keys)
         finish_replacing(self._folder)
-        last_release.remove(self._folder)
         for message in messages:
             self._report(message)
         end = records[-1].next if records else 0
@@ -136,12 +136,17 @@ class Rebuild:
 
     def _readable_in_copy(self) -> tuple[dict[int, Record], dict[str, KeyUse]]:
         """What can be read without what SQLite shares between processes."""
-        with tempfile.TemporaryDirectory(dir=self._folder, prefix="copy-") as copy:
+        copy = self._folder / "copy"
+        shutil.rmtree(copy, ignore_errors=True)  # of a process that died in this place
+        copy.mkdir()
+        try:
             for name in (FILE_NAME, f"{FILE_NAME}-wal"):
                 if (self._folder / name).exists():
-                    (Path(copy) / name).write_bytes((self._folder / name).read_bytes())
-            with closing(Store(Path(copy), lambda: self._mined, self._genesis)) as store:
+                    (copy / name).write_bytes((self._folder / name).read_bytes())
+            with closing(Store(copy, lambda: self._mined, self._genesis)) as store:
                 return store.readable()
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
 
     def _require_all_blocks(self, records: list[Record]) -> None:
         """Raise DamagedMempool if any missing transaction was in a block once."""
@@ -207,15 +212,11 @@ class Rebuild:
         following = contents.records[-1].next if contents.records else 0
         if contents.is_of_last_release:
             return last_release.keep(self._folder, following)
-        if not self._path.exists():
+        log = lost_files.bytes_of(self._folder / f"{FILE_NAME}-wal")
+        if not log and not self._path.exists():
             return None
-        aside = lost_files.keep(
-            self._folder, f"damaged-{following}", ".sqlite", self._path.read_bytes()
-        )
-        log = self._folder / f"{FILE_NAME}-wal"
-        if log.exists():
-            files.write_new(aside.with_name(f"{aside.name}-wal"), log.read_bytes())
-        return aside
+        data = lost_files.bytes_of(self._path)
+        return lost_files.keep(self._folder, f"damaged-{following}", ".sqlite", data, log)
 
 
 def _in_order(records: dict[int, Record]) -> Iterator[Record]:

@@ -119,13 +119,24 @@ class Store:
             self.close()
         if self._connection is None and inode:
             self._open(inode)
-        elif not inode and last_release.is_to_be_read(self.path.parent):
-            raise NeedsRepair(f"{self.path.parent} is of the last release, and is not read yet")
+        elif not inode:
+            self._require_nothing_else()
         return self._connection is not None
 
-    def _open(self, inode: int) -> None:
+    def _require_nothing_else(self) -> None:
+        """Raise NeedsRepair if the file is missing, but not all that it is made of or leaves."""
+        self._require_not_rebuilt()
+        if last_release.is_to_be_read(self.path.parent):
+            raise NeedsRepair(f"{self.path.parent} is of the last release, and is not read yet")
+        if self.log_path.exists() and self.log_path.stat().st_size:
+            raise NeedsRepair(f"{self.path} is missing, but its write-ahead log is there")
+
+    def _require_not_rebuilt(self) -> None:
         if self.path.with_name(database.NEW_NAME).exists():
             raise NeedsRepair(f"{self.path} is being rebuilt")
+
+    def _open(self, inode: int) -> None:
+        self._require_not_rebuilt()
         connection = database.connected(self.path)
         try:
             named = database.require_ours(connection, self.path, self._genesis())
@@ -359,8 +370,9 @@ class Store:
     def writing(self) -> Iterator[None]:
         """Write in one transaction, which others see whole or not at all, and which is not synced.
 
-        Only under the lock between processes, after `look`. Raises WriteFailed, and NeedsRepair if
-        the file is damaged; nothing is written then, and all that was read is forgotten.
+        Only under the lock between processes, after `look`. What another thread has forgotten since
+        then is read again. Raises WriteFailed, and NeedsRepair if the file is damaged; nothing is
+        written then, and all that was read is forgotten.
         """
         try:
             if self._connection is None and not self._is_open():
@@ -368,6 +380,8 @@ class Store:
                 files.sync_folder(self.path.parent.parent)
                 self._open(_inode_of(self._name))
             self._run("BEGIN IMMEDIATE")
+            with self._reading():
+                self._take_in()
             yield
             self._run("COMMIT")
         except apsw.BusyError as error:
@@ -405,13 +419,14 @@ class Store:
         """
         if self._connection is None:
             return False
-        limit = self._run("SELECT max(first) FROM record WHERE first <= ?", below).get
-        next_limit = self._run(
-            "SELECT first FROM record WHERE first < ? ORDER BY first LIMIT 1 OFFSET ?",
-            *(limit or 0, REMOVED_AT_ONCE),
-        ).get
+        with self._reading():
+            end = self._run("SELECT max(first) FROM record WHERE first <= ?", below).get
+            next_limit = self._run(
+                "SELECT first FROM record WHERE first < ? ORDER BY first LIMIT 1 OFFSET ?",
+                *(end or 0, REMOVED_AT_ONCE),
+            ).get
         with self.writing():
-            limit = next_limit or limit or 0
+            limit = next_limit or end or 0
             going = {text: use for text, use in self._keys.items() if use.first < limit}
             assert self._connection is not None
             self._connection.executemany(database.INSERT_KEY, database.key_rows(going))
@@ -420,7 +435,6 @@ class Store:
                 "DELETE FROM key_use WHERE timestamp NOT BETWEEN ? AND ?",
                 *(now_ms - KEPT_MS, now_ms + KEPT_MS),
             )
-        self._forget_removed_keys()
         return next_limit is not None
 
     def require_whole_files(self) -> None:
@@ -436,23 +450,22 @@ class Store:
         elif self._beside_inodes != inodes:
             raise NeedsRepair(f"{self.log_path} was removed or replaced")
 
-    def log_descriptor(self) -> int | None:
-        """A new descriptor of the write-ahead log, to sync it; None if there is none."""
+    def log_descriptor(self) -> int:
+        """A new descriptor of the write-ahead log, to sync it. Raises WriteFailed.
+
+        Its name is on the disk, whoever made it.
+        """
         if self._log_descriptor is None:
-            try:
-                self._log_descriptor = files.open_existing(self.log_path)
-            except FileNotFoundError:
-                return None
+            self._log_descriptor = files.open_for_writing(self.log_path)
         return os.dup(self._log_descriptor)
 
     def sync(self) -> None:
         """Return when all that was written is on the disk, whoever wrote it. Raises WriteFailed."""
         descriptor = self.log_descriptor()
-        if descriptor is not None:
-            try:
-                files.sync(descriptor, self.log_path)
-            finally:
-                os.close(descriptor)
+        try:
+            files.sync(descriptor, self.log_path)
+        finally:
+            os.close(descriptor)
 
     def log_is_full(self) -> bool:
         """Whether it is time to empty the write-ahead log, as far as this process has synced it."""

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from backend.errors import WriteFailed
+from backend.errors import FlightchainError, WriteFailed
 from backend.mempool.store import Store
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage import files
@@ -30,7 +30,6 @@ class GroupCommit:
         self._watermark = watermark
         self._syncing = threading.Lock()
         self._synced = 0  # all ids below this one are on the disk
-        self._named_inode = 0  # of the log whose name is known to be on the disk
         self._failed = False
 
     def fail(self) -> None:
@@ -62,13 +61,8 @@ class GroupCommit:
             reached = max(written, self._store.next)  # what is being read again may end before
             mark = Mark(reached, self._store.mined, reached)
             descriptor = self._store.log_descriptor()
-        if descriptor is None:  # all of it is in the file already
-            return mark
         try:
             files.sync(descriptor, self._store.log_path)
-            if self._named_inode != (inode := os.fstat(descriptor).st_ino):
-                files.sync_folder(self._store.log_path.parent)  # who made it may have died before
-                self._named_inode = inode
         finally:
             os.close(descriptor)
         return mark
@@ -102,8 +96,11 @@ class BackgroundSync:
                     return
             try:
                 self._sync(written)
-            except WriteFailed as error:  # `GroupCommit` remembers it and refuses from now on
+            except (FlightchainError, OSError) as error:
                 _log.error("flights were accepted but may not be on the disk: %s", error)
+                # A write that failed is remembered by `GroupCommit`; anything else may pass.
+                if not isinstance(error, WriteFailed) and not self._closing.is_set():
+                    self.add(written)
 
     def close(self) -> None:
         """Sync what is left, and end the thread."""

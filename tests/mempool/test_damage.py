@@ -9,7 +9,7 @@ import pytest
 
 from backend.chain.void import VOID
 from backend.errors import DamagedMempool, TryLater
-from backend.mempool import FOLDER
+from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
@@ -206,6 +206,45 @@ def test_a_file_that_was_made_before_block_0_gets_its_name(
         house.mempool().pending_count()
 
 
+# --- a log without its file --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_mark", [True, False])
+def test_a_log_whose_file_is_gone_is_kept_and_never_read_into_a_new_file(
+    house: House, tmp_path_factory: pytest.TempPathFactory, has_mark: bool
+) -> None:
+    accept_in(house.mempool(), flights(10), T)
+    copy = House(tmp_path_factory.mktemp("copy"))
+    shutil.copytree(house.folder, copy.folder, dirs_exist_ok=True)
+    copy.chain.transactions = 4
+    kept = copy.log.read_bytes()
+    copy.path.unlink()
+    if not has_mark:
+        (copy.folder / MARK_NAME).unlink()
+    with pytest.raises(DamagedMempool, match="is missing"):
+        check_mempool(copy.folder, copy.chain)
+    mempool = copy.mempool()
+    assert accept_in(mempool, [NEW], T).first_transaction == (10 if has_mark else 4)
+    assert everything(mempool)[-1] == (10 if has_mark else 4, NEW)
+    assert (copy.folder / FOLDER / "damaged-0.sqlite-wal").read_bytes() == kept
+    assert any("damaged-0.sqlite" in line for line in copy.messages)
+    copy.close()
+
+
+def test_a_log_that_was_kept_is_not_overwritten_by_the_next(house: House) -> None:
+    kept = set()
+    for number in range(3):
+        accept_in(house.mempool(), [flight(number)], T)
+        house.close()
+        log = f"log {number}".encode()
+        house.log.write_bytes(log)
+        house.path.unlink()
+        house.mempool().put_right()
+        kept.add(log)
+        logs = (house.folder / FOLDER).glob("damaged-*-wal")
+        assert {path.read_bytes() for path in logs} == kept
+
+
 # --- dying meanwhile ---------------------------------------------------------------------------
 
 
@@ -247,6 +286,20 @@ def test_whoever_dies_while_rebuilding_leaves_it_to_the_next(
         assert list(copy.lost()) == [(1, 1)]
         assert not (copy.folder / FOLDER / NEW_NAME).exists()
         copy.close()
+
+
+def test_who_dies_while_reading_a_copy_leaves_none_behind(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches_written(house)
+    spoil(house.folder, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *arguments, **more: None)
+        house.mempool().put_right()
+    house.close()
+    spoil(house.folder, 2)
+    house.mempool().put_right()
+    assert [path for path in (house.folder / FOLDER).iterdir() if path.is_dir()] == []
 
 
 def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House) -> None:

@@ -5,6 +5,7 @@ four pending ones with the key "in the log", and five single ones, in three segm
 """
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from backend.errors import TryLater
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
@@ -47,6 +49,34 @@ def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
         assert (again.first_transaction, again.is_repeat) == (first, True)
     (said,) = old.messages
     assert "the mempool of the last release was read, and is one file now" in said
+    names = {path.name for path in (old.folder / FOLDER).iterdir()}
+    assert {name.removesuffix("-wal").removesuffix("-shm") for name in names} == {FILE_NAME}
+
+
+@pytest.mark.parametrize("call", ["remove", "rename", "sync_folder"])
+def test_whoever_dies_on_the_way_leaves_the_rest_to_the_next(
+    old: House, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    class Dead(BaseException):
+        pass
+
+    real = getattr(files, call)
+    for nth in range(12):
+        left = [nth]
+
+        def die(*arguments: object, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Dead
+            real(*arguments)
+
+        with monkeypatch.context() as patch, suppress(Dead):
+            patch.setattr(files, call, die)
+            old.mempool().put_right()
+    mempool = old.mempool()
+    assert accept_in(mempool, [flight(ALL)], T + 60).first_transaction == ALL
+    assert everything(mempool) == [*PENDING, (ALL, flight(ALL))]
+    assert old.lost() == {}
     names = {path.name for path in (old.folder / FOLDER).iterdir()}
     assert {name.removesuffix("-wal").removesuffix("-shm") for name in names} == {FILE_NAME}
 

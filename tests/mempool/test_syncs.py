@@ -4,17 +4,21 @@ import errno
 import os
 import threading
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import apsw
 import pytest
 
-from backend.errors import TryLater, WriteFailed
+from backend.errors import DamagedMempool, TryLater, WriteFailed
 from backend.mempool import FOLDER, Offer, database, store, syncs
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.mempool.watermark import Mark
+from backend.mempool.watermark import NAME as MARK_NAME
+from backend.mempool.watermark import Mark, Watermark
+from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import (
@@ -267,6 +271,22 @@ def test_a_nearly_full_disk_pushes_back_and_harms_nothing(
     assert accept_in(mempool, [flight(1)], T).first_transaction == 1
 
 
+def test_a_log_that_is_full_waits_for_room_on_the_disk(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copying it into the file would fail, and a write that fails stops a process for good."""
+    monkeypatch.setattr(store, "LOG_BYTES", 1)
+    mempool = house.mempool()
+    accept_in(mempool, [flight(0)], T)
+    free = os.statvfs(house.folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=0, f_frsize=free.f_frsize))
+        patch.setattr(database, "empty_log", mock.Mock(side_effect=apsw.FullError("disk is full")))
+        with pytest.raises(TryLater, match="nearly full"):
+            accept_in(mempool, [flight(1)], T)
+    assert accept_in(mempool, [flight(1)], T).first_transaction == 1
+
+
 def test_a_full_mempool_pushes_back_until_something_is_mined(house: House) -> None:
     mempool = house.mempool(mempool_transactions=5, mine_interval_s=42)
     accept_in(mempool, flights(4), T)
@@ -362,3 +382,91 @@ def test_what_was_written_is_synced_though_the_store_is_being_read_anew(
     accept_in(mempool, [flight(1)], T)
     assert house.log.name in synced
     assert house.mark() == Mark(2, 0, 2)
+
+
+def test_what_was_written_is_synced_though_another_thread_forgets_it_at_once(
+    house: House, monkeypatch: pytest.MonkeyPatch, synced: list[float]
+) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, flights(3), T)
+    real = mempool._store.writing
+
+    @contextmanager
+    def writing_and_forgetting() -> Iterator[None]:
+        with real():
+            yield
+        threading.Thread(target=forget).start()
+
+    def forget() -> None:
+        with mempool._lock:
+            mempool._store.close()
+            forgotten.set()
+
+    forgotten, before = threading.Event(), len(synced)
+    real_in_sound_store = mempool._in_sound_store
+
+    def in_sound_store(ask: Callable[[], Any]) -> Any:
+        result = real_in_sound_store(ask)
+        assert forgotten.wait(WAIT_S)
+        return result
+
+    monkeypatch.setattr(mempool._store, "writing", writing_and_forgetting)
+    monkeypatch.setattr(mempool, "_in_sound_store", in_sound_store)
+    accept_in(mempool, [flight(3)], T)
+    assert len(synced) == before + 1
+    assert house.mark() == Mark(4, 0, 4)
+
+
+def test_what_another_thread_has_forgotten_is_read_again_before_an_id_is_given(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, flights(10), T)
+    house.chain.transactions = 4
+
+    def forget() -> bool:
+        mempool._store.close()
+        return False
+
+    monkeypatch.setattr(mempool._store, "log_is_full", forget)
+    assert accept_in(mempool, [flight(10)], T).first_transaction == 10
+    assert everything(mempool) == numbered(flights(7, 4), 4)
+
+
+def test_a_note_that_fails_for_a_while_is_no_end_of_syncing(
+    house: House, monkeypatch: pytest.MonkeyPatch, synced: list[float]
+) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, [flight(0)], T)
+
+    def refuse(mark: Mark) -> None:
+        raise DamagedMempool("acknowledged.dat belongs to another ledger")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mempool._commit._watermark, "note", refuse)
+        before = len(synced)
+        accept_in(mempool, [flight(1)], T, durable=False)
+        eventually(lambda: len(synced) > before)
+    eventually(lambda: house.mark() == Mark(2, 0, 2))
+    before = len(synced)
+    accept_in(mempool, [flight(2)], T, durable=False)
+    eventually(lambda: len(synced) > before)
+
+
+def test_a_log_that_another_process_made_has_its_name_on_the_disk_before_it_is_acknowledged(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = house.mempool()
+    accept_in(killed, [flight(0)], T)
+    (house.folder / MARK_NAME).unlink()
+    events: list[str] = []
+    real = files.sync_folder
+
+    def sync_folder(folder: Path) -> None:
+        events.append(str(folder))
+        real(folder)
+
+    monkeypatch.setattr(files, "sync_folder", sync_folder)
+    monkeypatch.setattr(Watermark, "note", lambda self, mark: events.append("acknowledged"))
+    house.mempool().put_right()
+    assert events == [str(house.folder / FOLDER), "acknowledged"]

@@ -1,5 +1,6 @@
 """Records go when the block after theirs is sealed; the newest one always stays."""
 
+import shutil
 import time
 import tracemalloc
 
@@ -11,6 +12,7 @@ from backend.mempool.records import record_of
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
+from tests.mempool.spoiling import PAGE_BYTES, overwrite
 
 
 def test_trimming_removes_records_below_and_nothing_else(house: House) -> None:
@@ -40,6 +42,26 @@ def test_many_records_go_a_few_at_a_time(
     mempool.trim(17)
     assert house.records() == [17, 18, 19]
     assert everything(mempool) == numbered(flights(2, 18), 18)
+
+
+def test_damage_that_is_met_while_records_are_removed_is_repaired(
+    house: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for number in range(200):
+        accept_in(house.mempool(), [flight(number)], T)
+    pages = len(house.settle()) // PAGE_BYTES
+    for page in range(2, pages + 1):
+        copy = House(tmp_path_factory.mktemp("copy"))
+        shutil.copytree(house.folder, copy.folder, dirs_exist_ok=True)
+        copy.chain.transactions = 150
+        mempool = copy.mempool()
+        assert mempool.pending_count() == 50
+        assert mempool._store._connection is not None
+        mempool._store._connection.execute("PRAGMA shrink_memory").fetchall()
+        overwrite(copy.path, page * PAGE_BYTES - 100, b"garbage")
+        mempool.trim(100)
+        assert mempool.pending_count() == 50
+        copy.close()
 
 
 def test_who_has_not_looked_for_long_does_not_miss_what_was_removed(house: House) -> None:
