@@ -28,7 +28,7 @@ What happens to the files, what notices it, and what becomes of it:
                                      them, only keys are
     log there without its file     as above, and the log is kept: it may hold the lost flights
     log or shared memory gone      their inodes, before each write: rebuilt from what was read
-    of another ledger              its genesis hash: refused, and nothing is changed
+    of another ledger, or the log  its genesis hash: refused, and nothing is changed
     acknowledged.dat gone          made anew from the store, and said; of another ledger: refused
     cannot be read now             refused until it can
     killed while it is rebuilt     the next process goes on; the old file is there until then

@@ -128,7 +128,7 @@ class Store:
         self._require_not_rebuilt()
         if last_release.is_to_be_read(self.path.parent):
             raise NeedsRepair(f"{self.path.parent} is of the last release, and is not read yet")
-        if self.log_path.exists() and self.log_path.stat().st_size:
+        if _size_of(self.log_path):
             raise NeedsRepair(f"{self.path} is missing, but its write-ahead log is there")
 
     def _require_not_rebuilt(self) -> None:
@@ -382,6 +382,7 @@ class Store:
             self._run("BEGIN IMMEDIATE")
             with self._reading():
                 self._take_in()
+            self._name_new_log()
             yield
             self._run("COMMIT")
         except apsw.BusyError as error:
@@ -393,6 +394,17 @@ class Store:
         except BaseException:
             self.close()
             raise
+
+    def _name_new_log(self) -> None:
+        """Write the name of the ledger into a log that is empty.
+
+        SQLite reads any log into any file, and records do not name their ledger. A row that is
+        changed to what it was would not be written.
+        """
+        if not _size_of(self.log_path):
+            named = self._run("SELECT genesis FROM ledger").get
+            self._run("DELETE FROM ledger")
+            self._run("INSERT INTO ledger VALUES (?)", named)
 
     def _refused(self, error: apsw.Error) -> FlightchainError:
         """NeedsRepair if the file is damaged, else WriteFailed."""
@@ -485,6 +497,10 @@ class Store:
         except apsw.Error as error:
             raise self._refused(error) from error
         self._log_limit = LOG_BYTES if is_empty else self._log_size() + LOG_BYTES
+
+
+def _size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _inode_of(path: str) -> int:

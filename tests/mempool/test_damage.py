@@ -10,7 +10,7 @@ import pytest
 from backend.chain.void import VOID
 from backend.errors import DamagedMempool, TryLater
 from backend.mempool import FOLDER, check_mempool
-from backend.mempool.database import NEW_NAME
+from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
@@ -204,6 +204,36 @@ def test_a_file_that_was_made_before_block_0_gets_its_name(
     monkeypatch.setattr("backend.storage.genesis.Genesis.__call__", lambda self: OTHER)
     with pytest.raises(DamagedMempool, match="belongs to another ledger"):
         house.mempool().pending_count()
+
+
+@pytest.mark.parametrize("is_emptied", [False, True], ids=["first log", "later log"])
+def test_the_log_of_another_ledger_is_refused_beside_our_file(
+    house: House,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    is_emptied: bool,
+) -> None:
+    """Nothing but the name of the ledger in the log tells: its records are as they were written."""
+    other = House(tmp_path_factory.mktemp("other"))
+    logs = {}
+    for each, genesis, count in ((house, GENESIS, 5), (other, OTHER, 20)):
+        monkeypatch.setattr("backend.storage.genesis.Genesis.__call__", lambda self, g=genesis: g)
+        mempool = each.mempool()
+        for number in range(count):
+            accept_in(mempool, [flight(count + number)], T)
+            if number == 1 and is_emptied:
+                mempool._store.empty_log()
+        logs[genesis] = each.log.read_bytes()
+        each.close()
+    monkeypatch.setattr("backend.storage.genesis.Genesis.__call__", lambda self: GENESIS)
+    before = house.path.read_bytes()
+    house.log.write_bytes(logs[OTHER])
+    house.log.with_name(f"{FILE_NAME}-shm").unlink()
+    for ask in (house.mempool().pending_count, house.mempool().put_right):
+        with pytest.raises(DamagedMempool, match="belongs to another ledger"):
+            ask()
+    assert (house.path.read_bytes(), house.log.read_bytes()) == (before, logs[OTHER])
+    other.close()
 
 
 # --- a log without its file --------------------------------------------------------------------
