@@ -15,9 +15,8 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.memo import Memo
 from backend.errors import shown
 from backend.sources.packed import PackedFile, SentFile
-from backend.sources.route_lines import RouteLines
 from backend.sources.source import RawRows, year_and_weekday
-from backend.sources.table import TableRows, opened_table
+from backend.sources.table import opened_table
 
 MONTHLY_NAMES: dict[str, str] = {
     "Year": "YEAR",
@@ -78,14 +77,12 @@ class BtsFile:
         with opened_table(self._file) as table:
             width = len(table.header)
             places = self._places(table.header)
-            quick = RouteLines(places, width, table.separator)
             for lines in table.batches:
                 batch, hopeless = lines, 0
                 if self._needs_no_reason():
                     batch, hopeless = lines.without_short(width)
-                columns = quick.columns(batch.lines)
-                rows = TableRows((), batch.numbers) if columns else batch.rows(width)
-                columns = columns or _picked(rows.rows, places)
+                rows = batch.rows(width)
+                columns = _picked(rows.rows, places)
                 _complete(columns, len(rows.numbers), calendar)
                 raw = [columns[name] for name in FIELD_NAMES]
                 yield RawRows(raw, rows.numbers, rows.faults, hopeless=hopeless)

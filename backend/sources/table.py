@@ -96,13 +96,11 @@ class TableLines:
 class Table:
     """A CSV table.
 
-    header: the names in line 1, stripped. batches: the lines after it. separator: what stands
-    between two cells.
+    header: the names in line 1, stripped. batches: the lines after it.
     """
 
     header: list[str]
     batches: Iterator[TableLines]
-    separator: str
 
 
 def _wrong_width(number: int, line: str, cells: int, width: int) -> Fault:
@@ -131,7 +129,7 @@ def opened_table(file: File) -> Iterator[Table]:
         except csv.Error as error:
             raise file.problem(f"has a first line that {_reason(error)}") from error
         rows = _numbered(line_batches(chain([first[1:]], blocks)), separator)
-        yield Table([name.strip() for name in names], rows, separator)
+        yield Table([name.strip() for name in names], rows)
 
 
 def _header(line: str) -> tuple[str, list[str]]:

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
@@ -14,9 +12,8 @@ from backend.errors import BadRow, InvalidInput
 from backend.sources import open_source
 from backend.sources.bts import MONTHLY_NAMES, BtsFile
 from backend.sources.packed import PackedFile
-from backend.sources.route_lines import RouteLines
 from backend.sources.source import BATCH_ROWS, validated
-from backend.sources.table import BLOCK_BYTES, TableLines, opened_table
+from backend.sources.table import BLOCK_BYTES, opened_table
 from tests.sources.samples import (
     FLOWN,
     PACKINGS,
@@ -219,57 +216,3 @@ def test_batches_are_full_and_in_order(tmp_path: Path) -> None:
     assert [len(batch[0]) for batch in batches] == [1000, 1000, 1000, 500]
     number = POSITION["OP_CARRIER_FL_NUM"]
     assert [row[number] for row in rows_of(batches)] == list(range(1, 3501))
-
-
-CELLS = st.sampled_from(
-    [
-        *("", "1", "-14", '"2211"', '"a, b"', '"a,b,c"', "a", '"', '""', '"x', 'x"', 'a"b'),
-        *('"a""b"', '"a"b', " 1", "1 ", "\r", "1\r", '" "', "\0", "é"),
-    ]
-)
-
-
-@st.composite
-def odd_lines(draw: st.DrawFn, usual: list[str]) -> str:
-    cells = list(usual)
-    for place in draw(st.lists(st.integers(0, len(cells) - 1), max_size=3)):
-        cells[place] = draw(CELLS)
-    if draw(st.integers(0, 9)) == 0:
-        del cells[draw(st.integers(0, len(cells) - 1))]
-    return ",".join(cells)
-
-
-USED = ['"Washington, DC"' if cell == "Washington, DC" else cell for cell in FLOWN.values()]
-USED[POSITION["DEST_CITY_NAME"]] = '"Tampa, FL"'
-
-
-@given(st.lists(odd_lines(USED), min_size=1, max_size=3))
-def test_the_quick_way_through_lines_says_what_csv_says(lines: list[str]) -> None:
-    quick = RouteLines(POSITION, 19).columns(lines)
-    if quick is not None:
-        careful = TableLines(lines, range(len(lines))).rows(19)
-        assert not careful.faults
-        columns = zip(*careful.rows, strict=True)
-        assert [tuple(quick[name]) for name in FIELD_NAMES] == list(columns)
-
-
-@given(st.lists(odd_lines(["N1", *USED[:5], "x", *USED[5:], "810"]), min_size=1, max_size=3))
-def test_unused_columns_never_shift_the_others(lines: list[str]) -> None:
-    names = ["TAIL_NUM", *FIELD_NAMES[:5], "X", *FIELD_NAMES[5:], "DISTANCE"]
-    places = {name: names.index(name) for name in FIELD_NAMES}
-    quick = RouteLines(places, 22).columns(lines)
-    careful = TableLines(lines, range(len(lines))).rows(22)
-    if quick is not None and not careful.faults:
-        expected = {
-            name: tuple(row[place] for row in careful.rows) for name, place in places.items()
-        }
-        assert {name: tuple(column) for name, column in quick.items()} == expected
-
-
-def test_the_quick_way_is_taken_for_files_as_bts_writes_them() -> None:
-    for text in (csv_text(ROWS), monthly_text(ROWS)):
-        header, *lines = text.rstrip("\n").split("\n")
-        titles = header.split(",")
-        names = [MONTHLY_NAMES.get(title, title) for title in titles]
-        places = {name: names.index(name) for name in FIELD_NAMES}
-        assert RouteLines(places, len(titles)).columns(lines) is not None
