@@ -155,7 +155,7 @@ class Ledger:
 
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
         """What `block` returns, as JSON and several times faster; it may be a moment old."""
-        block = self._blocks.block_lately(height)
+        block = self._blocks.cached_block(height)
         header = msgspec.json.encode(block.header).removesuffix(b"}")
         rows = b",".join(_encoded_rows(block, offset, limit))
         more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
@@ -229,14 +229,14 @@ class Ledger:
         return {"state": "pending", "transaction": there, "block": None}
 
     def _mined_transaction(self, transaction_id: int, where: Where) -> Json:
-        block = self._blocks.block_lately(where.height)
+        block = self._blocks.cached_block(where.height)
         (row,) = _rows(block, transaction_id - block.header.first_transaction, 1)
         mined_in = {"height": where.height, "hash": block.hash}
         return {"state": "mined", "transaction": row, "block": mined_in}
 
     def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
         """A transaction that was found at `where`, as JSON. Raises NotFound or DamagedBlock."""
-        block = self._blocks.block_lately(where.height)
+        block = self._blocks.cached_block(where.height)
         (row,) = _encoded_rows(block, transaction_id - block.header.first_transaction, 1)
         mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
         return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
@@ -254,7 +254,7 @@ class Ledger:
     def tip(self) -> Json:
         """The newest block, how many transactions blocks hold, and how many are pending."""
         state = self.tip_state()
-        block = self._blocks.block_lately(state["height"])
+        block = self._blocks.cached_block(state["height"])
         header = block.header
         return {
             "height": state["height"],

@@ -1,6 +1,8 @@
 """Responses whose bytes and headers are complete, so that Werkzeug need not look for missing ones.
 
-Making one takes a fifth of the time of a Werkzeug response, and a quick request does little else.
+With Werkzeug's own in its place, the service takes 1.8 times the processor time for the empty
+endpoint, 1.4 for `/tip`, 1.3 to 1.5 for `GET /transactions/ID` and 1.3 for a kept question (rows of
+`scripts/bench`: the empty endpoint, transactions anywhere, the three questions).
 """
 
 from functools import lru_cache

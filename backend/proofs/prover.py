@@ -126,7 +126,7 @@ class Prover:
         if where is None or where.height >= anchor.size:
             place = "block that is signed" if tip is None else f"block up to {tip}"
             raise NotFound(f"transaction {transaction_id} is not in any {place}")
-        block = self._blocks.block_lately(where.height)
+        block = self._blocks.cached_block(where.height)
         columns = decode_body(block.body, block.header.transaction_count)
         texts = transaction_bytes(columns, block.header.first_transaction)
         row = transaction_id - block.header.first_transaction

@@ -9,7 +9,7 @@
 Both keep frames as they are on disk (compressed), so that a month of all US flights fits into each
 10 MB, and both count what a frame really takes in memory. `CachedBlocks.block` checks a frame every
 time, so a scan verifies every block again, whether it came from the disk or from a cache;
-`block_lately` verifies it once and then looks at its checksum alone, when it must be unpacked anew.
+`cached_block` verifies it once and then looks at its checksum alone, when it must be unpacked anew.
 
 Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
 wait can know beforehand that a block is at hand, from `CachedBlocks.has`.
@@ -31,7 +31,7 @@ from backend.storage.damage_notes import DamageNotes
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.layout import Place
 from backend.storage.scan_costs import EMULATED, FILE, Costs
-from backend.storage.unpacked import CacheStatistics, UnpackedBlocks
+from backend.storage.unpacked import CacheStatistics, DecodedBlockCache
 
 # Key, hash, ids, tuple, frame object, slots in dictionary and list of one block beside the frame's
 # own bytes.
@@ -169,7 +169,7 @@ class CachedBlocks:
         """Read blocks from `store`.
 
         cache_bytes: what both caches may take together. read_run_blocks: how many adjacent blocks
-        are read on a miss. unpacked_bytes: what the blocks may take that `block_lately` keeps
+        are read on a miss. unpacked_bytes: what the blocks may take that `cached_block` keeps
         unpacked beside the caches. disk: lets every read take longer. notes: take blocks that are
         damaged.
         """
@@ -180,7 +180,7 @@ class CachedBlocks:
         self._lock = threading.Lock()
         self._last = _Cache("last", cache_bytes // 2)
         self._random = _Cache("random", cache_bytes - cache_bytes // 2)
-        self._unpacked = UnpackedBlocks(unpacked_bytes)
+        self._unpacked = DecodedBlockCache(unpacked_bytes)
         self._tip_height = -1
         self._tip_hash = b""
         self._floor = 0  # lowest block that belongs to the last cache
@@ -273,7 +273,7 @@ class CachedBlocks:
             height, self._frame(height, costs), partial(verified_block, costs=costs)
         )
 
-    def block_lately(self, height: int) -> Block:
+    def cached_block(self, height: int) -> Block:
         """A block as it was at most `RECENT_S` ago, checked when it was first used.
 
         Raises NotFound or DamagedBlock.

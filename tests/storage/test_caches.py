@@ -491,7 +491,7 @@ def test_what_is_at_hand_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_
         assert cached.where_transaction(len(owners)) is None
         assert (cached.statistics(), len(store.runs)) == (counts, runs)
         for height in at_hand:
-            assert cached.block_lately(height) == cached.block(height)
+            assert cached.cached_block(height) == cached.block(height)
         assert len(store.runs) == runs
     store.close()
 
@@ -522,14 +522,14 @@ def test_a_block_that_takes_long_to_unpack_is_not_at_hand(
 def test_of_a_block_that_was_checked_the_checksum_is_looked_at_again(forty: Path) -> None:
     store = BlockStore(forty)
     cached = CachedBlocks(store, 10**6, RUN)
-    cached.block_lately(5)
+    cached.cached_block(5)
     kept = cached._cache_of(5).peek(5)
     assert kept is not None
     assert kept.is_checked
     kept.frame = kept.frame[:-1] + bytes([kept.frame[-1] ^ 1])
     with pytest.raises(DamagedBlock, match="its checksum is wrong"):
-        cached.block_lately(5)
-    assert cached.block_lately(5).header.height == 5  # read again
+        cached.cached_block(5)
+    assert cached.cached_block(5).header.height == 5  # read again
     store.close()
 
 
@@ -542,10 +542,10 @@ def test_of_a_block_that_was_not_checked_more_than_the_checksum_is_looked_at(
     files.write_new(table_path(tmp_path), table[: 2 * ENTRY_BYTES] + other + table[-ENTRY_BYTES:])
     store = BlockStore(tmp_path)
     cached = CachedBlocks(store, 10**6, RUN)
-    cached.block_lately(1)
+    cached.cached_block(1)
     for _ in range(2):
         with pytest.raises(DamagedBlock, match="on record"):
-            cached.block_lately(2)
+            cached.cached_block(2)
     store.close()
 
 

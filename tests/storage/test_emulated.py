@@ -81,7 +81,7 @@ def test_only_what_is_read_from_files_takes_time(tmp_path: Path) -> None:
     assert costs.stage_s[FILE] + costs.stage_s[EMULATED] >= 0.99 * 31 * BLOCK_S / 10_000
     for height in range(31):
         cached.block(height, costs)
-        cached.block_lately(height)
+        cached.cached_block(height)
         cached.where(height)
     with pytest.raises(NotFound):
         cached.block(31)

@@ -8,7 +8,7 @@ import pytest
 from backend.chain.block import Block, Header, block_of
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
-from backend.storage.unpacked import UnpackedBlocks, unpacked_bytes
+from backend.storage.unpacked import DecodedBlockCache, unpacked_bytes
 from tests.storage.chains import make_chain
 
 NONE = "0" * 64
@@ -26,7 +26,7 @@ def name(number: int) -> bytes:
 
 def test_a_block_counts_with_its_body_and_header_and_the_least_used_go_first() -> None:
     blocks = [block(number) for number in range(8)]
-    kept = UnpackedBlocks(unpacked_bytes(blocks[5]) + unpacked_bytes(blocks[6]))
+    kept = DecodedBlockCache(unpacked_bytes(blocks[5]) + unpacked_bytes(blocks[6]))
     kept.keep(name(5), blocks[5])
     kept.keep(name(6), blocks[6])
     assert kept.find(name(5)) is blocks[5]
@@ -51,8 +51,8 @@ def folder(tmp_path: Path) -> Path:
 def test_a_block_asked_for_again_is_unpacked_once(folder: Path) -> None:
     with closing(BlockStore(folder)) as store:
         cached = CachedBlocks(store, 10**6, 3, unpacked_bytes=10**6)
-        first = cached.block_lately(5)
-        assert cached.block_lately(5) is first
+        first = cached.cached_block(5)
+        assert cached.cached_block(5) is first
         assert cached.block(5) == first
         assert cached.block(5) is not first  # verified each time
         found = cached.unpacked_statistics()
@@ -62,13 +62,13 @@ def test_a_block_asked_for_again_is_unpacked_once(folder: Path) -> None:
 def test_nothing_is_kept_without_room(folder: Path) -> None:
     with closing(BlockStore(folder)) as store:
         cached = CachedBlocks(store, 10**6, 3)
-        assert cached.block_lately(5) is not cached.block_lately(5)
+        assert cached.cached_block(5) is not cached.cached_block(5)
         assert cached.unpacked_statistics().blocks == 0
 
 
 def test_all_is_forgotten_with_the_caches(folder: Path) -> None:
     with closing(BlockStore(folder)) as store:
         cached = CachedBlocks(store, 10**6, 3, unpacked_bytes=10**6)
-        cached.block_lately(5)
+        cached.cached_block(5)
         cached.clear()
         assert cached.unpacked_statistics().blocks == 0
