@@ -25,7 +25,7 @@ RUN if [ "$NYCFLIGHTS" = 1 ]; then \
 COPY . .
 ARG COMMIT=unknown
 RUN echo "$COMMIT" >COMMIT
-RUN python -m compileall -q backend frontend serving loadtests
+RUN python -m compileall -q backend frontend loadtests
 
 FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 RUN groupadd --gid 10001 flightchain \

@@ -2,11 +2,11 @@
 
 import gc
 
-from backend.processes import interruption
+from backend.base.processes import interruption
 
 interruption.ends_at_once()
 
-from backend.cli import main  # noqa: E402  this import takes most of the start
+from backend.cli.commands import main  # noqa: E402  this import takes most of the start
 
 try:
     main(prog_name="python -m backend")

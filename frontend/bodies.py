@@ -9,7 +9,7 @@ from typing import IO, Any
 from flask import Flask, Request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from serving.environs import Environ, body_file
+from backend.serving.environs import Environ, body_file
 
 CSV, NDJSON = "text/csv", "application/x-ndjson"
 

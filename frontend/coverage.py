@@ -134,3 +134,10 @@ def _coverage(backend: Backend) -> Coverage:
         ),
         tuple(Airport(**each) for each in found["airports"]),
     )
+
+
+def all_days(known: Coverage) -> dict[str, str]:
+    """The interval for a question without days: all days that the ledger covers."""
+    if not known.first_date or not known.last_date:
+        return {}
+    return {"INITIAL_DATE": known.first_date, "FINAL_DATE": known.last_date}

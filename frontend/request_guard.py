@@ -14,13 +14,13 @@ from werkzeug.datastructures import EnvironHeaders
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.wsgi import get_content_length
 
+from backend.serving.environs import Environ
+from backend.serving.visitors import Headers, Refusal, Visitors, guarded
 from frontend.bodies import most_bytes
 from frontend.forgery import ForeignForm, is_from_own_page
 from frontend.plain_page import plain_page
 from frontend.settings import Settings
 from frontend.words import size
-from serving.environs import Environ
-from serving.visitors import Headers, Refusal, Visitors, guarded
 
 READING = {"GET", "HEAD", "OPTIONS"}
 UNNAMED = "a page that does not say its address"

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from backend.serving import gunicorn_app
+from backend.serving.front import Front
 from frontend.app import create_app
 from frontend.settings import Settings
 from frontend.site import PagesSite
-from serving import gunicorn_app
-from serving.front import Front
 
 
 def run(settings: Settings) -> None:

@@ -11,6 +11,9 @@ from http import HTTPStatus
 
 from flask import Flask, Response
 
+from backend.serving.environs import WAIT, Environ
+from backend.serving.front import Headers, Way, Wsgi
+from backend.serving.lanes import INLINE, Threads
 from frontend.app import HEADERS
 from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
@@ -18,9 +21,6 @@ from frontend.evidence import PROVED
 from frontend.plain_page import plain_page
 from frontend.request_guard import problem_with_body
 from frontend.settings import Settings
-from serving.environs import WAIT, Environ
-from serving.front import Headers, Way, Wsgi
-from serving.lanes import INLINE, Threads
 
 PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"
 LONG_THREADS = 2  # so many for scans and proofs of answers, and so many for uploads
@@ -43,7 +43,7 @@ SHORTER = (
 
 
 class PagesSite:
-    """A `serving.front.Site`."""
+    """A `backend.serving.front.Site`."""
 
     def __init__(self, settings: Settings, app: Flask) -> None:
         self.max_body_bytes = UNBOUNDED  # `receive` judges the length of each, by its page

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from loadtests.experiments import NAMES, experiment
+from loadtests.experiments import NAMES, experiment, running
 from loadtests.experiments.what_if import measuring, scoring
-from loadtests.lab import conclusions, gaps, running
+from loadtests.lab import conclusions, gaps
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page

@@ -3,9 +3,9 @@
     python -m loadtests.usual_ways round-trips FILE TIMES
     python -m loadtests.usual_ways validations FILE TIMES SCHEMA
 
-The files are those of `python -m backend.lab.measure`, which does the same tasks by the service's
-own code: JSON lines, which are repeated until TIMES were done. The exit status is 1 if a line is
-not written as it was read or is no valid flight, or the file has no lines.
+The files are those of `python -m loadtests.in_process.repetition`, which does the same tasks by the
+service's own code: JSON lines, which are repeated until TIMES were done. The exit status is 1 if a
+line is not written as it was read or is no valid flight, or the file has no lines.
 """
 
 import json

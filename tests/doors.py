@@ -5,8 +5,8 @@ from collections.abc import Mapping, MutableMapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from serving.environs import CONNECTION, environ_of
-from serving.front import Front
+from backend.serving.environs import CONNECTION, environ_of
+from backend.serving.front import Front
 
 
 class Seen(NamedTuple):

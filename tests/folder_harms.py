@@ -12,14 +12,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.checking.audit import verify
-from backend.clock import now_ms
-from backend.errors import FlightchainError
-from backend.ledger import Ledger
+from backend.base.clock import now_ms
+from backend.base.errors import FlightchainError
+from backend.base.settings import Settings
+from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
-from backend.tokens import Tokens
-from backend.transparency.rotation import rotate
+from backend.storage.tokens import Tokens
+from backend.trust.log.rotation import rotate
+from backend.verify.audit import verify
 from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.flights import flights

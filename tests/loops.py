@@ -25,15 +25,15 @@ from backend.api.problems import Problems
 from backend.api.reception import Reception
 from backend.api.routes import Lane, Post, Row, Table
 from backend.api.unread import Unread
-from backend.ledger import Ledger
-from backend.processes.shared_numbers import Numbers
+from backend.base.processes.shared_numbers import Numbers
+from backend.base.settings import Settings
+from backend.ledger.ledger import Ledger
 from backend.service.web_server import front_of
-from backend.settings import Settings
-from serving.environs import Environ
-from serving.front import Front
-from serving.lanes import Group
-from serving.visitors import Visitors
-from serving.worker import MOST_WORKERS, FrontServer, FrontWorker
+from backend.serving.environs import Environ
+from backend.serving.front import Front
+from backend.serving.lanes import Group
+from backend.serving.visitors import Visitors
+from backend.serving.worker import MOST_WORKERS, FrontServer, FrontWorker
 from tests.api.processes import WITHIN_S, free_port
 
 BIG = 20_000_000  # more than the system buffers for a connection
@@ -214,7 +214,7 @@ class Loop:
         self.later_s = 0.0  # how far the worker's clock is ahead
         now = lambda: time.monotonic() + self.later_s  # noqa: E731
         for module in ("worker", "connection"):
-            patch.setattr(f"serving.{module}.time", SimpleNamespace(monotonic=now))
+            patch.setattr(f"backend.serving.{module}.time", SimpleNamespace(monotonic=now))
         self.listener = socket.socket(family)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(address)

@@ -16,9 +16,9 @@ import click
 from backend.api import SERVICE, create_app
 from backend.api.routes import Row
 from backend.api.specification import PROBLEMS, path_of
-from backend.checking.folder_files import KINDS
-from backend.cli import main as command_line
-from backend.settings import Settings, table
+from backend.base.settings import Settings, table
+from backend.cli.commands import main as command_line
+from backend.verify.folder_files import KINDS
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"

@@ -15,11 +15,11 @@ import pytest
 from click import Group
 from click.testing import CliRunner
 
-from backend.checking.chain_check import BLOCKS_AT_ONCE
-from backend.cli import main
-from backend.settings import PROJECT
-from backend.storage.files import FileLock
-from backend.transparency.secret_keys import SecretKey
+from backend.base.files import FileLock
+from backend.base.settings import PROJECT
+from backend.cli.commands import main
+from backend.trust.log.secret_keys import SecretKey
+from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
 from tests.flights import EXAMPLE, csv_of, flight, flights, transactions_in
@@ -360,7 +360,7 @@ def somebody_else() -> int | None:
         return None
     try:
         nobody = pwd.getpwnam("nobody").pw_uid
-        command = [sys.executable, "-c", "import backend.cli"]
+        command = [sys.executable, "-c", "import backend.cli.commands"]
         subprocess.run(command, cwd=ROOT, user=nobody, check=True, capture_output=True)
     except (KeyError, OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"root may read everything, and nobody may not run this Python: {error}")
@@ -532,14 +532,14 @@ def look(frame, event, argument):
 sys.setprofile(look)
 """
 MOMENTS = [
-    "backend/cli.py:<module>",
+    "backend/cli/commands.py:<module>",
     "click/core.py:<module>",
-    "backend/settings.py:<module>",
+    "backend/base/settings.py:<module>",
     "click/core.py:main",
     "click/core.py:make_context",
-    "backend/cli.py:invoke",
-    "backend/settings.py:from_environment",
-    "backend/cli.py:tip",
+    "backend/cli/commands.py:invoke",
+    "backend/base/settings.py:from_environment",
+    "backend/cli/commands.py:tip",
     "backend/storage/block_store.py:<module>",
 ]
 
@@ -593,7 +593,7 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
     make_chain(folder, [[] for _ in range(2 * BLOCKS_AT_ONCE)])
     staying.mkdir()
     (tmp_path / "sitecustomize.py").write_text(STAYS, encoding="utf-8")
-    more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/checking/chain_check.py:checked"}
+    more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/verify/chain_check.py:checked"}
     running = subprocess.Popen(
         [sys.executable, "-m", "backend", "verify", "--processes", str(processes)],
         cwd=ROOT,

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from backend.checking.audit import verify
-from backend.errors import Damage, DamagedBlock
-from backend.ledger import Ledger
+from backend.base.errors import Damage, DamagedBlock
+from backend.base.settings import Settings
+from backend.ledger.ledger import Ledger
 from backend.sealing.importer import import_flights
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
+from backend.verify.audit import verify
 from tests.api.processes import Service, backend, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, transactions_in

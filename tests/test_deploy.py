@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli import main
+from backend.base.settings import Settings, from_environment, table
+from backend.base.version import commit
+from backend.cli.commands import main
 from backend.cluster.engine import VERSION
-from backend.settings import Settings, from_environment, table
-from backend.tokens import are_needed
-from backend.version import commit
+from backend.serving import gunicorn_app
+from backend.storage.tokens import are_needed
 from frontend.bodies import FORM_BYTES
-from serving import gunicorn_app
 from tests import test_scripts
 from tests.api.processes import ROOT, environment, free_port, serving, until
 from tests.cluster.engine import make as make_cluster_in
@@ -251,7 +251,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert "ReadWritePaths=/mnt/disk/chain\n" in hardening
     assert "\nFLIGHTCHAIN_DIR=/mnt/disk/chain\n" in first["etc/flightchain.env"]
     assert (root / "mnt/disk/chain").is_dir()
-    assert (root / "opt/flightchain/backend/cli.py").is_file()
+    assert (root / "opt/flightchain/backend/cli/commands.py").is_file()
     told = (root / "opt/flightchain/COMMIT").read_text("ascii").strip()
     assert told == commit()
     assert imports_the_pages(root / "opt/flightchain")
@@ -290,12 +290,11 @@ def imports_the_pages(folder: Path) -> bool:
 
 def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path) -> None:
     project, root = stand_in.parent / "project", stand_in.parent / "root"
-    parts = ("scripts", "frontend", "serving", "loadtests/models")
+    parts = ("scripts", "backend", "frontend", "loadtests/models")
     for part in parts:
         shutil.copytree(ROOT / part, project / part)
     for name in ("requirements.txt", "loadtests/__init__.py"):
         shutil.copy(ROOT / name, project / name)
-    (project / "backend").mkdir()
     result = project / "loadtests/examples/open workload"
     result.mkdir(parents=True)
     for name in ("manifest.json", "report.html", "flames.svg", "requests.csv", "server.log"):
@@ -317,7 +316,7 @@ def test_the_image_has_what_the_pages_import(tmp_path: Path) -> None:
         for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
         if line and not line.startswith("#")
     ]
-    parts = [ROOT / part for part in ("frontend", "serving", "loadtests")]
+    parts = [ROOT / part for part in ("backend", "frontend", "loadtests")]
     for path in (path for part in parts for path in part.rglob("*")):
         inside = path.relative_to(ROOT)
         if path.is_file() and not _is_ignored(inside, rules):
@@ -427,7 +426,6 @@ def test_the_frontend_is_installed_when_there_is_one(
     project, root = stand_in.parent / "project", stand_in.parent / "root"
     shutil.copytree(ROOT / "scripts", project / "scripts")
     shutil.copy(ROOT / "requirements.txt", project)
-    (project / "backend").mkdir()
     if has_frontend:
         (project / "frontend").mkdir()
         shutil.copytree(ROOT / "loadtests" / "models", project / "loadtests" / "models")

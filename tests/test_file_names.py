@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.base.errors import FlightchainError, InvalidInput
+from backend.base.file_names import bare_name, strange_entry
 from backend.cluster.configuration import Host
 from backend.cluster.local import LocalCluster
-from backend.errors import FlightchainError, InvalidInput
-from backend.file_names import bare_name, strange_entry
 from backend.mempool import database, last_release, lost_files
 from backend.storage import layout
-from backend.transparency import tiles
-from backend.transparency.notes import VerifierKey
-from backend.witness.memory import Memory
+from backend.trust.log import tiles
+from backend.trust.log.notes import VerifierKey
+from backend.trust.witness.memory import Memory
 from frontend.lab import results
 from loadtests.lab.results import Results, ResultsError
 from tests.frontend.lab.folders import make_result

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from backend.chain import merkle
-from backend.checking.folder_files import kind_of
 from backend.storage.block_store import BlockStore
-from backend.transparency import checkpoints
-from backend.transparency.notes import NoteError
+from backend.trust.log import checkpoints
+from backend.trust.log.notes import NoteError
+from backend.verify.folder_files import kind_of
 from tests.folder_harms import (
     HARMS,
     OF_ALL,

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from backend.http_requests import Answer, NoAnswer, ask
+from backend.base.http_requests import Answer, NoAnswer, ask
 from tests.api.processes import free_port
 
 HEAD = b"HTTP/1.0 200 OK\r\n\r\n"

@@ -17,19 +17,19 @@ from unittest import mock
 
 import pytest
 
+from backend.base import files
+from backend.base.errors import DamagedBlock, NotFound, TryLater
+from backend.base.settings import Settings
 from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.merkle import leaf_hash
-from backend.errors import DamagedBlock, NotFound, TryLater
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.questions.answer_types import AsOf
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
-from backend.settings import Settings
-from backend.storage import files
 from tests.index.conftest import open_files
 from tests.index.worlds import follow, following, make_chain, plain_flight
 from tests.storage.chains import block_file, flip

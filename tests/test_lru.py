@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.lru import LruCache
+from backend.base.lru import LruCache
 
 ENTRY_BYTES = 300
 VALUES = [bytes([number]) * (1000 * number) for number in range(8)]  # the higher the longer

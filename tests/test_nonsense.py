@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from backend.witness.following import Follower, Verdict
-from backend.witness.witness import Witness
+from backend.trust.witness.following import Follower, Verdict
+from backend.trust.witness.witness import Witness
 from flightchain_client import Client, FlightchainError
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import SAMPLED_BLOCKS, sample

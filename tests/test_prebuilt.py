@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("backend", "frontend", "serving", "loadtests", "scripts")
+PARTS = ("backend", "frontend", "loadtests", "scripts")
 # What reads a type -> the place of the type among its arguments; None: it has a name, `type=`.
 READERS = {"convert": 1, "decode": None, "Decoder": 0}
 BUILT_NAME = "StructInfo"  # what msgspec hangs on a Struct once it has been built

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from backend.progress import BEGIN_ANEW, Line, counting, left
+from backend.base.progress import BEGIN_ANEW, Line, counting, left
 
 
 class Screen(io.StringIO):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backend.api.routes import Lane
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import RECENT_S
 from backend.storage.layout import Place

@@ -11,8 +11,8 @@ import pytest
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
 from tests.api.processes import backend
-from tests.backup.house import House
 from tests.flights import flight, flights
+from tests.verify.backup.house import House
 
 NUMBER = as_mapping(flight(3))
 

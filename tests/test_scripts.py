@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from backend.version import VERSION
+from backend.base.version import VERSION
 from loadtests.__main__ import main as lab
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 from tests.browser.chromium import NAMES
@@ -300,7 +300,7 @@ def machine(stand_in: Path) -> Path:
         (folder / name).symlink_to(str(shutil.which(name)))
     tools = stand_in.parent / "venv" / "bin"
     tools.mkdir(parents=True)
-    for name in ("python", "ruff", "mypy", "pytest"):
+    for name in ("python", "ruff", "mypy", "lint-imports", "pytest"):
         shutil.copy(stand_in, tools / name)
     return folder
 

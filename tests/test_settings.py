@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from gunicorn.config import Config
 
-from backend.errors import InvalidSetting
+from backend.base.errors import InvalidSetting
+from backend.base.settings import Settings, from_environment, table, variable
 from backend.service.web_server import gunicorn_options
-from backend.settings import Settings, from_environment, table, variable
-from serving import gunicorn_app
+from backend.serving import gunicorn_app
 
 TEXTS = {
     "witnesses",

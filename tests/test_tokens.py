@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backend.cli import main
-from backend.errors import Damage, FlightchainError, InvalidInput, NotAllowed
-from backend.settings import Settings
-from backend.tokens import Tokens, are_needed, require_some
+from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
+from backend.base.settings import Settings
+from backend.cli.commands import main
+from backend.storage.tokens import Tokens, are_needed, require_some
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.checking.audit import verify
-from backend.clock import now_ms
+from backend.base.clock import now_ms
+from backend.base.settings import Settings
 from backend.sealing.importer import import_flights
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
 from backend.sources.generated import Generated
+from backend.verify.audit import verify
 from tests.accepting import accept_in
 from tests.api.processes import ROOT, environment
 from tests.flights import flight, on_disk
@@ -27,7 +27,7 @@ FLIGHTS = 1500
 DIES_BEFORE_COMMIT = """
 import os, signal
 from backend.storage.block_writer import BlockWriter
-from backend.cli import main
+from backend.cli.commands import main
 
 commit = BlockWriter.commit
 

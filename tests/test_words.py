@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.words import counted, printable
+from backend.base.words import counted, printable
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ from backend.api.routes import Table
 from backend.api.streaming import Streams
 from backend.api.unread import Unread
 from backend.api.writing import Writing
-from backend.ledger import Ledger
-from backend.settings import Settings
-from serving.visitors import Visitors
+from backend.base.settings import Settings
+from backend.ledger.ledger import Ledger
+from backend.serving.visitors import Visitors
 
 SERVICE = "flightchain.service"  # a key in the application's extensions
 

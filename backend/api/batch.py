@@ -9,7 +9,6 @@ from functools import partial
 
 from flask import Response
 
-from backend.accepting import MOST_DUPLICATES_SHOWN
 from backend.api.json_answers import answer, encode
 from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
@@ -17,11 +16,12 @@ from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
+from backend.ledger.submission import MOST_DUPLICATES_SHOWN
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
+from backend.serving.environs import Environ
 from backend.sources.posted_batch import Batch, batch_of
-from serving.environs import Environ
 
 KINDS = {
     "application/x-ndjson": "ndjson",

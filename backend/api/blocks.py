@@ -22,12 +22,12 @@ from backend.api.json_answers import KeptBodies, encode, encoded, versioned
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
+from backend.base.errors import FlightchainError
 from backend.chain.block import MAX_TRANSACTIONS
-from backend.errors import FlightchainError
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Hash, Number
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 SHORT = 50  # a page of at most so many transactions is made in a fraction of a millisecond
 

@@ -9,7 +9,7 @@ from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Lane, Row
 from backend.questions.answer_types import ref
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 CHEATS = Operation(
     "cheats",
@@ -28,7 +28,9 @@ def rows() -> list[Row]:
     def outcomes() -> bytes:
         with lock:  # so that those who ask first, at once, do not each let all be tried
             if not made:
-                from backend.cheating.cheats import try_all  # which loads all that writes blocks
+                from backend.trust.cheating.cheats import (
+                    try_all,  # which loads all that writes blocks
+                )
 
                 made.append(encode({"cheats": [one._asdict() for one in try_all()]}))
             return made[0]

@@ -27,7 +27,7 @@ from flask import Response
 
 from backend.api.encodings import encoding_for
 from backend.api.responses import nothing
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 NO_STORE = "no-store"
 REVALIDATE = "no-cache"

@@ -24,7 +24,7 @@ from backend.api.encodings import compressed
 from backend.api.json_answers import versioned
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Lane, Row
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 MIMETYPE = "text/html; charset=utf-8"
 SERVER = "http://127.0.0.1:8000"

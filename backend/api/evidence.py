@@ -13,11 +13,11 @@ import msgspec
 
 from backend.api.exporting import csv_lines
 from backend.api.flight_lines import CSV, table
-from backend.ledger import Ledger
-from backend.proofs.prover import Anchor
+from backend.base.settings import PROJECT
+from backend.ledger.ledger import Ledger
 from backend.questions.selection import Selection
 from backend.questions.values import AverageDelays, FilterTransactions, Question
-from backend.settings import PROJECT
+from backend.trust.proofs.prover import Anchor
 
 VERIFY = PROJECT / "scripts" / "verify.py"
 MODE = 0o644 << 16  # of the files, as zip files tell it

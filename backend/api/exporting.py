@@ -38,11 +38,11 @@ from backend.api.operation import READING, Answer, Operation
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
 from backend.api.streaming import Streams
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import AsOf
 from backend.questions.parameters import AS_OF
 from backend.questions.selection import PARAMETERS, Selection, selected
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 _RANGES = {  # the ranges of Accept, the most specific first
     NDJSON.name: ("application/x-ndjson", "application/ndjson", "application/*", "*/*"),

@@ -9,10 +9,10 @@ from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
 from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
-from backend.ledger import Ledger
+from backend.base.version import VERSION, commit
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
-from backend.version import VERSION, commit
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 RETRY_AFTER_S = 1
 

@@ -19,8 +19,8 @@ from backend.api.conditions import (
 )
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.responses import Pair, Whole
-from backend.lru import LruCache
-from serving.environs import Environ
+from backend.base.lru import LruCache
+from backend.serving.environs import Environ
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"

@@ -6,12 +6,12 @@ from backend.api.conditions import IMMUTABLE, REVALIDATE, SETTLED, tag_of_conten
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Lane, Row
-from backend.errors import NotFound
-from backend.ledger import Ledger
+from backend.base.errors import NotFound
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Text
-from backend.transparency import tiles
-from serving.environs import Environ
+from backend.serving.environs import Environ
+from backend.trust.log import tiles
 
 TEXT, BYTES = "text/plain", "application/octet-stream"
 _TEXT = {TEXT: Media({"type": "string"})}

@@ -34,10 +34,9 @@ from backend.api.json_answers import AnswerCache
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Lane, Row
-from backend.errors import FlightchainError
-from backend.ledger import Ledger
-from backend.processes import shared_numbers
-from backend.processes.shared_numbers import (
+from backend.base.errors import FlightchainError
+from backend.base.processes import shared_numbers
+from backend.base.processes.shared_numbers import (
     BLOCKS_SEALED,
     BOUNDS_S,
     INDEX_REBUILDS,
@@ -51,9 +50,10 @@ from backend.processes.shared_numbers import (
     OwnUse,
     Totals,
 )
-from backend.version import VERSION, commit
-from serving.environs import Environ
-from serving.lanes import LaneNumbers
+from backend.base.version import VERSION, commit
+from backend.ledger.ledger import Ledger
+from backend.serving.environs import Environ
+from backend.serving.lanes import LaneNumbers
 
 BUILD_INFO = "flightchain_build_info"
 REQUESTS = "flightchain_requests_total"

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import msgspec
 
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 REQUEST_ID = "flightchain.request_id"  # in the environ
 ROUTE = "flightchain.route"  # in the environ: the rule, if it was matched without Flask

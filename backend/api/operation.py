@@ -10,7 +10,7 @@ from typing import Any
 
 from backend.api.reading import given_in
 from backend.questions.parameters import Parameter, Schema, require_known
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 QUESTIONS = "The three questions"
 READING = "Export and suggestions"

@@ -13,8 +13,7 @@ from backend.api.conditions import NO_STORE
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
 from backend.api.responses import Pair, Whole
-from backend.chain.flight import MOST_ERRORS
-from backend.errors import (
+from backend.base.errors import (
     BadRow,
     Damage,
     DamagedBlock,
@@ -30,7 +29,8 @@ from backend.errors import (
     WriterBusy,
     excerpt,
 )
-from serving.environs import Environ
+from backend.chain.flight import MOST_ERRORS
+from backend.serving.environs import Environ
 
 MIMETYPE = "application/problem+json"
 RETRY_AFTER_S = 5  # after an error that a person may have to put right

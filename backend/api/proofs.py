@@ -1,6 +1,6 @@
 """Proofs for `scripts/verify.py`: of a transaction, of answers, of the chain, and of consistency.
 
-`backend.proofs` tells their form. Proofs of answers and of the chain are streams.
+`backend.trust.proofs` tells their form. Proofs of answers and of the chain are streams.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,8 +17,8 @@ from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Handler, Lane, Row
 from backend.api.streaming import Streams
 from backend.api.transactions import TRANSACTION_ID
-from backend.errors import InvalidQuery
-from backend.ledger import Ledger
+from backend.base.errors import InvalidQuery
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import AS_OF, Choice, Number
 from backend.questions.values import (
@@ -30,7 +30,7 @@ from backend.questions.values import (
     Question,
     provable,
 )
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 TIP = Number(
     "tip",

@@ -34,8 +34,8 @@ from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane
-from backend.errors import InvalidQuery
-from backend.ledger import Ledger
+from backend.base.errors import InvalidQuery
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import AS_OF
 from backend.questions.values import (
@@ -49,8 +49,8 @@ from backend.questions.values import (
     Question,
     asked,
 )
+from backend.serving.environs import Environ
 from backend.storage.scan_costs import EMULATED, FILE, Costs
-from serving.environs import Environ
 
 _DEFAULTS: dict[str, str | None] = {
     ENGINE.name: ENGINE.default,

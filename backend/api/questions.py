@@ -5,9 +5,9 @@ from flask import Response
 from backend.api.operation import QUESTIONS
 from backend.api.question_answers import Answering, lane_of, question
 from backend.api.routes import Row
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 FILTER_TRANSACTIONS = question(
     FilterTransactions,

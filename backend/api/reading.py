@@ -14,10 +14,10 @@ from werkzeug.http import parse_options_header
 from werkzeug.wsgi import get_content_length, get_input_stream
 
 from backend.api.json_answers import MIMETYPE
+from backend.base.errors import InvalidFlight, InvalidInput, InvalidQuery
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded
-from backend.errors import InvalidFlight, InvalidInput, InvalidQuery
 from backend.mempool.idempotency_keys import IdempotencyKey
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 MAX_KEY_CHARACTERS = 255
 IDENTITY = "identity"

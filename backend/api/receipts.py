@@ -5,10 +5,10 @@ from flask import Response
 from backend.api.json_answers import answer
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
 from backend.api.routes import Row
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Text
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 RECEIPT = Text(
     "RECEIPT",

@@ -1,9 +1,9 @@
 """Does what every request needs, whichever way it comes in: receives, dismisses and logs it.
 
 A request that is received gets its id. It is refused if it comes from another site or carries a
-token in its address (see `serving.visitors`); nothing more is done for it then, but it is counted
-and logged like all others. An answer that is dismissed gets the headers that all answers have (see
-`observing`), and is counted with its duration.
+token in its address (see `backend.serving.visitors`); nothing more is done for it then, but it is
+counted and logged like all others. An answer that is dismissed gets the headers that all answers
+have (see `observing`), and is counted with its duration.
 
 `around` does all of this as a WSGI layer. The front, which may await answers, calls the steps.
 """
@@ -27,8 +27,8 @@ from backend.api.observing import (
     write_line,
 )
 from backend.api.problems import problem
-from serving.environs import STARTED, WAIT, Environ
-from serving.visitors import Refusal, Visitors, hide_query
+from backend.serving.environs import STARTED, WAIT, Environ
+from backend.serving.visitors import Refusal, Visitors, hide_query
 
 ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
 

@@ -9,7 +9,7 @@ The lane says which requests may have to wait for each other:
 
 - `INLINE`: answered at once; the handler waits for nothing, neither a disk nor a lock nor a thread.
 - `GROUPED`: posts that are durable when they are answered. Those that come while the disk is synced
-  share the next sync (see `serving.lanes.Group`).
+  share the next sync (see `backend.serving.lanes.Group`).
 - `THREAD`: requests that may wait for the disk, briefly.
 - `READ`: requests that read or make much, in tens of milliseconds: blocks, proofs, documents.
 - `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long requests; each kind has threads of its own.
@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from flask import Flask, Response, request
 
 from backend.api.operation import Operation
-from serving import lanes
-from serving.environs import Environ
-from serving.lanes import Group
+from backend.serving import lanes
+from backend.serving.environs import Environ
+from backend.serving.lanes import Group
 
 Handler = Callable[..., Response]
 

@@ -19,10 +19,10 @@ from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
 from backend.api.routes import Lane, Row
 from backend.api.schemas import SCHEMAS
+from backend.base.version import VERSION
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Parameter, Schema
-from backend.version import VERSION
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 INFO: Schema = {
     "title": "Flightchain",

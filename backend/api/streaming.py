@@ -22,8 +22,8 @@ from flask import Response
 
 from backend.api.encodings import compressed_pieces, encoding_for
 from backend.api.observing import REQUEST_ID
-from backend.errors import FlightchainError, TryLater
-from serving.environs import Environ
+from backend.base.errors import FlightchainError, TryLater
+from backend.serving.environs import Environ
 
 LEAST_PIECE_BYTES = 64 * 1024
 RETRY_AFTER_S = 10

@@ -15,15 +15,15 @@ from backend.api.operation import JSON, STUDY, Answer, Media, Operation
 from backend.api.question_answers import Answering, lane_of, question
 from backend.api.routes import Lane, Post, Row
 from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
+from backend.base.errors import NotFound
+from backend.base.words import counted
 from backend.chain.block import MAX_TRANSACTIONS
-from backend.errors import NotFound
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Number
 from backend.questions.values import FilterTransactions
-from backend.words import counted
-from serving.environs import Environ
-from serving.lanes import Group
+from backend.serving.environs import Environ
+from backend.serving.lanes import Group
 
 PAGE = Number("page", "From 0.", "2", default=0)
 PER_PAGE = Number(

@@ -7,10 +7,10 @@ from backend.api.json_answers import answer, encode, versioned
 from backend.api.operation import JSON, READING, Answer, Media, Operation
 from backend.api.routes import Row
 from backend.index.suggestions import FIELDS
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice, Number, Text
-from serving.environs import Environ
+from backend.serving.environs import Environ
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
 TYPED = Text("q", "What has been typed; if empty, everything matches.", "chic", default="")

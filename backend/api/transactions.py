@@ -9,13 +9,13 @@ from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import idempotency_key
 from backend.api.routes import Lane, Post, Row
 from backend.api.writing import DRY_RUN, MODE, ONE_FLIGHT, Writing, accepted, sent_flight
+from backend.base.errors import FlightchainError
 from backend.chain.flight import as_mapping
-from backend.errors import FlightchainError
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Number
-from serving.environs import Environ
-from serving.lanes import Group
+from backend.serving.environs import Environ
+from backend.serving.lanes import Group
 
 TRANSACTION_ID = Number("TRANSACTION_ID", "The flight's position in the ledger, from 0.", "0")
 

@@ -21,15 +21,15 @@ from backend.api.problems import InvalidFlights
 from backend.api.reading import given_in, json_object
 from backend.api.routes import Lane, Post
 from backend.api.schemas import FLIGHT_EXAMPLE
+from backend.base.errors import InvalidQuery
+from backend.base.settings import most_commit_waiters
 from backend.chain.flight import Flight, examine
-from backend.errors import InvalidQuery
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
-from backend.settings import most_commit_waiters
-from backend.tokens import Tokens, are_needed
-from serving.environs import ABANDONED, Environ
+from backend.serving.environs import ABANDONED, Environ
+from backend.storage.tokens import Tokens, are_needed
 
 Json = dict[str, Any]
 

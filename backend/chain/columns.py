@@ -29,11 +29,11 @@ from itertools import accumulate, chain
 
 import msgspec
 
+from backend.base.words import counted
 from backend.chain.canonical import literal
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.memo import Memo
-from backend.words import counted
 
 COLUMN_NAMES: tuple[str, ...] = (*FIELD_NAMES, "timestamp")
 COLUMN_INDEX: dict[str, int] = {name: i for i, name in enumerate(COLUMN_NAMES)}

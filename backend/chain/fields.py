@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from backend.errors import InvalidFlight
+from backend.base.errors import InvalidFlight
 
 Value = int | str | None
 

@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import islice
 from operator import getitem, itemgetter
 
+from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
 from backend.chain.memo import Memo
-from backend.errors import InvalidFlight
 
 Flight = tuple[Value, ...]
 

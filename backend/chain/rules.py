@@ -25,6 +25,8 @@ no body, in microseconds.
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 
+from backend.base.errors import InvalidFlight, RuleViolation, shown
+from backend.base.words import counted
 from backend.chain.block import FORMAT_VERSION, MAX_TRANSACTIONS, Block, Header, leading_zero_bits
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import BodyError, Column, Columns, decode_body, encode_body
@@ -32,8 +34,6 @@ from backend.chain.fields import FIELD_NAMES, FIELDS, Field, Value
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, disagreement
 from backend.chain.state import ChainState, transactions_root
 from backend.chain.summary import cells_of, summary_root
-from backend.errors import InvalidFlight, RuleViolation, shown
-from backend.words import counted
 
 KNOWN_VALUES = 10_000  # that were found valid are remembered for each field
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from backend.base.words import counted
 from backend.chain.columns import COLUMN_NAMES, UNREADABLE, BodyError, directory_of, joined
 from backend.chain.fields import FIELDS
-from backend.words import counted
 
 _IS_TEXT = (*(field.kind == "text" for field in FIELDS), False)
 _ROW = b'{%b,"TRANSACTION_ID":%%d}' % b",".join(

@@ -8,6 +8,7 @@ clock, so the local miner, an import and any other engine use the same three.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from backend.base.words import counted
 from backend.chain import merkle
 from backend.chain.block import (
     FORMAT_VERSION,
@@ -24,7 +25,6 @@ from backend.chain.columns import Columns, columns_of, transaction_bytes
 from backend.chain.content import Content, content_of
 from backend.chain.merkle import Frontier
 from backend.chain.summary import summary_root
-from backend.words import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
 
+from backend.base.errors import Damage, FlightchainError
+from backend.base.version import VERSION
 from backend.cluster.chain_end import Built, ChainEnd
 from backend.cluster.membership import Membership
 from backend.cluster.messages import ABORT, ACCEPT, RECHECK, REJECT
 from backend.cluster.selection import Room, proposed, rows_of
 from backend.cluster.transactions import BadTransaction, ClusterTransaction, transaction_in
-from backend.errors import Damage, FlightchainError
-from backend.version import VERSION
 
 Message = Mapping[str, Any]
 

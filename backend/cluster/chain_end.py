@@ -9,26 +9,26 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.base.clock import now_ms
+from backend.base.errors import FlightchainError
+from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.columns import columns_of
 from backend.chain.content import Content, content_of
 from backend.chain.flight import Flight
 from backend.chain.state import ChainState
-from backend.clock import now_ms
 from backend.cluster.log_key import adopt_common_key
 from backend.cluster.membership import Membership
 from backend.cluster.selection import Rows
-from backend.errors import FlightchainError
 from backend.index.follower import IndexFollower, Progress
 from backend.index.writer import SealedBlock
-from backend.receipts import Entry, ReceiptWriter
-from backend.settings import Settings
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
 from backend.storage.layout import Place
-from backend.transparency import checkpoints
-from backend.transparency.signing import CheckpointSigner
+from backend.storage.receipts import Entry, ReceiptWriter
+from backend.trust.log import checkpoints
+from backend.trust.log.signing import CheckpointSigner
 
 Report = Callable[[str], None]
 

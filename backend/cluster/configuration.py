@@ -24,15 +24,15 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from backend.base import files
+from backend.base.errors import FlightchainError, InvalidSetting
+from backend.base.file_names import bare_name
 from backend.cluster.admission import READERS_NAME
 from backend.cluster.log_key import give_key, renewed_key, share_key
 from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
-from backend.errors import FlightchainError, InvalidSetting
-from backend.file_names import bare_name
-from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
-from backend.transparency import checkpoints
+from backend.trust.log import checkpoints
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter

@@ -20,10 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from backend.base.errors import FlightchainError, TryLater
+from backend.base.processes.parent_death import die_with_parent
+from backend.base.words import printable
 from backend.cluster.socket_server import socket_name
-from backend.errors import FlightchainError, TryLater
-from backend.processes.parent_death import die_with_parent
-from backend.words import printable
 
 VERSION = "0.38.26"
 MODULE = "github.com/cometbft/cometbft/cmd/cometbft"

@@ -14,8 +14,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from backend.base.errors import FlightchainError
 from backend.cluster.membership import Identity, Membership, address_of
-from backend.errors import FlightchainError
 
 KEY_NAME, STATE_NAME = "priv_validator_key.json", "priv_validator_state.json"
 NEVER_AGAIN = 1_000_000  # a round that no height reaches

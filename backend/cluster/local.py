@@ -17,16 +17,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from backend.base import files
+from backend.base.errors import FlightchainError, InvalidInput
+from backend.base.http_requests import NoAnswer, ask
+from backend.base.settings import PREFIX, PROJECT
+from backend.base.words import printable
 from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.engine_files import STATE_NAME
-from backend.errors import FlightchainError, InvalidInput
-from backend.http_requests import NoAnswer, ask
-from backend.receipts import FILE_NAME as RECEIPTS_NAME
-from backend.settings import PREFIX, PROJECT
-from backend.storage import files
 from backend.storage.layout import BLOCKS_FOLDER
-from backend.words import printable
+from backend.storage.receipts import FILE_NAME as RECEIPTS_NAME
 
 HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
 LOOPBACK = "127.0.0.1"

@@ -6,17 +6,17 @@ in the name of the log; witnesses notice if one signs another tree.
 
 The key stands in `config/log.key` of each node's engine, from where the node takes it when it
 starts. If its chain was signed with another key, be it a new one of the cluster or one of the node
-from before there was a common one, that signs the new key first (`transparency.rotation`).
+from before there was a common one, that signs the new key first (`trust.log.rotation`).
 """
 
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from backend.errors import FlightchainError
-from backend.storage import files
-from backend.transparency.rotation import rotate
-from backend.transparency.secret_keys import (
+from backend.base import files
+from backend.base.errors import FlightchainError
+from backend.trust.log.rotation import rotate
+from backend.trust.log.secret_keys import (
     LOG,
     SecretKey,
     key_in,
@@ -25,7 +25,7 @@ from backend.transparency.secret_keys import (
     public_text,
     secret_key,
 )
-from backend.transparency.successions import SUCCESSIONS_NAME
+from backend.trust.log.successions import SUCCESSIONS_NAME
 
 Report = Callable[[str], None]
 

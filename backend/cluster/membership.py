@@ -18,7 +18,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from backend.errors import FlightchainError
+from backend.base.errors import FlightchainError
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
 LEEWAY_MS = 120_000

@@ -13,7 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from backend.checking.scrub import scrubbing
+from backend.base import files
+from backend.base.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
+from backend.base.processes.shared_numbers import MinerNumbers
+from backend.base.processes.systemd import Notifier
+from backend.base.settings import Settings
+from backend.base.words import counted
 from backend.cluster import put_back, status
 from backend.cluster.admission import Admission
 from backend.cluster.application import OK, OLD, Application
@@ -27,15 +32,10 @@ from backend.cluster.put_back import OwnFlights
 from backend.cluster.socket_server import SocketServer
 from backend.cluster.transactions import packed
 from backend.cluster.watching import EngineStandsStill, Watcher
-from backend.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
 from backend.index.mending import IndexMender
 from backend.mempool import Accepted, Mempool
-from backend.processes.shared_numbers import MinerNumbers
-from backend.processes.systemd import Notifier
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
-from backend.settings import Settings
-from backend.storage import files
-from backend.words import counted
+from backend.verify.scrub import scrubbing
 
 POLL_S = 0.05
 RETRY_S = 0.5

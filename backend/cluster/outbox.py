@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from backend.base.errors import TryLater
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.cluster.membership import LEEWAY_MS
 from backend.cluster.transactions import MOST_FLIGHTS
-from backend.errors import TryLater
 from backend.mempool import Accepted, Mempool
 
 IN_FLIGHT = 4 * MAX_TRANSACTIONS  # that were sent and are not mined

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.errors import DamagedMempool, FlightchainError
+from backend.base.words import counted
 from backend.chain.flight import Flight
-from backend.clock import now_ms
 from backend.cluster.chain_end import Built
 from backend.cluster.view import tag_of
-from backend.errors import DamagedMempool, FlightchainError
 from backend.mempool import Accepted, Mempool, Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.storage import files
-from backend.words import counted
 
 NOTE_NAME = "put-back"
 

@@ -21,7 +21,7 @@ from itertools import count
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.chain.flight import Flight
 from backend.cluster.transactions import ClusterTransaction, flights_in
-from backend.receipts import Run
+from backend.storage.receipts import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import TryLater, WriteFailed
+from backend.base import files
+from backend.base.errors import TryLater, WriteFailed
 from backend.sealing.miner_status import LOCK_NAME
-from backend.storage import files
 
 FILE_NAME = "cluster.json"
 EVERY_S = 1.0

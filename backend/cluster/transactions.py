@@ -18,10 +18,10 @@ import zstandard
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from backend.base.errors import FlightchainError
 from backend.chain.canonical import MAX_SAFE_INTEGER
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, examine
-from backend.errors import FlightchainError
 from backend.mempool import Accepted
 
 MOST_FLIGHTS = 250  # a block of 1000 has room for those of four nodes

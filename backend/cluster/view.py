@@ -12,15 +12,15 @@ client's flight. Receipts without a tag are older, or of a flight within a batch
 import re
 from typing import Any
 
+from backend.base.errors import InvalidSetting, NotFound, TryLater
+from backend.base.settings import NO_CLUSTER, Settings, variable
 from backend.chain.canonical import sha256_hex
 from backend.chain.flight import Flight
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.membership import Membership, identity_in, membership_in
 from backend.cluster.status import ClusterStatus, StatusReader
-from backend.errors import InvalidSetting, NotFound, TryLater
-from backend.receipts import Receipts, belongs_to_cluster
-from backend.settings import NO_CLUSTER, Settings, variable
 from backend.storage.block_store import BlockStore
+from backend.storage.receipts import Receipts, belongs_to_cluster
 
 TAG_DIGITS = 8
 

@@ -27,9 +27,9 @@ from typing import Any
 import apsw
 import msgspec
 
+from backend.base.errors import TryLater
 from backend.chain.block import Block
 from backend.chain.columns import Columns
-from backend.errors import TryLater
 from backend.index.database import (
     Position,
     index_path,

@@ -1,9 +1,9 @@
 """Compares where an index stands with the chain that it was derived from."""
 
-from backend.errors import NotFound
+from backend.base.errors import NotFound
+from backend.base.words import counted
 from backend.index.database import Position
 from backend.storage.block_store import BlockStore
-from backend.words import counted
 
 
 def difference_from(store: BlockStore, position: Position | None) -> str | None:

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import apsw
 
+from backend.base.errors import Damage, TryLater
 from backend.chain.fields import Value
-from backend.errors import Damage, TryLater
 from backend.index import damage_mark
 from backend.index.comparison import difference_from
 from backend.index.database import (

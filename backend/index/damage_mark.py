@@ -10,8 +10,8 @@ old, and an old page has a good checksum.
 
 from pathlib import Path
 
-from backend.errors import WriteFailed
-from backend.storage import files
+from backend.base import files
+from backend.base.errors import WriteFailed
 
 NAME = "damaged"
 

@@ -21,8 +21,9 @@ from typing import Any
 
 import apsw
 
+from backend.base import files
 from backend.index import damage_mark
-from backend.storage import checked_sqlite, files
+from backend.storage import checked_sqlite
 from backend.storage.checked_sqlite import Wrong, require_checksums
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows

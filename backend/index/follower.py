@@ -17,13 +17,13 @@ from typing import TypeVar
 
 import apsw
 
-from backend.errors import TryLater, WriteFailed
+from backend.base import files
+from backend.base.errors import TryLater, WriteFailed
 from backend.index import damage_mark, database
 from backend.index.comparison import difference_from
 from backend.index.database import index_path, is_wrong, open_to_read, position_in
 from backend.index.settled import adds_up, is_settled, note_settled
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
-from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import verified_block
 

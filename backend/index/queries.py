@@ -12,9 +12,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from backend.base.errors import TryLater
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
-from backend.errors import TryLater
 from backend.index import breakdowns
 from backend.index.connections import (
     NO_FILE,

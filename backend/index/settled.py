@@ -19,8 +19,8 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from backend.base import files
 from backend.index.database import Position, position_in, snapshot
-from backend.storage import files
 
 SUFFIX = "-settled"
 ATTEMPTS = 100  # a writer may change its note between two looks, again and again

@@ -13,8 +13,8 @@ from heapq import nsmallest
 from itertools import groupby
 from operator import itemgetter
 
+from backend.base.errors import InvalidFlight, InvalidQuery
 from backend.chain.fields import FIELD
-from backend.errors import InvalidFlight, InvalidQuery
 from backend.index import completions
 from backend.index.database import Rows
 from backend.questions.answer_types import (

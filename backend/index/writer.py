@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 import apsw
 
+from backend.base import files
+from backend.base.errors import Damage
 from backend.chain.block import Block, Header
 from backend.chain.columns import Column, Columns, decode_body
 from backend.chain.fields import Value
 from backend.chain.memo import Memo
-from backend.errors import Damage
 from backend.index import totals
 from backend.index.database import (
     SCHEMA_VERSION,
@@ -30,7 +31,6 @@ from backend.index.database import (
 )
 from backend.index.settled import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.totals import FlightRow
-from backend.storage import files
 from backend.storage.checked_sqlite import Wrong
 
 _SCHEMA = Path(__file__).with_name("schema.sql")

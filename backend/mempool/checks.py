@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.errors import DamagedMempool, NeedsRepair
+from backend.base.errors import DamagedMempool, NeedsRepair
 from backend.mempool import last_release
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import KeyUse

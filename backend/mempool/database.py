@@ -21,10 +21,11 @@ from typing import Any
 
 import apsw
 
-from backend.errors import DamagedMempool, NeedsRepair, TryLater
+from backend.base import files
+from backend.base.errors import DamagedMempool, NeedsRepair, TryLater
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.records import Record
-from backend.storage import checked_sqlite, files
+from backend.storage import checked_sqlite
 
 FILE_NAME = "mempool.sqlite"
 NEW_NAME = f"{FILE_NAME}.new"  # is complete, and takes the place of the other

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.errors import KeyReused
+from backend.base.errors import KeyReused
 
 KEPT_MS = 24 * 60 * 60 * 1000
 

@@ -23,11 +23,12 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from backend.base import files
 from backend.mempool import lost_files
 from backend.mempool.database import FILE_NAME, keys_in
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.records import Record, record_of, void_record
-from backend.storage import checked_sqlite, files
+from backend.storage import checked_sqlite
 
 _KEYS_NAME = "keys.sqlite"
 NAME_FORM = _SEGMENT = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)

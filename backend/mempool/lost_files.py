@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.storage import files
-from backend.words import counted
+from backend.base import files
+from backend.base.words import counted
 
 _ASIDE = re.compile(r"(?:damaged|perhaps-acknowledged)-\d+(?:\.\d+)?\.(?:bin|sqlite)", re.ASCII)
 _LOST = re.compile(r"lost-(\d+)-(\d+)(?:\.\d+)?\.bin", re.ASCII)

@@ -27,10 +27,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
-from backend.chain.flight import Flight
-from backend.clock import EARLIEST_MS
-from backend.clock import now_ms as clock_now_ms
-from backend.errors import (
+from backend.base import files
+from backend.base.clock import EARLIEST_MS
+from backend.base.clock import now_ms as clock_now_ms
+from backend.base.errors import (
     Damage,
     DamagedMempool,
     FlightchainError,
@@ -39,6 +39,9 @@ from backend.errors import (
     WriteFailed,
     WriterBusy,
 )
+from backend.base.settings import Settings
+from backend.base.words import counted
+from backend.chain.flight import Flight
 from backend.mempool.duplicates import Duplicates
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.lost_files import lost_in, lost_words
@@ -48,10 +51,8 @@ from backend.mempool.store import Store
 from backend.mempool.syncs import BackgroundSync, GroupCommit
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from backend.settings import Settings
-from backend.storage import files, unfinished_restore
+from backend.storage import unfinished_restore
 from backend.storage.genesis import Genesis
-from backend.words import counted
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"

@@ -19,15 +19,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.clock import now_ms
-from backend.errors import NeedsRepair
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.errors import NeedsRepair
 from backend.mempool import last_release, lost_files
 from backend.mempool.database import FILE_NAME, NEW_NAME, write_file
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.records import Record, void_record
 from backend.mempool.store import Store, require_blocks
 from backend.mempool.watermark import Mark
-from backend.storage import files
 
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 END_MISSING = (

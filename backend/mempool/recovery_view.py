@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
+from backend.base.errors import DamagedMempool, TryLater
 from backend.chain.block import Block
 from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.transaction import TIMESTAMP
-from backend.errors import DamagedMempool, TryLater
 from backend.mempool.mempool import Mempool
 from backend.mempool.records import Accepted
 from backend.storage.layout import Place

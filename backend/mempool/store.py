@@ -16,13 +16,14 @@ from pathlib import Path
 
 import apsw
 
+from backend.base import files
+from backend.base.errors import DamagedMempool, FlightchainError, NeedsRepair, TryLater, WriteFailed
 from backend.chain.flight import Flight
-from backend.errors import DamagedMempool, FlightchainError, NeedsRepair, TryLater, WriteFailed
 from backend.mempool import database, last_release
 from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey, KeyUse
 from backend.mempool.records import Accepted, Record, UnsoundRecord, sound_record
 from backend.mempool.watermark import Mark
-from backend.storage import checked_sqlite, files
+from backend.storage import checked_sqlite
 
 LOG_BYTES = 4 * 2**20  # of the write-ahead log; then it is copied into the file and emptied
 REMOVED_AT_ONCE = 5000  # records; others wait for the lock meanwhile

@@ -11,10 +11,10 @@ import os
 import threading
 from collections.abc import Callable
 
-from backend.errors import FlightchainError, WriteFailed
+from backend.base import files
+from backend.base.errors import FlightchainError, WriteFailed
 from backend.mempool.store import Store
 from backend.mempool.watermark import Mark, Watermark
-from backend.storage import files
 
 ASYNC_SYNC_S = 0.5
 

@@ -26,8 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.errors import DamagedMempool, WriteFailed, WriterBusy
-from backend.storage import files
+from backend.base import files
+from backend.base.errors import DamagedMempool, WriteFailed, WriterBusy
 
 NAME = "acknowledged.dat"
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
+from backend.base.errors import InvalidFlight, InvalidQuery
 from backend.chain.fields import CODE_PATTERN, FIELD, MAX_TEXT_CHARACTERS, Field, Value
-from backend.errors import InvalidFlight, InvalidQuery
 
 Given = Mapping[str, str]  # parameter name -> text
 Schema = dict[str, Any]

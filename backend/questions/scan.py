@@ -12,11 +12,11 @@ from operator import and_
 from time import perf_counter
 from typing import TypeVar
 
+from backend.base.errors import DamagedBlock
 from backend.chain.block import NO_PREVIOUS, Block, Header
 from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.summary import add_flight
-from backend.errors import DamagedBlock
 from backend.questions.groups import GROUPS, Key
 from backend.questions.selection import Selection
 from backend.questions.values import (

@@ -14,16 +14,16 @@ from itertools import compress as selected
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from backend.base.clock import now_ms
+from backend.base.errors import BadRow, FlightchainError
+from backend.base.processes.parent_death import die_with_parent
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.chain.columns import columns_from
 from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.chain.summary import Cell
-from backend.clock import now_ms
-from backend.errors import BadRow, FlightchainError
 from backend.index.queries import IndexReader
-from backend.processes.parent_death import die_with_parent
 from backend.sources.source import FlightColumns, Source, validated
 from backend.storage.codec import compress
 

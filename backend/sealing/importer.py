@@ -17,14 +17,14 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from backend.base.errors import BadRow, FlightchainError, TryLater
+from backend.base.settings import Settings
 from backend.chain.columns import decode_body
 from backend.chain.content import Content
-from backend.errors import BadRow, FlightchainError, TryLater
 from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, Message, build
 from backend.sealing.miner import Report, Sealer, Unsealed
 from backend.sealing.trusted_clock import LEAP_MS
-from backend.settings import Settings
 from backend.sources.source import Source
 
 BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together

@@ -19,30 +19,30 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.errors import DamagedMempool, TryLater, WriterBusy
+from backend.base.processes.shared_numbers import MinerNumbers
+from backend.base.processes.systemd import Notifier
+from backend.base.settings import Settings
+from backend.base.words import counted
 from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.columns import Columns, columns_of
 from backend.chain.content import Content, content_of
 from backend.chain.flight import Flight
-from backend.checking.folder_check import require_no_traces, require_one_ledger
-from backend.checking.scrub import scrubbing
-from backend.clock import now_ms
-from backend.errors import DamagedMempool, TryLater, WriterBusy
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.mending import IndexMender
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
-from backend.processes.shared_numbers import MinerNumbers
-from backend.processes.systemd import Notifier
-from backend.receipts import require_no_cluster
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.trusted_clock import Doubt, TrustedClock
-from backend.settings import Settings
-from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
-from backend.transparency.signing import CheckpointSigner
-from backend.words import counted
+from backend.storage.receipts import require_no_cluster
+from backend.trust.log.signing import CheckpointSigner
+from backend.verify.folder_check import require_no_traces, require_one_ledger
+from backend.verify.scrub import scrubbing
 
 POLL_S = 0.2
 RETRY_S = 1.0  # the pause after an error that a person may have to put right

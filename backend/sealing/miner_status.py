@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from backend.clock import now_ms
-from backend.errors import WriteFailed
-from backend.storage import files
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.errors import WriteFailed
 
 LOCK_NAME = "miner.lock"
 STATUS_NAME = "miner.json"

@@ -25,11 +25,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from backend import clock
-from backend.errors import FlightchainError, TryLater, WriteFailed
+from backend.base import clock, files
+from backend.base.errors import FlightchainError, TryLater, WriteFailed
+from backend.base.settings import Settings, variable
 from backend.sealing.miner_status import miner_status
-from backend.settings import Settings, variable
-from backend.storage import files
 from backend.storage.block_store import BlockStore
 
 FILE_NAME = "clock.json"

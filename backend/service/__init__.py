@@ -2,5 +2,5 @@
 
 `supervisor` starts the processes and restarts them, and `watching` tells when one hangs.
 `web_server` runs gunicorn in one of them. `site` tells its workers which lane and handler a request
-goes to. The server itself is the package `serving`, which the frontend uses, too.
+goes to. The server itself is the package `backend.serving`, which the frontend uses, too.
 """

@@ -12,10 +12,10 @@ from backend.api import Service
 from backend.api.observing import ROUTE
 from backend.api.problems import whole_problem
 from backend.api.routes import Lane, Match
-from backend.settings import Settings, most_commit_waiters
-from serving.environs import Environ
-from serving.front import Way, Wsgi
-from serving.lanes import MOST_QUEUED, Threads
+from backend.base.settings import Settings, most_commit_waiters
+from backend.serving.environs import Environ
+from backend.serving.front import Way, Wsgi
+from backend.serving.lanes import MOST_QUEUED, Threads
 
 RETRY_AFTER_S = 5  # the Retry-After of a full lane
 MOST_QUESTIONS = 100  # that wait; the slowest take tens of milliseconds each
@@ -23,7 +23,10 @@ LONG_NICENESS = 10  # of threads that only read, for long: all others go first
 
 
 class ServiceSite:
-    """The `serving.front.Site` of the REST service. unmatched: lane of what no row matches."""
+    """The REST service as a `backend.serving.front.Site`.
+
+    unmatched: lane of what no row matches.
+    """
 
     unmatched = Lane.READ
 

@@ -1,6 +1,6 @@
 """Supervises the processes of a running service: gunicorn with its workers, and the miner.
 
-If there are witnesses to ask, one more process does that (see `backend.witness.asking`).
+If there are witnesses to ask, one more process does that (see `backend.trust.witness.asking`).
 
 `serve` starts each as a process of its own: one that dies or hangs is started again, and a signal
 stops all in order. With `--frontend` the pages for a browser are a third process, of which this
@@ -20,14 +20,14 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from backend import tokens
-from backend.errors import FlightchainError, InvalidSetting
-from backend.http_requests import Answer, NoAnswer, ask
-from backend.processes.parent_death import die_with_parent
-from backend.processes.shared_numbers import run_folder
+from backend.base.errors import FlightchainError, InvalidSetting
+from backend.base.http_requests import Answer, NoAnswer, ask
+from backend.base.processes.parent_death import die_with_parent
+from backend.base.processes.shared_numbers import run_folder
+from backend.base.settings import NO_WITNESS, PROJECT, Settings, variable
 from backend.sealing.miner_status import miner_status
 from backend.service.watching import Watch, overdue_miner, silent_server, stopped
-from backend.settings import NO_WITNESS, PROJECT, Settings, variable
+from backend.storage import tokens
 
 GRACE_S = 30
 READY_WITHIN_S = 60
@@ -165,7 +165,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
 def require_witnesses(settings: Settings) -> None:
     """Raise InvalidSetting unless the setting for witnesses can be understood."""
     if settings.witnesses != NO_WITNESS:
-        from backend.witness.asking import witnesses_in
+        from backend.trust.witness.asking import witnesses_in
 
         witnesses_in(settings.witnesses)
 

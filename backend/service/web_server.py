@@ -9,12 +9,12 @@ from typing import Any
 
 from backend.api import SERVICE, Service
 from backend.api.routes import Lane
-from backend.processes.parent_death import die_with_parent
-from backend.processes.shared_numbers import run_folder
+from backend.base.processes.parent_death import die_with_parent
+from backend.base.processes.shared_numbers import run_folder
+from backend.base.settings import Settings
 from backend.service.site import ServiceSite
-from backend.settings import Settings
-from serving import gunicorn_app
-from serving.front import Front
+from backend.serving import gunicorn_app
+from backend.serving.front import Front
 
 LONGEST_REQUEST_S = 120
 

@@ -11,10 +11,15 @@ from typing import Any
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request, Response
 
-from backend.errors import FlightchainError
-from backend.transparency import checkpoints
-from backend.transparency.notes import NoteError, VerifierKey, decoded
-from backend.witness.witness import (
+from backend.base.errors import FlightchainError
+from backend.base.words import printable
+from backend.serving import gunicorn_app
+from backend.serving.environs import Environ
+from backend.serving.front import Front, Headers, Way, Wsgi
+from backend.serving.lanes import INLINE, Threads
+from backend.trust.log import checkpoints
+from backend.trust.log.notes import NoteError, VerifierKey, decoded
+from backend.trust.witness.witness import (
     Forked,
     NotCosigned,
     NotSigned,
@@ -23,11 +28,6 @@ from backend.witness.witness import (
     Unproved,
     Witness,
 )
-from backend.words import printable
-from serving import gunicorn_app
-from serving.environs import Environ
-from serving.front import Front, Headers, Way, Wsgi
-from serving.lanes import INLINE, Threads
 
 MOST_BYTES = 64 * 1024
 MOST_HASHES = 63  # in a proof (C2SP tlog-witness)
@@ -52,7 +52,7 @@ def run_witness(witness: Witness, logs: Sequence[VerifierKey], host: str, port: 
 
 
 class WitnessSite:
-    """The `serving.front.Site` of a witness. application: answers every request."""
+    """The `backend.serving.front.Site` of a witness. application: answers every request."""
 
     max_body_bytes = max_body_bytes_in_memory = MOST_BYTES
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Sequence
 from operator import itemgetter
 from pathlib import Path
 
+from backend.base.errors import shown
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.memo import Memo
-from backend.errors import shown
 from backend.sources.packed import PackedFile, SentFile
 from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import opened_table

@@ -11,8 +11,8 @@ from collections.abc import Generator, Sequence
 from datetime import date, timedelta
 from random import Random
 
+from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, LAST_YEAR
-from backend.errors import InvalidInput
 from backend.sources.schedule import DAY_MINUTES, Leg, by_departure, schedule
 from backend.sources.source import BATCH_ROWS, RawRows
 

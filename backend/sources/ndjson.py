@@ -9,10 +9,10 @@ import json
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
+from backend.base.words import counted
 from backend.sources.packed import PackedFile
 from backend.sources.source import Fault, NumberedObject, RawRows, raw_rows
 from backend.sources.table import line_batches, line_blocks
-from backend.words import counted
 
 _MEMBERS = {"FL_DATE", "complete"}  # with one of these, a line is not a block of the study
 

@@ -12,9 +12,9 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.memo import Memo
-from backend.errors import InvalidInput
 from backend.questions.carriers import CARRIERS
 from backend.sources.packed import PackedFile
 from backend.sources.source import RawRows, year_and_weekday

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from backend.errors import InvalidFlight, InvalidInput, shown
+from backend.base.errors import InvalidFlight, InvalidInput, shown
 
 Read = Callable[[int], bytes]
 """read(n) returns the next bytes, at most n; none at the end."""

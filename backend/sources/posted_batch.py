@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import islice
 
+from backend.base.errors import BadRow, excerpt
 from backend.chain.fields import FIELD, FIELDS, MISSING
 from backend.chain.flight import MOST_ERRORS, Flight, unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded
-from backend.errors import BadRow, excerpt
 from backend.sources.bts import BtsFile
 from backend.sources.packed import SentFile
 from backend.sources.source import BATCH_ROWS, Fault, RawRows, Source, Validator, bad_rows, raw_rows

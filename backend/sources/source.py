@@ -14,6 +14,7 @@ from itertools import compress
 from operator import getitem, itemgetter
 from typing import Any, NamedTuple, Protocol
 
+from backend.base.errors import BadRow, InvalidFlight
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, FIRST_YEAR, POSITION, Value
 from backend.chain.flight import (
     EMPTY_WHEN_CANCELLED,
@@ -22,7 +23,6 @@ from backend.chain.flight import (
     disagreement,
 )
 from backend.chain.memo import MEMO_ENTRIES, Memo
-from backend.errors import BadRow, InvalidFlight
 
 BATCH_ROWS = 1000
 AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are remembered

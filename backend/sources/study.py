@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from backend.errors import InvalidInput
+from backend.base.errors import InvalidInput
 from backend.sources.packed import PackedFile
 from backend.sources.source import BATCH_ROWS, Fault, NumberedObject, RawRows, raw_rows
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, compress
 
-from backend.errors import BadRow
+from backend.base.errors import BadRow
 from backend.sources.packed import PackedFile, Read, SentFile
 from backend.sources.source import BATCH_ROWS, Fault
 

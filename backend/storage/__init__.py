@@ -1,7 +1,6 @@
 """Stores blocks under their heights: block files, their recovery, and two caches in front of them.
 
     layout       where things are: names, frames, the table of heights (arithmetic only)
-    files        the only module that makes bytes durable
     codec        frames <-> blocks
     block_store  reading, by any number of processes, without locks
     block_writer appending, by one process under the writer lock

@@ -9,11 +9,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from backend.base.errors import Damage, DamagedBlock, NotFound
+from backend.base.files import forget_cached
 from backend.chain.block import Block
-from backend.errors import Damage, DamagedBlock, NotFound
 from backend.storage import layout
 from backend.storage.codec import verified_block
-from backend.storage.files import forget_cached
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 
 MAX_RUN_BYTES = 64 * 2**20

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.base import files
+from backend.base.errors import WriteFailed, WriterBusy
+from backend.base.settings import Settings
 from backend.chain.block import Block, header_from
 from backend.chain.merkle import frontier_of
 from backend.chain.rules import check_header
 from backend.chain.state import ChainState, empty_state, genesis
-from backend.errors import WriteFailed, WriterBusy
-from backend.settings import Settings
-from backend.storage import files, layout, unfinished_restore
+from backend.storage import layout, unfinished_restore
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place
 from backend.storage.recovery import NothingPending, Pending, recover

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from backend.base.errors import Damage, DamagedBlock
 from backend.chain.block import Block
-from backend.errors import Damage, DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import block_again, stated_body_bytes, verified_block
 from backend.storage.damage_notes import DamageNotes

@@ -13,8 +13,9 @@ from time import perf_counter
 
 import zstandard
 
+from backend.base.errors import DamagedBlock
+from backend.base.words import counted
 from backend.chain.block import Block, Header, HeaderError, decode_header, leading_zero_bits
-from backend.errors import DamagedBlock
 from backend.storage.layout import (
     MAGIC,
     MAX_BODY_BYTES,
@@ -23,7 +24,6 @@ from backend.storage.layout import (
     PREFIX_BYTES,
 )
 from backend.storage.scan_costs import DECOMPRESS, HASH, Costs
-from backend.words import counted
 
 ZSTD_LEVEL = 6  # 14.1 bytes a flight at 0.6 µs; level 3: 14.9 at 0.2, level 9: 14.0 at 1.1
 

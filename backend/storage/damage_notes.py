@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import DamagedBlock, WriteFailed
-from backend.storage import files
-from backend.words import counted
+from backend.base import files
+from backend.base.errors import DamagedBlock, WriteFailed
+from backend.base.words import counted
 
 NAME = "damaged.json"
 MOST_NOTES = 100

@@ -30,14 +30,15 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from backend.base import files
+from backend.base.errors import DamagedBlock
+from backend.base.words import counted
 from backend.chain.block import NO_PREVIOUS, Block, Header, HeaderError, header_from
 from backend.chain.canonical import sha256_hex
 from backend.chain.merkle import frontier_of
-from backend.errors import DamagedBlock
-from backend.storage import files, layout
+from backend.storage import layout
 from backend.storage.codec import FrameError, frame_from, verified_block
 from backend.storage.layout import ENTRY_BYTES, MAGIC, Place, place_from
-from backend.words import counted
 
 WHAT_TO_DO = "restore the chain from a backup"
 

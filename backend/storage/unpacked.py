@@ -9,8 +9,8 @@ answer that is kept, it is not checked again.
 
 from dataclasses import astuple, dataclass
 
+from backend.base.lru import LruCache
 from backend.chain.block import Block
-from backend.lru import LruCache
 
 # The hash, the header with its twelve values, objects and the slot in the dictionary.
 BLOCK_OVERHEAD_BYTES = 2000

@@ -5,13 +5,13 @@ from flask import Blueprint, Response, render_template, request
 from frontend.backend_client import Backend, Json
 from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
-from frontend.coverage import Coverage, CoverageKeeper
+from frontend.coverage import Coverage, CoverageKeeper, all_days
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.form_request import asked, filled_in
 from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
-from frontend.questions.intervals import offered, whole
+from frontend.questions.intervals import offered
 from frontend.tables import Twin, twins
 
 PATH = "/flight_counter"
@@ -28,7 +28,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         for name in (ORIGIN, DESTINATION):
             if name not in given:
                 raise Refused({"field": name, "detail": "is missing"}, 400, None)
-        question = whole(keeper.now()) | given
+        question = all_days(keeper.now()) | given
         found = backend.get(PATH, question | {"group_by": "day"})
         question["as_of"] = str(found["as_of"]["height"])
         found["by_carrier"] = backend.get(PATH, question | {"group_by": "carrier"})["by_carrier"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from flask import Blueprint, Response, render_template, request
 
 from frontend.backend_client import Backend, Json
-from frontend.coverage import CoverageKeeper
+from frontend.coverage import CoverageKeeper, all_days
 from frontend.errors import Refused
 from frontend.form_request import Asked, asked, filled_in
 from frontend.questions.breakdowns import interval_of, require_known
@@ -21,7 +21,7 @@ from frontend.questions.groups import (
     ranking,
     rows_of,
 )
-from frontend.questions.intervals import offered, whole
+from frontend.questions.intervals import offered
 from frontend.tables import Twin, twins
 
 PATH = "/rankings"
@@ -80,7 +80,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         options = _options(given)
         require_known(given, DEFAULTS)
         known = keeper.now()
-        question = whole(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
+        question = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
         answer = backend.get("/average_delays", question | {"group_by": options["by"]})
         interval = interval_of(answer)
         rows = rows_of(answer, options["by"], known, interval)

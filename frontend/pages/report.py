@@ -4,12 +4,12 @@ from flask import Blueprint, Response, render_template, request
 
 from frontend import fields
 from frontend.backend_client import Backend, Json
-from frontend.coverage import CoverageKeeper
+from frontend.coverage import CoverageKeeper, all_days
 from frontend.flight_numbers import CARRIER, NUMBER, understood
 from frontend.form_request import asked, filled_in
 from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
-from frontend.questions.intervals import offered, whole
+from frontend.questions.intervals import offered
 from frontend.questions.report_card import SIGNS, cards
 from frontend.tables import Twin, twins
 
@@ -25,7 +25,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         """All flights of the number in the interval. Raises Refused, BackendAway."""
         require_known(given, (NUMBER, CARRIER))
         known = keeper.now()
-        given = whole(known) | understood(given, known)
+        given = all_days(known) | understood(given, known)
         first = given.pop("INITIAL_DATE", "")
         return backend.get("/filter_transactions", {**given, "FL_DATE": first} if first else given)
 

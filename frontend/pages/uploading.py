@@ -20,6 +20,7 @@ from typing import IO, Any, NamedTuple
 from flask import Blueprint, Response, current_app, make_response, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from backend.serving.environs import body_file
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
 from frontend.adding.submitted_form import NEVER_TWICE, Filled, come_back, token_in
 from frontend.adding.uploads import (
@@ -36,7 +37,6 @@ from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.pages.errors import problem_twin
 from frontend.tables import json_twin
 from frontend.words import size
-from serving.environs import body_file
 
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from frontend.backend_client import Backend, Json
-from frontend.coverage import Coverage, CoverageKeeper
+from frontend.coverage import Coverage, CoverageKeeper, all_days
 from frontend.errors import Refused
-from frontend.questions.intervals import whole
 
 PATH = "/average_delays"
 DAYS = ("INITIAL_DATE", "FINAL_DATE")
@@ -24,7 +23,7 @@ class Breakdowns:
 
     def by(self, question: Mapping[str, str], groups: Groups) -> Json:
         """The answer for each of `groups`. Without days in `question`, all are meant."""
-        question = whole(self._keeper.now()) | dict(question)
+        question = all_days(self._keeper.now()) | dict(question)
         found: Json = {}
         for by, options in groups.items():
             found[by] = self._backend.get(PATH, {**question, "group_by": by, **options})
@@ -33,12 +32,12 @@ class Breakdowns:
 
     def total(self, question: Mapping[str, str], height: int) -> Json:
         """The answer without groups, as of a block."""
-        question = whole(self._keeper.now()) | dict(question)
+        question = all_days(self._keeper.now()) | dict(question)
         return self._backend.get(PATH, {**question, "as_of": str(height)})
 
     def only_origins(self, known: Coverage) -> list[str]:
         """The airports from which all flights leave, if the ledger holds only a few of them."""
-        answer = self._backend.get(PATH, {**whole(known), "group_by": "origin"})
+        answer = self._backend.get(PATH, {**all_days(known), "group_by": "origin"})
         codes = [one["ORIGIN"] for one in answer["by_origin"]]
         return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
 

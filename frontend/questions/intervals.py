@@ -21,13 +21,6 @@ class Interval:
     last: str
 
 
-def whole(known: Coverage) -> dict[str, str]:
-    """The interval for a question without days: all days that the ledger covers."""
-    if not known.first_date or not known.last_date:
-        return {}
-    return {"INITIAL_DATE": known.first_date, "FINAL_DATE": known.last_date}
-
-
 def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
     """Intervals to offer: everything, the last days, and months; years, too, for many months.
 

@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from frontend import words
-from frontend.coverage import Coverage
-from frontend.questions.intervals import whole
+from frontend.coverage import Coverage, all_days
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
 from frontend.search.times import Days
@@ -103,7 +102,7 @@ class _Asked:
     @property
     def whole_interval(self) -> dict[str, str]:
         """The parameters of the days; of all days if none are named."""
-        return self.interval or whole(self.known)
+        return self.interval or all_days(self.known)
 
     @property
     def phrase(self) -> str:

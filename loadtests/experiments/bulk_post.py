@@ -12,17 +12,17 @@ from operator import attrgetter
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.run import Generator
-from loadtests.generation.samples import Sample
 from loadtests.grouping import grouped
 from loadtests.lab import published
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.posts import BUSY_CLIENT, Posted, PostsLine, posts
 from loadtests.lab.repeated import accepted, lines, rejected_told
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.samples import mean_of_known, quantile
 from loadtests.processes import running
+from loadtests.samples import Sample
 
 THREADS, QUICK_THREADS = (1, 10, 100, 1000), (1, 10, 100)
 RUN_S, QUICK_RUN_S = 6.0, 2.5

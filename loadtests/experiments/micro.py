@@ -1,10 +1,10 @@
 """Times 100,000 round trips and 100,000 validations as whole processes, as study 002 did.
 
-Ours is `python -m backend.lab.measure`, the service's own code in a process of its own, so that
-this module need not import it. It is compared with what a Python programmer would write without us,
-`loadtests.usual_ways`: the standard json, and the package jsonschema with the schema that the
-service publishes. All use the same flights, which the service itself has made, and are timed from
-outside.
+Ours is `python -m loadtests.in_process.repetition`, the service's own code in a process of its own,
+so that this module need not import it. It is compared with what a Python programmer would write
+without us, `loadtests.usual_ways`: the standard json, and the package jsonschema with the schema
+that the service publishes. All use the same flights, which the service itself has made, and are
+timed from outside.
 
 Tables: `processes.csv` has a row for each process; `runs.csv`, whether the machine was quiet then.
 """
@@ -22,9 +22,9 @@ from typing import NamedTuple
 from loadtests.generation.rules import Facts, judge
 from loadtests.grouping import grouped
 from loadtests.lab import published
+from loadtests.lab.content import Figure, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import Estimate, accepted_by_run, estimate
-from loadtests.lab.report.content import Figure, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.machine import moment
@@ -37,7 +37,7 @@ FLIGHTS = 1000  # number of different flights, which programs take again and aga
 PROCESSES, RUNS = "processes", "runs"
 ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
-_OURS, _USUAL = "backend.lab.measure", "loadtests.usual_ways"
+_OURS, _USUAL = "loadtests.in_process.repetition", "loadtests.usual_ways"
 
 
 @dataclass(frozen=True, slots=True)

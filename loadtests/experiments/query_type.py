@@ -15,9 +15,9 @@ from loadtests.experiments.client_server.systems import (
     UNINDEXED,
 )
 from loadtests.experiments.client_server.telling import interval_ms, ms, told_ms
+from loadtests.lab.content import Figure, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted, measured
-from loadtests.lab.report.content import Figure, Report, Section, Table, times
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 

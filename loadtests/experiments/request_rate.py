@@ -20,9 +20,9 @@ from loadtests.experiments.client_server.systems import (
 from loadtests.experiments.client_server.telling import told_ms
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.grouping import grouped
+from loadtests.lab.content import Figure, Report, Section
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
-from loadtests.lab.report.content import Figure, Report, Section
 from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
 

@@ -17,8 +17,8 @@ from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, Generator, judge_run
 from loadtests.generation.schedule import KNOWN_KIND, arrivals, demanded, gamma_demands, load
 from loadtests.grouping import grouped
+from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 from loadtests.models import protocol

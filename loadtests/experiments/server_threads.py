@@ -11,9 +11,9 @@ from loadtests.experiments.client_server.predicting import Point, points
 from loadtests.experiments.client_server.systems import AVERAGE, KNOWN, POSITION, SCAN
 from loadtests.experiments.client_server.telling import told_ms
 from loadtests.grouping import grouped
+from loadtests.lab.content import Figure, Report, Section
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
-from loadtests.lab.report.content import Figure, Report, Section
 from loadtests.lab.report.drawing import Axis
 from loadtests.lab.results import Results
 from loadtests.servers.mariadb import Database

@@ -4,13 +4,14 @@ An experiment has two halves that meet only in a folder of files. `measure` runs
 server and writes what it saw; `analyse` reads those files and nothing else, so a report can be made
 again, anywhere, byte for byte. Later readers of a result have the same files.
 
-    experiment        what an experiment is; `running` runs it, makes its report, compares two
+    experiment        what an experiment is; `loadtests.experiments.running` runs it
     results           the folder: tables whose lines are dataclasses, the manifest, the summary
     ledgers           chains to measure on, fresh or stored in two ways
     one_customer      service times; other loads are `loadtests.generation`'s, as are the rules
     repeated          runs and whether they count; a cell of them, its means, how they are drawn
     posts             runs of posts from many threads
-    report            figures, tables of items and columns, metrics, words, and the page of them
+    content           what a report holds: tables of items and columns, metrics, words
+    report            figures, and the page of a report
     gaps              why measured and predicted differ, here and in study 000
     published         the studies' numbers; `errata` and `conclusions` are about them
 """

@@ -20,6 +20,7 @@ from textwrap import fill
 import numpy as np
 
 from loadtests.grouping import grouped
+from loadtests.lab.content import Section, Table, capital, times
 from loadtests.lab.published import (
     ITINERARY,
     ITINERARY_COUNTED,
@@ -31,7 +32,6 @@ from loadtests.lab.published import (
     UNROUNDED,
 )
 from loadtests.lab.repeated import Estimate, measured
-from loadtests.lab.report.content import Section, Table, capital, times
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.models import open_queue, replay

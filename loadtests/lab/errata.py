@@ -8,7 +8,7 @@ reader who repeats it needs to know.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from loadtests.lab.report.content import Section, Table
+from loadtests.lab.content import Section, Table
 
 
 class Erratum(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from loadtests.generation.run import Generator
-from loadtests.lab.report.content import Report
+from loadtests.lab.content import Report
 from loadtests.lab.results import Results
 
 Choice = TypeVar("Choice")

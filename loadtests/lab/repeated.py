@@ -17,14 +17,14 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
-from loadtests.generation.samples import Sample
-from loadtests.generation.samples import read as read_samples
 from loadtests.grouping import grouped
-from loadtests.lab.report.content import Metric, times
+from loadtests.lab.content import Metric, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
 from loadtests.lab.results import YES, Results
 from loadtests.models.estimates import Interval, confidence_interval
+from loadtests.samples import Sample
+from loadtests.samples import read as read_samples
 from loadtests.tables import Line
 
 OneLine = TypeVar("OneLine", bound=Line)

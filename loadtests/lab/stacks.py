@@ -52,7 +52,7 @@ WAITS = (
         innermost=r"(EpollSelector\.select|(Event|Condition)\.wait|BackgroundSync\._run) \("
         r"|_worker \(concurrent/",
     ),
-    Pattern("waiting for the disk", innermost=r"sync(_folder)? \(backend/storage/files"),
+    Pattern("waiting for the disk", innermost=r"sync(_folder)? \(backend/base/files"),
     Pattern("waiting for the sync of others", innermost=r"GroupCommit\.sync \("),
     Pattern(
         "waiting for a lock of the mempool",
@@ -70,23 +70,23 @@ WORK = (
     Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
     Pattern(
         "HTTP: parsing the request",
-        r".* \((gunicorn/http/|serving/environs\.py)"
+        r".* \((gunicorn/http/|backend/serving/environs\.py)"
         r"|(Http\w+|Connection)\.(_parse|_feed|on_(url|h|b|m))",
     ),
     Pattern(
         "HTTP: the loop, receiving and sending",
-        r"(.* \((uvicorn/|serving/(bounds|connection|worker)\.py))"
+        r"(.* \((uvicorn/|backend/serving/(bounds|connection|front|worker)\.py))"
         r"|\w*Selector\w*\.\w+ \(selectors",
         r"ThreadWorker\.(run|wait_for_and_dispatch_events|murder_\w+) \(|UvicornWorker\.run \(",
     ),
     Pattern(
         "handing requests to threads",
-        r".* \(serving/lanes\.py|PollableMethodQueue\.defer",
+        r".* \(backend/serving/lanes\.py|PollableMethodQueue\.defer",
         r".* \((concurrent/futures/|threading\.py|queue\.py)|PollableMethodQueue\.",
     ),
     Pattern(
         "routing and calling: Flask, WSGI",
-        r".* \((flask/|werkzeug/|blinker/|backend/(api/routes|service/front)\.py)",
+        r".* \((flask/|werkzeug/|blinker/|backend/api/routes\.py)",
         r".* \(gunicorn/workers/",
     ),
     Pattern(
@@ -100,12 +100,12 @@ WORK = (
     ),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
     Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),
-    Pattern(_SYNCING, r"sync(_folder)? \(backend/storage/files|GroupCommit\.|BackgroundSync\."),
-    Pattern(_LOG, r".* \(backend/(mempool/\w+|keys|storage/files)\.py\)"),
+    Pattern(_SYNCING, r"sync(_folder)? \(backend/base/files|GroupCommit\.|BackgroundSync\."),
+    Pattern(_LOG, r".* \(backend/(mempool/\w+|base/files)\.py\)"),
     Pattern("waiting for a block: looking again", r"Accepting\._wait_until_mined \("),
     Pattern(
         "making the answer",
-        r".* \(backend/(api/answers|api/writing|api/transactions|ledger|accepting)\.py",
+        r".* \(backend/(api/writing|api/transactions|ledger/\w+)\.py",
     ),
 )
 """Patterns of work, for stacks of threads that hold Python's lock. The first match counts."""

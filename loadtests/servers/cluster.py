@@ -26,7 +26,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadtests.generation.samples import cpu_s
 from loadtests.processes import (
     PROJECT,
     Service,
@@ -38,6 +37,7 @@ from loadtests.processes import (
     wait_for,
     wait_until,
 )
+from loadtests.samples import cpu_s
 
 UP = "up"
 ENGINE_OPTION = b"--proxy_app"  # no other program of ours has it

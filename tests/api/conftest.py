@@ -10,8 +10,8 @@ from flask.testing import FlaskClient
 
 from backend.api import SERVICE
 from backend.api.specification import document
+from backend.base.settings import Settings
 from backend.sealing.importer import import_flights
-from backend.settings import Settings
 from backend.sources.nycflights import NycFlights
 from tests.api.worlds import World, client_of, copy_chain, settings_for, world_in
 

@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from backend.api import SERVICE, create_app
 from backend.api.specification import document, path_of
-from backend.settings import Settings
+from backend.base.settings import Settings
 
 Json = dict[str, Any]
 

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
+from backend.base.version import VERSION
 from backend.storage.block_store import BlockStore
-from backend.version import VERSION
 from tests.api.worlds import (
     GOOD,
     Json,

@@ -13,8 +13,8 @@ from werkzeug.test import TestResponse
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import as_mapping
-from backend.checking.audit import verify
 from backend.sealing.miner import Sealer
+from backend.verify.audit import verify
 from tests.api.worlds import (
     GOOD,
     Json,

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from backend.api.reading import parameters
+from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
 from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
 from tests.chain.strategies import flights as valid_flights
 

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from backend.api import blocks
 from backend.api.encodings import compressed, encoding_for
 from backend.api.json_answers import KeptBodies
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from tests.api.worlds import World, client_of, settings_for, world_in
 
 UNPACK: dict[str, Callable[[bytes], bytes]] = {

@@ -7,9 +7,9 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from backend.answers import Answers
 from backend.api.conditions import FORM, tag_of
-from backend.ledger import Ledger
+from backend.ledger.answers import Answers
+from backend.ledger.ledger import Ledger
 from tests.api.worlds import GOOD, World, client_of, good, problem, seal, settings_for, world_in
 
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}

@@ -13,11 +13,12 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from backend.base import files
+from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
 from backend.chain.void import VOID
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
-from backend.storage import checked_sqlite, files
+from backend.storage import checked_sqlite
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
 from tests.flights import flight
 from tests.mempool.spoiling import spoil, spoil_keys, store_path

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from backend.settings import Settings
+from backend.base.settings import Settings
 from tests import reference
 from tests.api.processes import ROOT, Service, environment, serving
 from tests.api.worlds import copy_chain
@@ -24,7 +24,7 @@ NOT_RUN = {
     "scripts/": "run by tests/test_scripts.py and tests/cluster",
     "sudo": "needs root; the installer is run by tests/test_deploy.py",
     "docker": "needs a container engine",
-    "go run": "run by tests/transparency/test_serving.py",
+    "go run": "run by tests/trust/log/test_serving.py",
     "scp": "needs other machines",
     "rm -r ~/node0": "needs other machines",
     "timedatectl": "needs systemd",
@@ -97,7 +97,7 @@ def clone(tmp_path: Path) -> Path:
     """A folder in which commands find the project as in a clone."""
     folder = tmp_path / "flightchain"
     folder.mkdir()
-    for name in ("backend", "frontend", "serving", "loadtests", "scripts", "requirements.txt"):
+    for name in ("backend", "frontend", "loadtests", "scripts", "requirements.txt"):
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
     (folder / ".venv" / "bin").mkdir(parents=True)

@@ -12,10 +12,10 @@ from werkzeug.test import run_wsgi_app
 from backend.api import SERVICE, Service
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
+from backend.base.errors import NotFound
 from backend.chain.fields import FIELD_NAMES
-from backend.errors import NotFound
 from backend.service.web_server import front_of
-from serving.environs import Environ, environ_of
+from backend.serving.environs import Environ, environ_of
 from tests.api.worlds import GOOD, World, client_of, problem, settings_for, world_in
 from tests.doors import Seen, asked, scope_of
 

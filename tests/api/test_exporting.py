@@ -14,8 +14,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from backend.answers import Answers
 from backend.api.streaming import CutAnswerError
+from backend.ledger.answers import Answers
 from backend.sealing.importer import import_flights
 from backend.sources import open_source
 from tests.api.worlds import (

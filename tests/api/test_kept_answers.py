@@ -13,11 +13,11 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.answers import Answers
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
-from backend.ledger import Ledger
+from backend.ledger.answers import Answers
+from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from tests.api.worlds import (
     GOOD,
@@ -195,7 +195,10 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two readers, as two processes have them; what one committed the other shows at once."""
-    for module in ("backend.index.queries", "backend.accepting"):  # longer, so that it would matter
+    for module in (
+        "backend.index.queries",
+        "backend.ledger.submission",
+    ):  # longer, so that it would matter
         monkeypatch.setattr(f"{module}.RECENT_S", 0.1)
     settings = settings_for(tmp_path / "chain", commit_wait_s=10)
     seal(settings, [])

@@ -14,11 +14,11 @@ from backend.api import Service, batch, blocks, exporting, health, questions, st
 from backend.api.blocks import tag_of_block
 from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
-from backend.errors import Damage, NotFound
+from backend.base.errors import Damage, NotFound
+from backend.base.settings import Settings
 from backend.questions.values import OPTION_NAMES, PROVABLE
 from backend.service.site import ServiceSite
-from backend.settings import Settings
-from serving.environs import environ_of
+from backend.serving.environs import environ_of
 from tests.api.worlds import seal, settings_for
 from tests.doors import environ, scope_of
 

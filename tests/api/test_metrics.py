@@ -20,9 +20,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from backend.api import SERVICE, create_app
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import METHODS, UNMATCHED, UNREAD
-from backend.processes.shared_numbers import PREFIX
-from backend.settings import Settings
-from backend.version import VERSION, commit
+from backend.base.processes.shared_numbers import PREFIX
+from backend.base.settings import Settings
+from backend.base.version import VERSION, commit
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
 

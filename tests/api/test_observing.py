@@ -16,8 +16,8 @@ from flask.testing import FlaskClient
 from backend.api import observing
 from backend.api.metrics import CountedRequests
 from backend.api.reception import Reception
-from backend.processes.shared_numbers import Numbers
-from serving.visitors import Visitors
+from backend.base.processes.shared_numbers import Numbers
+from backend.serving.visitors import Visitors
 from tests.api.worlds import Json, World, client_of, seal, settings_for
 
 QUESTION = "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"

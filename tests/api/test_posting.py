@@ -15,8 +15,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from backend.base.settings import Settings
 from backend.sealing.miner import Miner
-from backend.settings import Settings
 from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
 from tests.flights import on_disk
 

@@ -13,8 +13,8 @@ from werkzeug.test import TestResponse
 
 from backend.api import SERVICE, create_app
 from backend.api.operation import TAGS
-from backend.settings import Settings
-from backend.version import VERSION
+from backend.base.settings import Settings
+from backend.base.version import VERSION
 from tests.api.held import Json, described
 from tests.api.worlds import client_of, good, problem, seal, settings_for
 

@@ -19,14 +19,14 @@ from werkzeug.test import TestResponse
 from backend import api
 from backend.api.conditions import REVALIDATE
 from backend.api.json_answers import Kept, plain
+from backend.base.clock import now_ms
+from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
-from backend.clock import now_ms
 from backend.index.database import index_path
 from backend.index.settled import note_of, note_settled
-from backend.ledger import Ledger, Report
+from backend.ledger.ledger import Ledger, Report
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore

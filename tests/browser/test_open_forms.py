@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from backend.tokens import Tokens
+from backend.storage.tokens import Tokens
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import seal, settings_for
 from tests.browser.sites import shown

@@ -24,8 +24,8 @@ import requests
 from playwright.sync_api import Page, Route, expect
 from werkzeug.serving import make_server
 
-from backend.transparency.notes import VerifierKey
-from backend.transparency.rotation import rotate
+from backend.trust.log.notes import VerifierKey
+from backend.trust.log.rotation import rotate
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import free_port
@@ -34,10 +34,10 @@ from tests.browser.conftest import Visit
 from tests.browser.sites import LEDGERS, Site, make_ledger
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
-from tests.proofs.forging import lies
-from tests.proofs.malformed import malformed
-from tests.proofs.proofs import Json, Judge, lines, written
-from tests.proofs.test_verify import WITHOUT_MEANING, mutated, places
+from tests.trust.proofs.forging import lies
+from tests.trust.proofs.malformed import malformed
+from tests.trust.proofs.proofs import Json, Judge, lines, written
+from tests.trust.proofs.test_verify import WITHOUT_MEANING, mutated, places
 
 CHANGED_TRANSACTIONS, CHANGED_ANSWERS = 50, 20
 SEED = 15

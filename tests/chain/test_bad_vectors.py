@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from backend.base.errors import RuleViolation
 from backend.chain import merkle, rules
 from backend.chain.block import Header, HeaderError, block_of, decode_header, header_from
 from backend.chain.columns import BodyError, Columns, columns_of, decode_body
@@ -12,7 +13,6 @@ from backend.chain.content import content_of
 from backend.chain.merkle import ProofError
 from backend.chain.rules import HEADER_RULES
 from backend.chain.state import ChainState, empty_state, genesis
-from backend.errors import RuleViolation
 from tests.chain import inclusion, independent
 from tests.chain.files import (
     Entry,

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from backend.base.words import counted
 from backend.chain.canonical import canonical
 from backend.chain.columns import (
     COLUMN_NAMES,
@@ -19,7 +20,6 @@ from backend.chain.columns import (
 )
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from backend.words import counted
 from tests.chain import independent
 from tests.chain.independent import Rejected
 from tests.chain.naive_builder import EXAMPLE, row

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from backend.base.errors import InvalidFlight, shown
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, Field, Value
-from backend.errors import InvalidFlight, shown
 from tests.chain import independent
 from tests.chain.strategies import any_text, flights, json_like, nested
 

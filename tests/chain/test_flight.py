@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.base.errors import InvalidFlight, shown
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import as_mapping, disagreement, examine, flight_of
-from backend.errors import InvalidFlight, shown
 from tests.chain.strategies import any_text, flights, json_like
 
 GOOD: dict[str, object] = {field.name: field.example for field in FIELDS}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backend.errors import (
+from backend.base.errors import (
     BadRow,
     DamagedBlock,
     FlightchainError,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.base.errors import RuleViolation
 from backend.chain import rules
 from backend.chain.block import MAX_TRANSACTIONS, Block, HeaderError, block_of, mined
 from backend.chain.canonical import sha256_hex
@@ -16,7 +17,6 @@ from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import Flight, flight_of
 from backend.chain.merkle import frontier_of
 from backend.chain.state import ChainState, empty_state, genesis
-from backend.errors import RuleViolation
 from tests.chain import independent
 from tests.chain.files import block_from, chain_bytes, load
 from tests.chain.independent import COLUMNS, Rejected, Row, Value

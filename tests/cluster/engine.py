@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from backend.base.settings import Settings
 from backend.cluster.application import Application
 from backend.cluster.chain_end import ChainEnd
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host, make_cluster
@@ -15,7 +16,6 @@ from backend.cluster.membership import Identity, Membership, identity_in, member
 from backend.cluster.messages import ACCEPT
 from backend.cluster.transactions import packed
 from backend.mempool import Accepted
-from backend.settings import Settings
 from backend.storage.block_writer import BlockWriter
 from tests.flights import flights
 

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
-from backend.cheating.editor import Editor
 from backend.cluster.configuration import CHAIN, ENGINE, Host
 from backend.cluster.engine import MODULE, VERSION
 from backend.cluster.engine_files import STATE_NAME
@@ -18,6 +17,7 @@ from backend.cluster.local import LOG_NAME, LocalCluster
 from backend.cluster.put_back import NOTE_NAME
 from backend.index import damage_mark
 from backend.storage.layout import BLOCKS_FOLDER
+from backend.trust.cheating.editor import Editor
 from tests import go_programs
 from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until

@@ -2,8 +2,8 @@
 
 import pytest
 
+from backend.base.errors import FlightchainError
 from backend.cluster.engine import program
-from backend.errors import FlightchainError
 
 SETTINGS = {
     "FLIGHTCHAIN_WORKERS": "1",

@@ -7,14 +7,14 @@ from unittest.mock import patch
 
 import pytest
 
+from backend.base.errors import Damage, FlightchainError, WriteFailed
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.cluster.application import BAD, MOST_AHEAD, OK, OLD, UNFIT
 from backend.cluster.configuration import BASE
 from backend.cluster.messages import RECHECK, REJECT
 from backend.cluster.transactions import MOST_FLIGHTS
-from backend.errors import Damage, FlightchainError, WriteFailed
-from backend.receipts import ReceiptWriter
 from backend.storage.block_writer import BlockWriter
+from backend.storage.receipts import ReceiptWriter
 from tests.cluster.engine import T0, Engine, Node, finalized, time_of
 from tests.flights import on_disk
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.errors import FlightchainError
+from backend.base.settings import Settings
 from backend.cluster import status
 from backend.cluster.chain_end import ChainEnd
 from backend.cluster.configuration import ENGINE, bring_up_to_date
 from backend.cluster.engine_files import NEVER_AGAIN, require_sound
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.status import StatusReader
-from backend.errors import FlightchainError
-from backend.settings import Settings
 from tests.cluster.engine import make, quiet
 
 REACHED = 41

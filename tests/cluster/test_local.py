@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from backend.cli import main
+from backend.cli.commands import main
 from backend.cluster.configuration import Host
 from backend.cluster.local import LOG_NAME, LocalCluster, free_ports
 from tests.frontend.fake_backend import answering

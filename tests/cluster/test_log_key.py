@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backend.cli import main
+from backend.base.errors import FlightchainError
+from backend.cli.commands import main
 from backend.cluster.configuration import ENGINE, Host, share_log_key
 from backend.cluster.log_key import common_key_path
-from backend.errors import FlightchainError
-from backend.transparency import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME
+from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME
 from tests.api.worlds import client_of
 from tests.cluster.engine import Engine, Node
-from tests.proofs.proofs import Judge, fetched
+from tests.trust.proofs.proofs import Judge, fetched
 
 HOSTS = [Host(f"node{i}", "127.0.0.1", 1, 2) for i in range(2)]
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.errors import TryLater
+from backend.base.settings import Settings
 from backend.cluster.membership import LEEWAY_MS
 from backend.cluster.outbox import (
     AGAIN_S,
@@ -14,9 +16,7 @@ from backend.cluster.outbox import (
     with_believable_time,
 )
 from backend.cluster.transactions import MOST_FLIGHTS
-from backend.errors import TryLater
 from backend.mempool import Accepted, Mempool
-from backend.settings import Settings
 from tests.accepting import accept_in
 from tests.flights import flights
 

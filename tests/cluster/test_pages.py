@@ -8,10 +8,10 @@ import pytest
 import requests
 from flask.testing import FlaskClient
 
+from backend.base.settings import Settings as BackendSettings
 from backend.chain.flight import as_mapping
 from backend.cluster.configuration import BASE
 from backend.cluster.local import LocalCluster, hosts_on_loopback
-from backend.settings import Settings as BackendSettings
 from backend.storage.block_writer import BlockWriter
 from flightchain_client import Client, Mode
 from frontend.app import create_app

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.errors import NotFound
 from backend.cluster import put_back
 from backend.cluster.chain_end import Built
 from backend.cluster.put_back import NOTE_NAME, OwnFlights
 from backend.cluster.view import tag_of
-from backend.errors import NotFound
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from tests.accepting import accept_in
 from tests.cluster.engine import T0, Engine, Node, quiet

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.backup import back_up
-from backend.errors import FlightchainError, InvalidSetting
-from backend.ledger import Ledger
+from backend.base.errors import FlightchainError, InvalidSetting
+from backend.base.settings import Settings
+from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
-from backend.settings import Settings
+from backend.verify.backup import back_up
 from tests.cluster.engine import Engine, quiet
 
 

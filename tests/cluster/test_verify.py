@@ -5,10 +5,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from backend.checking.audit import verify
-from backend.errors import Damage
-from backend.receipts import FILE_NAME
+from backend.base.errors import Damage
 from backend.storage import checked_sqlite
+from backend.storage.receipts import FILE_NAME
+from backend.verify.audit import verify
 from tests.cluster.engine import Engine
 
 WRONG = {

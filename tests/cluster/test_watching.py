@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backend.base.errors import FlightchainError, TryLater
 from backend.cluster.engine import Engine
 from backend.cluster.watching import (
     LONGEST_STILL_S,
@@ -14,7 +15,6 @@ from backend.cluster.watching import (
     EngineStandsStill,
     Watcher,
 )
-from backend.errors import FlightchainError, TryLater
 from tests.cluster.engine import Node, make
 
 

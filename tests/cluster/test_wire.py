@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.base.errors import FlightchainError
 from backend.cluster import messages
 from backend.cluster.socket_server import SocketServer, framed, socket_name
 from backend.cluster.wire import Field, Schema, WireError, decode, encode, varint
-from backend.errors import FlightchainError
 
 INNER: Schema = {"a": Field(1, int)}
 ALL: Schema = {

@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from backend.base.http_requests import NoAnswer
+from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.local import LocalCluster, hosts_on_loopback
 from backend.cluster.membership import membership_in
-from backend.http_requests import NoAnswer
-from backend.settings import Settings
 from backend.storage.block_writer import BlockWriter
 from tests.cluster.networks import Networks, networks
 from tests.cluster.processes import SETTINGS

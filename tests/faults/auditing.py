@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from backend.base.errors import FlightchainError
 from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
-from backend.checking.audit import verify
-from backend.errors import FlightchainError
+from backend.verify.audit import verify
 from tests.api.processes import Service
 from tests.api.worlds import Json, averages_of
 from tests.faults.clients import Memory, Receipt

@@ -9,8 +9,8 @@ import shutil
 from collections import Counter
 from contextlib import ExitStack
 
+from backend.base.errors import FlightchainError
 from backend.cluster.engine import program
-from backend.errors import FlightchainError
 from tests.cluster.harms import HARMS, NEED_NETWORKS, endure
 from tests.cluster.networks import are_possible
 from tests.cluster.world import cluster_in

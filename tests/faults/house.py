@@ -43,7 +43,7 @@ SETTINGS = {
 }
 IMPORT_COMMAND = """
 from backend.sealing import importer
-from backend.cli import main
+from backend.cli.commands import main
 
 importer.BLOCKS_AT_ONCE = 1
 main()

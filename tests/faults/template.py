@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from backend.base.clock import now_ms
 from backend.chain.flight import Flight, as_mapping
-from backend.clock import now_ms
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.miner import Sealer
-from backend.tokens import Tokens
+from backend.storage.tokens import Tokens
 from tests.accepting import accept_in
 from tests.api.worlds import Json, generated, settings_for
 from tests.faults.auditing import as_row

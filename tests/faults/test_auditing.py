@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.clock import now_ms
 from backend.chain.canonical import canonical
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
-from backend.clock import now_ms
 from backend.sealing.miner import Sealer
 from tests.accepting import accept_in
 from tests.api.worlds import settings_for

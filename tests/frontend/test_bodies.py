@@ -12,7 +12,9 @@ import pytest
 from flask import Flask, request
 from flask.testing import FlaskClient
 
-from backend.settings import Settings as BackendSettings
+from backend.base.settings import Settings as BackendSettings
+from backend.serving import front as front_module
+from backend.serving.front import Front
 from frontend import bodies
 from frontend.adding.uploads import PIECE_BYTES, Unreadable, go_to_text
 from frontend.app import create_app
@@ -21,8 +23,6 @@ from frontend.errors import InvalidSetting
 from frontend.pages import uploading
 from frontend.settings import Settings, from_environment
 from frontend.site import MOST_FILES, PagesSite
-from serving import front as front_module
-from serving.front import Front
 from tests.doors import scope_of
 
 MOST = 2**20

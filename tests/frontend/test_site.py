@@ -8,12 +8,12 @@ from http import HTTPStatus
 import pytest
 from flask import Flask
 
+from backend.serving.connection import HEAD_WITHIN_S
+from backend.serving.front import Front
 from frontend import site
 from frontend.app import HEADERS
 from frontend.settings import Settings
 from frontend.site import PagesSite
-from serving.connection import HEAD_WITHIN_S
-from serving.front import Front
 from tests.loops import Client, Loop, answers, looping
 
 ASK = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"

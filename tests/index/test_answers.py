@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.answers import NEAR_BLOCKS
+from backend.base.errors import Damage, NotFound
+from backend.base.settings import Settings
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from backend.errors import Damage, NotFound
-from backend.ledger import Ledger
+from backend.ledger.answers import NEAR_BLOCKS
+from backend.ledger.ledger import Ledger
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
-from backend.settings import Settings
 from tests.api.worlds import copy_chain
 from tests.index.worlds import (
     AIRPORTS,
@@ -98,7 +98,7 @@ class Chain:
             dir=str(self.folder), cache_bytes=cache_bytes, read_run_blocks=read_run_blocks
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("backend.answers.NEAR_BLOCKS", near_blocks)
+            patch.setattr("backend.ledger.answers.NEAR_BLOCKS", near_blocks)
             with closing(Ledger(chosen, lambda line: None)) as ledger:
                 yield ledger
 

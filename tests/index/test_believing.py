@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import TryLater
+from backend.base.errors import TryLater
 from backend.index import settled
 from backend.index.damage_mark import damage_of, mark
 from backend.index.database import index_path, open_to_read

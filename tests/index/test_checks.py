@@ -8,13 +8,13 @@ from typing import Any
 import apsw
 import pytest
 
-from backend.checking.audit import verify
-from backend.errors import Damage
+from backend.base.errors import Damage
+from backend.base.settings import PROJECT
 from backend.index.database import index_path
 from backend.index.totals import COUNTS
-from backend.settings import PROJECT
-from tests.checking.test_audit import CONTENTS, TIP, TRANSACTIONS
+from backend.verify.audit import verify
 from tests.index.worlds import execute, follow, make_chain, opened
+from tests.verify.test_audit import CONTENTS, TIP, TRANSACTIONS
 
 WRONG = r"^the index is wrong: .*; run `reindex`$"
 AHEAD = r"^the chain has lost blocks: .*index\.sqlite has \d+;"

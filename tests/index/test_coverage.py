@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 import msgspec
 from hypothesis import given, settings
 
+from backend.base.settings import Settings
 from backend.chain.flight import Flight
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.carriers import CARRIER
-from backend.settings import Settings
 from tests.index.worlds import Row, chains, follow, make_chain, rows_of
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from backend.errors import TryLater
+from backend.base.errors import TryLater
 from backend.index import settled
 from backend.index.damage_mark import damage_of
 from backend.index.database import index_path

@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.base import files
+from backend.base.errors import Damage, DamagedBlock, TryLater, WriteFailed
 from backend.chain.flight import Flight
-from backend.errors import Damage, DamagedBlock, TryLater, WriteFailed
 from backend.index import database
 from backend.index import follower as module
 from backend.index.database import index_path
@@ -29,7 +30,7 @@ from backend.index.settled import SUFFIX as NOTE
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.questions.values import FlightCounter
 from backend.sealing.miner import Sealer
-from backend.storage import block_store, checked_sqlite, files
+from backend.storage import block_store, checked_sqlite
 from backend.storage.block_store import BlockStore
 from tests.accepting import accept_in
 from tests.index.worlds import (

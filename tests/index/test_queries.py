@@ -19,8 +19,9 @@ from typing import Any
 import apsw
 import pytest
 
+from backend.base.errors import TryLater
+from backend.base.settings import PROJECT
 from backend.chain.fields import Value
-from backend.errors import TryLater
 from backend.index import database
 from backend.index.database import index_path, open_to_read
 from backend.index.follower import IndexFollower
@@ -30,7 +31,6 @@ from backend.index.suggestions import FIELDS, suggested
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
-from backend.settings import PROJECT
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
 from tests.index.conftest import open_files

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.base.errors import InvalidQuery
+from backend.base.settings import Settings
 from backend.chain.flight import Flight
-from backend.errors import InvalidQuery
 from backend.index.suggestions import FIELDS, Candidate, best, folded, typed
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
-from backend.settings import Settings
 from tests.index.worlds import Row, chains, follow, make_chain, plain_flight, rows_of
 
 Suggestion = dict[str, Any]

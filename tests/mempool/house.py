@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.mempool import FOLDER, Accepted, Mempool, watermark
 from backend.mempool.database import FILE_NAME
 from backend.mempool.lost_files import lost_in
 from backend.mempool.watermark import Mark, Watermark
-from backend.settings import Settings
 
 WAIT_S = 30
 T = 1_700_000_000_000  # acceptance times, UTC milliseconds

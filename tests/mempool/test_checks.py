@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.clock import now_ms
-from backend.errors import DamagedMempool
+from backend.base.clock import now_ms
+from backend.base.errors import DamagedMempool
 from backend.mempool import FOLDER, Checked, check_mempool
 from backend.mempool.checks import MARK_MISSING
 from backend.mempool.database import FILE_NAME

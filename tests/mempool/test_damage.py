@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from backend.base import files
+from backend.base.errors import DamagedMempool, TryLater
 from backend.chain.void import VOID
-from backend.errors import DamagedMempool, TryLater
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered

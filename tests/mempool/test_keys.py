@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from backend.clock import now_ms
-from backend.errors import KeyReused
+from backend.base.clock import now_ms
+from backend.base.errors import KeyReused
 from backend.mempool import Accepted, Offer
 from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
 from tests.accepting import accept_in

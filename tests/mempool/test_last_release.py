@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import TryLater
+from backend.base import files
+from backend.base.errors import TryLater
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from backend.errors import TryLater
+from backend.base import files
+from backend.base.errors import TryLater
+from backend.base.settings import PROJECT
 from backend.mempool import Accepted
 from backend.mempool.mempool import LOCK_NAME
-from backend.settings import PROJECT
-from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything, numbered
@@ -31,7 +31,7 @@ def test_ids_go_on_from_the_chain_and_from_each_other(house: House) -> None:
 ACCEPTING = """
 import json, sys, threading
 from backend.mempool import Mempool
-from backend.settings import Settings
+from backend.base.settings import Settings
 from tests.accepting import accept_in
 from tests.flights import flights
 

@@ -13,12 +13,12 @@ from unittest import mock
 import apsw
 import pytest
 
-from backend.errors import DamagedMempool, TryLater, WriteFailed
+from backend.base import files
+from backend.base.errors import DamagedMempool, TryLater, WriteFailed
 from backend.mempool import FOLDER, Offer, database, store, syncs
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import (

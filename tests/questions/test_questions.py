@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.errors import InvalidQuery
+from backend.base.errors import InvalidQuery
 from backend.questions.values import (
     PARAMETERS,
     PROVABLE,

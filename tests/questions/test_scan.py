@@ -13,9 +13,9 @@ from unittest import mock
 
 import pytest
 
+from backend.base.errors import DamagedBlock, NotFound
 from backend.chain.block import Block, block_of, mined
 from backend.chain.columns import COLUMN_NAMES, Columns, decode_body
-from backend.errors import DamagedBlock, NotFound
 from backend.questions import scan
 from backend.questions.values import (
     AverageDelays,

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.errors import BadRow, FlightchainError, InvalidInput
+from backend.base.settings import PROJECT, Settings
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import Flight
-from backend.checking.audit import verify
-from backend.errors import BadRow, FlightchainError, InvalidInput
 from backend.sealing import importer
 from backend.sealing.importer import Tally, import_flights
 from backend.sealing.miner import Sealer
-from backend.settings import PROJECT, Settings
 from backend.sources import RawRows, open_source, validated
 from backend.sources.bts import BtsFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
+from backend.verify.audit import verify
 from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
 
@@ -392,7 +392,7 @@ def test_a_killed_import_frees_the_writer_lock_though_its_source_is_slow(
 
 COMMAND = """
 from backend.sealing import importer
-from backend.cli import main
+from backend.cli.commands import main
 
 importer.BLOCKS_AT_ONCE = 1
 main()

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.errors import DamagedBlock, WriterBusy
+from backend.base.settings import PROJECT, Settings
 from backend.chain.block import Block
 from backend.chain.columns import columns_of
 from backend.chain.content import Content, content_of
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.void import VOID
-from backend.checking.audit import verify
-from backend.checking.scrub_state import NAME as SCRUB_NAME
-from backend.clock import now_ms
-from backend.errors import DamagedBlock, WriterBusy
 from backend.index.damage_mark import NAME as MARK_NAME
 from backend.index.damage_mark import mark
 from backend.index.database import index_path
@@ -42,11 +42,12 @@ from backend.sealing.miner_status import (
     miner_status,
     next_block_at,
 )
-from backend.settings import PROJECT, Settings
 from backend.sources.bts import BtsFile
-from backend.storage import files, layout
+from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
+from backend.verify.audit import verify
+from backend.verify.scrub_state import NAME as SCRUB_NAME
 from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
@@ -632,9 +633,9 @@ def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(tmp_path: Pat
 
 POSTING = """
 import json, sys
-from backend.clock import now_ms
-from backend.ledger import Ledger
-from backend.settings import Settings
+from backend.base.clock import now_ms
+from backend.ledger.ledger import Ledger
+from backend.base.settings import Settings
 from tests.flights import flight
 
 ledger = Ledger(Settings(dir=sys.argv[1]), print)

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from backend import clock
+from backend.base import clock
+from backend.base.errors import TryLater
+from backend.base.files import FileLock
 from backend.chain.columns import columns_of
-from backend.errors import TryLater
-from backend.ledger import Ledger
+from backend.ledger.ledger import Ledger
 from backend.sealing.importer import import_flights
 from backend.sealing.miner import Miner, Sealer, unsealed
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
 from backend.sources.bts import BtsFile
 from backend.storage.block_store import BlockStore
-from backend.storage.files import FileLock
 from tests.accepting import accept_in
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import generated, seal, settings_for
@@ -452,7 +452,7 @@ def old_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "old"
     now = time.time_ns() // 1_000_000
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("backend.clock", "backend.sealing.miner", "tests.api.worlds"):
+        for where in ("backend.base.clock", "backend.sealing.miner", "tests.api.worlds"):
             patch.setattr(f"{where}.now_ms", lambda: now - 10 * DAY_MS)
         seal(settings_for(folder), [generated(3)])
     (folder / FILE_NAME).unlink()

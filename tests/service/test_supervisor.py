@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 import pytest
 import requests
 
-from backend.checking.audit import verify
-from backend.storage.files import FileLock
+from backend.base.files import FileLock
+from backend.verify.audit import verify
 from tests.api.processes import (
     ROOT,
     Service,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.files import FileLock
 from backend.sealing.miner_status import (
     LOCK_NAME,
     OVERDUE_S,
@@ -30,7 +31,6 @@ from backend.service.watching import (
     overdue_miner,
     stopped,
 )
-from backend.storage.files import FileLock
 from tests.api.processes import free_port, until
 
 PID = 4321

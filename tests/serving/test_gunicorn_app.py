@@ -8,7 +8,7 @@ from pathlib import Path
 
 SERVER = """
 import gc, sys
-from serving import gunicorn_app
+from backend.serving import gunicorn_app
 
 def load():
     kept = [[] for _ in range({kept})]

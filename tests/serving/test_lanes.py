@@ -16,10 +16,10 @@ from flask import Response
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from backend.service.site import LONG_NICENESS
-from serving import front
-from serving.environs import Environ
-from serving.front import PIECE_BYTES
-from serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
+from backend.serving import front
+from backend.serving.environs import Environ
+from backend.serving.front import PIECE_BYTES
+from backend.serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
 from tests.loops import OWN_THREADS, Client, Loop, Small, answers, looping
 
 LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)

@@ -10,9 +10,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import Server, ServerState
 from uvicorn_worker import UvicornWorker
 
-from serving.bounds import Bounds
-from serving.connection import Connection
-from serving.worker import FrontServer, FrontWorker
+from backend.serving.bounds import Bounds
+from backend.serving.connection import Connection
+from backend.serving.worker import FrontServer, FrontWorker
 
 ROOT = Path(__file__).parents[2]
 OURS = {HttpToolsProtocol: Connection, Server: FrontServer, UvicornWorker: FrontWorker}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from serving.visitors import (
+from backend.serving.visitors import (
     HIDDEN,
     MOST_KNOWN,
     SECRET_NAMES,

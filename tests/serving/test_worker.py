@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from serving import bounds, lanes, worker
-from serving.connection import (
+from backend.serving import bounds, lanes, worker
+from backend.serving.connection import (
     ANSWER,
     BYTES_PER_S,
     FIRST_WITHIN_S,
@@ -29,7 +29,7 @@ from serving.connection import (
     MAX_HEAD_BYTES,
     SEND_WITHIN_S,
 )
-from serving.worker import FrontWorker
+from backend.serving.worker import FrontWorker
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import world_in
 from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping

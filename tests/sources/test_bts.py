@@ -6,9 +6,9 @@ from typing import Literal
 
 import pytest
 
+from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
-from backend.errors import BadRow, InvalidInput
 from backend.sources import open_source
 from backend.sources.bts import MONTHLY_NAMES, BtsFile
 from backend.sources.packed import PackedFile

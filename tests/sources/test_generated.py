@@ -4,8 +4,8 @@ from statistics import mean, median
 
 import pytest
 
+from backend.base.errors import InvalidInput
 from backend.chain.fields import POSITION, Value
-from backend.errors import InvalidInput
 from backend.sources.generated import MAX_FLIGHTS_PER_DAY, Generated
 from backend.sources.network import AIRPORTS, CARRIERS
 from backend.sources.source import BATCH_ROWS

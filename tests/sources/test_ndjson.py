@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import BadRow, InvalidInput
+from backend.base.errors import BadRow, InvalidInput
 from backend.sources import open_source, validated
 from backend.sources.ndjson import JsonLines, is_json_lines
 from backend.sources.study import StudyBlocks

@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import pytest
 
+from backend.base.errors import InvalidInput
 from backend.chain.fields import POSITION, Value
-from backend.errors import InvalidInput
 from backend.sources import nycflights
 from backend.sources.nycflights import STATES, NycFlights
 from tests.sources.samples import flights_of

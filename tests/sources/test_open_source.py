@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InvalidInput
+from backend.base.errors import InvalidInput
 from backend.sources import open_source
 from backend.sources.bts import BtsFile
 from backend.sources.study import StudyBlocks

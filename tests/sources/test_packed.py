@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InvalidInput
+from backend.base.errors import InvalidInput
 from backend.sources.packed import PackedFile
 from tests.sources.samples import PACKINGS, written, zipped
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from backend.base.errors import FlightchainError
 from backend.chain.flight import MOST_ERRORS, as_mapping
-from backend.errors import FlightchainError
 from backend.sources.posted_batch import CSV, NDJSON, Batch, batch_of
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import flights

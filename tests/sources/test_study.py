@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.base.errors import BadRow, InvalidFlight, InvalidInput
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import flight_of
-from backend.errors import BadRow, InvalidFlight, InvalidInput
 from backend.sources.source import raw_rows, validated
 from backend.sources.study import MAX_FILE_BYTES, StudyBlocks
 from tests.sources.samples import FLOWN, PACKINGS, ROWS, flights_of, rows_of, written

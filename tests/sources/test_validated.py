@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.base.errors import BadRow, InvalidFlight
 from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
 from backend.chain.flight import flight_of
-from backend.errors import BadRow, InvalidFlight
 from backend.sources.source import (
     Fault,
     RawRows,

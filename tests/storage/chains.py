@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.columns import columns_of
 from backend.chain.content import Content, content_of
@@ -11,7 +12,6 @@ from backend.chain.fields import FIELDS
 from backend.chain.flight import flight_of
 from backend.chain.rules import check
 from backend.chain.state import ChainState, empty_state
-from backend.settings import Settings
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter

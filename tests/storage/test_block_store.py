@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.base import files
+from backend.base.errors import Damage, DamagedBlock, NotFound
 from backend.chain.state import ChainState
-from backend.errors import Damage, DamagedBlock, NotFound
-from backend.storage import block_store, files
+from backend.storage import block_store
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 from tests.storage.chains import (

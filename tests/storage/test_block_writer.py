@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from backend.chain.block import block_of
-from backend.chain.merkle import frontier_of
-from backend.chain.state import empty_state, genesis
-from backend.errors import (
+from backend.base import files
+from backend.base.errors import (
     Damage,
     DamagedBlock,
     NotFound,
@@ -25,8 +23,11 @@ from backend.errors import (
     WriteFailed,
     WriterBusy,
 )
-from backend.settings import Settings
-from backend.storage import block_writer, files
+from backend.base.settings import Settings
+from backend.chain.block import block_of
+from backend.chain.merkle import frontier_of
+from backend.chain.state import empty_state, genesis
+from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
 from backend.storage.codec import compress

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.base import files
+from backend.base.errors import Damage, DamagedBlock, NotFound
 from backend.chain.state import ChainState
-from backend.errors import Damage, DamagedBlock, NotFound
-from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks, kept_bytes
 from backend.storage.layout import ENTRY_BYTES, Place, place_from

@@ -9,9 +9,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.base.errors import DamagedBlock
 from backend.chain.block import Block, block_of
 from backend.chain.state import empty_state
-from backend.errors import DamagedBlock
 from backend.storage.codec import (
     Frame,
     FrameError,

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import DamagedBlock, WriteFailed
-from backend.storage import damage_notes, files
+from backend.base import files
+from backend.base.errors import DamagedBlock, WriteFailed
+from backend.storage import damage_notes
 from backend.storage.damage_notes import MOST_NOTES, NAME, DamageNotes, reasons
 
 

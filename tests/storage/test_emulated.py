@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import NotFound
+from backend.base.errors import NotFound
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
 from backend.storage.emulated import CHECK_S, READ_S, EmulatedDisk

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backend.settings import Settings
+from backend.base.settings import Settings
 from tests.api.processes import Service, backend, free_port, until
 from tests.api.worlds import World, world_in
 

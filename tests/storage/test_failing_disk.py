@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from backend.base.errors import WriteFailed
 from backend.chain.state import genesis
-from backend.errors import WriteFailed
 from backend.storage.block_store import BlockStore
 from tests.storage.chains import (
     GENESIS_MS,

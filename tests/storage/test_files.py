@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from backend.errors import WriteFailed, WriterBusy
-from backend.storage import files
+from backend.base import files
+from backend.base.errors import WriteFailed, WriterBusy
 
 
 def refusing(error: int) -> Callable[..., Any]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import DamagedBlock
+from backend.base.errors import DamagedBlock
+from backend.base.words import counted
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import ENTRY_BYTES, TABLE_NAME, block_file_name, place_from
-from backend.words import counted
 from tests.storage.chains import (
     A_FILE_EACH,
     ArePending,

@@ -20,7 +20,7 @@ from tests.units.memory import reason_without_groups
 UNIT_OF_CHILD = {"the miner": "miner", "the web server": "backend", "the frontend": "frontend"}
 PROGRAM = """
 import json, sys
-from backend.cli import main
+from backend.cli.commands import main
 from backend.service import supervisor
 
 launchers, sys.argv[1:2] = json.loads(sys.argv[1]), []
@@ -77,7 +77,7 @@ class Supervised:
 
 @contextmanager
 def serving_confined(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
-    """A service that is ready, as `serving` makes it, each process of it confined as its unit."""
+    """A service of `backend.serving` that is ready, each process of it confined as its unit."""
     units = Supervised(folder)
     try:
         command = tuple(units.command(*arguments))

@@ -6,8 +6,8 @@ from functools import partial
 from loadtests.experiments.capacity.cells import Cells, Curve, read
 from loadtests.experiments.capacity.measuring import NOTHING, QUESTIONS, Configuration, Round
 from loadtests.grouping import grouped
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.repeated import Estimate, measured, rejected
-from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results
 

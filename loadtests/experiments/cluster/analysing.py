@@ -24,6 +24,7 @@ from loadtests.experiments.itinerary.transactions import (
     itinerary_runs,
 )
 from loadtests.grouping import grouped
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, times, told_s
 from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, posts
 from loadtests.lab.repeated import (
     Estimate,
@@ -34,7 +35,6 @@ from loadtests.lab.repeated import (
     lines,
     rejected_told,
 )
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, times, told_s
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.samples import mean_of_known

@@ -11,9 +11,9 @@ from loadtests.experiments.itinerary.transactions import (
     itinerary_runs,
 )
 from loadtests.grouping import grouped
+from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
 from loadtests.lab.repeated import accepted, lines, rejected_told
-from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import COMMIT, DURABLE, MINED, QUERY, RESERVE, TRAVEL_AGENCY

@@ -1,8 +1,8 @@
 """Measures every number of customers on every ledger, in process and over HTTP, in turns.
 
-In process, customers are threads of `python -m backend.lab.in_process`, beside a miner. The status
-of a row is then 200, or 500 for a request that HTTP would have refused. Beside the raw rows this
-writes `plan.csv`, with a line for each run once it is over.
+In process, customers are threads of `python -m loadtests.in_process.customers`, beside a miner. The
+status of a row is then 200, or 500 for a request that HTTP would have refused. Beside the raw rows
+this writes `plan.csv`, with a line for each run once it is over.
 """
 
 import csv
@@ -20,16 +20,17 @@ from loadtests.chains import Chain, copied
 from loadtests.generation.interactions import SEPARATOR, Sequences, save, step_index, whole
 from loadtests.generation.rows import Row
 from loadtests.generation.run import RunRecord, judge_run, keep
-from loadtests.generation.samples import Sampler, cpu_s, used_s
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import fresh_service, prepared
 from loadtests.lab.published import MIXED
 from loadtests.lab.results import Line
 from loadtests.processes import ProgramFailed, environment, failure, family, started, stop
+from loadtests.samples import Sampler, cpu_s, used_s
 from loadtests.scenarios import STEPS, mixed_interactions
 
 LOCAL, HTTP = "in-process", "http"
 NAMES = {LOCAL: "in process", HTTP: "over HTTP"}
+CUSTOMERS = "loadtests.in_process.customers"
 PLAN = "plan"
 DONE, REFUSED = 200, 500
 
@@ -128,7 +129,7 @@ def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[R
         miner = started([sys.executable, "-m", "backend", "mine"], run.log, variables)
         stack.callback(stop, miner)
         before = cpu_s(family(miner.pid))
-        command = [sys.executable, "-m", "backend.lab.in_process", *map(str, (given, made, facts))]
+        command = [sys.executable, "-m", CUSTOMERS, *map(str, (given, made, facts))]
         program = started(command, run.log, variables)
         stack.callback(stop, program)
         samples = list(Sampler(program.pid, miner.pid, None).while_running(program, monotonic()))

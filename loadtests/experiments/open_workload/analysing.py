@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadtests import samples as sampling
 from loadtests.experiments.open_workload import comparing, figures, loads
 from loadtests.experiments.open_workload.comparing import AsTheStudy, Steady, give_or_take, percent
 from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands
 from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, REPORT_SECONDS, range_s
 from loadtests.experiments.open_workload.gaps import gap_section
 from loadtests.experiments.open_workload.loads import SERVERS, SETTLED_UP_TO, OpenRun
-from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.grouping import grouped
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.experiment import Mode
 from loadtests.lab.repeated import accepted, estimate
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table, times
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict

@@ -9,17 +9,17 @@ from statistics import fmean
 from loadtests.experiments.open_workload.comparing import PUBLISHED, AsTheStudy, AtLoad, Steady
 from loadtests.experiments.open_workload.demands import Closed
 from loadtests.experiments.open_workload.loads import SERVERS, OpenRun
-from loadtests.generation.samples import Sample
 from loadtests.grouping import grouped
+from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Cell, Column, Figure, Table, times
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, mg1_ps
 from loadtests.models.protocol import Expectation
 from loadtests.models.samples import mean_of_known
+from loadtests.samples import Sample
 
 REPORT_S = UNROUNDED.mean_s
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")

@@ -11,8 +11,8 @@ from statistics import fmean
 from loadtests.experiments.open_workload.comparing import Steady
 from loadtests.experiments.open_workload.loads import OpenRun
 from loadtests.generation.rows import Row
+from loadtests.lab.content import Figure, Section
 from loadtests.lab.gaps import gap_told, of_ledger, waterfall
-from loadtests.lab.report.content import Figure, Section
 from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
 from loadtests.models.sequential import LEAST_VALUES
 

@@ -27,10 +27,10 @@ from loadtests.experiments.queueing_network.predicting import (
     SINGLE,
     stations,
 )
+from loadtests.lab.content import Section, Table
 from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted
-from loadtests.lab.report.content import Section, Table
 from loadtests.models.laws import DELAY, Station
 
 WAY, DEMANDS, SHORT = "way and thinking", "demands", "short run"

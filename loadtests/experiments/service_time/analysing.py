@@ -11,6 +11,8 @@ from functools import cached_property
 
 from loadtests.experiments.service_time.measuring import INDEX, KINDS, PLAN, SCAN, STUDY, PlanLine
 from loadtests.grouping import grouped
+from loadtests.lab import content
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, capital, told_s
 from loadtests.lab.one_customer import Recorded, recorded
 from loadtests.lab.published import (
     BLOCKS,
@@ -21,8 +23,6 @@ from loadtests.lab.published import (
 )
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report import content
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, told_s
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import (

@@ -7,8 +7,8 @@ from pathlib import Path
 from loadtests.experiments.what_if import forecasting
 from loadtests.experiments.what_if.forecasting import FRACTION, RESPONSE, THROUGHPUT, Forecast
 from loadtests.generation.rows import Row, closed_window
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import MANIFEST, Results, ResultsError

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from loadtests.lab.report.content import Figure, Table
+from loadtests.lab.content import Figure, Table
 
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots per inch; the page scales figures
 SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten

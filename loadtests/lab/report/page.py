@@ -7,8 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from loadtests.lab.content import Cell, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode
-from loadtests.lab.report.content import Cell, Report, Section, Table
 
 READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
 EMULATED = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backend.errors import FlightchainError
+from backend.base.errors import FlightchainError
 from backend.sources.posted_batch import batch_of
 from tests.api.worlds import generated
 from tests.flights import csv_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, summary
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, summary
 from loadtests.lab.report.page import report_page
 from tests.loadtests.lab.miniature import EXPERIMENT
 

@@ -12,7 +12,7 @@ from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.merkle import leaf_hash
 from backend.questions.carriers import CARRIER
-from backend.tokens import Tokens
+from backend.storage.tokens import Tokens
 from tests.api.processes import until
 from tests.frontend.pages.reading import text
 from tests.frontend.writing import (

@@ -6,9 +6,9 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
-from backend.transparency import notes
-from backend.transparency.notes import COSIGNATURE, Note
-from backend.transparency.secret_keys import SecretKey
+from backend.trust.log import notes
+from backend.trust.log.notes import COSIGNATURE, Note
+from backend.trust.log.secret_keys import SecretKey
 from tests.api.processes import Service
 from tests.api.worlds import Json, World, transaction_of
 from tests.frontend.pages.reading import ids_on, link, source, table, text

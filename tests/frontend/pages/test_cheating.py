@@ -2,7 +2,7 @@
 
 from flask.testing import FlaskClient
 
-from backend.cheating.cheats import CHEATS
+from backend.trust.cheating.cheats import CHEATS
 from frontend.pages.cheating import TITLES
 
 

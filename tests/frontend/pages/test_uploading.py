@@ -9,7 +9,7 @@ import pytest
 
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import as_mapping
-from backend.tokens import Tokens
+from backend.storage.tokens import Tokens
 from frontend.adding.columns import COLUMNS
 from tests.api.worlds import generated
 from tests.flights import csv_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from frontend.coverage import Coverage
-from frontend.questions.intervals import offered, whole
+from frontend.coverage import Coverage, all_days
+from frontend.questions.intervals import offered
 from frontend.words import short_interval
 
 
@@ -48,4 +48,4 @@ def test_an_interval_in_words_says_once_what_both_days_have(
 
 def test_an_empty_ledger_offers_nothing() -> None:
     assert offered(covering(None, None)) == []
-    assert whole(covering(None, None)) == {}
+    assert all_days(covering(None, None)) == {}

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments import bulk_post
+from loadtests.experiments.running import analyse, run
 from loadtests.generation import bulk as posting
 from loadtests.generation import run as generation_run
 from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, RowFile, busy_window, closed_index, read_rows
 from loadtests.generation.rules import RULES, judge
 from loadtests.generation.run import Generator
-from loadtests.generation.samples import Sample, Sampler, append
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import analyse, run
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
+from loadtests.samples import Sample, Sampler, append
 
 
 @pytest.fixture(scope="module")

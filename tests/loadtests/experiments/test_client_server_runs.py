@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments import query_type, request_rate, server_threads
+from loadtests.experiments import query_type, request_rate, running, server_threads
 from loadtests.experiments.client_server import systems
 from loadtests.experiments.client_server.measuring import Plan
 from loadtests.experiments.client_server.systems import (
@@ -21,10 +21,9 @@ from loadtests.experiments.client_server.systems import (
     UNINDEXED,
     WRITE,
 )
-from loadtests.lab import running
+from loadtests.experiments.running import run
 from loadtests.lab.experiment import Experiment, Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import run
 
 SMALL = Plan(calibration=2, alone=4, load=24, alone_s=0.5)
 

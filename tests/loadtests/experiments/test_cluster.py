@@ -21,13 +21,13 @@ from loadtests.experiments.cluster.measuring import (
     Sizes,
 )
 from loadtests.experiments.itinerary.transactions import PLAN, RunLine
+from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
+from loadtests.lab.content import Table
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.report.content import Table
 from loadtests.lab.results import Results
-from loadtests.lab.running import analyse, run
 from loadtests.processes import ProgramFailed
 from tests.cluster.processes import need_engine
 

@@ -17,13 +17,13 @@ from loadtests.experiments.itinerary.transactions import (
     itinerary_runs,
     transactions_of,
 )
+from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.interactions import step_index
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import analyse, run
 from loadtests.scenarios import COMMIT, DURABLE, MINED
 
 KINDS = ["begin", "query", *["query", "reserve"] * 3, "commit"]

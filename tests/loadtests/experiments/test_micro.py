@@ -10,9 +10,9 @@ import pytest
 
 from loadtests.experiments import micro
 from loadtests.experiments.micro import PROGRAMS
+from loadtests.experiments.running import analyse, run
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import analyse, run
 from loadtests.processes import PROJECT
 
 REPEATS, TIMES = 3, 40

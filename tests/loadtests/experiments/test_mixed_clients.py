@@ -16,13 +16,13 @@ from loadtests.experiments.mixed_clients.comparing import (
     points_of,
 )
 from loadtests.experiments.mixed_clients.measuring import FULL, HTTP, LOCAL, QUICK, Plan, PlanLine
+from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, Window, closed_index, closed_window
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import analyse, run
 
 CORES = 2
 SERVICE_S = 0.01

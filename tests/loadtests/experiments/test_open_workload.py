@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from loadtests import chains
 from loadtests.__main__ import main
+from loadtests.experiments import running as running_lab
 from loadtests.experiments.open_workload import EXPERIMENT, comparing, loads, measuring, servers
 from loadtests.experiments.open_workload import demands as learning
 from loadtests.experiments.open_workload.analysing import _conclusion, _metrics
@@ -43,6 +44,7 @@ from loadtests.experiments.open_workload.loads import (
     planned,
 )
 from loadtests.experiments.open_workload.servers import Measured
+from loadtests.experiments.running import analyse, resume, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
@@ -50,12 +52,10 @@ from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.rules import Verdict as Judged
 from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
-from loadtests.lab import running as running_lab
+from loadtests.lab.content import Figure
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.repeated import rows_by_run
-from loadtests.lab.report.content import Figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import analyse, resume, run
 from loadtests.models import gap_ledger
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue

@@ -68,13 +68,13 @@ from loadtests.experiments.queueing_network.predicting import (
     simulated_rounds,
     stations,
 )
+from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
+from loadtests.lab.content import Table
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN_BLOCKS_READ
-from loadtests.lab.report.content import Table
 from loadtests.lab.results import Results
-from loadtests.lab.running import analyse, run
 from loadtests.models import mva
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.laws import visit_ratios

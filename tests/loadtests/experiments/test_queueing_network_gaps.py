@@ -31,9 +31,9 @@ from loadtests.experiments.queueing_network.predicting import (
     by_formula,
     stations,
 )
+from loadtests.lab.content import Figure, Table
 from loadtests.lab.gaps import Gap
 from loadtests.lab.published import NETWORK_THINK_S
-from loadtests.lab.report.content import Figure, Table
 
 NOMINAL = {station.name: station.demand_s for station in stations()}
 TOTAL_S = sum(NOMINAL.values())

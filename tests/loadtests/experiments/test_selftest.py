@@ -23,8 +23,8 @@ from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS, SCHEDULES, RunRecord, append_verdict
 from loadtests.generation.schedule import Arrival, arrivals, demanded, gamma_demands, save
+from loadtests.lab.content import Report
 from loadtests.lab.experiment import Mode, Options, Run
-from loadtests.lab.report.content import Report
 from loadtests.lab.results import Results
 from loadtests.models import replay
 from loadtests.models.random_times import poisson_times

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loadtests.experiments.running import analyse, run
 from loadtests.experiments.service_time import EXPERIMENT, measuring
 from loadtests.experiments.service_time.analysing import (
     BLOCK_S,
@@ -36,7 +37,6 @@ from loadtests.generation.run import REQUESTS
 from loadtests.lab import one_customer
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.running import analyse, run
 from loadtests.models.estimates import Verdict
 from loadtests.processes import ProgramFailed
 from loadtests.questions import Question

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.experiments.open_workload import demands, servers
+from loadtests.experiments.running import resume, run
 from loadtests.experiments.what_if import EXPERIMENT, forecasting, measuring, scoring
 from loadtests.experiments.what_if.forecasting import (
     CHANGES,
@@ -33,7 +34,6 @@ from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import resume, run
 from loadtests.models.random_times import Gamma, poisson_times
 
 BY_NAME = {change.name: change for change in CHANGES}

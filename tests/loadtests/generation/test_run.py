@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from loadtests.generation import samples
+from loadtests import samples
 from loadtests.generation.calibration import WARM_UP
 from loadtests.generation.rows import closed_window, customer_of, in_flight, number_of, read_rows
 from loadtests.generation.rules import judge

@@ -1,7 +1,7 @@
 """An experiment as small as one can be: squares, one row each."""
 
+from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.results import Results
 

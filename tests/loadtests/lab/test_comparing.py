@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from loadtests.lab import running
+from loadtests.experiments import running
+from loadtests.experiments.running import comparison_page, run
+from loadtests.lab.content import Metric
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.report.content import Metric
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import comparison_page, run
 from loadtests.models.estimates import confidence_interval
 from tests.loadtests.lab.miniature import EXPERIMENT
 

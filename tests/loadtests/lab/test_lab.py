@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 
 from loadtests import __main__ as command
 from loadtests import experiments
-from loadtests.lab import running
+from loadtests.experiments import running
+from loadtests.experiments.running import resume, run
+from loadtests.lab.content import Report, Section, Table
 from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.report.content import Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import (
     FOLDED_ROWS,
@@ -26,7 +27,6 @@ from loadtests.lab.report.page import (
     together,
 )
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import resume, run
 from tests.loadtests.lab.miniature import EXPERIMENT
 
 

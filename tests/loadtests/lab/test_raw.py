@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadtests.generation import samples
+from loadtests import samples
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS, SAMPLES
 from loadtests.lab.repeated import unused_name

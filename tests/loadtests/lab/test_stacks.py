@@ -11,14 +11,15 @@ from loadtests.lab.stacks import OTHER, WAITS, WORK, activity, shares, stacks
 ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
 VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py:6)"
-ADD = f"{VIEW};Writing.accept (backend/api/writing.py:76);Accepting.add (backend/accepting.py:375)"
+ACCEPTING = "Writing.accept (backend/api/writing.py:76)"
+ADD = f"{VIEW};{ACCEPTING};Accepting.add (backend/ledger/submission.py:375)"
 ACCEPT = f"{ADD};Mempool.accept_all (backend/mempool/mempool.py:94)"
 SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
 POSTS = f"{BASE};Writing.accept_all (backend/api/writing.py:6)"
-MANY = f"{POSTS};Accepting.accept_all (backend/accepting.py:446)"
+MANY = f"{POSTS};Accepting.accept_all (backend/ledger/submission.py:446)"
 
 LOOP = "UvicornWorker.run (uvicorn_worker/_workers.py:1)"
-PARSER = "Connection._feed (serving/connection.py:2)"
+PARSER = "Connection._feed (backend/serving/connection.py:2)"
 SYNC = f"{ACCEPT};GroupCommit.sync (backend/mempool/syncs.py:38)"
 EXCLUSIVE = f"{ACCEPT};Mempool.exclusive (backend/mempool/mempool.py:121)"
 SENDING, HANDING = "HTTP: the loop, receiving and sending", "handing requests to threads"
@@ -28,25 +29,25 @@ WORKS = [
     (f"{SENT};json_object (backend/api/reading.py:110)", "reading the JSON"),
     (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/stored.py:5)", "validation"),
     (f"{ADD};transaction_bytes (backend/chain/transaction.py:50)", "canonical bytes and hash"),
-    (f"{ADD};_others (backend/accepting.py:1)", "looking for duplicates"),
+    (f"{ADD};_others (backend/ledger/submission.py:1)", "looking for duplicates"),
     (f"{ACCEPT};Mempool._copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
     (f"{MANY};IndexReader.first_ids (backend/index/queries.py:1)", "looking for duplicates"),
-    (f"{MANY};now_ms (backend/clock.py:7)", "making the answer"),
-    (f"{LOOP};RequestGroups._finish (serving/lanes.py:2)", HANDING),
+    (f"{MANY};now_ms (backend/base/clock.py:7)", "making the answer"),
+    (f"{LOOP};RequestGroups._finish (backend/serving/lanes.py:2)", HANDING),
     (f"{LOOP};Table.match (backend/api/routes.py:1)", ROUTING),
     (EXCLUSIVE, "mempool: locks"),
     (f"{ACCEPT};Log.append (backend/mempool/log.py:9)", "mempool: log, ids and keys"),
-    (f"{SYNC};sync (backend/storage/files.py:80)", "mempool: syncing the disk"),
-    (f"{ADD};now_ms (backend/clock.py:7)", "making the answer"),
+    (f"{SYNC};sync (backend/base/files.py:80)", "mempool: syncing the disk"),
+    (f"{ADD};now_ms (backend/base/clock.py:7)", "making the answer"),
     (f"{VIEW};Headers.set (werkzeug/datastructures/headers.py:1)", ROUTING),
-    (f"{LOOP};Connection.data_received (serving/connection.py:2)", SENDING),
+    (f"{LOOP};Connection.data_received (backend/serving/connection.py:2)", SENDING),
     (LOOP, SENDING),
     (f"{LOOP};{PARSER}", "HTTP: parsing the request"),
     (
         f"{LOOP};HttpToolsProtocol.on_headers_complete (uvicorn/x.py:2)",
         "HTTP: parsing the request",
     ),
-    ("Threads.run (serving/lanes.py:2);submit (concurrent/futures/x.py:2)", HANDING),
+    ("Threads.run (backend/serving/lanes.py:2);submit (concurrent/futures/x.py:2)", HANDING),
     (BASE, HANDING),
     (f"{BASE};nobody (nowhere.py:1)", OTHER),
     (f"{LOOP};nobody (nowhere.py:1)", OTHER),
@@ -62,9 +63,12 @@ def test_work_is_told_by_the_innermost_frame_that_is_known(line: str, name: str)
 WAITING = [
     (BASE, "no request to answer"),
     (SYNC, "waiting for the sync of others"),
-    (f"{SYNC};sync (backend/storage/files.py:80)", "waiting for the disk"),
+    (f"{SYNC};sync (backend/base/files.py:80)", "waiting for the disk"),
     (EXCLUSIVE, "waiting for a lock of the mempool"),
-    (f"{ADD};Accepting._wait_until_mined (backend/accepting.py:440)", "waiting for a block"),
+    (
+        f"{ADD};Accepting._wait_until_mined (backend/ledger/submission.py:440)",
+        "waiting for a block",
+    ),
     (f"{EXCLUSIVE};Log.read_on (backend/mempool/log.py:1)", OTHER),
 ]
 

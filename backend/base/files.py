@@ -1,0 +1,298 @@
+"""Makes bytes durable, as no other module does, and has the locks between processes.
+
+Every function raises WriteFailed when the disk refuses. After that the caller must stop writing and
+be restarted: the kernel may have dropped the bytes and will report the same sync as done next time,
+so nothing here retries.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from backend.base.errors import TryLater, WriteFailed, WriterBusy
+
+LOCK_MODE = 0o600
+LOCK_PATIENCE_S = 5.0
+MOMENT_S = 0.5  # how long who does not wait for a lock tries to get it
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
+
+
+@contextmanager
+def refusals(what: str, path: Path | str) -> Iterator[None]:
+    """What the system refuses becomes WriteFailed: "cannot WHAT PATH: …"."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteFailed(f"cannot {what} {path}: {error.strerror or error}") from error
+
+
+def write_at(descriptor: int, data: bytes, offset: int, path: Path) -> None:
+    """Write all of `data` at `offset`."""
+    with refusals("write", path):
+        while data:
+            written = os.pwrite(descriptor, data, offset)
+            data, offset = data[written:], offset + written
+
+
+def sync(descriptor: int, path: Path) -> None:
+    """Return only when what was written to `descriptor`, and its size, is on the disk."""
+    with refusals("sync", path):
+        os.fdatasync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return only when the names in `folder` are on the disk."""
+    with refusals("sync", folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make `folder` and its parents, durably."""
+    if folder.is_dir():
+        return
+    missing = [p for p in (folder, *folder.parents) if not p.exists()]
+    with refusals("make", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
+
+
+def open_for_writing(path: Path) -> int:
+    """Open `path` to read and write it; it is made if it is not there. Returns a descriptor.
+
+    Its name is on the disk then, even if whoever made the file died before it could sync that.
+    """
+    with refusals("open", path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        sync_folder(path.parent)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_existing(path: Path) -> int:
+    """Open a file that is there to read and write it, or to read it alone if we may do no more.
+
+    Raises OSError.
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in {errno.EROFS, errno.EACCES, errno.EPERM}:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
+    """Read up to `length` bytes from `offset` on."""
+    with refusals("read", path):
+        return os.pread(descriptor, length, offset)
+
+
+def forget_cached(descriptor: int, offset: int, length: int) -> None:
+    """Have the kernel forget a range of a file, so that the next reading asks the disk.
+
+    What was just written, or is in use, may stay all the same. Raises OSError.
+    """
+    start = offset - offset % mmap.PAGESIZE  # only whole pages can be forgotten
+    end = offset + length + mmap.PAGESIZE - 1
+    os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
+
+
+def cut(descriptor: int, size: int, path: Path) -> None:
+    """Cut a file to `size` bytes, durably."""
+    with refusals("cut", path):
+        os.ftruncate(descriptor, size)
+    sync(descriptor, path)
+
+
+def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a file that is there whole or not at all: temporary file, sync, rename, sync."""
+    temporary = path.with_name(path.name + ".tmp")
+    with refusals("write", temporary):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        write_at(descriptor, data, 0, temporary)
+        sync(descriptor, temporary)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    rename(temporary, path)
+
+
+def replace_unsynced(path: Path, data: bytes) -> None:
+    """Write a small file that readers see whole, and that may be lost with the power.
+
+    Processes may write it at the same time; threads of one may not.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with refusals("write", path):
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+def rename(path: Path, new: Path) -> None:
+    """Rename a file, durably; `new` is replaced if it is there."""
+    with refusals("rename", path):
+        path.replace(new)
+    sync_folder(new.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there."""
+    with refusals("remove", path), suppress(FileNotFoundError):
+        path.unlink()
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how many bytes on the disk of `folder` are left for us."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+def require_room(folder: Path, wanted: int) -> None:
+    """Raise WriteFailed if the disk of `folder` has less than `wanted` bytes left for a copy."""
+    free = free_bytes(folder)
+    if free < wanted:
+        raise WriteFailed(f"the disk of {folder} has {free:,} bytes free, but needs {wanted:,}")
+
+
+def require_free(folder: Path, bytes_needed: int, free: int | None = None) -> None:
+    """Raise TryLater if the disk of `folder` has less than `bytes_needed` left.
+
+    free: how many bytes are left, if that was just asked.
+    """
+    free = free_bytes(folder) if free is None else free
+    if free < bytes_needed:
+        raise TryLater(
+            f"the disk of {folder} is nearly full: {free} bytes are free, {bytes_needed} are "
+            "needed; "
+            "free some space or lower FLIGHTCHAIN_MIN_FREE_BYTES",
+            retry_after_s=60,
+        )
+
+
+class FileLock:
+    """An exclusive lock between processes (flock) on a file of its own.
+
+    The system frees it when its holder dies, however it dies. A stopped holder keeps it, so nobody
+    waits for it without end. Only the file's owner may open it: whoever can open it can hold it.
+    It is neither re-entrant nor a lock between threads.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+        self._is_private = False
+
+    def acquire(self, *, wait: bool, within_s: float = LOCK_PATIENCE_S) -> None:
+        """Take the lock. Raises WriterBusy if it is taken and stays so.
+
+        wait: whether to wait for `within_s` seconds. Otherwise it waits a moment, because
+        `is_locked` may hold the lock.
+        """
+        with refusals("open", self.path):
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
+        try:
+            if not self._is_private:
+                _make_private(descriptor)
+                self._is_private = True
+            lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens if it is not held."""
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a forked child may hold a copy
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> "FileLock":
+        self.acquire(wait=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+
+def _make_private(descriptor: int) -> None:
+    """Keep others from opening a lock file that an earlier release made for everybody to read."""
+    if os.fstat(descriptor).st_mode & 0o777 & ~LOCK_MODE:
+        with suppress(PermissionError):  # a file system that knows no modes, as on USB sticks
+            os.fchmod(descriptor, LOCK_MODE)
+
+
+def lock_within(descriptor: int, seconds: float, path: Path) -> None:
+    """Lock an open file (flock), within so many seconds. Raises WriterBusy, which says who has it.
+
+    The kernel's own wait knows no bound that threads could use, so this asks again and again: soon
+    at first, because those who share work hold a lock for a fraction of a millisecond.
+    """
+    deadline, pause_s = 0.0, FIRST_PAUSE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            now = time.monotonic()
+            deadline = deadline or now + seconds
+            if now >= deadline:
+                holder = _holder_of(descriptor)
+                raise WriterBusy(f"{path} is held by another process{holder}") from None
+            time.sleep(pause_s)
+            pause_s = min(1.05 * pause_s, LONGEST_PAUSE_S)
+        else:
+            return
+
+
+def _holder_of(descriptor: int) -> str:
+    """Who holds the flock on an open file, in words; "" if the system does not tell."""
+    status = os.fstat(descriptor)
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:  # not Linux, or hidden
+        return ""
+    fields = [line.split() for line in lines]
+    pids = [each[4] for each in fields if each[1] == "FLOCK" and each[5] == device]
+    return f", process {pids[0]}" if pids and int(pids[0]) > 0 else ""
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the FileLock on `path` now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

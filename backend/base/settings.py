@@ -1,0 +1,260 @@
+"""Defines all settings in one table: name, unit, default, reason.
+
+A setting is read from the environment variable of its name, in `from_environment` and nowhere else.
+docs/reference/settings.md shows the same table; a test compares the two.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+
+from backend.base.errors import InvalidSetting
+from backend.chain.block import MAX_DIFFICULTY_BITS
+from backend.serving.visitors import names_in
+
+PREFIX = "FLIGHTCHAIN_"
+AUTO = "auto"
+NO_WITNESS = "none"
+NO_CLUSTER = "none"
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def _number(
+    default: float, minimum: float, maximum: float, unit: str, reason: str
+) -> "int":  # dataclasses.field() is typed as the field's own type
+    metadata = {"minimum": minimum, "maximum": maximum, "unit": unit, "reason": reason}
+    return field(default=default, metadata=metadata)  # type: ignore[return-value]
+
+
+def _text(default: str, reason: str, check: Callable[[str], object] = str) -> str:
+    """A setting that is a text. check: raises ValueError for a text that does not fit."""
+    return field(default=default, metadata={"unit": "", "reason": reason, "check": check})
+
+
+def _choice(choices: tuple[str, ...], reason: str) -> str:
+    metadata = {"unit": "", "reason": f"{reason}: {', '.join(choices)}", "choices": choices}
+    return field(default=choices[0], metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings. The variable of each is FLIGHTCHAIN_ and its name in capitals."""
+
+    dir: str = _text(str(PROJECT / "chain_data"), "the chain's folder")
+    data: str = _text(
+        "nycflights",
+        "what scripts/run imports into an empty chain: "
+        "`nycflights`, a file, `generate:N` or `none`",
+    )
+    host: str = _text("127.0.0.1", "address the service listens on")
+    port: int = _number(8000, 1, 65535, "", "port of the service")
+    frontend_host: str = _text("127.0.0.1", "address the browser frontend listens on")
+    frontend_port: int = _number(5000, 1, 65535, "", "port of the browser frontend")
+    backend_url: str = _text(
+        AUTO,
+        "where the frontend finds the service; `auto`: on this machine, at the port of the "
+        "service; several nodes of a cluster, separated by commas: pages ask them in turn, and "
+        "flights are added by the first",
+    )
+    hosts: str = _text(
+        "localhost",
+        "host names that service and pages answer to, besides those of loopback and of the address "
+        "they listen on; separated by commas, `*` for every name",
+        names_in,
+    )
+    lab_dir: str = _text(
+        str(PROJECT / "loadtests" / "results"),
+        "where the frontend looks for the lab's results, besides the examples that come with it",
+    )
+    workers: int = _number(
+        2, 1, 64, "processes", "workers that answer requests; two leave room in a Pi's memory"
+    )
+    threads: int = _number(
+        8, 1, 256, "threads", "for requests that may wait for the disk; per worker"
+    )
+    lane_threads: int = _number(
+        1,
+        1,
+        256,
+        "threads",
+        "for each kind of long requests (questions with options, reads, scans, exports, batches), "
+        "per worker; more make these no faster and quick requests slower",
+    )
+    lane_queue: int = _number(
+        8,
+        0,
+        100_000,
+        "requests",
+        "how many scans, exports, batches and waits for a block may each wait for a thread, per "
+        "worker; the next is answered 503",
+    )
+    worker_type: str = _choice(
+        ("asgi", "gthread", "sync"),
+        "how workers serve; `gthread` and `sync`, which has one thread, are there for comparison",
+    )
+    mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
+    mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
+    cache_bytes: int = _number(
+        20_000_000, 0, 2**40, "bytes", "both block caches together, as in the study; per worker"
+    )
+    answer_cache_bytes: int = _number(
+        12_000_000, 0, 2**40, "bytes", "answers at the newest tip that are kept; per worker"
+    )
+    block_bodies_bytes: int = _number(
+        4_000_000,
+        0,
+        2**40,
+        "bytes",
+        "blocks kept as JSON: whole ones compressed, and short pages; per worker",
+    )
+    unpacked_bytes: int = _number(
+        4_000_000, 0, 2**40, "bytes", "blocks kept unpacked after they were used; per worker"
+    )
+    read_run_blocks: int = _number(
+        19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
+    )
+    difficulty_bits: int = _number(
+        8, 0, MAX_DIFFICULTY_BITS, "bits", "zero bits of a block hash; fixed when a chain is made"
+    )
+    block_file_bytes: int = _number(
+        64 * 2**20, 1, 2**40, "bytes", "size after which a new block file is begun"
+    )
+    mempool_transactions: int = _number(
+        100_000, 1, 10**9, "transactions", "how many may be pending; further posts are answered 503"
+    )
+    min_free_bytes: int = _number(
+        64 * 2**20, 0, 2**50, "bytes", "free disk below which nothing is accepted or sealed"
+    )
+    max_body_bytes: int = _number(
+        16 * 2**20,
+        2**16,
+        2**30,
+        "bytes",
+        "largest batch, and largest file that the pages take in one piece",
+    )
+    require_token: int = _number(
+        0, 0, 1, "0 or 1", "1 requires a token for every write even on loopback, as behind a proxy"
+    )
+    scrub_hours: float = _number(
+        24,
+        0,
+        8760,
+        "h",
+        "time in which everything on the disk is read and checked once; 0 checks nothing",
+    )
+    commit_wait_s: float = _number(
+        70,
+        0,
+        3600,
+        "s",
+        "longest wait of mode=commit before it answers 202; longer than one mining interval",
+    )
+    clock_wait_s: float = _number(
+        120,
+        0,
+        86400,
+        "s",
+        "how long nothing is written when the clock is a day ahead of the newest time on record; 0 "
+        "never doubts the clock",
+    )
+    access_log: int = _number(
+        0, 0, 1, "0 or 1", "1 writes a line of JSON on standard error for each request"
+    )
+    metrics_dir: str = _text(
+        AUTO,
+        "folder, best in memory, where processes keep their counts for `/metrics`; "
+        "`auto` makes one for each run",
+    )
+    witnesses: str = _text(
+        NO_WITNESS,
+        "witnesses that are asked to cosign each checkpoint, as `KEY URL`, separated by commas",
+    )
+    cluster: str = _text(
+        NO_CLUSTER,
+        "folder of the consensus engine, if the ledger belongs to a cluster",
+    )
+    lab: str = _choice(
+        ("no", "yes"),
+        "`yes` allows what only the lab may do; use the service for nothing else then",
+    )
+    emulated_disk: int = _number(
+        0,
+        0,
+        100_000,
+        "K",
+        "for the lab: a block read from a file takes the time of the study's disk, divided by K; 0 "
+        "is off",
+    )
+
+    @property
+    def folder(self) -> Path:
+        """`dir` as a path."""
+        return Path(self.dir)
+
+    @property
+    def engine_home(self) -> Path | None:
+        """The folder of the consensus engine; None for a ledger that belongs to no cluster."""
+        return None if self.cluster == NO_CLUSTER else Path(self.cluster).absolute()
+
+
+def most_commit_waiters(settings: Settings) -> int:
+    """How many requests of one worker may wait until they are mined: half as many as threads."""
+    return max(1, settings.threads // 2)
+
+
+def variable(name: str) -> str:
+    """The environment variable of setting `name`."""
+    return PREFIX + name.upper()
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """Read the settings from `environment`; the rest have their defaults.
+
+    Raises InvalidSetting for a value that does not fit and for an unknown FLIGHTCHAIN_ variable, so
+    that a typing mistake is not silently ignored.
+    """
+    known = {variable(f.name): f for f in fields(Settings)}
+    given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
+    for name, text in given.items():
+        if name not in known:
+            raise InvalidSetting(
+                name, text, "is not a setting; docs/reference/settings.md lists all settings"
+            )
+    values = {known[name].name: _parsed(name, known[name], text) for name, text in given.items()}
+    return Settings(**values)  # type: ignore[arg-type]
+
+
+def _parsed(name: str, setting: "Field[object]", text: str) -> object:
+    if "minimum" not in setting.metadata:
+        if not text:
+            raise InvalidSetting(name, text, "must not be empty")
+        choices = setting.metadata.get("choices", (text,))
+        if text not in choices:
+            raise InvalidSetting(name, text, f"must be one of {', '.join(choices)}")
+        try:
+            setting.metadata.get("check", str)(text)
+        except ValueError as error:
+            raise InvalidSetting(name, text, str(error)) from None
+        return text
+    kind = float if setting.type is float else int
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    try:
+        number = kind(text)
+    except ValueError:
+        raise InvalidSetting(name, text, "must be a number") from None
+    if not low <= number <= high:
+        raise InvalidSetting(name, text, f"must be between {low} and {high}")
+    return number
+
+
+def table() -> list[tuple[str, str, str, str]]:
+    """The table of settings for documents, in rows of variable, default, unit and reason."""
+    return [
+        (variable(f.name), _shown_default(f), f.metadata["unit"], f.metadata["reason"])
+        for f in fields(Settings)
+    ]
+
+
+def _shown_default(setting: "Field[object]") -> str:
+    default = "" if setting.default is MISSING else str(setting.default)
+    return default.removeprefix(f"{PROJECT}/")

@@ -1,0 +1,241 @@
+"""Defines the commands of `python -m backend cluster`: a cluster on one machine, or on several."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from backend.base.errors import FlightchainError
+from backend.base.settings import PROJECT, Settings, variable
+from backend.cli.log import say
+
+READY_WITHIN_S = 120.0
+_FOLDER = click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=PROJECT / "chain_data" / "cluster",
+    help="Where the nodes keep everything (chain_data/cluster).",
+)
+_CHAIN = click.option(
+    "--chain",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The ledger to begin with: the folder of a single node. Stop that first.",
+)
+
+
+@click.group()
+def cluster() -> None:
+    """Run or configure nodes that keep the same ledger."""
+
+
+@cluster.command()
+@click.argument("nodes", type=click.IntRange(1, 64))
+@_FOLDER
+@click.option("--port", type=int, default=8000, show_default=True, help="Port of node 0; 0: free.")
+@click.option("--peer-port", type=int, default=26600, show_default=True, help="Likewise for peers.")
+@_CHAIN
+@click.pass_obj
+def up(
+    settings: Settings, nodes: int, folder: Path, port: int, peer_port: int, chain: Path | None
+) -> None:
+    """Start a cluster of NODES, made if there is none.
+
+    Returns when it is ready. The chain that it begins with is that of CHAIN, or made of what
+    FLIGHTCHAIN_DATA names. If there is a cluster, its nodes that do not run are started.
+    """
+    from backend.cluster.configuration import admit_readers, share_log_key
+    from backend.cluster.engine import program
+    from backend.cluster.local import hosts_on_loopback
+
+    program()
+    local = _local(folder)
+    if not local.hosts:
+        _make_base(folder, chain)
+        hosts = hosts_on_loopback(nodes, port, peer_port)
+        local.make(hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
+    admit_readers(local.folder, local.hosts)  # what a cluster lacks that is older than these
+    share_log_key(local.folder, local.hosts)
+    for host in local.hosts:
+        local.start(host)
+    local.wait_until_ready(local.voters, READY_WITHIN_S)
+    if nodes != len(local.voters):
+        say(f"the cluster in {folder} keeps its {len(local.voters)} voters")
+    _show(local)
+
+
+def _local(folder: Path) -> Any:
+    from backend.cluster.local import LocalCluster
+
+    return LocalCluster(folder)
+
+
+def _make_base(folder: Path, chain: Path | None) -> None:
+    """Make the chain that all nodes begin with: that of `chain`, or as `scripts/run` would."""
+    from backend.cluster.configuration import BASE
+    from backend.cluster.log_key import take_key
+
+    base, copy = folder / BASE, str(folder / "copy")
+    if chain is None:
+        _run(base, "import", "--if-empty")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        _run(chain.absolute(), "backup", copy)
+        _run(base, "restore", copy)
+        shutil.rmtree(copy)
+        take_key(chain.absolute(), base)
+    _run(base, "mine", "--once")  # what is pending
+
+
+def _run(folder: Path, *command: str) -> None:
+    """Run a command on the ledger in `folder`. Raises FlightchainError."""
+    done = subprocess.run(  # noqa: S603  our own commands
+        [sys.executable, "-m", "backend", *command],
+        cwd=PROJECT,
+        env=os.environ | {variable("dir"): str(folder), variable("cluster"): "none"},
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode:
+        raise FlightchainError(
+            f"the chain that the cluster begins with is not made: {' '.join(command)} failed"
+        )
+
+
+@cluster.command()
+@click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
+@_FOLDER
+@click.option("--port", type=int, default=8000, show_default=True, help="Port of each service.")
+@click.option("--peer-port", type=int, default=26656, show_default=True, help="Port for peers.")
+@click.option("--reader", is_flag=True, help="Configure one more node, without a vote.")
+@_CHAIN
+@click.pass_obj
+def configure(
+    settings: Settings,
+    hosts: tuple[str, ...],
+    folder: Path,
+    port: int,
+    peer_port: int,
+    reader: bool,
+    chain: Path | None,
+) -> None:
+    """Make the configuration of a cluster on several machines.
+
+    HOST is an address or a name under which the other machines reach one. For each machine a folder
+    is made, which is to be copied there; it holds secret keys. Nothing is started.
+    """
+    from backend.cluster.admission import READERS_NAME
+    from backend.cluster.configuration import hosts_at, peer_id
+
+    local = _local(folder)
+    known = local.hosts
+    if reader != bool(known):
+        raise FlightchainError(
+            f"{folder} has a cluster; more nodes need --reader"
+            if known
+            else f"{folder} has no cluster to which a reader could be added"
+        )
+    made = hosts_at(hosts, port, peer_port, first=len(known))
+    if reader:
+        for host in made:
+            local.add(host)
+    else:
+        _make_base(folder, chain)
+        local.make(made, settings.mine_interval_s, empty=bool(settings.mine_empty))
+    for host in made:
+        click.echo(f"{folder / host.name}  for {host.host}")
+    for host in made if reader else []:
+        click.echo(
+            f"add its id to the file engine/config/{READERS_NAME} of every other node, which would "
+            f"else refuse it: {peer_id(folder, host)}"
+        )
+
+
+@cluster.command()
+@_FOLDER
+def status(folder: Path) -> None:
+    """Show how each node does."""
+    _show(_local(folder))
+
+
+def _show(local: Any) -> None:
+    for host in local.hosts:
+        click.echo(local.status_line(host))
+
+
+@cluster.command()
+@_FOLDER
+def down(folder: Path) -> None:
+    """Stop all nodes. Their folders stay."""
+    local = _local(folder)
+    local.stop(local.hosts)
+
+
+@cluster.command()
+@_FOLDER
+def add(folder: Path) -> None:
+    """Add a node without a vote, which answers questions."""
+    from backend.cluster.local import hosts_on_loopback
+
+    local = _local(folder)
+    if not local.hosts:
+        raise FlightchainError(f"{folder} has no cluster")
+    (host,) = hosts_on_loopback(1, 0, 0, first=len(local.hosts))
+    local.add(host)
+    local.start(host)
+    click.echo(f"{host.name}  {host.url}")
+
+
+@cluster.command("log-key")
+@click.option("--new", is_flag=True, help="Make a new key, which the old one signs.")
+@_FOLDER
+def log_key(folder: Path, new: bool) -> None:
+    """Give all nodes one key that signs the log.
+
+    They take it when they are started again. On machines of their own, copy the files that are
+    named there first. Nodes that have keys of their own, from before a cluster had one, take that
+    of the first node.
+    """
+    from backend.cluster.configuration import ENGINE, share_log_key
+    from backend.cluster.log_key import common_key_path
+
+    local = _local(folder)
+    if not local.hosts:
+        raise FlightchainError(f"{folder} has no cluster")
+    share_log_key(local.folder, local.hosts, new=new)
+    for host in local.hosts:
+        click.echo(f"{common_key_path(local.folder / host.name / ENGINE)}  for {host.host}")
+
+
+@cluster.command()
+@click.argument("node")
+@_FOLDER
+def kill(node: str, folder: Path) -> None:
+    """Kill all processes of NODE at once.
+
+    NODE is a name or a number; `up` starts it again.
+    """
+    local = _local(folder)
+    local.kill(local.node(node))
+
+
+@cluster.command()
+@click.argument("node")
+@click.option("--engine", is_flag=True, help="The data of its engine are damaged, too.")
+@_FOLDER
+def rebuild(node: str, folder: Path, engine: bool) -> None:
+    """Let NODE get its damaged chain anew.
+
+    It must not run. What it has of the chain is put aside, the flights that it has accepted stay,
+    and it is started.
+    """
+    local = _local(folder)
+    host = local.node(node)
+    local.rebuild(host, engine=engine)
+    local.start(host)
+
+
+COMMANDS = [cluster]

@@ -1,0 +1,531 @@
+"""Defines the command line, `python -m backend`: all that people do with a ledger in a terminal.
+
+Answers go to standard output as JSON, messages and progress to standard error. The exit status is 0
+if all was done, 1 for an error, which one line names, 2 for a command that was called wrongly, and
+130 for Ctrl-C.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from backend.base.errors import BadRow, Damage, DamagedBlock, FlightchainError, InvalidSetting
+from backend.base.processes import interruption
+from backend.base.progress import Line, counting, left
+from backend.base.settings import Settings, from_environment
+from backend.base.version import VERSION, commit
+from backend.base.words import counted
+from backend.cli import cluster as cli_cluster
+from backend.cli import log as cli_log
+from backend.cli.log import say
+
+SHOWN_BAD_ROWS = 20
+MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
+HELP = {"-h", "--help"}
+WITHOUT_SETTINGS = HELP | {"--version"}
+
+
+def _held_words(height: int, transactions: int, pending: int) -> str:
+    """Say in words what a backup holds."""
+    mined, waiting = counted(transactions, "transaction"), counted(pending, "pending flight")
+    return f"blocks 0 to {height} with {mined}, and {waiting}"
+
+
+def _print(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
+class Commands(click.Group):
+    """A group of commands that shows errors in one line, and Ctrl-C without a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command."""
+        try:
+            interruption.may_be_caught()
+            if not _needs_no_settings():  # help is shown even if a setting is wrong
+                context.obj = from_environment(os.environ)
+            return super().invoke(context)
+        except FlightchainError as error:
+            say(f"error: {error}")
+            sys.exit(1)
+        except OSError as error:
+            say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
+            sys.exit(1)
+        except KeyboardInterrupt:
+            say(interruption.STOPPED)
+            sys.exit(interruption.STATUS)
+
+
+def _needs_no_settings() -> bool:
+    words = sys.argv[1:]
+    return not WITHOUT_SETTINGS.isdisjoint(words[: words.index("--")] if "--" in words else words)
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"flightchain {VERSION} ({commit()})")
+        context.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": sorted(HELP)})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show release and commit, and exit.",
+)
+def main() -> None:
+    """Keep flight records in a blockchain, and ask three questions about them.
+
+    FLIGHTCHAIN_… environment variables set the chain's folder and all other options;
+    docs/reference/settings.md lists them.
+    """
+
+
+# --- import ----------------------------------------------------------------------------------
+
+
+@main.command("import")
+@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
+@click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
+@click.option(
+    "--if-empty", is_flag=True, help="Import what FLIGHTCHAIN_DATA names if the chain is empty."
+)
+@click.option("--then-serve", is_flag=True, help="Run `serve` after the import.")
+@click.option("--frontend", is_flag=True, help="With --then-serve, also serve the pages.")
+@click.option("--skip-bad", is_flag=True, help="Skip invalid rows and count them.")
+@click.pass_obj
+def import_command(
+    settings: Settings,
+    files: tuple[Path, ...],
+    nycflights: bool,
+    generate: int | None,
+    seed: int,
+    if_empty: bool,
+    then_serve: bool,
+    frontend: bool,
+    skip_bad: bool,
+) -> None:
+    """Import flights from FILES or from a package, or make them up.
+
+    FILES are CSV files of the BTS (on-time performance) or exports of `GET /flights` (CSV or
+    NDJSON), plain or as .gz, .xz or .zip; or block files of the study.
+
+    Run it again to continue after Ctrl-C or a crash: it leaves out flights that it has imported
+    already.
+    """
+    if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
+        raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
+    if frontend and not then_serve:
+        raise click.UsageError("--frontend needs --then-serve")
+    if then_serve:  # a long import should not end with an error about a port in use
+        _require_all_to_serve(settings, frontend=frontend)
+    specifications = [str(file) for file in files]
+    if nycflights:
+        specifications = ["nycflights"]
+    elif generate is not None:
+        specifications = [f"generate:{generate}:{seed}"]
+    if if_empty:
+        _import_default(settings)
+    for specification in specifications:
+        _import(settings, _source(specification), skip_bad=skip_bad)
+    if then_serve:  # in the same process, so that a signal to it stops the service
+        serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
+        os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
+
+
+def _import_default(settings: Settings) -> None:
+    """Import what FLIGHTCHAIN_DATA names into an empty chain, or continue such an import."""
+    from backend.base.files import make_folder, remove, write_new
+    from backend.storage.block_store import BlockStore
+
+    make_folder(settings.folder)
+    unfinished = settings.folder / "default-import-unfinished"  # names what is being imported
+    with closing(BlockStore(settings.folder)) as store:
+        tip = store.tip()
+    is_empty = tip is None or tip[1].next_transaction == 0
+    is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
+    if settings.data == "none" or not (is_empty or is_to_finish):
+        return
+    source = _source(settings.data)
+    write_new(unfinished, settings.data.encode())
+    _import(settings, source, skip_bad=False)
+    remove(unfinished)
+
+
+def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
+    from backend.sealing.importer import Tally, import_flights
+
+    bad_rows = 0
+
+    line = Line(in_a_log=True)
+
+    def note(row: BadRow) -> None:
+        nonlocal bad_rows
+        bad_rows += 1
+        if bad_rows <= SHOWN_BAD_ROWS:
+            line.say(f"left out: {row}")
+
+    def show(tally: Tally, *, at_once: bool = False) -> None:
+        elapsed_s = line.elapsed_s()
+        rate = tally.imported / max(elapsed_s, 1e-9)
+        text = f"importing {source.label}: {tally.fraction:.0%}, "
+        text += f"{counted(tally.imported, 'flight')}, {rate:,.0f} a second"
+        line.show(text + left(tally.fraction, elapsed_s), at_once=at_once)
+
+    with closing(line), counting("bringing the index up", "block") as index_progress:
+        tally = import_flights(
+            settings,
+            source,
+            on_bad=note if skip_bad else None,
+            on_progress=show,
+            on_index_progress=index_progress,
+            report=say,
+        )
+        show(tally, at_once=True)
+    say(_summary(source.label, tally.imported, tally.already_there, tally.bad, tally.blocks))
+
+
+def _summary(label: str, imported: int, already_there: int, bad: int, blocks: int) -> str:
+    parts = [f"{label}: {counted(imported, 'flight')} imported in {counted(blocks, 'block')}"]
+    if already_there:
+        parts.append(counted(already_there, "was there already", "were there already"))
+    if bad:
+        parts.append(counted(bad, "bad row was left out", "bad rows were left out"))
+    return ", ".join(parts)
+
+
+def _source(specification: str) -> Any:
+    """The source that `nycflights`, `generate:N[:SEED]` or a path names."""
+    from backend.sources import open_source
+    from backend.sources.generated import Generated
+    from backend.sources.nycflights import NycFlights
+
+    if specification == "nycflights":
+        return NycFlights()
+    if not specification.startswith("generate:"):
+        return open_source(Path(specification))
+    count, _, seed = specification.removeprefix("generate:").partition(":")
+    try:
+        return Generated(int(count), int(seed or 1))
+    except ValueError:
+        reason = "must be generate:N or generate:N:SEED with whole numbers"
+        raise InvalidSetting("FLIGHTCHAIN_DATA", specification, reason) from None
+
+
+# --- running ---------------------------------------------------------------------------------
+
+
+@main.command()
+@click.option("--only-http", is_flag=True, help="Do not start the miner; you run it separately.")
+@click.option("--frontend", is_flag=True, help="Also serve the pages.")
+@click.pass_obj
+def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
+    """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
+    from backend.service import supervisor
+    from backend.storage import tokens
+
+    if only_http and frontend:
+        raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
+    if only_http:
+        from backend.service.web_server import run_http
+
+        tokens.require_some(settings)
+        supervisor.require_lab(settings)
+        run_http(settings)
+        return
+    _require_all_to_serve(settings, frontend=frontend)
+    supervisor.supervise(settings, say, frontend=frontend)
+
+
+def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
+    from backend.service import supervisor
+    from backend.storage import tokens
+
+    tokens.require_some(settings)
+    supervisor.require_lab(settings)
+    supervisor.require_witnesses(settings)
+    supervisor.require_ports(settings, frontend=frontend)
+
+
+@main.command()
+@click.option("--once", is_flag=True, help="Seal the flights that are pending now, then exit.")
+@click.pass_obj
+def mine(settings: Settings, once: bool) -> None:
+    """Seal pending flights into blocks until SIGTERM or Ctrl-C.
+
+    The command finishes the current block before it ends.
+    """
+    from backend.base.processes.systemd import Notifier
+    from backend.sealing.miner import Miner, Sealer
+
+    if once:
+        with closing(Sealer(settings, say)) as sealer:
+            sealer.wait_for_clock()
+            with sealer.writing(wait=True):
+                sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
+        say(f"sealed {counted(len(sealed), 'block')}")
+        return
+    notifier = Notifier(os.environ, say)
+    miner = _node_of(settings, notifier) or Miner(settings, say, notifier)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, frame: miner.stop())
+    miner.run()
+
+
+def _node_of(settings: Settings, notifier: Any) -> Any:
+    """What mines in place of the miner if the ledger belongs to a cluster; None if it does not."""
+    if settings.engine_home is None:
+        return None
+    from backend.cluster.node import Node
+
+    return Node(settings, say, notifier)
+
+
+@main.group()
+def token() -> None:
+    """Add, list and remove tokens for writing.
+
+    Posting flights needs a token if other machines can reach the service.
+    """
+
+
+@token.command("add")
+@click.argument("name")
+@click.pass_obj
+def add_token(settings: Settings, name: str) -> None:
+    """Create a token for NAME and print it once."""
+    from backend.storage.tokens import Tokens
+
+    secret = Tokens(settings.folder).add(name)
+    say(f"this is the token of {name}; only its hash is stored, so keep it:")
+    click.echo(secret)
+
+
+@token.command("list")
+@click.pass_obj
+def list_tokens(settings: Settings) -> None:
+    """List the names that have a token."""
+    from backend.storage.tokens import Tokens
+
+    for one in Tokens(settings.folder).all():
+        click.echo(one.name)
+
+
+@token.command("remove")
+@click.argument("name")
+@click.pass_obj
+def remove_token(settings: Settings, name: str) -> None:
+    """Revoke NAME's token immediately."""
+    from backend.storage.tokens import Tokens
+
+    Tokens(settings.folder).remove(name)
+    say(f"the token of {name} is revoked")
+
+
+# --- looking ---------------------------------------------------------------------------------
+
+
+@main.command()
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=lambda: min(MOST_CHECKING, len(os.sched_getaffinity(0))),
+    show_default=f"one for each core, at most {MOST_CHECKING}",
+    help="Number of processes that check blocks at the same time.",
+)
+@click.pass_obj
+def verify(settings: Settings, processes: int) -> None:
+    """Check every byte of the chain, the index and pending flights."""
+    from backend.storage.layout import BLOCKS_FOLDER
+    from backend.storage.recovery import WHAT_TO_DO
+    from backend.verify.audit import verify as audit
+
+    try:
+        with counting("verifying", "block") as progress:
+            found = audit(settings.folder, progress, processes)
+    except DamagedBlock as error:
+        blocks = settings.folder / BLOCKS_FOLDER
+        raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
+    say(
+        f"blocks 0 to {found.height} with {counted(found.transactions, 'transaction')} are as they "
+        f"were sealed; {found.index}; {found.mempool}"
+    )
+    _print({"height": found.height, "tip_hash": found.tip_hash, "verified": True})
+
+
+@main.command()
+@click.argument("height")
+@click.pass_obj
+def show(settings: Settings, height: str) -> None:
+    """Print block HEIGHT, or the newest block (`tip`), as JSON."""
+    with _ledger(settings) as ledger:
+        if height == "tip":
+            wanted = int(ledger.tip()["height"])
+        elif height.isascii() and height.isdigit() and len(height) <= 15:
+            wanted = int(height)
+        else:
+            raise click.BadParameter(f"{height!r} is not a height, nor `tip`")
+        _print(ledger.block(wanted, 0, 1000))
+
+
+@main.command()
+@click.pass_obj
+def tip(settings: Settings) -> None:
+    """Print the newest block and how many flights are pending."""
+    with _ledger(settings) as ledger:
+        _print(ledger.tip())
+
+
+@main.command()
+@click.argument("question")
+@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]…")
+@click.pass_obj
+def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> None:
+    """Ask one of the three questions.
+
+    QUESTION is filter_transactions, average_delays or flight_counter; the parameters are those of
+    the REST service. For example: query average_delays OP_CARRIER_AIRLINE_ID=20366
+    INITIAL_DATE=2013-01-01 FINAL_DATE=2013-01-31
+    """
+    from backend.questions.values import (
+        AverageDelays,
+        FilterTransactions,
+        FlightCounter,
+        asked,
+    )
+
+    given: dict[str, str] = {}
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals or name in given:
+            raise click.BadParameter(f"{parameter!r} is not NAME=VALUE, or {name} is given twice")
+        given[name] = value
+    with _ledger(settings) as ledger:
+        match question:
+            case "filter_transactions":
+                _print(ledger.answers.filter_transactions(*asked(FilterTransactions, given)))
+            case "average_delays":
+                _print(ledger.answers.average_delays(*asked(AverageDelays, given)))
+            case "flight_counter":
+                _print(ledger.answers.flight_counter(*asked(FlightCounter, given)))
+            case _:
+                raise click.BadParameter(
+                    f"unknown question {question!r}; allowed: "
+                    "filter_transactions, average_delays, flight_counter"
+                )
+
+
+@main.command("accept-loss")
+@click.pass_obj
+def accept_loss(settings: Settings) -> None:
+    """Go on with blocks that are older than the rest of the folder.
+
+    If `blocks/` was put back to an earlier state, nothing is sealed or signed until it is newer
+    again, because the blocks that are missing may have been shown to others. This command gives
+    them up: it rebuilds the index and signs the chain as it is. Witnesses and everybody who has
+    kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
+    """
+    from backend.sealing.miner import Sealer
+
+    with closing(Sealer(settings, say, accepts_loss=True)) as sealer, sealer.writing(wait=True):
+        height = sealer.height()
+    say(f"the chain goes on after block {height}; what came after it is given up")
+
+
+@main.command()
+@click.pass_obj
+def reindex(settings: Settings) -> None:
+    """Rebuild the index from the chain.
+
+    The service uses the old index meanwhile.
+    """
+    from backend.sealing.miner import Sealer
+
+    with (
+        closing(Sealer(settings, say)) as sealer,
+        sealer.writing(wait=True, follow=False),
+        counting("making the index", "block") as progress,
+    ):
+        sealer.reindex(progress)
+
+
+# --- backup ----------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--full", is_flag=True, help="Read and check the whole backup again.")
+@click.pass_obj
+def backup(settings: Settings, folder: Path, full: bool) -> None:
+    """Create or update the backup in FOLDER.
+
+    The first backup needs an empty folder. The service may run meanwhile. The command copies only
+    what is new, then reads it again and checks it.
+    """
+    from backend.verify.backup import back_up
+
+    with counting("copying and checking", "block") as progress:
+        made = back_up(settings, folder, full=full, report=say, progress=progress)
+    held = made.manifest
+    say(
+        f"{folder} holds {_held_words(held.height, held.transactions, held.pending)}; "
+        f"{counted(made.new_blocks, 'block was new', 'blocks were new')}"
+    )
+    _print({
+        "height": held.height,
+        "tip_hash": held.tip_hash,
+        "transactions": held.transactions,
+        "pending": held.pending,
+        "new_blocks": made.new_blocks,
+        "new_bytes": made.new_bytes,
+        "seconds": round(made.seconds, 3),
+    })  # fmt: skip
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.pass_obj
+def restore(settings: Settings, folder: Path) -> None:
+    """Restore a ledger and its index from the backup in FOLDER.
+
+    The ledger's folder must not hold a ledger yet. The command checks the whole backup before it
+    puts anything in place.
+    """
+    from backend.verify.backup import restore as restore_backup
+
+    watched = partial(counting, unit="block")
+    held = restore_backup(settings, folder, watched=watched, report=say)
+    words = _held_words(held.height, held.transactions, held.pending)
+    say(f"{settings.folder} holds {words}, as on {held.time}")
+    _print({
+        "height": held.height,
+        "tip_hash": held.tip_hash,
+        "transactions": held.transactions,
+        "pending": held.pending,
+        "time": held.time,
+    })  # fmt: skip
+
+
+@contextmanager
+def _ledger(settings: Settings) -> Iterator[Any]:
+    from backend.ledger.ledger import Ledger
+
+    with closing(Ledger(settings, say)) as ledger:
+        yield ledger
+
+
+for command in (*cli_log.COMMANDS, *cli_cluster.COMMANDS):
+    main.add_command(command)

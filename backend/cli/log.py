@@ -1,0 +1,267 @@
+"""Defines the commands for the log of the chain and for witnesses. `cli` adds them to its own."""
+
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING
+
+import click
+
+from backend.base.errors import FlightchainError
+from backend.base.settings import NO_WITNESS, Settings
+from backend.base.words import counted
+
+if TYPE_CHECKING:
+    from backend.trust.log.notes import VerifierKey
+    from backend.trust.witness.following import Finding
+    from backend.trust.witness.witness import Witness
+
+
+LISTEN_TAKES = "--listen takes HOST:PORT, and --key names the logs to cosign"
+
+
+def say(line: str) -> None:
+    """Write a line to standard error, at once even in a pipe."""
+    click.echo(line, err=True)
+
+
+@click.group()
+def log() -> None:
+    """Show or change the key of the chain's log."""
+
+
+@log.command("key")
+@click.pass_obj
+def print_key(settings: Settings) -> None:
+    """Print the key that verifies checkpoints."""
+    from backend.trust.log.secret_keys import log_key
+
+    click.echo(str(log_key(settings.folder).verifier))
+
+
+@log.command("rotate-key")
+@click.pass_obj
+def rotate_key(settings: Settings) -> None:
+    """Give the log a new key, which the old one signs.
+
+    Whoever trusts the old key can follow: all proofs hold the signature. The service may run.
+    """
+    from backend.sealing.miner import Sealer
+    from backend.storage.receipts import belongs_to_cluster
+    from backend.trust.log.rotation import rotate
+
+    if belongs_to_cluster(settings.folder):
+        raise FlightchainError(
+            f"the ledger in {settings.folder} belongs to a cluster, whose nodes share the key of "
+            "the log; give all of them a new one with `scripts/cluster log-key --new`"
+        )
+    with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
+        found = rotate(settings.folder)
+    say("the log has a new key, which the old key has signed; the new key is:")
+    click.echo(str(found.verifier))
+
+
+@log.command("rebuild-successions")
+@click.argument("proofs", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.pass_obj
+def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) -> None:
+    """Rebuild `log.successions` from whole PROOFS.
+
+    Each proof holds the notes with which older keys of the log have signed the ones that followed.
+    Their signatures are checked, and they must lead to the key that the log has now. The service
+    may run.
+    """
+    from backend.sealing.miner import Sealer
+    from backend.trust.log.secret_keys import log_key
+    from backend.trust.log.succession_checks import notes_in_proof, rebuild_successions
+
+    texts = [text for path in proofs for text in notes_in_proof(path)]
+    with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True, sign=False):
+        count = rebuild_successions(settings.folder, log_key(settings.folder), texts)
+    say(f"log.successions holds {counted(count, 'note')}, which lead to the key of the log")
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Ask once, about the newest checkpoint, then exit.")
+@click.pass_obj
+def cosign(settings: Settings, once: bool) -> None:
+    """Ask witnesses to cosign each checkpoint.
+
+    FLIGHTCHAIN_WITNESSES names them. With --once, the exit status is 1 unless all of them have
+    cosigned the newest one.
+    """
+    from backend.storage.block_store import BlockStore
+    from backend.trust.log.tree import HistoryTree
+    from backend.trust.witness.asking import Asker, witnesses_in
+
+    if settings.witnesses == NO_WITNESS:
+        raise click.UsageError("FLIGHTCHAIN_WITNESSES does not name any witness")
+    with closing(BlockStore(settings.folder)) as store:
+        witnesses = witnesses_in(settings.witnesses)
+        asker = Asker(settings.folder, HistoryTree(store), witnesses, say)
+        if once:
+            sys.exit(not asker.look())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda received, frame: asker.stop())
+        asker.run()
+
+
+def _key(text: str) -> "VerifierKey":
+    """The key that --key names."""
+    from backend.trust.log.notes import NoteError, parse_key
+
+    try:
+        return parse_key(text)
+    except NoteError as error:
+        raise click.UsageError(f"--key: {error}") from error
+
+
+def _name(text: str) -> str:
+    """The name that --name gives."""
+    from backend.trust.log.notes import is_name
+
+    if not (is_name(text) and text.isprintable()):
+        raise click.UsageError("--name takes a name that can be printed, without spaces and +")
+    return text
+
+
+def _command(text: str) -> list[str]:
+    """The command that --alarm gives."""
+    from backend.trust.witness.alarms import command_in
+
+    try:
+        return command_in(text)
+    except ValueError as error:
+        raise click.UsageError(f"--alarm: {error}") from error
+
+
+def _address(text: str) -> tuple[str, int]:
+    """The host and the port that --listen gives."""
+    host, _, port = text.rpartition(":")
+    if not (port.isdecimal() and port.isascii() and int(port) < 1 << 16):
+        raise click.UsageError(LISTEN_TAKES)
+    return host.strip("[]"), int(port)
+
+
+@click.command()
+@click.argument("urls", nargs=-1, metavar="[URL]…")
+@click.option("--folder", type=click.Path(path_type=Path), default="witness", show_default=True,
+              help="Where the witness keeps its key and what it has seen.")  # fmt: skip
+@click.option("--name", type=_name, metavar="NAME",
+              help="How a new witness is named, such as example.org/pi. By default it has "
+              "the name of this machine.")  # fmt: skip
+@click.option("--key", "keys", type=_key, metavar="KEY", multiple=True,
+              help="The key of a log; may be given several times.")  # fmt: skip
+@click.option("--silent-after", type=click.FloatRange(0), default=24.0, show_default=True,
+              metavar="HOURS", help="Hours that a log may go without a new block.")  # fmt: skip
+@click.option("--alarm", type=_command, metavar="COMMAND",
+              help="Run COMMAND with a message if a log has a problem.")  # fmt: skip
+@click.option("--listen", type=_address, metavar="HOST:PORT",
+              help="Wait for logs to send checkpoints, and cosign them, instead of "
+              "asking.")  # fmt: skip
+def witness(
+    urls: tuple[str, ...],
+    folder: Path,
+    name: str | None,
+    keys: "tuple[VerifierKey, ...]",
+    silent_after: float,
+    alarm: list[str] | None,
+    listen: tuple[str, int] | None,
+) -> None:
+    """Look at other logs, and cosign those that only grow.
+
+    URL is where a log's `checkpoint` is, such as http://pi:8000/log. Without --key, the key of a
+    log is taken from a Flightchain when it is first seen. The exit status is 0 if all logs are
+    fine, 3 if one is silent, 5 if this witness cannot do its work, and 4 if a log was put back, has
+    forked, or was replaced by another.
+    """
+    if bool(urls) == bool(listen):
+        raise click.UsageError("name the logs to look at, or --listen")
+    if len({key.name for key in keys}) < len(set(keys)):
+        raise click.UsageError("--key names two keys of the same log; name only its current key")
+    if listen and not keys:
+        raise click.UsageError(LISTEN_TAKES)
+    if listen:
+        _listen(folder, name, keys, listen)
+    else:
+        sys.exit(_look(folder, name, keys, 3600 * silent_after, urls, alarm))
+
+
+def _listen(
+    folder: Path, name: str | None, keys: "tuple[VerifierKey, ...]", address: tuple[str, int]
+) -> None:
+    """Cosign what logs send."""
+    from backend.service.witness_server import run_witness
+
+    one = _witness(folder, name)
+    say(f"this witness is {one.key.verifier}")
+    run_witness(one, keys, *address)
+
+
+def _look(
+    folder: Path,
+    name: str | None,
+    keys: "tuple[VerifierKey, ...]",
+    silent_after_s: float,
+    urls: tuple[str, ...],
+    alarm: list[str] | None,
+) -> int:
+    """Look at each log, and say how it was found. Returns the exit status."""
+    from backend.trust.witness.following import Follower, Verdict, finding, worst
+
+    found = []
+    try:
+        follower = Follower(_witness(folder, name), keys, silent_after_s)
+    except FlightchainError as error:
+        found.append(finding(Verdict.UNABLE, error))
+        _tell(found[-1], alarm)
+    else:
+        for url in urls:
+            found.append(follower.look(url))
+            _tell(found[-1], alarm)
+    return worst(found)
+
+
+def _witness(folder: Path, name: str | None) -> "Witness":
+    """The witness in a folder, which gets this name if it is new."""
+    from backend.trust.log.secret_keys import WITNESS, exposure
+    from backend.trust.witness.witness import Witness
+
+    found = Witness(folder, name or f"{gethostname()}/flightchain-witness")
+    kept = found.key.verifier.name
+    if name not in {None, kept}:
+        raise click.UsageError(
+            f"--name: the witness in {folder} is named {kept}, and keeps its name; "
+            "use another --folder for another witness"
+        )
+    if warning := exposure(folder, WITNESS):
+        say(warning)
+    return found
+
+
+def _tell(found: "Finding", alarm: list[str] | None) -> None:
+    """Say how a log was found, and raise the alarm if it is not fine."""
+    from backend.trust.witness.alarms import AlarmFailed, raise_alarm
+
+    say(found.message)
+    if alarm and found.verdict:
+        try:
+            raise_alarm(alarm, found.message)
+        except AlarmFailed as error:
+            say(f"the alarm command failed: {error}")
+
+
+@click.command()
+def cheat() -> None:
+    """Cheat on a temporary chain and show which check notices it."""
+    from backend.trust.cheating.cheats import try_all
+
+    for one in try_all():
+        click.echo(f"{one.name}: {one.what}")
+        for who, says in (("verify", one.verify), ("a witness", one.witness)):
+            click.echo(f"    {who} says: {says}" if says else f"    {who} notices nothing")
+
+
+COMMANDS = (cheat, cosign, log, witness)

@@ -1,0 +1,5 @@
+"""The ledger as a service sees it: flights are submitted to it, and it answers questions.
+
+`ledger` joins the chain, the index and the mempool; every route goes through it. `submission` takes
+new flights, and `answers` asks the index or scans the blocks.
+"""

@@ -1,0 +1,269 @@
+"""Answers questions about flights, from the index or by a scan of all blocks.
+
+The index has totals at its tip alone; below that it counts flights, or takes away what the few
+blocks since then hold. A scan verifies every block that it reads, and needs no index.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, astuple
+
+from backend.base.errors import Damage, TryLater
+from backend.chain.block import Header
+from backend.chain.columns import Columns
+from backend.index import suggestions
+from backend.index.coverage import covered
+from backend.index.queries import IndexReader, State
+from backend.questions import answer_types as types
+from backend.questions import scan
+from backend.questions.answer_types import AsOf
+from backend.questions.distribution import distribution_of
+from backend.questions.groups import EVERYTHING, Figure, Key, arranged
+from backend.questions.selection import Selection
+from backend.questions.values import (
+    AverageDelays,
+    Delays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    FlightCounts,
+    Options,
+    understood,
+)
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import CachedBlocks
+from backend.storage.scan_costs import Costs
+
+Found = TypeVar("Found")
+Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
+Counted = TypeVar("Counted", Delays, FlightCounts)
+
+NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
+NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
+
+
+def tip_height(store: BlockStore) -> int:
+    """The height of the tip. Raises TryLater without a chain."""
+    height = store.height()
+    if height < 0:
+        raise TryLater(NO_CHAIN)
+    return height
+
+
+class Answers:
+    """Answers from the blocks in `store`, which are read through `blocks`, and from their index."""
+
+    def __init__(self, store: BlockStore, blocks: CachedBlocks, index: IndexReader) -> None:
+        self._store = store
+        self._blocks = blocks
+        self._index = index
+
+    # --- the three questions -----------------------------------------------------------------
+
+    def filter_transactions(
+        self, question: FilterTransactions, options: Options, costs: Costs | None = None
+    ) -> types.Legs:
+        """What happened to a flight number on a day: its legs, in the order of ids.
+
+        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
+        missing or behind, and DamagedBlock when a scan meets a bad block. costs: takes the times of
+        a scan's stages.
+        """
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            legs = scan.legs(self._blocks, question, as_of.height, costs)
+        else:
+            legs, as_of = self._indexed(lambda below, _: self._index.legs(question, below), options)
+        flights = options.shown.page(legs)
+        return types.Legs(len(legs), flights, as_of, understood(question, options))
+
+    def average_delays(
+        self, question: AverageDelays, options: Options, costs: Costs | None = None
+    ) -> types.Delays:
+        """How late flights were: means, counts and shares. Without flights, means are None."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            delays = scan.delays(self._blocks, question, options, as_of.height, costs)
+        else:
+            delays, as_of = self._counted(
+                lambda below, options: self._index.delays(question, options, below),
+                lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
+                options,
+            )
+        answer: types.Delays = types.AverageDelays(
+            **asdict(_averages(delays.totals)),
+            distribution=distribution_of(delays.counts) if options.distribution else UNSET,
+            as_of=as_of,
+            query=understood(question, options),
+            **_DELAYS.grouped(delays, delays.totals.flights, options),
+        )
+        return answer
+
+    def flight_counter(
+        self, question: FlightCounter, options: Options, costs: Costs | None = None
+    ) -> types.Counts:
+        """How many flights went from one place to another."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
+        else:
+            counts, as_of = self._counted(
+                lambda below, options: self._index.flight_counts(question, options, below),
+                lambda first, last: scan.flight_counts(
+                    self._blocks, question, options, last, first=first
+                ),
+                options,
+            )
+        answer: types.Counts = types.FlightCount(
+            counts.count,
+            as_of=as_of,
+            query=understood(question, options),
+            **_COUNTS.grouped(counts, counts.count, options),
+        )
+        return answer
+
+    def suggest(self, field: str, q: str, limit: int) -> types.Suggestions:
+        """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
+        q = suggestions.typed(field, q)
+        found, as_of = self._index.snapshot(
+            lambda rows: suggestions.suggested(rows, field, q, limit)
+        )
+        return types.Suggestions(field, q, found, as_of)
+
+    def coverage(self) -> types.Coverage:
+        """What the ledger covers. Raises TryLater."""
+        ledger, as_of = self._index.snapshot(covered)
+        return types.Coverage(**asdict(ledger), as_of=as_of)
+
+    def recent_state(self) -> State:
+        """The state of the index from which answers come, at most a moment old. Raises TryLater.
+
+        `add` waits that moment before it returns that a flight is mined, so that later answers
+        count the flight.
+        """
+        return self._index.recent_state()
+
+    # --- export ------------------------------------------------------------------------------
+
+    def as_of(self, height: int | None) -> AsOf:
+        """The `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
+        return self._scanned(Options(as_of=height))
+
+    def flights(
+        self, selection: Selection, height: int
+    ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
+        """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows.
+
+        Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
+        """
+        return scan.flights(self._blocks, selection, height)
+
+    def _counted(
+        self,
+        ask: Callable[[int | None, Options], tuple[Counted, AsOf]],
+        scanned: Callable[[int, int], Counted],
+        options: Options,
+    ) -> tuple[Counted, AsOf]:
+        """What `_indexed` returns, and sooner close below the tip.
+
+        The index has totals at its tip alone. So what the few blocks since then hold is taken away
+        from these. scanned: takes the first and the last block to count.
+        """
+        height = options.as_of
+        if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
+            found, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
+            if 0 < tip.height - height <= NEAR_BLOCKS:
+                with suppress(Damage):  # of blocks, which the index alone does not need
+                    later = scanned(height + 1, tip.height)
+                    return found - later, AsOf(height, self._blocks.where(height).hash)
+        return self._indexed(ask, options)
+
+    def _indexed(
+        self, ask: Callable[[int | None, Options], tuple[Found, AsOf]], options: Options
+    ) -> tuple[Found, AsOf]:
+        """The answer of the index at its tip or as of an earlier height.
+
+        ask: takes the first transaction id that does not count, None if all count, and options.
+        """
+        if options.as_of is None:
+            return ask(None, options)
+        tip_height(self._store)  # raises TryLater without a chain
+        place = self._store.place(options.as_of)
+        height = self._index.position().height
+        if options.as_of > height:
+            raise TryLater(f"the index has reached only block {height}; it is catching up")
+        if options.as_of == height:
+            found, as_of = ask(None, options)
+            if as_of.height == height:
+                return found, as_of
+        found, _ = ask(place.next_transaction, options)
+        return found, AsOf(options.as_of, place.hash.hex())
+
+    def _scanned(self, options: Options) -> AsOf:
+        """The block up to which a scan goes."""
+        tip = tip_height(self._store)
+        height = tip if options.as_of is None else options.as_of
+        return AsOf(height, self._store.place(height).hash.hex())
+
+
+class _Groups(Protocol[Item_co]):
+    """What `Delays` and `FlightCounts` both have."""
+
+    @property
+    def groups(self) -> Mapping[Key, Item_co]:
+        """The groups, perhaps without such that are not shown."""
+
+    @property
+    def group_count(self) -> int | None:
+        """How many there are in all; None: these."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[Item]):
+    """How an answer shows groups of flights.
+
+    rows: the type of a group, by what groups are made of. figures: makes the values of a row behind
+    those of its key. count: the figure that is the number of flights. figure: returns a figure by
+    which groups can be sorted.
+    """
+
+    rows: Mapping[str, type[Any]]
+    figures: Callable[[Item], Struct]
+    count: str
+    figure: Callable[[Item, str], Figure]
+
+    def grouped(self, counts: _Groups[Item], flights: int, options: Options) -> dict[str, Any]:
+        """The members that `options.group_by` adds to an answer about so many flights."""
+        by, groups = options.group_by, counts.groups
+        if by is None:
+            return {}
+        shown, count = arranged(by, groups, self.figure, self.count, options.shown)
+        with_hour = sum(int(self.figure(item, self.count) or 0) for item in groups.values())
+        return {
+            f"by_{by}": [self.rows[by](*key, *astuple(self.figures(item))) for key, item in shown],
+            "groups": count if counts.group_count is None else counts.group_count,
+            "without_hour": flights - with_hour if by == "hour" else UNSET,
+        }
+
+
+def _averages(totals: DelayTotals) -> types.Averages:
+    figure = totals.figure
+    return types.Averages(
+        average_delay=figure("average_delay"),
+        flights=totals.flights,
+        arrived=totals.arrived,
+        cancelled=totals.cancelled,
+        no_arrival=totals.flights - totals.cancelled - totals.arrived,
+        on_time_share_of_arrived=figure("on_time_share_of_arrived"),
+        on_time_share_of_scheduled=figure("on_time_share_of_scheduled"),
+        average_departure_delay=figure("average_departure_delay"),
+    )
+
+
+_DELAYS = _Kind(types.DELAYS_OF, _averages, "flights", DelayTotals.figure)
+_COUNTS: _Kind[int] = _Kind(types.COUNTS_OF, types.Flights, "count", lambda count, _: count)

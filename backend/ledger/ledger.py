@@ -1,0 +1,407 @@
+"""Does everything that the API and the command line ask of a ledger.
+
+Each process has one `Ledger`. It reads blocks through the two caches, and tells how the ledger
+does; its `answers` ask the index or scan, and its `submission` takes flights into the mempool. It
+never writes a block. It is safe for threads.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from backend.base.clock import now_ms
+from backend.base.errors import Damage, NotFound, TryLater
+from backend.base.files import free_bytes
+from backend.base.settings import Settings
+from backend.base.words import counted
+from backend.chain.block import Block, Header
+from backend.chain.columns import decode_body
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.flight import Flight, as_mapping
+from backend.chain.single_transactions import transactions_json
+from backend.cluster.status import ClusterStatus
+from backend.cluster.view import view_of
+from backend.index.queries import IndexReader
+from backend.ledger.answers import Answers, tip_height
+from backend.ledger.submission import Accepting
+from backend.mempool import Mempool
+from backend.sealing.miner_status import next_block_at, why_no_miner
+from backend.sealing.trusted_clock import TrustedClock
+from backend.storage import damage_notes
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import CachedBlocks, Where
+from backend.storage.damage_notes import DamageNotes
+from backend.storage.emulated import EmulatedDisk
+from backend.storage.recovery import WHAT_TO_DO
+from backend.storage.unpacked import CacheStatistics
+from backend.trust.log import tiles
+from backend.trust.log.tiles import Tile
+from backend.trust.log.tree import HistoryTree
+from backend.trust.proofs.prover import Prover
+from backend.verify import scrub_state
+from backend.verify.folder_check import FolderCheck
+from backend.verify.scrub_state import ScrubState
+
+Json = dict[str, Any]
+Report = Callable[[str], None]
+_HEADER_NAMES = tuple(field.name for field in fields(Header))
+_OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
+
+
+class Encoded(NamedTuple):
+    """A block or a part of it as JSON, and the block's hash in hexadecimal."""
+
+    hash: str
+    json: bytes
+
+
+class BlockList(NamedTuple):
+    """Blocks of a list, newest first.
+
+    headers: of those that can be read. damaged: what the table of heights says of the others, and
+    what is wrong with them. lowest: the height at which the list ends, read or not; 0 without any.
+    """
+
+    headers: list[Json]
+    damaged: list[Json]
+    lowest: int
+
+
+class Ledger:
+    """The ledger in `settings.folder`.
+
+    answers: to questions about flights. accepting: takes flights. prover: proves what is in blocks.
+    """
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        """report: takes messages about what was put right in the mempool's log, or is wrong."""
+        self.settings = settings
+        self._store = BlockStore(settings.folder)
+        self._notes = DamageNotes(settings.folder)
+        disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
+        self._blocks = CachedBlocks(
+            self._store,
+            settings.cache_bytes,
+            settings.read_run_blocks,
+            settings.unpacked_bytes,
+            disk,
+            self._notes,
+        )
+        self._tree = HistoryTree(self._store)
+        self._folder_check = FolderCheck(settings.folder, self._store, self._tree)
+        self.prover = Prover(settings.folder, self._blocks, self._tree)
+        self._index = IndexReader(settings.folder, self._store, report)
+        self._cluster = view_of(settings, self._store)
+        first_pending = self.mined_count if self._cluster is None else self._cluster.mined
+        self._mempool = Mempool(settings, first_pending, report)
+        self._clock = TrustedClock(settings, self._store, report)
+        self.answers = Answers(self._store, self._blocks, self._index)
+        self.accepting = Accepting(
+            self._mempool, self._index, self._clock, self._cluster, self.mined_count
+        )
+
+    def before_each_block(self, wait: Callable[[], None]) -> None:
+        """Have scans and exports call `wait` before each block, to let other requests go first."""
+        self._blocks.give_way = wait
+
+    def yield_to_short_requests(self) -> None:
+        """Wait a moment if short requests are in hand; long work calls this again and again."""
+        self._blocks.give_way()
+
+    def close(self) -> None:
+        """Close every file."""
+        self._mempool.close()
+        self._index.close()
+        self._store.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    # --- the log -----------------------------------------------------------------------------
+
+    def tile(self, tile: Tile) -> bytes:
+        """A tile of the log. Raises NotFound if the log is not long enough for it."""
+        if not tiles.is_there(tile, size := self._tree.size()):
+            raise NotFound(
+                f"the log has {counted(size, 'block')}, so tile {tile.name} does not exist"
+            )
+        return tiles.content(self._tree, tile)
+
+    # --- blocks and transactions -------------------------------------------------------------
+
+    def has_block(self, height: int) -> bool:
+        """Whether `CachedBlocks` has a block at hand, so that nothing waits for the disk."""
+        return self._blocks.has(height)
+
+    def has_transaction(self, transaction_id: int) -> bool:
+        """Whether the block of a transaction is at hand; False if it is not mined."""
+        return self._blocks.has_transaction(transaction_id)
+
+    def block_hash(self, height: int) -> str:
+        """The hash of a block from the table of heights, without reading it. Raises NotFound."""
+        return self._blocks.where(height).hash
+
+    def where_mined(self, transaction_id: int) -> Where | None:
+        """Where the block of a transaction is, without reading it; None if it is not mined."""
+        return self._blocks.where_transaction(transaction_id)
+
+    def block(self, height: int, offset: int, limit: int) -> Json:
+        """One block with up to `limit` of its transactions from row `offset` on."""
+        block = self._blocks.block(height)
+        return {**_header(block), "transactions": _rows(block, offset, limit)}
+
+    def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
+        """What `block` returns, as JSON and several times faster; it may be a moment old."""
+        block = self._blocks.cached_block(height)
+        header = msgspec.json.encode(block.header).removesuffix(b"}")
+        rows = b",".join(_encoded_rows(block, offset, limit))
+        more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
+        return Encoded(block.hash, header + more)
+
+    def blocks(self, before: int | None, limit: int, beginning: str | None = None) -> BlockList:
+        """Headers with hashes: the `limit` blocks below `before` (None: the tip).
+
+        beginning: only the blocks whose hash begins with these hex digits, however far below.
+        """
+        top = self._store.height() if before is None else min(before - 1, self._store.height())
+        heights: Iterable[int] = range(top, max(-1, top - limit), -1)
+        if beginning is not None:
+            alike = self._store.heights_of_hash(beginning)
+            heights = list(islice((height for height in alike if height <= top), limit))
+        found = BlockList([], [], min(heights, default=0))
+        for height in heights:
+            try:
+                found.headers.append(_header(self._blocks.block(height)))
+            except Damage as error:
+                found.damaged.append(self._damaged(height, error))
+        return found
+
+    def _damaged(self, height: int, error: Damage) -> Json:
+        """What is known of a block that cannot be read."""
+        known: Json = dict.fromkeys(_OF_PLACE)
+        with suppress(Damage):  # of its entry in the table of heights
+            place = self._store.place(height)
+            values = (place.hash.hex(), place.first_transaction, place.transaction_count)
+            known = dict(zip(_OF_PLACE, values, strict=True))
+        return {"height": height, **known, "detail": str(error)}
+
+    def transaction(self, transaction_id: int) -> Json:
+        """A transaction, pending or mined. Raises NotFound."""
+        where = self.where_mined(transaction_id)
+        if where is not None:
+            return self._mined_transaction(transaction_id, where)
+        pending = self._mempool.find(transaction_id) if self._cluster is None else None
+        if pending is None:
+            where = self.where_mined(transaction_id)
+            if where is not None:  # it has just been sealed
+                return self._mined_transaction(transaction_id, where)
+            raise NotFound(f"transaction {transaction_id} does not exist")
+        flight, timestamp = pending
+        transaction = _transaction(flight, transaction_id, timestamp)
+        return {"state": "pending", "transaction": transaction, "block": None}
+
+    def accepted_as(self, receipt: str) -> Json:
+        """The transaction that a receipt of the cluster stands for, pending or mined.
+
+        Raises NotFound.
+        """
+        if self._cluster is None:
+            raise NotFound("this ledger belongs to no cluster; ask for /transactions/ID")
+        own_number = self._cluster.own_number(receipt)
+        pending = None if own_number is None else self._mempool.find(own_number)
+        transaction_id = self._cluster.id_by(receipt)  # now, as it may just have been mined
+        if transaction_id is not None:
+            mined = self.transaction(transaction_id)
+            values = (mined["transaction"][name] for name in FIELD_NAMES)
+            self._cluster.require_same(receipt, tuple(values))
+            return mined
+        if pending is None:
+            raise NotFound(
+                f"the flight of receipt {receipt} is in no block; while it is pending, only the "
+                "node that accepted it knows it"
+            )
+        flight, timestamp = pending
+        self._cluster.require_same(receipt, flight)
+        there = {"TRANSACTION_ID": None, "timestamp": timestamp, **as_mapping(flight)}
+        return {"state": "pending", "transaction": there, "block": None}
+
+    def _mined_transaction(self, transaction_id: int, where: Where) -> Json:
+        block = self._blocks.cached_block(where.height)
+        (row,) = _rows(block, transaction_id - block.header.first_transaction, 1)
+        mined_in = {"height": where.height, "hash": block.hash}
+        return {"state": "mined", "transaction": row, "block": mined_in}
+
+    def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
+        """A transaction that was found at `where`, as JSON. Raises NotFound or DamagedBlock."""
+        block = self._blocks.cached_block(where.height)
+        (row,) = _encoded_rows(block, transaction_id - block.header.first_transaction, 1)
+        mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
+        return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
+
+    def transactions(self, first: int, count: int) -> list[Json]:
+        """Up to `count` mined transactions from id `first` on."""
+        found: list[Json] = []
+        after = min(first + count, self.mined_count())
+        while first + len(found) < after:
+            block = self._blocks.block(self._store.height_of_transaction(first + len(found)))
+            row = first + len(found) - block.header.first_transaction
+            found += _rows(block, row, after - first - len(found))
+        return found
+
+    def tip(self) -> Json:
+        """The newest block, how many transactions blocks hold, and how many are pending."""
+        state = self.tip_state()
+        block = self._blocks.cached_block(state["height"])
+        header = block.header
+        return {
+            "height": state["height"],
+            "hash": block.hash,
+            "timestamp": header.timestamp,
+            "transactions": header.first_transaction + header.transaction_count,
+            "pending": state["pending"],
+            "next_block_at": state["next_block_at"],
+            **({"cluster": state["cluster"]} if "cluster" in state else {}),
+        }
+
+    def tip_state(self) -> Json:
+        """The parts of `tip` that can change, without reading the block.
+
+        The other parts follow from the hash.
+        """
+        height, pending = self._height_and_pending()
+        return {
+            "height": height,
+            "hash": self.block_hash(height),
+            "pending": pending,
+            "next_block_at": next_block_at(self.settings.folder),
+            **({} if self._cluster is None else {"cluster": self._cluster.told()}),
+        }
+
+    def _height_and_pending(self) -> tuple[int, int]:
+        """The height and the pending count of one moment, so that each transaction counts once."""
+        height = self.height()
+        while True:
+            pending = self._mempool.pending_count()
+            if (now := self.height()) == height:
+                return height, pending
+            height = now
+
+    def not_ready(self) -> list[str]:
+        """The reasons why the service cannot do all its work now; empty if it can."""
+        reasons: list[str] = []
+        try:
+            self._blocks.block(self.height())
+        except Damage as error:
+            reasons.append(f"{error}; {WHAT_TO_DO}")
+        except TryLater as error:
+            reasons.append(str(error))
+        reasons += self._folder_check.problems()
+        reasons += self._mempool.not_ready()
+        if reason := why_no_miner(self.settings.folder):
+            reasons.append(reason)
+        if self._cluster is not None:
+            reasons += self._cluster.not_ready()
+        if doubt := self._clock.doubt():
+            reasons.append(str(doubt))
+        try:
+            self._index.look()
+            if lag := self.index_lag_blocks():
+                reasons.append(f"blocks that the index lacks: {lag}")
+        except TryLater as error:
+            reasons.append(str(error))
+        scrub = scrub_state.read(self.settings.folder, reasons.append) or ScrubState()
+        told = {self._store.height(), *scrub_state.damaged_blocks(scrub)}
+        return (
+            reasons + scrub_state.reasons(scrub.problems) + damage_notes.reasons(self._notes, told)
+        )
+
+    def cluster_status(self) -> ClusterStatus:
+        """How the cluster does. Raises NotFound without one, TryLater if its node does not run."""
+        if self._cluster is None:
+            raise NotFound("this ledger belongs to no cluster")
+        return self._cluster.status()
+
+    def damaged_blocks(self) -> list[int]:
+        """The heights of the blocks that are known to be damaged. No block is read."""
+        scrub = scrub_state.read(self.settings.folder) or ScrubState()
+        return sorted({*scrub_state.damaged_blocks(scrub), *self._notes.known()})
+
+    def cache_statistics(self) -> list[CacheStatistics]:
+        """The counts of this process's two block caches and of its unpacked blocks."""
+        return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
+
+    def height(self) -> int:
+        """The height of the tip. Raises TryLater without a chain."""
+        return tip_height(self._store)
+
+    def mined_count(self) -> int:
+        """How many transactions blocks hold."""
+        tip = self._store.tip()
+        return 0 if tip is None else tip[1].next_transaction
+
+    def pending_count(self) -> int:
+        """How many transactions are pending. Raises DamagedMempool."""
+        return self._mempool.pending_count()
+
+    def oldest_pending_age_s(self) -> float:
+        """How long the oldest pending transaction has waited; 0 without any."""
+        oldest = self._mempool.oldest_pending_at()
+        return 0.0 if oldest is None else max(0, now_ms() - oldest) / 1000
+
+    def index_lag_blocks(self) -> int:
+        """How many blocks the index is behind the tip. Raises TryLater without an index."""
+        indexed = self._index.position().height
+        return max(0, self._store.height() - indexed)
+
+    def index_is_believed(self) -> bool:
+        """Whether there is an index, and it is not known to be wrong."""
+        try:
+            self._index.look()
+        except TryLater:
+            return False
+        return True
+
+    def free_bytes(self) -> int:
+        """How many bytes are free on the disk of the chain."""
+        return free_bytes(self.settings.folder)
+
+    def scrub(self) -> ScrubState:
+        """How far the scrub is. Raises TryLater before one has begun."""
+        found = scrub_state.read(self.settings.folder)
+        if found is None:
+            raise TryLater("the scrub has not checked anything yet")
+        return found
+
+    def scrub_completed_s(self) -> float:
+        """When the last whole pass of the scrub ended, Unix seconds. Raises TryLater."""
+        completed_at = self.scrub().completed_at
+        if completed_at is None:
+            raise TryLater("the scrub has not checked everything yet")
+        return completed_at / 1000
+
+
+def _rows(block: Block, offset: int, limit: int) -> list[Json]:
+    """Up to `limit` transactions of a block from row `offset` on."""
+    header = block.header
+    columns = decode_body(block.body, header.transaction_count)
+    return columns.transactions(header.first_transaction, offset, offset + limit)
+
+
+def _encoded_rows(block: Block, offset: int, limit: int) -> list[bytes]:
+    """Up to `limit` transactions of a block from row `offset` on, each as JSON."""
+    header, after = block.header, offset + limit
+    return transactions_json(
+        block.body, header.transaction_count, header.first_transaction, offset, after
+    )
+
+
+def _header(block: Block) -> Json:
+    header = block.header
+    return {**{name: getattr(header, name) for name in _HEADER_NAMES}, "hash": block.hash}
+
+
+def _transaction(flight: Flight, transaction_id: int, timestamp: int) -> Mapping[str, Value]:
+    return {"TRANSACTION_ID": transaction_id, "timestamp": timestamp, **as_mapping(flight)}

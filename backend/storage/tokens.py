@@ -1,0 +1,185 @@
+"""Keeps the tokens that allow writing when the service can be reached from elsewhere.
+
+Reading is open. Writing needs `Authorization: Bearer TOKEN` if the service or the frontend, which
+passes posts on, listens beyond loopback, or if FLIGHTCHAIN_REQUIRE_TOKEN is set (behind a proxy
+both listen on loopback and are public all the same). A token is 256 random bits, shown once when it
+is made; `tokens.json` in the chain's folder keeps its SHA-256, which needs no salt for so much
+randomness. A checksum beside it tells a damaged entry from an unknown token.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import secrets
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from backend.base import files
+from backend.base.errors import Damage, FlightchainError, InvalidInput, NotAllowed
+from backend.base.settings import Settings, variable
+
+FILE_NAME = "tokens.json"
+MAX_NAME_CHARACTERS = 60
+ADD = "python -m backend token add NAME"
+MAKE_ONE = f"create one with: {ADD}"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token: its owner's name, and its SHA-256 in hexadecimal."""
+
+    name: str
+    sha256: str
+
+
+class _Kept(msgspec.Struct, forbid_unknown_fields=True):
+    """A token as the file keeps it. checksum: None in files of earlier releases."""
+
+    name: str
+    sha256: str
+    checksum: str | None = None
+
+
+_decode = msgspec.json.Decoder(list[_Kept]).decode
+
+
+def are_needed(settings: Settings) -> bool:
+    """Whether writing needs a token."""
+    return bool(settings.require_token) or bool(reachable(settings))
+
+
+def reachable(settings: Settings) -> str:
+    """The setting that makes the service or the frontend public, and its value; "" if none does."""
+    for name in ("host", "frontend_host"):
+        host = getattr(settings, name)
+        if not _is_loopback(host):
+            return f"{variable(name)} {host}"
+    return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Tokens:
+    """The tokens of the chain in `folder`, with changes by other processes. Safe for threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._lock_path = self._path.with_suffix(".lock")  # it exists once a token was made
+        self._read: tuple[int, list[Token]] = (-1, [])
+
+    def all(self) -> list[Token]:
+        """All tokens. Raises Damage if the file is not a list of tokens, or is gone."""
+        tokens = self._kept()
+        if tokens is None and self._lock_path.exists():
+            raise Damage(
+                f"{self._path} is missing, although tokens existed here: restore it, or create new "
+                f"ones with: {ADD}"
+            )
+        return tokens or []
+
+    def _kept(self) -> list[Token] | None:
+        """The tokens in the file; None if there is no file."""
+        try:
+            changed = self._path.stat().st_mtime_ns
+            if changed != self._read[0]:
+                self._read = (changed, [_sound(kept) for kept in _decode(self._path.read_bytes())])
+        except FileNotFoundError:
+            return None
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise Damage(
+                f"{self._path} is not a list of tokens: {error}; restore it, or remove it and "
+                "create "
+                f"new tokens with: {ADD}"
+            ) from None
+        return self._read[1]
+
+    def add(self, name: str) -> str:
+        """Make a token for `name` and return it. Raises InvalidInput if the name does not fit.
+
+        A name does not fit if it is empty, too long, not printable or taken.
+        """
+        if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+            reason = f"must have 1 to {MAX_NAME_CHARACTERS} printable characters"
+            raise InvalidInput("name", name, reason)
+        secret = secrets.token_hex(32)  # never begins with a dash, as an option of a command does
+        with self._changing():
+            tokens = self._kept() or []
+            if any(token.name == name for token in tokens):
+                raise InvalidInput(
+                    "name", name, "has a token already; remove it first to create a new one"
+                )
+            self._write([*tokens, Token(name, _hash(secret))])
+        return secret
+
+    def remove(self, name: str) -> None:
+        """Remove the token of `name`. Raises InvalidInput if there is none."""
+        with self._changing():
+            tokens = self._kept() or []
+            kept = [token for token in tokens if token.name != name]
+            if len(kept) == len(tokens):
+                raise InvalidInput(
+                    "name", name, "has no token; `token list` shows the names that have one"
+                )
+            self._write(kept)
+
+    def _changing(self) -> files.FileLock:
+        files.make_folder(self._path.parent)
+        return files.FileLock(self._lock_path)
+
+    def _write(self, tokens: list[Token]) -> None:
+        kept = [
+            {"name": token.name, "sha256": token.sha256, "checksum": _checksum(token)}
+            for token in tokens
+        ]
+        text = json.dumps(kept, indent=1) + "\n"
+        files.write_new(self._path, text.encode(), mode=0o600)
+
+    def owner_of(self, authorization: str | None) -> str:
+        """The owner of the token in an Authorization header. Raises NotAllowed."""
+        scheme, _, secret = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise NotAllowed(
+                f"writing needs a token in the header Authorization: Bearer TOKEN; {MAKE_ONE}"
+            )
+        hashed = _hash(secret.strip())
+        owners = [t.name for t in self.all() if hmac.compare_digest(t.sha256, hashed)]
+        if not owners:
+            raise NotAllowed("this token is unknown or was revoked")
+        return owners[0]
+
+
+def require_some(settings: Settings) -> None:
+    """Raise FlightchainError if writing needs a token and there is none."""
+    if are_needed(settings) and not Tokens(settings.folder).all():
+        reason = (
+            "FLIGHTCHAIN_REQUIRE_TOKEN asks for tokens"
+            if settings.require_token
+            else f"others can reach {reachable(settings)}"
+        )
+        raise FlightchainError(f"{reason}, but no token exists yet; {MAKE_ONE}")
+
+
+def _sound(kept: _Kept) -> Token:
+    """The token of an entry of the file. Raises ValueError if the entry is damaged."""
+    token = Token(kept.name, kept.sha256)
+    if kept.checksum not in {None, _checksum(token)}:
+        raise ValueError(f"the token of {kept.name!r} does not agree with its checksum")
+    return token
+
+
+def _checksum(token: Token) -> str:
+    """CRC-32 of name and hash, in hexadecimal."""
+    return f"{zlib.crc32(f'{token.name} {token.sha256}'.encode()):08x}"
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,201 @@
+"""The attempts to cheat, and what `verify` and a witness say of each."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from backend.base.errors import Damage, FlightchainError
+from backend.base.settings import Settings
+from backend.chain.columns import columns_of
+from backend.chain.flight import Flight
+from backend.index import database
+from backend.sealing.miner import Sealer, unsealed
+from backend.sources.generated import Generated
+from backend.sources.source import validated
+from backend.storage.block_store import BlockStore
+from backend.trust.cheating.editor import Editor
+from backend.trust.log import CHECKPOINT_NAME
+from backend.trust.log.secret_keys import LOG, log_key, secret_key
+from backend.trust.log.tree import HistoryTree
+from backend.trust.witness.witness import Witness
+from backend.verify.audit import verify
+
+BLOCKS, FLIGHTS_A_BLOCK = 5, 4
+HEIGHT, ROW = 2, 1  # of the flight that is changed
+LATE_MINUTES = 999
+ACCEPTED_MS = 1_700_000_000_000
+
+
+class Cheat(NamedTuple):
+    """An attempt. what: in one sentence. do: carries it out on a copy of the chain."""
+
+    name: str
+    what: str
+    do: Callable[[Path], None]
+
+
+class Outcome(NamedTuple):
+    """What came of a cheat. verify, witness: what each of them says; None if it notices nothing."""
+
+    name: str
+    what: str
+    verify: str | None
+    witness: str | None
+
+
+def try_all() -> Iterator[Outcome]:
+    """Try every cheat, each on a new copy of the same chain."""
+    with tempfile.TemporaryDirectory(prefix="flightchain-cheat-") as folder:
+        honest = Path(folder) / "honest"
+        _make_chain(honest)
+        for cheat in CHEATS:
+            copy = Path(folder) / cheat.name
+            shutil.copytree(honest, copy, symlinks=True)
+            cheat.do(copy / "chain")
+            yield Outcome(cheat.name, cheat.what, _verify_says(copy), _witness_says(copy))
+
+
+def _make_chain(folder: Path) -> None:
+    """A small chain in `folder`/chain, and a witness in `folder`/witness that has seen it."""
+    settings = Settings(dir=str(folder / "chain"), clock_wait_s=0)
+    flights = _flights(BLOCKS * FLIGHTS_A_BLOCK)
+    with closing(Sealer(settings, lambda line: None)) as sealer, sealer.writing(wait=True):
+        for first in range(0, len(flights), FLIGHTS_A_BLOCK):
+            part = flights[first : first + FLIGHTS_A_BLOCK]
+            sealer.seal([unsealed(columns_of(part, [ACCEPTED_MS] * len(part)))])
+    if _verify_says(folder) or _witness_says(folder):
+        raise Damage("the chain on which to cheat is not sound")
+
+
+def _flights(count: int) -> list[Flight]:
+    """Made-up flights, all of which arrived."""
+    found: list[Flight] = []
+    for batch in validated(Generated(10 * count, seed=1)):
+        found += [flight for flight in zip(*batch, strict=True) if None not in flight]
+    return found[:count]
+
+
+def _verify_says(folder: Path) -> str | None:
+    try:
+        verify(folder / "chain")
+    except FlightchainError as error:
+        return str(error).replace(str(folder / "chain"), "chain")
+    return None
+
+
+def _witness_says(folder: Path) -> str | None:
+    chain = folder / "chain"
+    witness = Witness(folder / "witness", "example.org/witness")
+    log = log_key(chain)
+    with closing(BlockStore(chain)) as store:
+        prove = HistoryTree(store).consistency_proof
+        try:
+            witness.cosign((chain / CHECKPOINT_NAME).read_bytes(), log.verifier, prove)
+        except FlightchainError as error:
+            return str(error).replace(f"{folder}/", "")
+    return None
+
+
+@contextmanager
+def _editing(folder: Path) -> Iterator[Editor]:
+    """The blocks of a chain, which are saved afterwards."""
+    editor = Editor(folder)
+    yield editor
+    editor.save()
+
+
+def _change_delay(folder: Path) -> None:
+    with _editing(folder) as editor:
+        editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
+
+
+def _mine_one_again(folder: Path) -> None:
+    with _editing(folder) as editor:
+        editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
+        editor.mine_again(HEIGHT)
+
+
+def _mine_all_again(folder: Path) -> None:
+    with _editing(folder) as editor:
+        editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
+        editor.mine_all_from(HEIGHT)
+
+
+def _sign_again(folder: Path) -> None:
+    _mine_all_again(folder)
+    Editor(folder).sign()
+
+
+def _sign_with_new_key(folder: Path) -> None:
+    """What the service does by itself where neither key nor checkpoint is left."""
+    _mine_all_again(folder)
+    name = log_key(folder).verifier.name
+    for one in (LOG.secret, LOG.public, CHECKPOINT_NAME):
+        (folder / one).unlink()
+    secret_key(folder, LOG, name)
+    Editor(folder).sign()
+
+
+def _delete_block(folder: Path) -> None:
+    with _editing(folder) as editor:
+        del editor.blocks[HEIGHT]
+        editor.renumber()
+
+
+def _swap_blocks(folder: Path) -> None:
+    with _editing(folder) as editor:
+        one, other = editor.blocks[HEIGHT : HEIGHT + 2]
+        editor.blocks[HEIGHT : HEIGHT + 2] = [other, one]
+        editor.renumber()
+
+
+def _roll_back(folder: Path) -> None:
+    with _editing(folder) as editor:
+        del editor.blocks[-2:]
+
+
+def _roll_back_and_sign(folder: Path) -> None:
+    _roll_back(folder)
+    Editor(folder).sign()
+
+
+def _edit_index(folder: Path) -> None:
+    index = database.open_to_write(database.index_path(folder))
+    with closing(index):
+        index.execute("UPDATE carrier_total SET sum_arr_delay = sum_arr_delay + 100")
+
+
+def _fork(folder: Path) -> None:
+    """Another newest block than the one that the witness has seen."""
+    with _editing(folder) as editor:
+        editor.change(-1, ROW, "ARR_DELAY", LATE_MINUTES)
+        editor.mine_again(len(editor.blocks) - 1)
+    Editor(folder).sign()
+
+
+CHEATS = (
+    Cheat(
+        "change-a-delay",
+        f"A delay in block {HEIGHT} becomes {LATE_MINUTES} minutes.",
+        _change_delay,
+    ),
+    Cheat("mine-it-again", "The same, and the block is mined again.", _mine_one_again),
+    Cheat("mine-all-again", "The same, and all blocks above it are mined again.", _mine_all_again),
+    Cheat("sign-it-all", "The same, and the log's key signs the result.", _sign_again),
+    Cheat(
+        "sign-with-a-new-key",
+        "The same, but key and checkpoint are removed, so that a new key signs the result.",
+        _sign_with_new_key,
+    ),
+    Cheat(
+        "delete-a-block", f"Block {HEIGHT} is left out, and those above move down.", _delete_block
+    ),
+    Cheat("swap-two-blocks", f"Blocks {HEIGHT} and {HEIGHT + 1} change places.", _swap_blocks),
+    Cheat("roll-back", "The two newest blocks are removed.", _roll_back),
+    Cheat("roll-back-and-sign", "The same, and the log's key signs the rest.", _roll_back_and_sign),
+    Cheat("edit-the-index", "All sums of delays in the index grow by 100 minutes.", _edit_index),
+    Cheat("sign-a-fork", "The newest block gets another delay, is mined again and signed.", _fork),
+)

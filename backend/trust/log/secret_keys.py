@@ -1,0 +1,222 @@
+"""Keys that sign: `log.key`, which signs checkpoints of the log, and `witness.key`, which cosigns.
+
+A key's file is for its owner alone. It has one line, as Go's package `note` writes private keys:
+`PRIVATE+KEY+NAME+ID+SEED`. A key that followed others (`rotation`) names them in lines after that,
+the oldest first: `FOLLOWS+NAME+ID+KEY`. The verifier key stands in a file beside it, which anybody
+may read. No backup has a secret key: who holds it can sign in the name of the log or of the
+witness.
+"""
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from backend.base import files
+from backend.base.errors import Damage, NotFound
+from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.notes import (
+    COSIGNATURE,
+    ED25519,
+    TIME_BYTES,
+    Note,
+    NoteError,
+    Signature,
+    VerifierKey,
+    cosigned_text,
+    key_parts,
+    key_text,
+    parse_key,
+)
+
+_PRIVATE = "PRIVATE+KEY+"
+_FOLLOWS = "FOLLOWS+"
+
+
+class KeyFiles(NamedTuple):
+    """Where a key is kept.
+
+    secret, public: names of files. kind: of the key, as in `notes`. signed: the name of a file that
+    the key has signed; while that is there, no other key is made.
+    """
+
+    secret: str
+    public: str
+    kind: bytes
+    signed: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do when one of the files is damaged or missing."""
+        names = ", ".join(filter(None, (self.secret, self.public, self.signed)))
+        return (
+            f"put back a copy; or move {names} away and start again: a new key is made then, and "
+            "everybody who relies on the old one has to be told"
+        )
+
+
+LOG = KeyFiles(KEY_NAME, VERIFIER_NAME, ED25519, CHECKPOINT_NAME)
+WITNESS = KeyFiles("witness.key", "witness.vkey", COSIGNATURE)
+
+
+class SecretKey:
+    """A private key and its name."""
+
+    def __init__(
+        self, name: str, seed: bytes, kind: bytes = ED25519, *, follows: Sequence[str] = ()
+    ) -> None:
+        """seed: the private key of RFC 8032, 32 bytes.
+
+        follows: the verifier keys that the log had before, the oldest first; none for a first key,
+        and for one that an earlier release made.
+        """
+        self.follows = tuple(follows)
+        self._seed = seed
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+        self.verifier = VerifierKey(name, self._key.public_key().public_bytes_raw(), kind)
+
+    def without_predecessors(self) -> "SecretKey":
+        """Return the same key, without the names of those that it followed."""
+        return SecretKey(self.verifier.name, self._seed, self.verifier.kind)
+
+    def signature(self, text: str) -> Signature:
+        """The signature of a text."""
+        return self._signed(self._key.sign(text.encode()))
+
+    def note(self, text: str) -> Note:
+        """A text with its signature."""
+        return Note(text, (self.signature(text),))
+
+    def cosignature(self, text: str, seconds: int) -> Signature:
+        """The signature of a checkpoint by a witness, at a time in Unix seconds."""
+        signed = self._key.sign(cosigned_text(text, seconds))
+        return self._signed(seconds.to_bytes(TIME_BYTES, "big") + signed)
+
+    def _signed(self, data: bytes) -> Signature:
+        return Signature(self.verifier.name, self.verifier.key_id, data)
+
+    def __str__(self) -> str:
+        verifier = self.verifier
+        written = key_text(verifier.name, verifier.key_id, self._seed, verifier.kind)
+        lines = [f"{_PRIVATE}{written}", *(f"{_FOLLOWS}{key}" for key in self.follows)]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
+    """The key in `folder`, which is made if there is none. Raises Damage, WriteFailed.
+
+    name: the name of a key that is made. Only one process may call it at a time. If the power was
+    cut between the two files of a key, the second one is written now.
+    """
+    found = _secret_in(folder, kept)
+    if found is None:
+        if kept.signed and (folder / kept.signed).exists():
+            raise Damage(
+                f"{folder / kept.secret} and {kept.public} are missing, although {kept.signed} is "
+                f"there; {kept.advice}"
+            )
+        found = new_key(name, kept)
+        files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
+    if not (folder / kept.public).exists():
+        files.write_new(folder / kept.public, public_text(found))
+    _require_public(folder, kept, found)
+    return found
+
+
+def new_key(name: str, kept: KeyFiles) -> SecretKey:
+    """Make a key that is on no disk yet."""
+    return SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
+
+
+def exposure(folder: Path, kept: KeyFiles) -> str | None:
+    """What is to be done because others than its owner can read or change a key; None if nothing.
+
+    A file system without modes, as on many USB sticks, lets everybody read all files.
+    """
+    path = folder / kept.secret
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:  # there is none, or whoever reads it says more
+        return None
+    if not mode & 0o077:
+        return None
+    return (
+        f"{path} is open to others (mode {mode:o}): whoever has read it can sign in its name; "
+        f"run `chmod 600 {path}`"
+    )
+
+
+def log_key(folder: Path) -> SecretKey:
+    """The key of the log of the chain in `folder`. Raises NotFound, Damage."""
+    found = key_in(folder)
+    if found is None:
+        raise NotFound("the log has no key yet; the miner creates it when it starts")
+    return found
+
+
+def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> None:
+    """Sign a checkpoint of the log; it is not synced, as it can be made again."""
+    files.replace_unsynced(folder / CHECKPOINT_NAME, str(key.note(str(checkpoint))).encode())
+
+
+def key_in(folder: Path, kept: KeyFiles = LOG, *, has_public: bool = True) -> SecretKey | None:
+    """The key in `folder`; None if there never was one. Raises Damage.
+
+    has_public: whether the file of the verifier key must fit.
+    """
+    found = _secret_in(folder, kept)
+    if found is not None and has_public:
+        _require_public(folder, kept, found)
+    return found
+
+
+def _secret_in(folder: Path, kept: KeyFiles) -> SecretKey | None:
+    """The key in its own file; None if there is none, and no public one either. Raises Damage."""
+    path = folder / kept.secret
+    try:
+        secret = path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        if (folder / kept.public).exists():
+            raise Damage(f"{path} is missing; {kept.advice}") from None
+        return None
+    except OSError as error:
+        raise Damage(f"{path} cannot be read: {error.strerror}; {kept.advice}") from error
+    found = parsed_key(secret)
+    if found is None or found.verifier.kind != kept.kind:
+        raise Damage(f"{path} is damaged; {kept.advice}")
+    return found
+
+
+def _require_public(folder: Path, kept: KeyFiles, key: SecretKey) -> None:
+    """Raise Damage unless the file of the verifier key belongs to a key."""
+    path = folder / kept.public
+    try:
+        is_same = path.read_bytes() == public_text(key)
+    except OSError as error:
+        reason = f"{error.strerror}; remove it: {kept.secret} is enough to write it again"
+        raise Damage(f"{path} cannot be read: {reason}") from error
+    if not is_same:
+        raise Damage(
+            f"{path} is damaged, or does not belong to {kept.secret}; if that is right, remove it: "
+            f"then it is written again, as {key.verifier}"
+        )
+
+
+def public_text(key: SecretKey) -> bytes:
+    """What the file of the verifier key holds."""
+    return f"{key.verifier}\n".encode()
+
+
+def parsed_key(text: str) -> SecretKey | None:
+    """The key in the text of its file; None if the text is damaged."""
+    try:
+        first, *others = text.removesuffix("\n").split("\n")
+        name, _, kind, seed = key_parts(first.removeprefix(_PRIVATE))
+        follows = [str(parse_key(line.removeprefix(_FOLLOWS))) for line in others]
+    except NoteError:
+        return None
+    found = SecretKey(name, seed, kind, follows=follows)
+    return found if str(found) == text else None

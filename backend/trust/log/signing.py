@@ -1,0 +1,110 @@
+"""Signs checkpoints of the log, in the one process that writes blocks.
+
+`checkpoint` in the chain's folder is the newest signed checkpoint, a note. It can be made again at
+any time, so it is not synced. It does not go back in silence: whoever writes blocks refuses to if
+the one before named more blocks, or other blocks (`verify.folder_check`). Where it goes back all
+the same, because a torn block was left out or a person has decided, that is reported, and every
+witness will refuse what follows.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from backend.base import files
+from backend.base.errors import Damage, FlightchainError
+from backend.chain.state import ChainState
+from backend.storage.block_store import BlockStore
+from backend.trust.log import CHECKPOINT_NAME, checkpoints
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.checks import foreign_log
+from backend.trust.log.notes import NoteError
+from backend.trust.log.rotation import finish_rotation, note_predecessor
+from backend.trust.log.secret_keys import (
+    LOG,
+    SecretKey,
+    exposure,
+    secret_key,
+    write_checkpoint,
+)
+from backend.trust.log.successions import SUCCESSIONS_NAME
+from backend.trust.log.tree import HistoryTree
+
+Report = Callable[[str], None]
+
+
+class CheckpointSigner:
+    """Keeps the checkpoint of the chain in `folder` at its tip, in one process at a time."""
+
+    def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
+        """Read nothing yet. report: takes a line when something keeps it from signing."""
+        self._folder = folder
+        self._store = store
+        self._tree = HistoryTree(store)  # remembers what it has hashed of the chain
+        self._report = report
+        self._signed: Checkpoint | None = None  # by this process
+        self._said = ""
+
+    def sign(self, state: ChainState) -> None:
+        """Sign the tree of all blocks up to the tip. What goes wrong is reported, once."""
+        if state.height < 0:
+            return
+        try:
+            self._sign(state.height + 1, state.history.root())
+            self._said = ""
+        except FlightchainError as error:
+            if str(error) != self._said:
+                self._report(f"no checkpoint is signed: {error}")
+            self._said = str(error)
+
+    def _sign(self, size: int, root: bytes) -> None:
+        finish_rotation(self._folder)
+        key = self._key()
+        checkpoint = Checkpoint(key.verifier.name, size, root)
+        before = self._signed or self._on_disk()
+        if before != checkpoint:
+            self._warn_of_fork(before, checkpoint)
+            write_checkpoint(self._folder, key, checkpoint)
+        self._signed = checkpoint
+
+    def _key(self) -> SecretKey:
+        """The key of this log, which is made if there never was one. Raises Damage."""
+        if problem := foreign_log(self._folder, self._store):
+            raise Damage(problem)
+        self._make_room_for_new_key()
+        origin = checkpoints.origin_of(self._store.place(0).hash.hex())
+        key = secret_key(self._folder, LOG, origin)
+        if self._signed is None:
+            note_predecessor(self._folder, key)
+            if warning := exposure(self._folder, LOG):
+                self._report(warning)
+        return key
+
+    def _make_room_for_new_key(self) -> None:
+        """Put the successions of earlier keys aside if there is no key that they could lead to."""
+        names = (LOG.secret, LOG.public, CHECKPOINT_NAME)
+        path = self._folder / SUCCESSIONS_NAME
+        if path.exists() and not any((self._folder / name).exists() for name in names):
+            aside = path.with_name(f"{path.name}.old")
+            files.rename(path, aside)
+            self._report(
+                f"the log gets a new key, to which {path} does not lead; it is now {aside.name}"
+            )
+
+    def _on_disk(self) -> Checkpoint | None:
+        """What was signed last; None if nothing was, or if it cannot be read."""
+        try:
+            return checkpoints.in_note((self._folder / CHECKPOINT_NAME).read_bytes())[1]
+        except (OSError, NoteError):
+            return None
+
+    def _warn_of_fork(self, before: Checkpoint | None, after: Checkpoint) -> None:
+        """Say so if the tree that was signed before is no beginning of this one."""
+        if before is None or before.origin != after.origin:
+            return
+        is_shorter = after.size < before.size
+        if is_shorter or self._tree.root(before.size) != before.root:
+            self._report(
+                f"the checkpoint that was signed before named {before.size} blocks, and the chain "
+                f"has {after.size} now, {'fewer' if is_shorter else 'others'}: witnesses of this "
+                "log will refuse what follows"
+            )

@@ -1,0 +1,241 @@
+"""Makes proofs. The package tells their form."""
+
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backend.base.errors import NotFound, TryLater
+from backend.base.words import counted
+from backend.chain import merkle
+from backend.chain.block import Block
+from backend.chain.columns import decode_body, transaction_bytes
+from backend.chain.summary import CELL_COLUMNS, Cell, cells_of
+from backend.questions.values import (
+    AverageDelays,
+    FilterTransactions,
+    FlightCounter,
+    Question,
+    asked_for,
+)
+from backend.storage.caches import CachedBlocks
+from backend.trust.log import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.notes import TIME_BYTES, Note, NoteError, encoded
+from backend.trust.log.successions import successions_in
+from backend.trust.log.tree import HistoryTree
+
+FORM = 1
+_ZLIB_LEVEL = 6
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Blocks 0 to `size` - 1, and how they hang below a signed checkpoint of `signed` blocks.
+
+    members: those of every proof that say so.
+    """
+
+    size: int
+    signed: int
+    members: Json
+
+
+class Prover:
+    """Proves what is in `blocks`, whose tree is `tree`. folder: the chain's folder."""
+
+    def __init__(self, folder: Path, blocks: CachedBlocks, tree: HistoryTree) -> None:
+        self._folder = folder
+        self._blocks = blocks
+        self._tree = tree
+
+    def checkpoint(self) -> bytes:
+        """The newest signed checkpoint, a note, with the signatures of witnesses if it has some.
+
+        Raises NotFound while there is none.
+        """
+        newest = self._signed(CHECKPOINT_NAME, "no checkpoint has been signed yet")
+        with suppress(OSError):
+            cosigned = (self._folder / COSIGNED_NAME).read_bytes()
+            if cosigned.startswith(newest):
+                return cosigned
+        return newest
+
+    def cosigners(self) -> Json:
+        """Who has cosigned the newest checkpoint, and when. Raises NotFound, TryLater."""
+        note, signed = self._newest()
+        found = [
+            {
+                "name": one.name,
+                "cosigned_at": 1000 * int.from_bytes(one.signature[:TIME_BYTES], "big"),
+            }
+            for one in note.signatures
+            if one.name != signed.origin
+        ]
+        return {"size": signed.size, "witnesses": found}
+
+    def verifier_key(self) -> bytes:
+        """The key that verifies checkpoints. Raises NotFound while there is none."""
+        return self._signed(VERIFIER_NAME, "the log has no key yet")
+
+    def _signed(self, name: str, if_missing: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            raise NotFound(f"{if_missing}; the miner creates it when it starts") from None
+
+    def anchor(self, tip: int | None = None) -> Anchor:
+        """Blocks 0 to `tip`, or all that are signed. Raises NotFound, TryLater."""
+        note, signed = self._newest()
+        size = signed.size if tip is None else tip + 1
+        if size > signed.size:
+            raise NotFound(
+                f"block {tip} is not signed yet; the newest checkpoint has "
+                f"{counted(signed.size, 'block')}"
+            )
+        path = self._tree.consistency_proof(size, signed.size)
+        members = {
+            "size": size,
+            "consistency": _written(path),
+            "checkpoint": str(note),
+            "key": self.verifier_key().decode().strip(),
+            "successions": successions_in(self._folder),
+        }
+        return Anchor(size, signed.size, members)
+
+    def _newest(self) -> tuple[Note, Checkpoint]:
+        """The newest checkpoint, as a note and as what it says."""
+        try:
+            note, found = checkpoints.in_note(self.checkpoint())
+        except NoteError as error:
+            reason = f"the signed checkpoint is damaged: {error}; the miner makes it again"
+            raise TryLater(reason) from error
+        if found.size > self._tree.size():
+            raise TryLater("the signed checkpoint has more blocks than the chain; see the log")
+        return note, found
+
+    def transaction(self, transaction_id: int, tip: int | None = None) -> Json:
+        """The proof of one transaction. Raises NotFound, also if it is mined above block `tip`."""
+        anchor = self.anchor(tip)
+        where = self._blocks.where_transaction(transaction_id)
+        if where is None or where.height >= anchor.size:
+            place = "block that is signed" if tip is None else f"block up to {tip}"
+            raise NotFound(f"transaction {transaction_id} is not in any {place}")
+        block = self._blocks.cached_block(where.height)
+        columns = decode_body(block.body, block.header.transaction_count)
+        texts = transaction_bytes(columns, block.header.first_transaction)
+        row = transaction_id - block.header.first_transaction
+        return {
+            **_kind("transaction"),
+            "transaction": texts[row].decode(),
+            "path": _written(merkle.inclusion_proof(merkle.leaf_hashes(texts), row)),
+            "header": block.header_bytes.decode(),
+            "history": _written(self._tree.inclusion_proof(where.height, anchor.size)),
+            **anchor.members,
+        }
+
+    def consistency(self, old_size: int, size: int | None = None) -> Json:
+        """The proof that the tree of `old_size` blocks is a beginning of that of `size`.
+
+        size: by default that of the newest checkpoint. Raises NotFound for more than are signed.
+        """
+        anchor = self.anchor(None if size is None else size - 1)
+        if old_size > anchor.size:
+            raise NotFound(f"the log has {counted(anchor.size, 'signed block')}, not {old_size}")
+        return {
+            **_kind("consistency"),
+            "from": old_size,
+            "from_root": encoded(self._tree.root(old_size)),
+            "root": encoded(self._tree.root(anchor.size)),
+            "path": _written(self._tree.consistency_proof(old_size, anchor.size)),
+            **anchor.members,
+        }
+
+    def answer(self, question: Question, answer: Json, anchor: Anchor) -> Iterator[Json]:
+        """The lines that prove what was answered to a question about the blocks of `anchor`."""
+        wanted = _wanted(question)
+        yield {
+            **_kind("answer"),
+            "question": {"name": _NAMES[type(question)], **asked_for(question)},
+            "answer": answer,
+            **anchor.members,
+        }
+        for height in range(anchor.size):
+            yield _evidence(self._blocks.block(height), wanted)
+
+    def chain(self, anchor: Anchor) -> Iterator[Json]:
+        """The lines that prove all blocks of `anchor`."""
+        yield {**_kind("chain"), **anchor.members}
+        for height in range(anchor.size):
+            yield _whole(self._blocks.block(height))
+
+
+def _kind(kind: str) -> Json:
+    return {"flightchain_proof": FORM, "kind": kind}
+
+
+_NAMES: dict[type[Question], str] = {
+    FilterTransactions: "filter_transactions",
+    AverageDelays: "average_delays",
+    FlightCounter: "flight_counter",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Flights of a carrier (None: of all) from one day to another.
+
+    from_cells: whether their cells answer the question, so that no flight need be looked at.
+    """
+
+    carrier: int | None
+    first_day: str
+    last_day: str
+    from_cells: bool
+
+    def covers(self, cell: Cell) -> bool:
+        """Whether the flights in a cell count."""
+        is_of_carrier = self.carrier in {None, cell.OP_CARRIER_AIRLINE_ID}
+        return is_of_carrier and self.first_day <= cell.FL_DATE <= self.last_day
+
+
+def _wanted(question: Question) -> _Wanted:
+    carrier = None if isinstance(question, FlightCounter) else question.OP_CARRIER_AIRLINE_ID
+    return _Wanted(carrier, *question.interval, from_cells=isinstance(question, AverageDelays))
+
+
+def _evidence(block: Block, wanted: _Wanted) -> Json:
+    """The line of a block in the proof of an answer."""
+    columns = decode_body(block.body, block.header.transaction_count, CELL_COLUMNS)
+    cells = cells_of(columns)
+    if not wanted.from_cells and any(map(wanted.covers, cells)):
+        return _whole(block)
+    first, stop = 0, len(cells)
+    if wanted.carrier is not None:
+        keys = [(cell.OP_CARRIER_AIRLINE_ID, cell.FL_DATE) for cell in cells]
+        first = max(first, bisect_left(keys, (wanted.carrier, wanted.first_day)) - 1)
+        stop = min(stop, bisect_right(keys, (wanted.carrier, wanted.last_day)) + 1)
+    texts = [cell.canonical() for cell in cells]
+    leaves = merkle.leaf_hashes(texts)
+    path = merkle.range_path(first, stop, len(leaves), lambda a, b: merkle.root(leaves[a:b]))
+    return {
+        "header": block.header_bytes.decode(),
+        "first": first,
+        "count": len(cells),
+        "cells": [text.decode() for text in texts[first:stop]],
+        "hashes": _written(path),
+    }
+
+
+def _whole(block: Block) -> Json:
+    body = encoded(zlib.compress(block.body, _ZLIB_LEVEL))
+    return {"header": block.header_bytes.decode(), "body": body}
+
+
+def _written(path: Sequence[bytes]) -> list[str]:
+    return [encoded(one) for one in path]

@@ -1,0 +1,183 @@
+"""Cosigns checkpoints of logs, each of which must extend the one that was cosigned before.
+
+The folder has the witness's key, and what it remembers of logs: see `memory`. What is kept changes
+under a lock, which nobody holds while a proof is fetched: the checkpoint that is kept is compared
+with what it was before.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from backend.base import files
+from backend.base.errors import FlightchainError, WriterBusy
+from backend.base.words import counted
+from backend.chain import merkle
+from backend.trust.log import checkpoints
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.notes import Note, NoteError, VerifierKey
+from backend.trust.log.secret_keys import WITNESS, SecretKey, secret_key
+from backend.trust.log.verifying import signed_at
+from backend.trust.witness.memory import FORK, ROLLBACK, UNPROVED, Memory
+
+LOCK_NAME = "witness.lock"
+MOST_ATTEMPTS = 3
+
+# The proof of consistency between two sizes, which is empty if there is nothing to prove.
+Prove = Callable[[int, int], Sequence[bytes]]
+
+
+class NotCosigned(FlightchainError):
+    """The checkpoint is not cosigned. reason: why, without the file that shows it."""
+
+    def __init__(self, reason: str, where: str = "") -> None:
+        super().__init__(f"{reason}{where}")
+        self.reason = reason
+
+
+class NotSigned(NotCosigned):
+    """The log has not signed the checkpoint."""
+
+
+class OtherSize(NotCosigned):
+    """The witness keeps a checkpoint of another size than was thought: `size` blocks."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the newest checkpoint that is known here has {counted(size, 'block')}")
+        self.size = size
+
+
+class Unproved(NotCosigned):
+    """Nothing shows that the checkpoint extends the one that is kept."""
+
+
+class RolledBack(NotCosigned):
+    """The log shows fewer blocks than it had."""
+
+
+class Forked(NotCosigned):
+    """The log has signed two trees of the same size: it tells one this, and another that."""
+
+
+class Witness:
+    """The witness whose key and checkpoints are in `folder`, which is made if need be."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """name: of a key that is made; an address without `https://`, such as `example.org/pi`."""
+        files.make_folder(folder)
+        self.folder = folder
+        with self._lock():
+            self.key: SecretKey = secret_key(folder, WITNESS, name)
+        self.memory = Memory(folder, self.key.verifier)
+
+    def kept(self, origin: str) -> Note | None:
+        """The newest checkpoint of a log that was cosigned; None if none was. Raises Damage."""
+        return self.memory.note(origin)
+
+    def cosign(self, data: bytes, log: VerifierKey, prove: Prove, old: int | None = None) -> Note:
+        """Cosign a checkpoint of a log, and keep it. Returns it with the new signature alone.
+
+        data: the note. log: the key that must have signed it. prove: makes the proof of
+        consistency; it may take its time, as nobody waits for it. old: the number of blocks that
+        the sender thinks are known here; None: any.
+
+        Raises NoteError if the data is no checkpoint of that log, one of NotCosigned, and
+        WriterBusy if others are faster again and again.
+        """
+        note, new = checkpoints.in_note(data)
+        _require_signature(note, new, log)
+        if old is not None and old > new.size:
+            raise NoteError(f"the old size {old} is above that of the checkpoint, {new.size}")
+        for _ in range(MOST_ATTEMPTS):
+            kept = self.kept(new.origin)
+            before = _checkpoint(kept, new.origin)
+            if old not in {None, before.size}:
+                raise OtherSize(before.size)
+            self._require_extension(before, new, note, prove)
+            with self._lock():
+                if self.kept(new.origin) == kept:
+                    return self._cosigned(note, is_kept=before == new and kept is not None)
+        raise WriterBusy(f"others have cosigned {new.origin} at the same time; try again")
+
+    def _cosigned(self, note: Note, *, is_kept: bool) -> Note:
+        """Sign a note. is_kept: whether its tree is kept already, which says when it was seen.
+
+        If that was later than now, this machine's clock was ahead: the log was first seen now.
+        """
+        seconds, origin = int(time.time()), checkpoints.parse(note.text).origin
+        signature = self.key.cosignature(note.text, seconds)
+        if not is_kept or self.grew_at(origin) > seconds:
+            others = (one for one in note.signatures if one.key_id != signature.key_id)
+            self.memory.keep(origin, Note(note.text, (*others, signature)))
+        return Note(note.text, (signature,))
+
+    def _require_extension(
+        self, before: Checkpoint, new: Checkpoint, note: Note, prove: Prove
+    ) -> None:
+        """Raise RolledBack, Forked or Unproved unless the new checkpoint extends the one before.
+
+        What contradicts the one before is kept.
+        """
+        had = f"{new.origin} had {counted(before.size, 'block')}"
+        if new.size < before.size:
+            why = "it was restored to an older state, or is not up to date"
+            reason = f"{had}, and shows {new.size} now: {why}"
+            raise RolledBack(reason, self._kept_as(ROLLBACK, note))
+        if new.size == before.size and new.root != before.root:
+            reason = f"{had}, and has signed other {new.size} blocks"
+            raise Forked(reason, self._kept_as(FORK, note))
+        try:
+            proof = prove(before.size, new.size)
+            merkle.verify_consistency(before.size, new.size, before.root, new.root, proof)
+        except merkle.ProofError as error:
+            if before.size in {0, new.size}:
+                sizes = f"from {before.size} to {counted(new.size, 'block')}"
+                raise Unproved(f"{new.origin} {sizes} needs no proof, and one was sent") from error
+            reason = f"{had}, and nothing shows that they are still there: {error}"
+            raise Unproved(reason, self._kept_as(UNPROVED, note)) from error
+
+    def _kept_as(self, kind: str, note: Note) -> str:
+        """Keep a note that contradicts the one that is kept. Returns words that say where."""
+        origin = checkpoints.parse(note.text).origin
+        with self._lock():
+            path = self.memory.keep_contradiction(origin, kind, note)
+        if path is None:
+            return f": there are too many files *{kind} already to keep this one, too"
+        return f": both are in {path}"
+
+    def remember(self, url: str, log: VerifierKey) -> None:
+        """Remember which log was seen at a URL, and the key with which it was trusted there."""
+        with self._lock():
+            if self.memory.origin_at(url) != log.name:
+                self.memory.remember_origin(url, log.name)
+            if self.memory.key_of(log.name) != log:
+                self.memory.remember_key(log)
+
+    def _lock(self) -> files.FileLock:
+        return files.FileLock(self.folder / LOCK_NAME)
+
+    def size_of(self, origin: str) -> int:
+        """How many blocks the checkpoint of a log has that is kept; 0 without one."""
+        return _checkpoint(self.kept(origin), origin).size
+
+    def grew_at(self, origin: str) -> int:
+        """When the checkpoint of a log was first seen that is kept now, in Unix seconds."""
+        kept = self.kept(origin)
+        return 0 if kept is None else signed_at(kept, self.key.verifier) or 0
+
+
+def _checkpoint(kept: Note | None, origin: str) -> Checkpoint:
+    """The checkpoint in a note; without one that of an empty log."""
+    if kept is None:
+        return Checkpoint(origin, 0, merkle.EMPTY_ROOT)
+    return checkpoints.parse(kept.text)
+
+
+def _require_signature(note: Note, checkpoint: Checkpoint, log: VerifierKey) -> None:
+    """Raise NotSigned unless a checkpoint is of the log that this key belongs to."""
+    try:
+        is_signed = checkpoint.origin == log.name and signed_at(note, log) is not None
+    except NoteError as error:
+        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed: {error}") from error
+    if not is_signed:
+        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed by {log}")

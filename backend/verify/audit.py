@@ -1,0 +1,151 @@
+"""Verifies a chain: derives everything again from the bytes on the disk, and compares.
+
+Each block is checked first: its entry in the table of heights, framing and checksum, header, links,
+proof of work, every transaction, roots, summaries, ids (rules R1 to R15). Then the index is
+compared with the chain. Then the receipts of a cluster, flights that are in no block yet, the
+idempotency keys, the tokens and what the log has signed are checked.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from backend.base.errors import Damage, FlightchainError
+from backend.base.words import counted
+from backend.chain.columns import decode_body
+from backend.index.checks import Examined, IndexCheck
+from backend.index.comparison import difference_from
+from backend.mempool import check_mempool
+from backend.storage.block_store import BlockStore
+from backend.storage.checked_sqlite import OUTDATED
+from backend.storage.receipts import Receipts
+from backend.storage.tokens import Tokens
+from backend.trust.log.checks import check_log
+from backend.verify.chain_check import Progress, checked_in, joined, mapping, stretches_of
+from backend.verify.folder_check import require_one_ledger
+from backend.verify.folder_files import missing_chain, unusable
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A chain that has passed all checks.
+
+    index: a message about the index. mempool: a message about all the rest.
+    """
+
+    height: int
+    transactions: int
+    tip_hash: str
+    index: str
+    mempool: str
+
+
+def verify(
+    folder: Path, progress: Progress = lambda done, to_do: None, processes: int = 1
+) -> Verified:
+    """Check the whole chain in `folder`, then its index, then its mempool, keys and tokens.
+
+    processes: how many processes check blocks at the same time, while this one checks the index;
+    more than one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage
+    naming the first block, transaction and field that are wrong; the chain comes first, because the
+    index can be made anew. Blocks that are sealed meanwhile are not checked.
+    """
+    if problems := unusable(folder):
+        raise Damage(problems[0])
+    with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
+        height = store.height()
+        if height < 0:
+            raise Damage(f"{folder} holds no chain: {missing_chain(folder)}")
+        stretches = list(stretches_of(store, height))
+        processes = min(processes, len(stretches))
+        with mapping(processes) as each:
+            results = each(partial(checked_in, folder, index.expected.sum), stretches)
+            examined: Callable[[], Examined] = partial(_examined, index, store)
+            if processes > 1:  # then this process works while the others do
+                examined = _done(examined)
+            chain = joined(stretches, results, height, progress)
+            require_one_ledger(folder, store, accepts_loss=False)
+            if problem := _index_problem(index, store, chain.sum, examined()):
+                raise Damage(f"the index is wrong: {problem}; run `reindex`")
+        words = _index_words(index, height), accepted_words(folder, store)
+        return Verified(height, chain.state.transactions, chain.state.tip_hash, *words)
+
+
+def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
+    """Do `action` now; its result or its error comes when the returned function is called."""
+    try:
+        found = action()
+    except FlightchainError as error:
+        return partial(_raise, error)
+    return lambda: found
+
+
+def accepted_words(folder: Path, store: BlockStore) -> str:
+    """Check the mempool, its keys, the tokens and the log. Returns a message; raises Damage."""
+    with closing(Receipts(folder, store)) as receipts:
+        entries = receipts.check() if receipts.is_there() else 0
+        found = check_mempool(folder, lambda: _first_pending(store, receipts))
+    tokens = len(Tokens(folder).all())
+    void = f", {found.void} of them void" if found.void else ""
+    words = (
+        f"{counted(found.pending, 'transaction is', 'transactions are')} pending{void}; "
+        f"{counted(found.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they were "
+        "written"
+    )
+    if entries:
+        words += f"; the receipts of {counted(entries, 'block')} fit"
+    return "; but ".join([f"{words}; {check_log(folder, store)}", *found.lost])
+
+
+def _first_pending(store: BlockStore, receipts: Receipts) -> int:
+    """The first pending id; in a cluster the mempool numbers what this node accepted."""
+    if receipts.is_there():
+        return receipts.own_mined()
+    return store.place(store.height()).next_transaction
+
+
+def _raise(error: FlightchainError) -> Examined:
+    raise error
+
+
+def _examined(index: IndexCheck, store: BlockStore) -> Examined:
+    """What the index holds by itself; nothing if there is none, or it is ahead of the chain."""
+    position = index.position
+    if position is None or position.height > store.height():
+        return Examined()
+    return index.examine(store.place(position.height).next_transaction)
+
+
+def _index_problem(
+    index: IndexCheck, store: BlockStore, expected_sum: int, examined: Examined
+) -> str:
+    """What is wrong with the index of a sound chain, in words; "" if nothing is."""
+    if index.problem or index.position is None:
+        return index.problem
+    problem = ""
+    if index.position.height <= store.height() and examined.sum != expected_sum:
+        problem = _wrong_flight(index, store)
+    return problem or difference_from(store, index.position) or examined.problem
+
+
+def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
+    """A message about the first flight that the index lacks or has otherwise; "" if none."""
+    for at in range(index.expected.height + 1):
+        block = store.block(at)
+        columns = decode_body(block.body, block.header.transaction_count)
+        if problem := index.look_up(block, columns):
+            return problem
+    return ""
+
+
+def _index_words(index: IndexCheck, height: int) -> str:
+    position = index.position
+    if index.is_outdated:
+        return f"the index does not exist yet: {OUTDATED}; the miner rebuilds it"
+    if position is None:
+        return "the index does not exist yet; the miner makes it"
+    if position.height < height:
+        return f"the index agrees up to block {position.height}; the miner will add the rest"
+    return "the index agrees with every block"

@@ -1,0 +1,193 @@
+"""Copies what is in no block: pending flights, keys, what is known of lost flights, tokens.
+
+Records and keys are read as at one moment, and written to a new file, which is named by a digest of
+its bytes. Only when the manifest names it, it takes the place of the copy that an
+earlier backup needs. So if it is not there, the file in that place is the one that is meant.
+
+Files that were kept of a damaged mempool are copied, too. As long as a file of lost flights is
+there, `verify` and `ready` name the flights, in a restored ledger as well.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.base import files
+from backend.base.errors import BackupRefused, Damage, DamagedMempool, NeedsRepair
+from backend.base.settings import Settings
+from backend.base.words import counted
+from backend.mempool import FOLDER, Mempool, database, last_release
+from backend.mempool.idempotency_keys import KeyUse
+from backend.mempool.lost_files import NAME_FORM
+from backend.mempool.records import Record
+from backend.storage import tokens
+from backend.storage.genesis import Genesis
+from backend.trust.log.secret_keys import key_in
+from backend.trust.log.succession_checks import checked_successions
+from backend.trust.log.successions import SUCCESSIONS_NAME
+
+PRIVATE = 0o600
+MAKING = "making.sqlite"  # a copy that is being made
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What was copied.
+
+    mempool, aside: the size in bytes of the copy, and of each file that was kept of a damaged
+    mempool. next_transaction: the id after the last one in it. new_bytes: how many bytes were
+    written.
+    """
+
+    mempool: dict[str, int]
+    aside: dict[str, int]
+    next_transaction: int
+    new_bytes: int
+
+
+def copy_accepted(
+    settings: Settings,
+    transactions: Callable[[], int],
+    target: Path,
+    report: Callable[[str], None],
+    require: Callable[[int], None],
+) -> Copied:
+    """Copy mempool and keys of the ledger in `settings.folder` into `target`.
+
+    transactions: how many transactions blocks hold now. require: is called with the id after the
+    last one, and raises if the backup must not end there. A copy in `target` that an earlier
+    backup needs stays until `complete`. Raises WriteFailed, Damage.
+    """
+    folder = target / FOLDER
+    files.make_folder(folder)
+    with closing(Mempool(settings, transactions, report)) as mempool:
+        records, keys = _sound_contents(mempool)
+    following = records[-1].next if records else 0
+    require(following)
+    data = _made_in(folder, Genesis(settings.folder)(), records, keys)
+    name, new_bytes = database.copy_name(data), 0
+    if (records or keys) and not _holds(folder / database.FILE_NAME, data):
+        new_bytes = _keep(folder / name, data)
+    mempool_folder = settings.folder / FOLDER
+    kept = [path for path in mempool_folder.glob("*") if NAME_FORM.fullmatch(path.name)]
+    aside = {path.name: path.read_bytes() for path in kept}
+    new_bytes += sum(_keep(folder / name, data) for name, data in aside.items())
+    sizes = {name: len(data) for name, data in aside.items()}
+    return Copied({name: len(data)} if records or keys else {}, sizes, following, new_bytes)
+
+
+def _sound_contents(mempool: Mempool) -> tuple[list[Record], dict[str, KeyUse]]:
+    try:
+        return mempool.snapshot()
+    except NeedsRepair as error:
+        raise DamagedMempool(
+            f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
+        ) from error
+
+
+def _made_in(folder: Path, genesis: str, records: list[Record], keys: dict[str, KeyUse]) -> bytes:
+    """Make a copy below `folder`, and return its bytes. What a killed run left goes first."""
+    made = folder / MAKING
+    _remove_made(folder)
+    try:
+        database.write_file(made, genesis, records, keys)
+        return made.read_bytes()
+    finally:
+        _remove_made(folder)
+
+
+def _remove_made(folder: Path) -> None:
+    for path in folder.glob(f"{MAKING}*"):
+        files.remove(path)
+
+
+def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
+    """Copy mempool, keys and tokens of the backup in `source` into `target`.
+
+    sizes: the files of the mempool, and how many bytes each must have. A backup of the last release
+    has its own file of keys, which is not among them. Raises BackupRefused, WriteFailed.
+    """
+    folder = target / FOLDER
+    files.make_folder(folder)
+    for name, size in sizes.items():
+        path, restored = source / FOLDER / name, folder / name
+        if database.COPY_FORM.fullmatch(name):
+            restored = folder / database.FILE_NAME
+            path = path if path.exists() else source / FOLDER / database.FILE_NAME
+        data = path.read_bytes()[:size] if path.exists() else b""
+        if len(data) < size:
+            raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
+        if restored.name != name and database.copy_name(data) != name:
+            raise BackupRefused(f"{path} is damaged: it is not what {name} was")
+        files.write_new(restored, data)
+    last_release.copy_keys(source / FOLDER, folder)
+    copy_tokens(source, target)
+    if (source / SUCCESSIONS_NAME).exists():
+        files.write_new(target / SUCCESSIONS_NAME, (source / SUCCESSIONS_NAME).read_bytes())
+
+
+def copy_successions(source: Path, target: Path, report: Callable[[str], None]) -> None:
+    """Copy the notes with which keys of the log signed the next ones; they are no secrets.
+
+    Notes that are damaged or missing are reported, and do not replace those of an earlier backup.
+    """
+    path, copy = source / SUCCESSIONS_NAME, target / SUCCESSIONS_NAME
+    try:
+        checked_successions(source, key_in(source))
+    except Damage as error:
+        report(f"not copied: {error}")
+        return
+    if path.exists():
+        files.write_new(copy, path.read_bytes())
+    elif copy.exists():
+        report(f"{path} is missing, and the backup keeps its own copy")
+
+
+def copy_tokens(source: Path, target: Path) -> None:
+    """Copy the file of tokens, readable only by its owner; remove the copy if there is no file."""
+    path = source / tokens.FILE_NAME
+    if path.exists():
+        files.write_new(target / tokens.FILE_NAME, path.read_bytes(), mode=PRIVATE)
+    else:
+        files.remove(target / tokens.FILE_NAME)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.exists() and path.read_bytes() == data
+
+
+def _keep(path: Path, data: bytes) -> int:
+    """Make a file hold `data`, and read it again. Returns how many bytes had to be written."""
+    if _holds(path, data):
+        return 0
+    files.write_new(path, data)
+    if _read_from_disk(path) != data:
+        raise BackupRefused(
+            f"{path} has other bytes when it is read back: do not trust the disk it is on"
+        )
+    return len(data)
+
+
+def _read_from_disk(path: Path) -> bytes:
+    """The bytes of a synced file as they are on the disk, not in the kernel's memory."""
+    with path.open("rb") as stream:
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return stream.read()
+
+
+def complete(folder: Path, names: Iterable[str]) -> None:
+    """Let the new copy in `folder` have its own name, now that the manifest names it.
+
+    names: the files that belong to the backup; others are removed.
+    """
+    wanted = set(names)
+    for name in names:
+        if database.COPY_FORM.fullmatch(name):
+            wanted.add(database.FILE_NAME)
+            if (folder / FOLDER / name).exists():
+                files.rename(folder / FOLDER / name, folder / FOLDER / database.FILE_NAME)
+    for path in (folder / FOLDER).iterdir():
+        if path.name not in wanted:
+            files.remove(path)

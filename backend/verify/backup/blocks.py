@@ -1,0 +1,167 @@
+"""Copies blocks into another folder, and checks the copies.
+
+Frames go to the same place in a file of the same name, a batch at a time: frames, sync, entries of
+the table of heights, sync. So every block that the table of the copy names is there, and a copy
+that was interrupted goes on where it stopped.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from backend.base import files
+from backend.base.errors import BackupRefused, DamagedBlock
+from backend.chain.block import NO_PREVIOUS
+from backend.storage import layout
+from backend.storage.block_store import BlockStore
+from backend.storage.codec import verified_block
+from backend.storage.layout import ENTRY_BYTES, Place, place_from
+
+BLOCKS_AT_ONCE, BLOCKS_CHECKED_AT_ONCE = 1024, 64
+
+Progress = Callable[[int, int], None]  # blocks done, blocks to do
+
+
+def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
+    """How many entries of the two tables of heights agree, from genesis on.
+
+    chain, copy: the folders. height: the block up to which the chain's table counts. Raises
+    BackupRefused if the copy names a block that the chain does not have.
+    """
+    ours, theirs = _entries(chain, height + 1), _entries(copy)
+    for at, entry in enumerate(theirs):
+        if at >= len(ours) or entry != ours[at]:
+            if place_from(entry) is None:  # it is damaged, so its block is copied again
+                return at
+            raise not_ours(copy, at, height)
+    return len(theirs)
+
+
+def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
+    """The error for a backup with a block `height` that the chain, which goes to `tip`, lacks."""
+    return BackupRefused(
+        f"the backup in {copy} holds a block {height} that this chain does not have (it goes to "
+        f"block {tip}): the chain has lost blocks, or its copy was continued elsewhere; keep that "
+        "backup, and make another one in another folder"
+    )
+
+
+def _entries(folder: Path, count: int | None = None) -> list[bytes]:
+    """The whole entries of the table of heights in `folder`, at most `count`."""
+    path = _table_path(folder)
+    data = path.read_bytes() if path.exists() else b""
+    whole = len(data) // ENTRY_BYTES if count is None else min(count, len(data) // ENTRY_BYTES)
+    return [data[at * ENTRY_BYTES : (at + 1) * ENTRY_BYTES] for at in range(whole)]
+
+
+def _table_path(folder: Path) -> Path:
+    return folder / layout.BLOCKS_FOLDER / layout.TABLE_NAME
+
+
+def bytes_of(store: BlockStore, first: int, height: int) -> int:
+    """How many bytes a copy of blocks `first` to `height` takes."""
+    places = store.places(first, height + 1 - first)
+    return sum(place.length + ENTRY_BYTES for place in places)
+
+
+class BlockCopy:
+    """Copies blocks of `store` into `folder`. It is a context manager, which closes its files."""
+
+    def __init__(self, store: BlockStore, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._blocks = folder / layout.BLOCKS_FOLDER
+        self._copied = BlockStore(folder)
+        self._opened = ExitStack()
+        self._descriptors: dict[Path, int] = {}
+
+    def __enter__(self) -> "BlockCopy":
+        files.make_folder(self._blocks)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._opened.close()
+        self._copied.close()
+
+    def copy(self, first: int, height: int) -> Iterator[int]:
+        """Copy blocks `first` to `height`; after each batch yield how many blocks the copy has.
+
+        Blocks that the copy holds from `first` on are overwritten. Raises WriteFailed, or
+        DamagedBlock if a block cannot be read.
+        """
+        self._cut(first)
+        while first <= height:
+            run = self._store.frames(first, min(BLOCKS_AT_ONCE, height + 1 - first))
+            for place, frame in run:
+                path = self._blocks / layout.block_file_name(place.file)
+                files.write_at(self._descriptor(path), frame, place.offset, path)
+            self._name(first, [place for place, _ in run])
+            first += len(run)
+            yield first
+
+    def _name(self, first: int, places: list[Place]) -> None:
+        """Sync the frames of the blocks from `first` on, then enter them in the table."""
+        for file in {place.file for place in places}:
+            self._sync(self._blocks / layout.block_file_name(file))
+        table = _table_path(self._folder)
+        entries = b"".join(place.packed() for place in places)
+        files.write_at(self._descriptor(table), entries, first * ENTRY_BYTES, table)
+        self._sync(table)
+
+    def _sync(self, path: Path) -> None:
+        """Sync a file, and drop it from the kernel's memory, so that it is read from the disk."""
+        descriptor = self._descriptor(path)
+        files.sync(descriptor, path)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def _cut(self, first: int) -> None:
+        """Cut off everything from block `first` on: first the table's entries, then the frames."""
+        below = self._store.places(first - 1, 1)
+        end = (below[0].file, below[0].end) if below else (0, 0)
+        table = _table_path(self._folder)
+        self._cut_file(table, first * ENTRY_BYTES)
+        for path in self._blocks.iterdir():
+            file = layout.first_height_of(path.name)
+            if file is not None and file > end[0]:
+                files.remove(path)
+            elif file == end[0]:
+                self._cut_file(path, end[1])
+
+    def _cut_file(self, path: Path, size: int) -> None:
+        if path.exists() and path.stat().st_size > size:
+            files.cut(self._descriptor(path), size, path)
+
+    def _descriptor(self, path: Path) -> int:
+        if path not in self._descriptors:
+            self._descriptors[path] = descriptor = files.open_for_writing(path)
+            self._opened.callback(os.close, descriptor)
+        return self._descriptors[path]
+
+    def check(self, first: int, following: int, progress: Progress) -> None:
+        """Read blocks `first` to `following` (exclusive) of the copy.
+
+        Raises DamagedBlock for the first block that is not whole or does not follow the one below.
+        """
+        below = self._copied.places(first - 1, 1)
+        at = first
+        while at < following:
+            run = self._copied.frames(at, min(BLOCKS_CHECKED_AT_ONCE, following - at))
+            if not run:
+                raise DamagedBlock(at, f"it is not in the table of heights of {self._folder}")
+            for place, frame in run:
+                _check(at, place, frame, below)
+                below, at = [place], at + 1
+            progress(at - first, following - first)
+
+
+def _check(height: int, place: Place, frame: bytes, below: list[Place]) -> None:
+    header = verified_block(frame, height, place.hash).header
+    previous, first = NO_PREVIOUS, 0
+    if below:
+        previous, first = below[0].hash.hex(), below[0].next_transaction
+    if (header.previous_hash, header.first_transaction) != (previous, first):
+        raise DamagedBlock(height, "it does not follow the block below it")
+    counted = (header.first_transaction, header.transaction_count)
+    if counted != (place.first_transaction, place.transaction_count):
+        raise DamagedBlock(height, "the table of heights names other ids than its header")

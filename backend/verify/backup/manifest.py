@@ -1,0 +1,100 @@
+"""Writes and reads the manifest of a backup, which says what it holds: `backup.json` in its folder.
+
+It is written when a backup is begun (not complete), and again when everything that it names has
+been copied, synced and checked. Before bad blocks are cut off, it is made to say that the backup is
+not complete. Each time it is replaced in one step, so what it says is always true. If the folder
+holds more than it names, a run that was interrupted left that.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from backend.base import files
+from backend.base.errors import BackupRefused, InvalidInput
+from backend.base.file_names import bare_name, strange_entry
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool import database, last_release, lost_files
+from backend.storage import tokens
+from backend.storage.layout import BLOCKS_FOLDER
+
+NAME = "backup.json"
+FORMAT = 1
+LOCK_NAME = "backup.lock"
+MOST_BYTES = 16 * 2**20
+PARTS = (NAME, f"{NAME}.tmp", LOCK_NAME, BLOCKS_FOLDER, MEMPOOL_FOLDER, tokens.FILE_NAME)
+
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backup holds.
+
+    height, tip_hash: its newest block. transactions: how many its blocks hold. If it is not
+    complete, height is that of the last block that was checked, and of the rest only genesis_hash
+    and next_transaction are valid. pending: how many accepted flights are in no block yet.
+    next_transaction: the id after the last accepted one. mempool, aside: the size in bytes of each
+    segment of the mempool's log, and of each file with damaged bytes. time: when it was made, ISO
+    8601.
+    """
+
+    format: int = FORMAT
+    is_complete: bool
+    genesis_hash: str
+    height: int = -1
+    tip_hash: str = ""
+    transactions: int = 0
+    pending: int = 0
+    next_transaction: int = 0
+    time: str = ""
+    mempool: dict[str, Size] = {}
+    aside: dict[str, Size] = {}
+
+
+_decode = msgspec.json.Decoder(Manifest).decode
+
+
+def read(folder: Path) -> Manifest | None:
+    """Read the manifest of the backup in `folder`; None if there is none.
+
+    Raises BackupRefused also if the backup has anything that no backup has: then nothing of it may
+    be read or written.
+    """
+    _require_plain_files(folder)
+    path = folder / NAME
+    try:
+        with path.open("rb") as stream:
+            found = _decode(stream.read(MOST_BYTES))
+        _require_known_names(found)
+    except FileNotFoundError:
+        return None
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, InvalidInput) as error:
+        raise BackupRefused(f"{path} is damaged ({error}); make a new backup elsewhere") from None
+    if found.format != FORMAT:
+        raise BackupRefused(f"{path} has format {found.format}; this release reads format {FORMAT}")
+    return found
+
+
+def _require_plain_files(folder: Path) -> None:
+    """Raise BackupRefused if a part of the backup is a link, a pipe or a device."""
+    for name in PARTS:
+        if strange := strange_entry(folder / name):
+            raise BackupRefused(
+                f"the backup in {folder} is not used, because {strange} is neither a regular file "
+                "nor a folder, and might lead elsewhere; put the file itself in its place"
+            )
+
+
+def _require_known_names(manifest: Manifest) -> None:
+    """Raise InvalidInput if the manifest names a file that no mempool has."""
+    for name in manifest.mempool:
+        bare_name(name, database.COPY_FORM, last_release.NAME_FORM)
+    for name in manifest.aside:
+        bare_name(name, lost_files.NAME_FORM)
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest in one step. Raises WriteFailed."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    files.write_new(folder / NAME, text + b"\n")

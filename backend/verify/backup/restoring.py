@@ -1,0 +1,169 @@
+"""Restores a ledger from a backup, whole or not at all.
+
+Everything is copied into `restoring/` inside the chain's folder and checked there by every rule of
+the chain. Then it is moved to its place, the blocks last; while `restoring/` exists no process
+begins a new chain beside it. A restore that is killed on the way leaves nothing that could be taken
+for a ledger, and the same command begins again. `acknowledged.dat` is written after the blocks are
+in place: if it is found beside an interrupted restore, a service has accepted flights there. The
+index is made last, because it is derived.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from pathlib import Path
+
+from backend.base import files
+from backend.base.errors import BackupRefused, Damage, NotFound, WriterBusy
+from backend.base.settings import Settings
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool import check_mempool
+from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
+from backend.mempool.watermark import Mark, Watermark
+from backend.sealing.miner import Report, Sealer
+from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
+from backend.storage import layout, tokens, unfinished_restore
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import WRITER_LOCK_NAME
+from backend.storage.genesis import Genesis
+from backend.trust.log.successions import SUCCESSIONS_NAME
+from backend.verify.audit import verify
+from backend.verify.backup import manifest as manifests
+from backend.verify.backup.accepted import restore_accepted
+from backend.verify.backup.blocks import BlockCopy, Progress, bytes_of
+from backend.verify.backup.making import SPARE_BYTES, require_apart
+from backend.verify.backup.manifest import Manifest
+
+Watched = Callable[[str], AbstractContextManager[Progress]]
+
+LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
+MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME, SUCCESSIONS_NAME)
+
+
+def restore(settings: Settings, folder: Path, *, watched: Watched, report: Report) -> Manifest:
+    """Make a ledger in `settings.folder` from the backup in `folder`. Returns the manifest.
+
+    watched: gives a progress, in blocks, for each part of the work. report: takes messages, one at
+    a time. Raises BackupRefused if `folder` holds no backup, or one that is not complete or
+    damaged, or if there is a ledger already; WriteFailed.
+    """
+    require_apart(settings.folder, folder)
+    named = _complete_manifest(folder)
+    with closing(BlockStore(folder)) as backup:
+        manifest = _sound_manifest(folder, named, backup)
+        files.make_folder(settings.folder)
+        with _locked(settings.folder):
+            stage = _empty_stage(settings.folder)
+            try:
+                with watched("copying") as progress:
+                    _copy(folder, backup, manifest, stage, progress)
+                with watched("verifying") as progress:
+                    _check(manifest, stage, progress)
+            except (Damage, BackupRefused) as error:
+                shutil.rmtree(stage)
+                raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
+            _put_in_place(stage, settings.folder)
+            with closing(Watermark(settings.folder, Genesis(settings.folder))) as watermark:
+                watermark.note(Mark(manifest.next_transaction, manifest.transactions))
+    with (
+        watched("making the index") as progress,
+        closing(Sealer(settings, report)) as sealer,
+        sealer.writing(wait=True, progress=progress, sign=False),  # a key may be put back first
+    ):
+        return manifest
+
+
+def _complete_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a complete backup. Raises BackupRefused."""
+    manifest = manifests.read(folder)
+    if manifest is None:
+        raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there")
+    if not manifest.is_complete:
+        raise BackupRefused(
+            f"the backup in {folder} is not complete: it was interrupted; run `backup` again"
+        )
+    return manifest
+
+
+def _sound_manifest(folder: Path, manifest: Manifest, backup: BlockStore) -> Manifest:
+    """Compare the manifest with the table of heights. Raises BackupRefused."""
+    try:
+        found = [backup.place(height).hash.hex() for height in (0, manifest.height)]
+    except (Damage, NotFound) as error:
+        raise BackupRefused(f"the backup in {folder} is damaged: {error}") from error
+    if found != [manifest.genesis_hash, manifest.tip_hash]:
+        raise BackupRefused(
+            f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
+            f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {found}"
+        )
+    return manifest
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from mining, importing and accepting. Raises BackupRefused."""
+    with ExitStack() as held:
+        for name in LOCK_NAMES:
+            lock = files.FileLock(folder / name)
+            try:
+                lock.acquire(wait=False)
+            except WriterBusy as error:
+                raise BackupRefused(
+                    f"{error}: a miner, an import or a service is using {folder}; stop it"
+                ) from error
+            held.callback(lock.release)
+        yield
+
+
+def _empty_stage(folder: Path) -> Path:
+    """Make an empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused.
+
+    What an interrupted restore has moved already is removed, because the backup has it. Any other
+    file was not written by a restore; if there is one, everything is left as it is.
+    """
+    stage = folder / layout.RESTORING_FOLDER
+    found = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
+    ours = {stage.name, *MOVED_FIRST} if unfinished_restore.is_unfinished(folder) else set()
+    if not found <= ours:
+        raise BackupRefused(
+            f"{folder} is not empty, it holds {', '.join(sorted(found))}; if the backup is to "
+            "replace a ledger there, stop the service and move all of that aside"
+        )
+    if stage.exists():  # it is removed last, so that a restore killed here can be repeated
+        shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
+        for name in (tokens.FILE_NAME, SUCCESSIONS_NAME):
+            files.remove(folder / name)
+        shutil.rmtree(stage)
+    files.make_folder(stage)
+    return stage
+
+
+def _copy(
+    folder: Path, backup: BlockStore, manifest: Manifest, stage: Path, progress: Progress
+) -> None:
+    accepted = manifest.mempool | manifest.aside
+    wanted = bytes_of(backup, 0, manifest.height) + sum(accepted.values()) + SPARE_BYTES
+    files.require_room(stage, wanted)
+    with BlockCopy(backup, stage) as copy:
+        for done in copy.copy(0, manifest.height):
+            progress(done, manifest.height + 1)
+    restore_accepted(folder, stage, accepted)
+
+
+def _check(manifest: Manifest, stage: Path, progress: Progress) -> None:
+    """Raise Damage, or BackupRefused, unless the copy is what the manifest says."""
+    found = verify(stage, progress)
+    pending = check_mempool(stage, lambda: found.transactions).pending
+    there = (found.tip_hash, found.transactions, pending)
+    named = (manifest.tip_hash, manifest.transactions, manifest.pending)
+    if there != named:
+        raise BackupRefused(f"{manifests.NAME} says {named}, but the backup holds {there}")
+
+
+def _put_in_place(stage: Path, folder: Path) -> None:
+    """Move everything to its place, the blocks last, because without them there is no ledger."""
+    for name in (*MOVED_FIRST, layout.BLOCKS_FOLDER):
+        if (stage / name).exists():
+            files.rename(stage / name, folder / name)
+    with files.refusals("remove", stage):
+        stage.rmdir()

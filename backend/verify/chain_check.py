@@ -1,0 +1,294 @@
+"""Checks the blocks of a chain on disk: the table of heights, frames, headers, and every rule.
+
+The chain is cut into stretches, so that several processes can check it at the same time. A stretch
+starts from what the table of heights and the header below say of the chain up to there. The end of
+each stretch must agree with the start of the next, so that nothing is taken on trust. Of several
+errors, the one at the lowest height is raised.
+"""
+
+import fcntl
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
+from backend.base.processes.parent_death import die_with_parent
+from backend.base.words import counted
+from backend.chain.block import Block, Header, HeaderError, header_from
+from backend.chain.canonical import sha256_hex
+from backend.chain.columns import Columns
+from backend.chain.merkle import Frontier, frontier_of
+from backend.chain.rules import check
+from backend.chain.state import ChainState, empty_state
+from backend.storage.block_store import BlockStore
+from backend.storage.codec import Frame, FrameError, body_of, whole_frame
+from backend.storage.layout import Place
+
+BLOCKS_AT_ONCE = 64
+PIPE_BYTES = 2**20  # holds the results of hundreds of stretches until they are read
+
+Progress = Callable[[int, int], None]  # blocks done, blocks to do
+Summand = Callable[[Block, Columns], int]  # what a checked block adds to a sum over the chain
+End = tuple[int, int]  # file and offset where the next frame must start
+
+TWO_READINGS = "two readings of it differ; check the disk, and run `verify` again"
+
+_processes = multiprocessing.get_context("fork")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Adjacent blocks to be checked.
+
+    first: the height of the first block. count: how many there are. below: the chain up to there,
+    None for genesis. end: where the block below ends.
+    """
+
+    first: int
+    count: int
+    below: ChainState | None
+    end: End
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Blocks that have passed the check.
+
+    state: the chain up to the last block. end: where that block ends. sum: the sum of the blocks'
+    summands.
+    """
+
+    state: ChainState
+    end: End
+    sum: int
+
+
+Check = Callable[[Stretch], Checked]
+Each = Callable[[Check, Sequence[Stretch]], Iterator[Checked]]  # works as `map` does
+
+
+def stretches_of(store: BlockStore, height: int) -> Iterator[Stretch]:
+    """Cut the blocks 0 to `height` into stretches.
+
+    They end early after a stretch that cannot be read, because checking that one raises the reason.
+    """
+    history = Frontier()
+    yield Stretch(0, min(BLOCKS_AT_ONCE, height + 1), None, (0, 0))
+    for first in range(BLOCKS_AT_ONCE, height + 1, BLOCKS_AT_ONCE):
+        try:
+            places = store.places(first - BLOCKS_AT_ONCE, BLOCKS_AT_ONCE)
+            for place in places:
+                history = history.extended(place.hash)
+            stretch = _upon(store, history, places[-1], min(BLOCKS_AT_ONCE, height + 1 - first))
+        except (Damage, NotFound):
+            return
+        yield stretch
+
+
+def stretch_at(store: BlockStore, first: int, count: int) -> Stretch:
+    """The stretch of `count` blocks from height `first` on. Raises Damage or NotFound."""
+    if first == 0:
+        return Stretch(0, count, None, (0, 0))
+    places = store.places(0, first)
+    return _upon(store, frontier_of(place.hash for place in places), places[-1], count)
+
+
+def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stretch:
+    """The stretch of `count` blocks after the block at place `last`.
+
+    history: the Merkle tree of the hashes up to there.
+    """
+    height = history.size - 1
+    _, frame = store.frame(height)
+    header = _opened(frame, height)[1]
+    below = ChainState(
+        height,
+        last.hash.hex(),
+        header.timestamp,
+        last.next_transaction,
+        header.difficulty_bits,
+        history,
+    )
+    return Stretch(height + 1, count, below, (last.file, last.end))
+
+
+# --- checking --------------------------------------------------------------------------------
+
+
+def nothing(block: Block, columns: Columns) -> int:  # noqa: ARG001
+    """A summand for checks that need no sum."""
+    return 0
+
+
+def checked(store: BlockStore, summand: Summand, stretch: Stretch) -> Checked:
+    """Check every block of a stretch.
+
+    Raises DamagedBlock, RuleViolation or Damage naming the first block that is wrong.
+    """
+    state, end, total = stretch.below, stretch.end, 0
+    for place, block in _blocks(store, stretch):
+        below = state or _before_genesis(block)
+        columns = check(block, below)
+        _compare_place(place, block)
+        total += summand(block, columns)
+        state, end = below.applied(block), (place.file, place.end)
+    assert state is not None
+    return Checked(state, end, total)
+
+
+def _before_genesis(genesis: Block) -> ChainState:
+    try:
+        return empty_state(genesis.header.difficulty_bits)
+    except ValueError as error:
+        raise DamagedBlock(0, str(error)) from error
+
+
+def _blocks(store: BlockStore, stretch: Stretch) -> Iterator[tuple[Place, Block]]:
+    """Each block with its place. Raises Damage if frames do not follow each other without a gap."""
+    at, end = stretch.first, stretch.end
+    after = stretch.first + stretch.count
+    while at < after:
+        run = store.frames(at, after - at)
+        if not run:
+            raise DamagedBlock(at, "the chain was cut while it was read")
+        for place, frame in run:
+            _require_adjacent(store, place, at, end)
+            end = (place.file, place.end)
+            yield place, _whole(frame, at)
+            at += 1
+
+
+def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) -> None:
+    if (place.file, place.offset) == end:
+        return
+    if (place.file, place.offset) != (height, 0):
+        raise DamagedBlock(
+            height,
+            f"it is at byte {place.offset} of file {place.file}, not at byte {end[1]} of file "
+            f"{end[0]}",
+        )
+    size = store.file_bytes(end[0])
+    if size != end[1]:
+        told = counted(size - end[1], "byte stands", "bytes stand")
+        raise DamagedBlock(height - 1, f"after it {told} that do not belong to any block")
+
+
+def _whole(data: bytes, height: int) -> Block:
+    """The block in a frame, with its header in canonical form."""
+    frame, header = _opened(data, height)
+    try:
+        return Block(header, frame.header_bytes, sha256_hex(frame.header_bytes), body_of(frame))
+    except FrameError as error:
+        raise DamagedBlock(height, str(error)) from error
+
+
+def _opened(data: bytes, height: int) -> tuple[Frame, Header]:
+    try:
+        frame = whole_frame(data)
+        return frame, header_from(frame.header_bytes)
+    except (FrameError, HeaderError) as error:
+        raise DamagedBlock(height, str(error)) from error
+
+
+def _compare_place(place: Place, block: Block) -> None:
+    header = block.header
+    in_table = (place.hash.hex(), place.first_transaction, place.transaction_count)
+    in_header = (block.hash, header.first_transaction, header.transaction_count)
+    if in_table != in_header:
+        raise DamagedBlock(header.height, f"the table of heights says {in_table}, not {in_header}")
+
+
+# --- a whole chain ---------------------------------------------------------------------------
+
+
+@contextmanager
+def mapping(processes: int) -> Iterator[Each]:
+    """A function like `map` whose work is done by so many processes; if one, by this process.
+
+    The processes start when the function is called, and no other thread may be running then. They
+    are ended when the context is left.
+    """
+    with ExitStack() as workers:
+
+        def each(check: Check, stretches: Sequence[Stretch]) -> Iterator[Checked]:
+            results = [
+                workers.enter_context(_worker(check, stretches[number::processes]))
+                for number in range(processes)
+            ]
+            return (_received(results[at % processes]) for at in range(len(stretches)))
+
+        yield map if processes == 1 else each
+
+
+@contextmanager
+def _worker(check: Check, stretches: Sequence[Stretch]) -> Iterator[Connection]:
+    """Start a process that checks `stretches` in turn. Yields the pipe for its results."""
+    theirs, ours = _processes.Pipe(duplex=False)
+    fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    process = _processes.Process(target=_work, args=(check, stretches, ours), daemon=True)
+    process.start()
+    ours.close()
+    try:
+        yield theirs
+    finally:
+        theirs.close()
+        process.kill()
+        process.join()
+        process.close()
+
+
+def _work(check: Check, stretches: Sequence[Stretch], ours: Connection) -> None:
+    """Run as a process that checks: send each result, up to the first error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides
+    die_with_parent(signal.SIGKILL)
+    for stretch in stretches:
+        try:
+            found = check(stretch)
+        except (FlightchainError, OSError) as error:
+            ours.send(error)
+            return
+        ours.send(found)
+
+
+def _received(theirs: Connection) -> Checked:
+    try:
+        found: Checked | Exception = theirs.recv()
+    except (EOFError, OSError):  # it may have died in the middle of a result
+        raise FlightchainError(
+            "a process that checked blocks died, perhaps because memory ran out; "
+            "try again with `--processes 1`"
+        ) from None
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def checked_in(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
+    """Call `checked` with a store of its own, for processes that share none."""
+    with closing(BlockStore(folder)) as store:
+        return checked(store, summand, stretch)
+
+
+def joined(
+    stretches: Sequence[Stretch], results: Iterator[Checked], height: int, progress: Progress
+) -> Checked:
+    """Join the results of all stretches of a chain up to `height`.
+
+    Raises the error of the first wrong block, and DamagedBlock where two stretches do not agree.
+    """
+    state, end, total = stretches[0].below, stretches[0].end, 0
+    for stretch in stretches:
+        if (stretch.below, stretch.end) != (state, end):
+            raise DamagedBlock(stretch.first - 1, TWO_READINGS)
+        found = next(results)
+        state, end, total = found.state, found.end, total + found.sum
+        for at in range(stretch.first, stretch.first + stretch.count):
+            progress(at + 1, height + 1)
+    assert state is not None
+    if state.height != height:
+        raise DamagedBlock(state.height + 1, TWO_READINGS)
+    return Checked(state, end, total)

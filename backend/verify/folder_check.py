@@ -1,0 +1,156 @@
+"""Compares the parts of a chain's folder: whether they are of one ledger, and of one time.
+
+The blocks alone look right even if they are another ledger's, or older than the rest. So whoever
+wants to write blocks is refused as long as something else in the folder contradicts them: the log's
+key, which is named after block 0; the checkpoint that this key has signed; the index. What is
+derived from the blocks is made again only where nothing contradicts them.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from backend.base.errors import Damage, FlightchainError, NotFound
+from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.storage.block_store import BlockStore
+from backend.storage.tokens import Tokens
+from backend.trust.log.checks import (
+    LOG_FILES,
+    check_log,
+    foreign_log,
+    lost_blocks,
+    lost_since_signed,
+    traces_of_log,
+)
+from backend.trust.log.tree import HistoryTree
+from backend.verify.folder_files import missing_chain, short_block_files, unusable
+
+LOOK_AGAIN_S = 0.1  # the key may be changed by a rotation at this moment
+NOT_SIGNED = "until then new blocks are not signed, and flights in them have no proofs"
+
+
+def foreign_part(folder: Path, store: BlockStore) -> str:
+    """Say what in the folder is another ledger's; "" if nothing is. Raises Damage."""
+    return foreign_log(folder, store)
+
+
+def lost_part(folder: Path, tree: HistoryTree, store: BlockStore) -> str:
+    """Say which blocks are missing by what the rest of the folder says; "" if none are."""
+    position = _indexed(folder)  # before the blocks, which may be more in the next moment
+    return lost_since_signed(folder, tree) or _lost_since_indexed(folder, store, position)
+
+
+def _indexed(folder: Path) -> Position | None:
+    """Where the index stands; None if there is none that can be read."""
+    path = index_path(folder)
+    if not path.exists():
+        return None
+    try:
+        with closing(open_to_read(path)) as connection:
+            return position_in(connection)
+    except (apsw.Error, OSError):
+        return None
+
+
+def _lost_since_indexed(folder: Path, store: BlockStore, position: Position | None) -> str:
+    try:
+        if position is None or store.place(0).hash.hex() != position.genesis_hash:
+            return ""
+        store.place(position.height)
+    except NotFound:
+        assert position is not None
+        evidence = f"{index_path(folder)} has {position.height + 1}"
+        return lost_blocks(folder, store.height() + 1, evidence)
+    return ""
+
+
+def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -> None:
+    """Raise Damage unless the blocks may be written to.
+
+    accepts_loss: whether a person has decided to go on with blocks that are older than the rest.
+    """
+    problem = foreign_part(folder, store)
+    if not (problem or accepts_loss):
+        problem = lost_part(folder, HistoryTree(store), store)
+    if problem:
+        raise Damage(problem)
+
+
+def require_no_traces(folder: Path) -> None:
+    """Raise Damage rather than begin a chain where the log of another one is left."""
+    if names := traces_of_log(folder):
+        raise Damage(
+            f"{folder / 'blocks'} holds no chain, but {', '.join(names)} is of a chain that was "
+            "here: is the disk mounted? If it is, restore the chain from a backup; for a new "
+            f"chain, use an empty folder, or move {LOG_FILES} away"
+        )
+
+
+class FolderCheck:
+    """Says again and again what is wrong with the folder of a chain, for `ready`."""
+
+    def __init__(self, folder: Path, store: BlockStore, tree: HistoryTree) -> None:
+        """tree: of the blocks in `store`."""
+        self._folder = folder
+        self._store = store
+        self._tree = tree
+
+    def problems(self) -> list[str]:
+        """What is wrong now, with consequence and remedy."""
+        return [
+            *self._read_only(),
+            *unusable(self._folder),
+            *short_block_files(self._folder, self._store),
+            *self._wrong_parts(),
+        ]
+
+    def _read_only(self) -> Iterator[str]:
+        if not self._folder.is_dir():  # then there is no chain either
+            return
+        if os.statvfs(self._folder).f_flag & os.ST_RDONLY:
+            yield (
+                f"the disk of {self._folder} can only be read: flights are neither accepted nor "
+                "sealed; see the system's log for why, check the disk, and mount it for writing"
+            )
+        elif not os.access(self._folder, os.W_OK):
+            yield (
+                f"{self._folder} cannot be written to: flights are neither accepted nor sealed; "
+                "give it to the user of the service"
+            )
+
+    def _wrong_parts(self) -> Iterator[str]:
+        if self._store.height() >= 0:
+            yield from self._wrong_blocks()
+        elif names := traces_of_log(self._folder):
+            yield f"{missing_chain(self._folder)}, but {', '.join(names)} is there"
+        try:
+            Tokens(self._folder).all()
+        except FlightchainError as error:
+            yield f"{error}; until then writes that need a token are refused"
+        except OSError:  # it cannot be read, which is said already
+            pass
+
+    def _wrong_blocks(self) -> Iterator[str]:
+        """Say what is wrong with the log, or which blocks are missing by what the rest says."""
+        try:
+            problem = self._wrong_log() and self._wrong_again()
+            problem = problem or lost_part(self._folder, self._tree, self._store)
+        except (Damage, NotFound):  # of a block or the table of heights, which is said already
+            return
+        if problem:
+            yield problem
+
+    def _wrong_again(self) -> str:
+        time.sleep(LOOK_AGAIN_S)
+        return self._wrong_log()
+
+    def _wrong_log(self) -> str:
+        try:
+            check_log(self._folder, self._store, self._tree)
+        except Damage as error:
+            return f"{error}; {NOT_SIGNED}"
+        return ""

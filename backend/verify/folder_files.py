@@ -1,0 +1,202 @@
+"""The table of all files of a chain's folder: what each is, who writes it, what its loss means.
+
+`unusable` finds the files that cannot be read, and what stands in the place of one. What is wrong
+inside a file is found by whoever reads it.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from backend.base.errors import Damage, NotFound
+from backend.storage import layout
+from backend.storage.block_store import BlockStore
+from backend.storage.layout import Place
+
+BACKUP = "restore the chain from a backup"
+LET_IT_BE = "remove it: it is written again"
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of file.
+
+    pattern: its name below the folder, as `fnmatch` takes it. what: what it is. writer: who writes
+    it. if_lost: what follows if it is lost. remedy: what to do then. is_derived: whether it is
+    written again by itself, from what the other files hold.
+    """
+
+    pattern: str
+    what: str
+    writer: str
+    if_lost: str
+    remedy: str
+    is_derived: bool = False
+
+    @property
+    def consequence(self) -> str:
+        """What follows if the file is lost, and what to do."""
+        return f"{self.what}: {self.if_lost}; {self.remedy}"
+
+
+def _derived(pattern: str, what: str, writer: str, if_lost: str) -> FileKind:
+    return FileKind(pattern, what, writer, if_lost, LET_IT_BE, is_derived=True)
+
+
+_LOCK_LOST = "nothing is lost with it, but nobody can take the lock while it cannot be opened"
+KINDS = (
+    FileKind(
+        "blocks/blocks-*.dat", "blocks", "miner, import",
+        "the blocks in it cannot be read, and nothing is sealed", BACKUP,
+    ),
+    _derived(
+        "blocks/heights.dat", "the table of where blocks are", "miner, import",
+        "no block is found until the miner has made it again from the block files",
+    ),
+    FileKind(
+        "blocks/torn-*.bin", "bytes that were cut off a block file", "recovery",
+        "nobody can look at them any more", "remove it if you do not need it",
+    ),
+    FileKind("blocks", "the blocks", "miner, import", "nothing is answered or sealed", BACKUP),
+    _derived("index", "the index", "miner, import", "questions wait until it is made again"),
+    _derived("index/*", "a part of the index", "miner, import",
+             "questions wait until the index is made again"),
+    FileKind(
+        "log.key", "the secret key of the log", "miner, log rotate-key",
+        "blocks are sealed, but not signed, and flights in new blocks have no proofs",
+        "put back a copy",
+    ),
+    _derived("log.vkey", "the key that verifies checkpoints", "miner, log rotate-key",
+             "nothing is signed or proved meanwhile"),
+    _derived("log.key.new", "the next key of the log", "log rotate-key",
+             "the rotation has not happened, and nothing is signed meanwhile"),
+    FileKind(
+        "log.successions", "the notes with which old keys of the log signed new ones",
+        "log rotate-key", "whoever trusts an older key refuses the proofs of this log",
+        "put back a copy (backups have one), or run `python -m backend log rebuild-successions`",
+    ),
+    FileKind(
+        "log.successions.old", "notes of keys that the log does not have any more", "miner",
+        "the way from those keys cannot be shown", "remove it if you do not need it",
+    ),
+    _derived("checkpoint", "the newest signed checkpoint", "miner, import",
+             "nothing is proved until it is signed again"),
+    _derived("cosigned", "the checkpoint with the signatures of witnesses", "cosign",
+             "proofs lack the signatures of witnesses until they have signed again"),
+    FileKind(
+        "tokens.json", "the tokens for writing", "token", "writes that need a token are refused",
+        "put back a copy, or remove it and create new tokens",
+    ),
+    FileKind(
+        "default-import-unfinished", "the name of a default import that is to be continued",
+        "import --if-empty", "the import is not continued by itself",
+        "remove it, and run `import` again",
+    ),
+    FileKind(
+        "cluster.sqlite", "the receipts of a cluster", "cluster node",
+        "nobody finds a flight by its receipt", "make the node again from a copy of another",
+    ),
+    _derived("cluster.json", "the status of a cluster's node", "cluster node",
+             "the status is unknown for a moment"),
+    _derived("clock.json", "the last time that was believed", "miner, import",
+             "a clock that leaps is compared with the newest block alone"),
+    _derived("scrub.json", "how far the scrub is, and what it found", "scrub",
+             "the scrub begins again, and finds its problems again"),
+    _derived("damaged.json", "notes of readers about damaged blocks", "service",
+             "damaged blocks are noted again when they are met"),
+    _derived("miner.json", "the status of the miner", "miner", "the miner seems to hang"),
+    FileKind("*.lock", "a lock", "whoever needs it", _LOCK_LOST, LET_IT_BE, is_derived=True),
+)  # fmt: skip
+
+
+def kind_of(name: str) -> FileKind | None:
+    """The kind of a file by its name below the folder; None if it is not one of ours.
+
+    The files of the mempool have a table of their own.
+    """
+    return next((kind for kind in KINDS if fnmatch(name, kind.pattern)), None)
+
+
+def unusable(folder: Path) -> list[str]:
+    """Say which files cannot be read, and what stands in the place of one; each with its remedy.
+
+    No file is opened: closing a file of SQLite would drop the locks that this process has on it.
+    """
+    return [
+        f"{path} {problem} ({kind.consequence})"
+        for path, kind in _files_in(folder)
+        if (problem := _problem(path))
+    ]
+
+
+def _files_in(folder: Path) -> Iterator[tuple[Path, FileKind]]:
+    """Every file that is in the table, and every folder in the place of one."""
+    for part in (folder, folder / layout.BLOCKS_FOLDER, folder / "index"):
+        try:
+            paths = sorted(part.iterdir())
+        except OSError:  # it is not there, or it is named as a part of the folder above
+            continue
+        for path in paths:
+            name = str(path.relative_to(folder))
+            if (kind := kind_of(name)) is not None:
+                yield path, kind
+
+
+def _problem(path: Path) -> str:
+    """Why a file cannot be read; "" if it can."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:  # it has just gone, or is a link to nothing
+        return ""
+    except OSError as error:
+        return f"cannot be looked at: {error.strerror}"
+    if path.name in {layout.BLOCKS_FOLDER, "index"}:
+        can_be_read = stat.S_ISDIR(mode) and _may(path, os.R_OK | os.X_OK)
+    elif not stat.S_ISREG(mode):
+        return "is not a file" if not stat.S_ISDIR(mode) else "is a folder, not a file"
+    else:
+        can_be_read = _may(path, os.R_OK)
+    return "" if can_be_read else "cannot be read: Permission denied"
+
+
+def missing_chain(folder: Path) -> str:
+    """Say what is missing in a folder without a chain."""
+    blocks = folder / layout.BLOCKS_FOLDER
+    if any(blocks.glob("blocks-*.dat")):
+        return (
+            f"{blocks / layout.TABLE_NAME} is missing or empty, so that no block is found; restart "
+            "the service: the miner makes it again from the block files"
+        )
+    return f"{blocks} is missing or empty"
+
+
+def short_block_files(folder: Path, store: BlockStore) -> list[str]:
+    """Say which block files are missing, or end before a block that they must hold."""
+    names = (layout.first_height_of(path.name) for path in (folder / "blocks").glob("blocks-*.dat"))
+    try:
+        tip = store.height()
+        firsts = {first for first in names if first is not None and first <= tip} | {0}
+        firsts |= {store.place(tip).file} if tip >= 0 else set()
+        lasts = [first - 1 for first in sorted(firsts)[1:]] + [tip]
+        places = [store.place(last) for last in lasts if last >= 0]
+    except (Damage, NotFound):
+        return []
+    return list(filter(None, (_short(folder, place) for place in places)))
+
+
+def _short(folder: Path, place: Place) -> str:
+    """Say that the file of the block at `place` ends before the end of the block; "" if not."""
+    path = folder / layout.BLOCKS_FOLDER / layout.block_file_name(place.file)
+    if path.is_dir() or (path.exists() and path.stat().st_size >= place.end):
+        return ""
+    kind = kind_of(str(path.relative_to(folder)))
+    assert kind is not None
+    return f"{path} {'ends too early' if path.exists() else 'is missing'} ({kind.consequence})"
+
+
+def _may(path: Path, mode: int) -> bool:
+    """Whether this process may use a path so."""
+    return os.access(path, mode, effective_ids=True)

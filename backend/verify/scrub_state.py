@@ -1,0 +1,96 @@
+"""Tells how far the scrub of a chain is and what it has found, in `scrub.json` in its folder.
+
+The miner writes the file; workers read it. It is never synced: after a power cut the scrub finds
+its problems again.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from backend.base import files
+from backend.base.words import counted
+
+NAME = "scrub.json"
+MOST_SHOWN = 3
+BLOCK = "block"  # the kind of a problem that a block has
+
+Report = Callable[[str], None]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that is wrong with a piece of the chain.
+
+    kind, number: the piece. what: what is wrong, in words. found_at: when it was found, UTC
+    milliseconds.
+    """
+
+    kind: str
+    number: int
+    what: str
+    found_at: int
+
+
+class ScrubState(msgspec.Struct, frozen=True):
+    """How far a scrub is.
+
+    height: the height of the tip when this pass began; -1 if none has begun. pieces: how many the
+    pass has. done: how many of them were checked. completed_at: when the last whole pass ended, UTC
+    milliseconds. problems: those that still exist, the oldest first.
+    """
+
+    height: int = -1
+    pieces: int = 0
+    done: int = 0
+    completed_at: int | None = None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def progress(self) -> float:
+        """The share of the pass that is done, 0 to 1."""
+        return self.done / self.pieces if self.pieces else 0.0
+
+
+_decode = msgspec.json.Decoder(ScrubState).decode
+
+
+def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
+    """The state of the scrub of the chain in `folder`; None if there is none or it is torn.
+
+    report: takes a message if the file cannot be read.
+    """
+    path = folder / NAME
+    try:
+        return _decode(path.read_bytes())
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            report(f"{path} cannot be read: {error.strerror or error}")
+    except msgspec.MsgspecError:
+        pass  # the scrub finds its problems again
+    return None
+
+
+def write(folder: Path, state: ScrubState) -> None:
+    """Replace the state. Raises WriteFailed."""
+    files.replace_unsynced(folder / NAME, msgspec.json.encode(state))
+
+
+def remove(folder: Path) -> None:
+    """Remove the state. Raises WriteFailed."""
+    files.remove(folder / NAME)
+
+
+def damaged_blocks(state: ScrubState) -> list[int]:
+    """The heights of the blocks in which the scrub found something wrong."""
+    return [problem.number for problem in state.problems if problem.kind == BLOCK]
+
+
+def reasons(problems: Sequence[Problem]) -> list[str]:
+    """The reasons why a service is not ready: the first problems, and how many more there are."""
+    shown = [f"the scrub found that {problem.what}" for problem in problems[:MOST_SHOWN]]
+    if more := len(problems) - len(shown):
+        shown.append(
+            f"the scrub found {counted(more, 'more problem')}; run `python -m backend verify`"
+        )
+    return shown

@@ -1,0 +1,289 @@
+"""Runs an experiment: makes a folder and a manifest, measures, and makes the report of the folder.
+
+If the measurement is interrupted, the manifest says so; what was measured is kept, and analysed as
+far as possible. Two results of one experiment are compared here, too.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from math import hypot
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from loadtests.experiments import experiment, open_workload
+from loadtests.generation.run import RUNS, Say
+from loadtests.lab.content import Cell, Report, Section, Table, capital, summary
+from loadtests.lab.errata import errata_section
+from loadtests.lab.experiment import Experiment, Mode, Options, Run
+from loadtests.lab.repeated import Estimate
+from loadtests.lab.report.page import plain_page, report_page
+from loadtests.lab.results import NO, REPORT, Results, ResultsError
+from loadtests.machine import description
+from loadtests.processes import PROJECT
+
+INTERRUPTED = "interrupted"
+
+_PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
+
+
+def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Report | None:
+    """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
+
+    Returns None if too little was measured for a report. Raises ResultsError if the folder exists
+    or the experiment has no such mode, no such load or nothing to decide, and KeyboardInterrupt
+    after the measurements until then have been analysed.
+    """
+    if options.mode not in experiment.modes:
+        modes = ", ".join(experiment.modes)
+        raise ResultsError(f"{experiment.name} has no mode {options.mode}; it has {modes}")
+    if options.until_decided and (not experiment.can_decide or options.mode is Mode.MODEL):
+        raise ResultsError(f"{experiment.name} in mode {options.mode} has nothing to decide")
+    if options.host and not (experiment.takes_host and options.mode is Mode.REAL):
+        raise ResultsError(f"{experiment.name} cannot measure a service on another machine")
+    known = experiment.loads(options)
+    if unknown := [f"{load:g}" for load in options.loads if load not in known]:
+        there_are = ", ".join(f"{load:g}" for load in known) or "none to choose"
+        raise ResultsError(f"{experiment.name} has no load {unknown[0]}; it has {there_are}")
+    results = _new(folder)
+    if options.mode is Mode.EMULATED and experiment.scales and not options.scale:
+        options = replace(options, scale=experiment.scales[options.quick])
+    results.write_manifest(_manifest(experiment, options, folder))
+    return _measured(experiment, options, results, say)
+
+
+def _new(folder: Path) -> Results:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ResultsError(f"{folder} exists; results are never written over") from None
+    return Results(folder)
+
+
+def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
+    """Make `folder`, which must not exist, a result of open-workload from files of raw rows.
+
+    workers: of the server. Raises ResultsError.
+    """
+    results = _new(folder)
+    manifest = _manifest(open_workload.EXPERIMENT, Options(Mode.REAL), folder)
+    manifest["machine"] = {"cpu": "not known, because the rows were brought"}
+    try:
+        open_workload.bring(files, results, workers)
+    except ResultsError:
+        shutil.rmtree(folder)
+        raise
+    results.write_manifest(manifest | {"state": "complete", "ended": _now()})
+
+
+def resume(folder: Path, say: Say) -> Report | None:
+    """Measure what the results in `folder` still lack, with the same options, and analyse all.
+
+    Raises ResultsError if it is not a folder of results or its experiment cannot be resumed, and
+    KeyboardInterrupt as `run` does.
+    """
+    results = Results(folder)
+    manifest, experiment = results.manifest(), experiment_of(results)
+    if not experiment.can_resume:
+        raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
+    told = {one.name: manifest[one.name] for one in fields(Options) if one.name in manifest}
+    told |= {"mode": Mode(manifest["mode"]), "loads": tuple(manifest.get("loads", ()))}
+    manifest["state"] = INTERRUPTED
+    now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
+    manifest["resumed"] = [*manifest.get("resumed", []), now]
+    results.write_manifest(manifest)
+    return _measured(experiment, Options(**told), results, say)
+
+
+def _measured(
+    experiment: Experiment, options: Options, results: Results, say: Say
+) -> Report | None:
+    manifest = results.manifest()
+    try:
+        with TemporaryDirectory(prefix="flightchain-lab-", ignore_cleanup_errors=True) as scratch:
+            experiment.measure(Run(options, results, Path(scratch), say))
+        manifest["state"] = "complete"
+    except KeyboardInterrupt:
+        say("interrupted; what was measured is kept")
+        raise
+    finally:
+        results.write_manifest(manifest | {"ended": _now()})
+        report = _analysed(results, say)
+    return report
+
+
+def _analysed(results: Results, say: Say) -> Report | None:
+    """Analyse. Returns None, with a message, if an interrupted run has too little for a report."""
+    try:
+        report = analyse(results)
+    except Exception as problem:
+        if results.manifest()["state"] == "complete":
+            raise
+        say(f"too little was measured for a report: {problem!r}")
+        return None
+    for finding in report.findings:
+        say(f"- {finding}")
+    say(f"report: {results.folder / REPORT}")
+    return report
+
+
+def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[str, Any]:
+    return {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        **asdict(options),
+        "state": INTERRUPTED,  # until the run is complete
+        "started": _now(),
+        "ended": None,
+        "commit": _commit(),
+        "machine": description(folder),
+        "versions": dict(_versions()),
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield package, version(package)
+
+
+def _commit() -> str | None:
+    """The commit that is measured; None without git."""
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607  the git that is installed
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return None
+    return asked.stdout.strip() or None
+
+
+def analyse(results: Results) -> Report:
+    """Write summary.json and report.html anew from the tables of `results`.
+
+    A report of which every run was rejected is a failure. Raises ResultsError if it is not a folder
+    of results or lacks a table that it needs.
+    """
+    manifest, found, more = results.manifest(), experiment_of(results), []
+    report, runs = found.analyse(results), results.rows_if_any(RUNS.removesuffix(".csv"))
+    if runs:
+        made, rejected = len(runs), sum(row.get("accepted") == NO for row in runs)
+        told = f"Runs: {made}. Rejected by rule: {rejected}; these are kept, but count nowhere."
+        rows = [[_cell(text) for text in row.values()] for row in runs]
+        more = [Section("Runs", [told], [Table("All runs", list(runs[0]), rows)])]
+        if rejected == made:
+            told = f"all runs ({made}) were rejected by rule, so nothing was measured that counts"
+            failure = report.failure or told
+            report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
+    if found.study:
+        more.append(errata_section(found.study))
+    results.write_analysis(summary(report), report_page(found, manifest, report, more))
+    return report
+
+
+def experiment_of(results: Results) -> Experiment:
+    """The experiment that made `results`. Raises ResultsError if it is unknown."""
+    name = results.manifest().get("experiment")
+    try:
+        return experiment(str(name))
+    except KeyError:
+        raise ResultsError(
+            f"{results.folder} is a result of the experiment {name!r}, which is unknown"
+        ) from None
+
+
+def _cell(text: str) -> str | float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
+
+
+# --- comparing two results -----------------------------------------------------------------------
+
+MOST_NAMED = 12  # results that only one side has, by name
+
+Metric = Mapping[str, Any]  # as in a summary
+
+
+def comparison_page(before: Results, after: Results) -> str:
+    """A page with all results that both have, and a verdict on each.
+
+    Times that were divided by different K are not compared, only results without a unit. Raises
+    ResultsError if the results are of different experiments or modes, or have nothing in common.
+    """
+    manifests = before.manifest(), after.manifest()
+    for field in ("experiment", "mode"):
+        values = [manifest[field] for manifest in manifests]
+        if values[0] != values[1]:
+            raise ResultsError(
+                f"cannot compare: {field} is {values[0]} in the first and {values[1]} in the second"
+            )
+    metrics = [{of["name"]: of for of in one.summary()["metrics"]} for one in (before, after)]
+    names = [of.keys() for of in metrics]
+    alone = ("first", names[0] - names[1]), ("second", names[1] - names[0])
+    notes = [f"Only the {which} has: {_named(those)}." for which, those in alone if those]
+    in_both = [name for name in metrics[0] if name in metrics[1]]
+    scales = [manifest["scale"] for manifest in manifests]
+    if scales[0] != scales[1]:
+        notes.append(
+            f"K is {scales[0]} in the first and {scales[1]} in the second: what does not divide by "
+            "K (HTTP, timers, the generator) differs, and only results without a unit are compared."
+        )
+        in_both = [name for name in in_both if not metrics[0][name]["unit"]]
+    if not in_both:
+        raise ResultsError(f"cannot compare: no result in common. {' '.join(notes)}".rstrip())
+    results = Table(
+        "Before and after",
+        ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
+        [_compared(name, *(of[name] for of in metrics)) for name in in_both],
+        "Intervals are 95 % confidence intervals. A result is more or less if the 95 % interval of "
+        "the difference leaves out 0. Results without intervals are not decided.",
+    )
+    machine, later = (manifest["machine"] for manifest in manifests)
+    rows = [[name, str(machine.get(name)), str(value)] for name, value in later.items()]
+    machines = Table("The machines", ("", "Before", "After"), rows)
+    found = experiment_of(before)
+    sections = [Section("Results", notes, [results]), Section("Machines", parts=[machines])]
+    return plain_page(f"{found.title}: two runs compared", [found.about], sections)
+
+
+def _named(names: Set[str]) -> str:
+    """The names in order; of many, how many more there are."""
+    first, more = sorted(names)[:MOST_NAMED], len(names) - MOST_NAMED
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _compared(name: str, before: Metric, after: Metric) -> Sequence[Cell]:
+    ratio = after["value"] / before["value"] if before["value"] else None
+    told = [str(Estimate(of["value"], of["low"], of["high"])) for of in (before, after)]
+    return name, after["unit"], *told, ratio, _verdict(before, after)
+
+
+def _verdict(before: Metric, after: Metric) -> str:
+    """Whether after − before is decided, by the interval of a difference of independent values.
+
+    Its ends are those of R. G. Newcombe, Statistics in Medicine 17 (1998), method 10: the distances
+    to the ends of both intervals, added as squares.
+    """
+    if None in {before["low"], before["high"], after["low"], after["high"]}:
+        return "not decided"
+    difference = after["value"] - before["value"]
+    if difference > hypot(after["value"] - after["low"], before["high"] - before["value"]):
+        return "more"
+    if -difference > hypot(after["high"] - after["value"], before["value"] - before["low"]):
+        return "less"
+    return "no difference seen"

@@ -1,0 +1,123 @@
+"""The log gets a new key, and whoever trusts the old one can follow, whatever breaks off."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from backend.base import files
+from backend.base.errors import Damage, NotFound
+from backend.cli.commands import main
+from backend.trust.log import notes
+from backend.trust.log.rotation import finish_rotation, rotate
+from backend.trust.log.secret_keys import key_in
+from backend.trust.log.successions import successions_in
+from backend.trust.log.verifying import signed_at
+from backend.verify.audit import verify as audit
+from tests.api.worlds import client_of, seal, settings_for
+from tests.flights import flights
+from tests.trust.proofs.proofs import Judge, fetched
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a chain of a few blocks."""
+    found = tmp_path / "chain"
+    seal(settings_for(found), [flights(3, serial) for serial in range(0, 12, 3)])
+    return found
+
+
+def verifier(folder: Path) -> str:
+    found = key_in(folder)
+    assert found is not None
+    return str(found.verifier)
+
+
+def test_proofs_are_verified_with_any_key_that_the_log_has_had(
+    folder: Path, tmp_path: Path
+) -> None:
+    keys = [verifier(folder)]
+    for serial in range(2):
+        rotate(folder)
+        keys.append(verifier(folder))
+        seal(settings_for(folder), [flights(1, 100 + serial)])
+    assert len({*keys}) == 3
+    with client_of(settings_for(folder)) as client:
+        (proof,) = fetched(client, "/transactions/0/proof")
+    assert len(proof["successions"]) == 2
+    for key in keys:
+        assert Judge(tmp_path, key).of([proof])["verdict"] == "verified"
+    proof["successions"][0] = proof["successions"][0].replace(keys[1], keys[2])
+    assert "signature" in Judge(tmp_path, keys[0]).of([proof])["reason"]
+    del proof["successions"][0]
+    assert "not signed by that key" in Judge(tmp_path, keys[0]).of([proof])["reason"]
+    audit(folder)
+
+
+def test_the_newest_checkpoint_is_signed_anew_at_once(folder: Path) -> None:
+    before = notes.parse((folder / "checkpoint").read_bytes())
+    new = rotate(folder)
+    after = notes.parse((folder / "checkpoint").read_bytes())
+    assert after.text == before.text
+    assert signed_at(after, new.verifier) is not None
+    assert (folder / "log.key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, tmp_path: Path
+) -> None:
+    old = verifier(folder)
+    steps = iter(range(100))
+
+    def breaking(function: object) -> object:
+        def called(*arguments: object) -> object:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return function(*arguments)  # type: ignore[operator]
+
+        return called
+
+    with monkeypatch.context() as patch:
+        for name in ("write_new", "rename", "replace_unsynced"):
+            patch.setattr(files, name, breaking(getattr(files, name)))
+        with suppress(KeyboardInterrupt):
+            rotate(folder)
+    finish_rotation(folder)
+    key = verifier(folder)  # the files agree
+    audit(folder)  # and so does the checkpoint
+    seal(settings_for(folder), [flights(1, 500)])
+    with client_of(settings_for(folder)) as client:
+        (proof,) = fetched(client, "/transactions/0/proof")
+    for one in (old, key):
+        assert Judge(tmp_path, one).of([proof])["verdict"] == "verified"
+    assert not (folder / "log.key.new").exists()
+    audit(folder)
+
+
+def test_damage_to_the_notes_is_told(folder: Path) -> None:
+    rotate(folder)
+    path = folder / "log.successions"
+    assert len(json.loads(path.read_text())) == 1
+    for bad in ("", "{}", "[1]", path.read_text()[:-4]):
+        path.write_text(bad)
+        with pytest.raises(Damage, match="successions is damaged"):
+            successions_in(folder)
+        with pytest.raises(Damage, match="successions is damaged"):
+            audit(folder)
+
+
+def test_a_chain_without_a_key_has_nothing_to_rotate(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="the log has no key yet"):
+        rotate(tmp_path)
+
+
+def test_the_commands_print_keys(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(folder))
+    first = CliRunner().invoke(main, ["log", "key"])
+    assert (first.exit_code, first.stdout.strip()) == (0, verifier(folder))
+    second = CliRunner().invoke(main, ["log", "rotate-key"])
+    assert (second.exit_code, second.stdout.strip()) == (0, verifier(folder))
+    assert second.stdout != first.stdout

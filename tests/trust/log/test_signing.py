@@ -1,0 +1,139 @@
+"""Who writes blocks signs checkpoints, keeps the key to itself, and says when it cannot."""
+
+import shutil
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from backend.base.errors import Damage
+from backend.chain import merkle
+from backend.sealing.miner import Sealer
+from backend.storage.block_store import BlockStore
+from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME, checkpoints, notes
+from backend.trust.log.checkpoints import Checkpoint
+from backend.verify.audit import verify
+from tests.accepting import accept_in
+from tests.api.worlds import settings_for
+from tests.flights import flight
+from tests.storage.chains import contents
+
+
+def sealed(folder: Path, serial: int) -> list[str]:
+    """Seal a block with one flight; what was reported."""
+    said: list[str] = []
+    with closing(Sealer(settings_for(folder), said.append)) as sealer, sealer.writing(wait=False):
+        accept_in(sealer.mempool, [flight(serial)], serial)
+        sealer.seal_pending()
+    return said
+
+
+def signed(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder, whose signature is verified."""
+    key = notes.parse_key((folder / VERIFIER_NAME).read_text())
+    note = notes.parse((folder / CHECKPOINT_NAME).read_bytes())
+    (signature,) = note.signatures
+    assert (signature.name, signature.key_id) == (key.name, key.key_id)
+    Ed25519PublicKey.from_public_bytes(key.public).verify(signature.signature, note.text.encode())
+    return checkpoints.parse(note.text)
+
+
+def entries_in(folder: Path) -> list[bytes]:
+    with closing(BlockStore(folder)) as store:
+        return [place.hash for place in store.places(0, store.height() + 1)]
+
+
+def test_each_block_is_followed_by_a_checkpoint_of_the_whole_chain(tmp_path: Path) -> None:
+    for serial in range(3):
+        assert sealed(tmp_path, serial) == []
+        entries = entries_in(tmp_path)
+        origin = f"flightchain/{entries[0].hex()[:16]}"
+        root = merkle.root(merkle.leaf_hashes(entries))
+        assert signed(tmp_path) == Checkpoint(origin, serial + 2, root)
+
+
+def test_the_key_is_for_its_owner_alone_and_stays(tmp_path: Path) -> None:
+    sealed(tmp_path, 0)
+    path = tmp_path / KEY_NAME
+    before = path.read_bytes()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    (tmp_path / CHECKPOINT_NAME).unlink()
+    sealed(tmp_path, 1)
+    assert path.read_bytes() == before
+    assert signed(tmp_path).size == 3
+
+
+@pytest.mark.parametrize("harm", [b"", b"nonsense", None])
+def test_a_key_that_is_none_is_named_and_blocks_are_sealed_all_the_same(
+    tmp_path: Path, harm: bytes | None
+) -> None:
+    sealed(tmp_path, 0)
+    path = tmp_path / KEY_NAME
+    data = path.read_bytes()
+    path.write_bytes(data[:-9] + b"AAAA" + data[-5:] if harm is None else harm)
+    said = sealed(tmp_path, 1)
+    assert [line for line in said if "no checkpoint is signed" in line and str(path) in line]
+    assert len(entries_in(tmp_path)) == 3
+    assert signed(tmp_path).size == 2
+
+
+def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(
+    tmp_path: Path,
+) -> None:
+    chain, copy = tmp_path / "chain", tmp_path / "copy"
+    sealed(chain, 0)
+    shutil.copytree(chain, copy, symlinks=True)
+    for serial in range(1, 3):
+        sealed(chain, serial)
+    shutil.copy(chain / CHECKPOINT_NAME, copy / CHECKPOINT_NAME)
+    before = contents(copy)
+    with pytest.raises(
+        Damage, match=r"has 2 blocks, but .*checkpoint, .* has 4; nothing is sealed"
+    ):
+        sealed(copy, 3)
+    assert contents(copy) == before
+    (line,) = accept_loss(copy)
+    assert "named 4 blocks, and the chain has 2 now, fewer: witnesses of this log will" in line
+    for serial in range(4, 8):
+        assert sealed(copy, serial) == []
+    shutil.copy(chain / CHECKPOINT_NAME, copy / CHECKPOINT_NAME)
+    with pytest.raises(Damage, match="checkpoint was signed for other blocks than those in"):
+        sealed(copy, 9)
+    (line,) = accept_loss(copy)
+    assert "named 4 blocks, and the chain has 6 now, others" in line
+
+
+def accept_loss(folder: Path) -> list[str]:
+    """Decide to go on with the blocks that are there; what was reported."""
+    said: list[str] = []
+    with (
+        closing(Sealer(settings_for(folder), said.append, accepts_loss=True)) as sealer,
+        sealer.writing(wait=False),
+    ):
+        pass
+    return said
+
+
+@pytest.mark.parametrize("name", [KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME])
+@pytest.mark.parametrize("harm", ["remove", "flip"])
+def test_verify_names_every_damage(tmp_path: Path, name: str, harm: str) -> None:
+    sealed(tmp_path, 0)
+    assert "the checkpoint of 2 blocks is signed" in verify(tmp_path).mempool
+    path = tmp_path / name
+    data = path.read_bytes()
+    if harm == "remove":
+        path.unlink()
+    for at in range(len(data) if harm == "flip" else 1):
+        if harm == "flip":
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        with pytest.raises(Damage, match=name.replace(".", r"\.")):
+            verify(tmp_path)
+
+
+def test_verify_of_a_chain_that_nothing_was_signed_of(tmp_path: Path) -> None:
+    sealed(tmp_path, 0)
+    for name in (KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME):
+        (tmp_path / name).unlink()
+    assert "no checkpoint of the log is signed yet" in verify(tmp_path).mempool

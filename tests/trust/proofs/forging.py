@@ -1,0 +1,199 @@
+"""Makes what a log can sign that lies: other trees, other blocks, other answers."""
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import verify
+from backend.chain import merkle
+from backend.chain.block import Block, block_of, mined
+from backend.chain.columns import COLUMN_NAMES, decode_body, directory_of
+from backend.storage.block_store import BlockStore
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.secret_keys import log_key
+from tests.trust.proofs.proofs import Json
+
+STRANGE_QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("delays", {"OP_CARRIER_AIRLINE_ID": "19393"}),
+    ("delays", {"OP_CARRIER_AIRLINE_ID": None}),
+    ("delays", {"OP_CARRIER_AIRLINE_ID": True}),
+    ("delays", {"ORIGIN": "LAX"}),
+    ("count", {"OP_CARRIER_AIRLINE_ID": None}),
+    ("count", {"OP_CARRIER_AIRLINE_ID": 19393}),
+    ("count", {"ORIGIN_CITY_NAME": None}),
+    ("count", {"ORIGIN_CITY_NAME": 7}),
+    ("count", {"INITIAL_DATE": 20150102}),
+    ("legs", {"OP_CARRIER_FL_NUM": "7"}),
+    ("legs", {"OP_CARRIER_FL_NUM": None}),
+    ("legs", {"FL_DATE": None}),
+    ("legs", {"OP_CARRIER_AIRLINE_ID": None}),
+    ("legs", {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-08"}),
+    ("legs", {"name": "no question"}),
+]
+STRANGE_MEMBERS: list[Json] = [
+    {"root": "AAAA"},
+    {"root": 43 * "A" + "="},
+    {"root": None},
+    {"from": True},
+    {"from": "9"},
+    {"size": True},
+    {"size": "31"},
+    {"size": None},
+]
+STRANGE_VALUES = ["7.0", "7.5", "1e3", "-0", "true", "[]", '{"x":1}', " 7", '"\\u0041"', "NaN"]
+STRANGE_CELLS: dict[str, Callable[[Any], Any]] = {
+    "OP_CARRIER_AIRLINE_ID": str,
+    "FL_DATE": lambda day: int(day.replace("-", "")),
+}
+
+
+class Forger:
+    """Has the key of the log in `folder`, and so can sign whatever it likes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.key = log_key(folder)
+        with closing(BlockStore(folder)) as store:
+            self.blocks = [store.block(height) for height in range(store.height() + 1)]
+
+    @property
+    def origin(self) -> str:
+        return self.key.verifier.name
+
+    def note(self, size: int, root: bytes) -> str:
+        """A signed checkpoint."""
+        return str(self.key.note(str(Checkpoint(self.origin, size, root))))
+
+    def head(self, leaves: Sequence[bytes], **members: Any) -> Json:
+        """The first line of a proof under a checkpoint of the tree of leaf hashes."""
+        return {
+            "flightchain_proof": 1,
+            "size": len(leaves),
+            "consistency": [],
+            "checkpoint": self.note(len(leaves), merkle.root(leaves)),
+            "key": str(self.key.verifier),
+            "successions": [],
+            **members,
+        }
+
+    def consistency(self, leaves: Sequence[bytes], old: int) -> Json:
+        """The proof that the tree of these leaf hashes begins with the tree of the first ones."""
+        return self.head(
+            leaves,
+            kind="consistency",
+            **{"from": old},
+            from_root=text(merkle.root(leaves[:old])),
+            root=text(merkle.root(leaves)),
+            path=[text(one) for one in merkle.consistency_proof(leaves, old)],
+        )
+
+    def leaves(self) -> list[bytes]:
+        return merkle.leaf_hashes(bytes.fromhex(block.hash) for block in self.blocks)
+
+    def chain(self, **members: Any) -> list[Json]:
+        """A proof with all blocks; by default of the chain."""
+        return [self.head(self.leaves(), **{"kind": "chain", **members}), *map(whole, self.blocks)]
+
+    def mine(self, height: int, body: bytes, **changes: Any) -> None:
+        """Give a block another body and header, and mine what is above it again."""
+        digest = hashlib.sha256(body).hexdigest()
+        header = replace(self.blocks[height].header, body_hash=digest, **changes)
+        self.blocks[height] = block_of(mined(header), body)
+        for above in range(height + 1, len(self.blocks)):
+            hashes = [bytes.fromhex(block.hash) for block in self.blocks[:above]]
+            root = merkle.root(merkle.leaf_hashes(hashes)).hex()
+            old = self.blocks[above]
+            header = replace(old.header, previous_hash=hashes[-1].hex(), history_root=root)
+            self.blocks[above] = block_of(mined(header), old.body)
+
+    def with_shifted_values(self) -> list[Json]:
+        """A chain whose texts that are hashed are those of the rows, and its values others.
+
+        A dictionary has a list of two texts in it, so that whoever splits it at commas counts one
+        value more. Each delay would be the one of the next row.
+        """
+        block = self.blocks[1]
+        columns = columns_in(block)
+        late = columns["ARR_DELAY"]
+        cells = verify.cells_of({**columns, "ARR_DELAY": [*late[1:], 7]})
+        root = merkle.root(merkle.leaf_hashes(verify.canonical(one).encode() for one in cells))
+        values = in_json([["a", "b"], 0, *late, 7])
+        body = with_column(block.body, "ARR_DELAY", values, bytes(range(3, 3 + len(late))))
+        self.mine(1, body, summary_root=root.hex())
+        return self.chain()
+
+    def with_value(self, value: str) -> list[Json]:
+        """A chain with a dictionary that has one value more, which no row uses."""
+        block = self.blocks[1]
+        column = decode_body(block.body, block.header.transaction_count)["ARR_DELAY"]
+        values = f"{in_json(list(column.values))[:-1]},{value}]"
+        self.mine(1, with_column(block.body, "ARR_DELAY", values, bytes(column.codes)))
+        return self.chain()
+
+    def with_cells(self, question: Json, name: str) -> list[Json]:
+        """The proof of an answer in which a block has cells with keys of another type."""
+        block, other = self.blocks[1], STRANGE_CELLS[name]
+        cells = verify.cells_of(columns_in(block))
+        texts = [verify.canonical({**cell, name: other(cell[name])}) for cell in cells]
+        root = merkle.root(merkle.leaf_hashes(text.encode() for text in texts))
+        self.mine(1, block.body, summary_root=root.hex())
+        proof = self.chain(kind="answer", question=question, answer={})
+        shown = {"first": 0, "count": len(texts), "cells": texts, "hashes": []}
+        proof[2] = {"header": proof[2]["header"], **shown}
+        seen = ((line, json.loads(line["header"])) for line in [proof[1], *proof[3:]])
+        proof[0]["answer"] = verify.answer_to(question, seen)
+        return proof
+
+
+def lies(folder: Path, proofs: dict[str, list[Json]]) -> Iterator[list[Json]]:
+    """Proofs that everybody must refuse, though the log has signed them."""
+    for kind, changes in STRANGE_QUESTIONS:
+        question = {**proofs[kind][0]["question"], **changes}
+        for answer in ({"count": 0}, {"count": 0, "flights": []}, proofs[kind][0]["answer"]):
+            yield Forger(folder).chain(kind="answer", question=question, answer=answer)
+    for change in STRANGE_MEMBERS:
+        yield [{**proofs["consistency"][0], **change}]
+    yield Forger(folder).with_shifted_values()
+    for value in STRANGE_VALUES:
+        yield Forger(folder).with_value(value)
+    for name in STRANGE_CELLS:
+        yield Forger(folder).with_cells(proofs["delays"][0]["question"], name)
+    for kind in ("transaction", "consistency", "delays", "legs"):
+        yield [*proofs[kind], {}]
+    for more in ({"x": "x"}, {"count": True}):
+        head, *rest = proofs["count"]
+        yield [{**head, "answer": {**head["answer"], **more}}, *rest]
+    for size, root in ((0, merkle.EMPTY_ROOT), (-5, bytes(32))):
+        forger = Forger(folder)
+        yield [{**forger.consistency(forger.leaves(), 9), "checkpoint": forger.note(size, root)}]
+
+
+def columns_in(block: Block) -> Json:
+    columns = decode_body(block.body, block.header.transaction_count)
+    return {name: columns[name].expanded() for name in COLUMN_NAMES}
+
+
+def in_json(values: list[Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def with_column(body: bytes, name: str, values: str, codes: bytes) -> bytes:
+    """A body whose column has another dictionary and other codes."""
+    parts = [(body[at:codes_at], body[codes_at:end]) for at, codes_at, end in directory_of(body)]
+    parts[COLUMN_NAMES.index(name)] = (values.encode(), codes)
+    sizes = in_json([[len(one), len(other)] for one, other in parts])
+    return sizes.encode() + b"\n" + b"".join(one + other for one, other in parts)
+
+
+def whole(block: Block) -> Json:
+    """The line of a block with its body."""
+    return {"header": block.header_bytes.decode(), "body": text(zlib.compress(block.body))}
+
+
+def text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,298 @@
+"""What would be a false "VERIFIED": proofs that lie, keys that are exchanged, logs that are cut."""
+
+import copy
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.chain import merkle
+from backend.chain.block import Block
+from backend.trust.log import notes
+from backend.trust.log.secret_keys import SecretKey
+from tests.api.worlds import World
+from tests.trust.proofs.forging import (
+    STRANGE_CELLS,
+    STRANGE_MEMBERS,
+    STRANGE_QUESTIONS,
+    STRANGE_VALUES,
+    Forger,
+    columns_in,
+)
+from tests.trust.proofs.proofs import Json, Judge, fetched, written
+
+Proofs = dict[str, list[Json]]
+
+
+@pytest.fixture
+def forger(world: World) -> Forger:
+    return Forger(world.settings.folder)
+
+
+# --- of which blocks an answer tells
+
+
+def test_an_answer_says_which_blocks_it_is_from(
+    client: FlaskClient, proofs: Proofs, judge: Judge
+) -> None:
+    question = proofs["delays"][0]["question"]
+    asked = {name: value for name, value in question.items() if name != "name"}
+    for path, height in (("average_delays", 0), ("average_delays", 12)):
+        found = judge.of(fetched(client, f"/{path}/proof", **asked, as_of=height))
+        assert found["verdict"] == "verified"
+        assert f"in blocks 0 to {height}, " in found["proved"]
+        assert (found["covered"], found["blocks"]) == (height + 1, 31)
+        assert found["warning"] == f"nothing is proved about blocks {height + 1} to 30"
+    found = judge.of(fetched(client, "/proofs/chain", as_of=7))
+    assert found["warning"] == "nothing is proved about blocks 8 to 30"
+    for kind in ("delays", "count", "legs", "chain", "transaction", "older"):
+        found = judge.of(proofs[kind])
+        assert "warning" not in found
+        assert found["covered"] == (21 if kind == "older" else 31)
+
+
+# --- questions that nobody can ask
+
+
+@pytest.mark.parametrize(("kind", "changes"), STRANGE_QUESTIONS)
+def test_a_question_of_other_names_or_types_is_refused(
+    forger: Forger, proofs: Proofs, judge: Judge, kind: str, changes: Mapping[str, Any]
+) -> None:
+    asked = proofs[kind][0]["question"]
+    for question in ({**asked, **changes}, {"name": asked["name"]}):
+        reason = judge.of(forger.chain(kind="answer", question=question, answer={}))["reason"]
+        assert re.search("does not have these parameters|a line is .* not as in a proof", reason)
+
+
+def test_a_character_that_nobody_sees_is_shown(
+    forger: Forger, proofs: Proofs, judge: Judge
+) -> None:
+    question = dict(proofs["count"][0]["question"])
+    question["ORIGIN_CITY_NAME"] += "\u200b"
+    path = judge.file(forger.chain(kind="answer", question=question, answer={"count": 0}))
+    out = judge.prints(path)
+    assert out.startswith("VERIFIED")
+    assert "\\u200b" in out
+
+
+def test_what_a_file_says_cannot_move_the_cursor(forger: Forger, judge: Judge) -> None:
+    screen = "\x1b[2J\x1b[HVERIFIED\x1b[E\x9b8m\r\x08\x7f"
+    note = str(forger.key.note(f"{screen}\n31\n{43 * 'A'}=\n"))
+    proof = forger.chain(kind=screen)
+    for data in (note.encode(), written(proof), note.replace("\n31\n", f"\n{screen}\n").encode()):
+        out = judge.prints(judge.file(data, f"{screen.replace('/', '')}.json"))
+        assert out.startswith("REFUSED\n")
+        assert all(line.isprintable() for line in out.split("\n")), out
+
+
+# --- files that are connected with a kept checkpoint, but only below it
+
+
+def test_a_fork_of_what_was_kept_is_refused_however_many_files_are_given(
+    forger: Forger, judge: Judge
+) -> None:
+    leaves = forger.leaves()[:6]
+    fork = [*leaves[:3], *merkle.leaf_hashes([b"other", b"blocks", b"here"])]
+    kept = judge.file(forger.note(5, merkle.root(leaves[:5])).encode(), "kept")
+    honest = judge.file([forger.consistency(leaves[:5], 3)], "honest.json")
+    bridge = judge.file([forger.consistency(fork, 3)], "bridge.json")
+    forked = judge.file([forger.consistency(fork, 4)], "forked.json")
+    for files in ([forked], [bridge, forked], [honest, bridge, forked], [honest, forked]):
+        assert "nothing connects it with --kept" in judge.says(*files, kept=kept)["reason"]
+    grown = judge.file([forger.consistency(leaves, 5)], "grown.json")
+    older = judge.file([forger.consistency(leaves[:3], 2)], "older.json")
+    for files in ([honest, grown], [grown, honest], [honest, older], [grown, honest, older]):
+        assert judge.says(*files, kept=kept)["verdict"] == "verified"
+
+
+def test_what_is_missing_between_a_file_and_the_kept_checkpoint_is_named(
+    forger: Forger, client: FlaskClient, judge: Judge
+) -> None:
+    """The log has grown since: its own consistency proof leads to another checkpoint."""
+    leaves = forger.leaves()
+    for kept_size, size, between in ((9, 20, (9, 20)), (25, 20, (20, 25))):
+        kept = judge.file(forger.note(kept_size, merkle.root(leaves[:kept_size])).encode(), "kept")
+        proof = judge.file(forger.note(size, merkle.root(leaves[:size])).encode(), "checkpoint")
+        reason = judge.says(proof, kept=kept)["reason"]
+        assert "/proofs/consistency?from={}&to={}".format(*between) in reason
+        query = dict(zip(("from", "to"), between, strict=True))
+        bridge = judge.file(fetched(client, "/proofs/consistency", **query), "bridge.json")
+        assert judge.says(bridge, proof, kept=kept)["verdict"] == "verified"
+
+
+def test_a_kept_checkpoint_counts_whatever_it_says(
+    proofs: Proofs, judge: Judge, forger: Forger
+) -> None:
+    kept = judge.file(f"\n3\n{43 * 'A'}=\n".encode(), "kept")
+    assert "its log is flightchain/" in judge.of(proofs["transaction"], kept=kept)["reason"]
+    for note in ("", "x", f"{forger.origin}\n0\n{43 * 'A'}=\n", "/nowhere"):
+        path = judge.file(note.encode(), "kept")
+        found = judge.of(proofs["transaction"], kept=path)
+        assert found["file"] == f"--kept {path}"
+        assert found["verdict"] == "refused"
+
+
+# --- keys
+
+
+def test_a_key_that_is_given_cannot_be_replaced_by_a_file_of_its_name(
+    forger: Forger, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thief = SecretKey(forger.origin, bytes(32))
+    forged = judge.file(
+        str(thief.note(forger.note(7, bytes(32)).partition("\n\n")[0] + "\n")).encode()
+    )
+    monkeypatch.chdir(tmp_path)
+    hidden = tmp_path / judge.key
+    hidden.parent.mkdir(parents=True)
+    hidden.write_text(str(thief.verifier))
+    assert "not signed by that key" in judge.says(forged)["reason"]
+    witnessed = judge.says(forged, witness=judge.key)
+    assert witnessed["verdict"] == "refused"
+    assert Judge(tmp_path, str(thief.verifier)).says(forged)["verdict"] == "verified"
+
+
+def test_the_verdict_names_the_key_that_has_signed(judge: Judge, proofs: Proofs) -> None:
+    assert judge.of(proofs["transaction"])["key"] == judge.key
+
+
+def cosigned(forger: Forger, *witnesses: SecretKey, seconds: int = 1_700_000_000) -> bytes:
+    note = forger.key.note(
+        forger.note(6, merkle.root(forger.leaves()[:6])).partition("\n\n")[0] + "\n"
+    )
+    signed = [one.cosignature(note.text, seconds) for one in witnesses]
+    return str(notes.Note(note.text, (*note.signatures, *signed))).encode()
+
+
+def test_witnesses_of_the_same_name_are_two(forger: Forger, judge: Judge) -> None:
+    one, other = (SecretKey("pi/witness", bytes([n]) * 32, notes.COSIGNATURE) for n in (1, 2))
+    both = [one.verifier, other.verifier]
+    for given in (both, both[::-1]):
+        for signed in ([one], [other], []):
+            reason = judge.of(cosigned(forger, *signed), witness=given)["reason"]
+            assert "not cosigned by all witnesses" in reason
+        found = judge.of(cosigned(forger, one, other), witness=given)
+        assert found["cosigned"].keys() == {str(one.verifier), str(other.verifier)}
+
+
+def test_a_cosignature_of_any_time_counts(forger: Forger, judge: Judge) -> None:
+    witness = SecretKey("pi/witness", bytes(32), notes.COSIGNATURE)
+    for seconds, told in ((0, "1970"), (1_700_000_000, "2023-11-14"), (2**63, "9999-12-31")):
+        data = cosigned(forger, witness, seconds=seconds)
+        found = judge.of(data, witness=witness.verifier)
+        assert found["cosigned"][str(witness.verifier)].startswith(told)
+
+
+def test_keys_of_another_type_are_refused(forger: Forger, judge: Judge, tmp_path: Path) -> None:
+    data = judge.file(cosigned(forger))
+    public = forger.key.verifier.public
+    for kind in (b"\x00", b"\x04", b"\x09"):
+        other = str(notes.VerifierKey(forger.origin, public, kind))
+        assert "is not the key of a log" in Judge(tmp_path, other).says(data)["reason"]
+    assert "is not the key of a witness" in judge.says(data, witness=judge.key)["reason"]
+
+
+def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) -> None:
+    path = judge.file(proofs["transaction"])
+    nowhere = str(tmp_path / "nowhere")
+    for key in (nowhere, "nonsense", "a" * 300):
+        for found in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
+            assert found["file"] == "--key, --witness"
+            assert key in found["reason"]
+    found = Judge(tmp_path, judge.key[:-1]).says(path)
+    assert "it is damaged, or is not a proof" in found["reason"]
+    found = judge.says(path, kept=nowhere)
+    assert found["file"] == f"--kept {nowhere}"
+    assert "No such file" in found["reason"]
+    for data in (b"{}", b"\xff"):
+        assert "it is damaged, or is not a proof" in judge.of(data)["reason"]
+    for data in (b"", b"[]", b"x\n"):
+        assert "no number of blocks" in judge.of(data)["reason"]
+
+
+# --- checkpoints and members that are not what they should be
+
+
+@pytest.mark.parametrize("size", [-5, 0])
+def test_a_checkpoint_without_blocks_is_refused(forger: Forger, judge: Judge, size: int) -> None:
+    for root in (bytes(32), merkle.EMPTY_ROOT):
+        assert "no number of blocks" in judge.of(forger.note(size, root).encode())["reason"]
+
+
+def test_an_answer_with_more_than_belongs_to_it_is_refused(proofs: Proofs, judge: Judge) -> None:
+    for kind in ("delays", "count", "legs"):
+        for more in ({"x": "x"}, {"count": True}, {"x": None}):
+            proof = copy.deepcopy(proofs[kind])
+            proof[0]["answer"] |= more
+            reason = judge.of(proof)["reason"]
+            assert re.search("the answer is wrong|a line is .* not as in a proof", reason)
+
+
+@pytest.mark.parametrize("kind", ["transaction", "older", "consistency", "delays", "chain"])
+def test_lines_behind_a_proof_are_refused(proofs: Proofs, judge: Judge, kind: str) -> None:
+    for more in (b'{"transaction":"another"}\n', b"rubbish\n", b"\n"):
+        assert judge.of(written(proofs[kind]) + more)["verdict"] == "refused"
+
+
+def test_every_member_of_a_proof_of_consistency_is_looked_at(
+    forger: Forger, judge: Judge, proofs: Proofs
+) -> None:
+    (right,) = proofs["consistency"]
+    for change in STRANGE_MEMBERS:
+        assert judge.of([{**right, **change}])["verdict"] == "refused", change
+    for change in ({"from": 9.0}, {"size": 31.0}):  # which JavaScript cannot tell from integers
+        assert judge.of([{**right, **change}])["verdict"] == "refused", change
+    first = forger.consistency(forger.leaves(), 1)
+    assert judge.of([first])["verdict"] == "verified"
+    assert judge.of([{**first, "from": True}])["verdict"] == "refused"
+
+
+# --- bodies whose hashed text is not what is counted
+
+
+def test_a_dictionary_with_a_list_in_it_is_refused(forger: Forger, judge: Judge) -> None:
+    assert "block 1: column ARR_DELAY" in judge.of(forger.with_shifted_values())["reason"]
+
+
+@pytest.mark.parametrize("value", STRANGE_VALUES)
+def test_a_dictionary_holds_integers_texts_and_null(
+    forger: Forger, judge: Judge, value: str
+) -> None:
+    assert "block 1: column ARR_DELAY" in judge.of(forger.with_value(value))["reason"]
+
+
+@pytest.mark.parametrize("name", STRANGE_CELLS)
+def test_cells_are_of_numbers_and_days(
+    forger: Forger, proofs: Proofs, judge: Judge, name: str
+) -> None:
+    proof = forger.with_cells(proofs["delays"][0]["question"], name)
+    assert "it is damaged" in judge.of(proof)["reason"]
+
+
+def test_a_proof_of_the_chain_says_what_it_shows(proofs: Proofs, judge: Judge) -> None:
+    told = judge.of(proofs["chain"])["proved"]
+    assert told == ("blocks 0 to 30 are one chain, and their headers fit them: 1400 transactions")
+
+
+def test_what_hides_behind_wrong_sums_is_found_by_the_proof_of_the_chain(
+    forger: Forger, proofs: Proofs, judge: Judge
+) -> None:
+    """An answer rests on the sums in the blocks: this is why it is said to do so."""
+    question = proofs["count"][0]["question"]
+    hiding = [height for height, block in enumerate(forger.blocks) if has_days(block, question)]
+    for height in hiding:
+        forger.mine(height, forger.blocks[height].body, summary_root=merkle.EMPTY_ROOT.hex())
+    answer = forger.chain(kind="answer", question=question, answer={"count": 0})
+    for height in hiding:
+        header = answer[height + 1]["header"]
+        answer[height + 1] = {"header": header, "first": 0, "count": 0, "cells": [], "hashes": []}
+    assert judge.of(answer)["verdict"] == "verified"
+    assert f"block {hiding[0]}: sums of other flights" in judge.of(forger.chain())["reason"]
+
+
+def has_days(block: Block, question: Json) -> bool:
+    days = columns_in(block)["FL_DATE"]
+    return any(question["INITIAL_DATE"] <= day <= question["FINAL_DATE"] for day in days)

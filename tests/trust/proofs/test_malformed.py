@@ -1,0 +1,175 @@
+"""Whatever is given to verify.py, it answers in a sentence, in little time and room."""
+
+import base64
+import json
+import random
+import re
+import resource
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tests.trust.proofs.forging import Forger
+from tests.trust.proofs.malformed import malformed
+from tests.trust.proofs.proofs import Json, Judge, written
+
+ROOT = Path(__file__).parents[3]
+MUTATIONS, SEED = 200, 31
+CPU_S, BYTES = 10, 512 * 2**20
+NO_SENTENCE = re.compile(r"Error|Traceback|object is not|NoneType|\bint\b|\bstr\b")
+TOKENS = (
+    b"null",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b'"',
+    b",",
+    b"-",
+    b"1e999",
+    b"NaN",
+    b"\n",
+    b"\\",
+    b"\xff",
+)
+
+
+def test_a_malformed_proof_is_refused_in_a_sentence(
+    proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    wrong = []
+    for what, proof in malformed(proofs):
+        found = judge.of(proof)
+        if found["verdict"] != "refused" or NO_SENTENCE.search(found["reason"]):
+            wrong.append((what, found))
+    assert wrong == []
+
+
+def bombs(forger: Forger, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, bytes]]:
+    """Proofs that are small, or as large as a line may be, and want much time or room."""
+    head = {**proofs["chain"][0], "size": 31}
+    yield "lines that unpack to 64 MB", written([head, *_blocks(40, bytes(64 * 2**20))])
+    for value in ("x" * 2_000_000, "x" * 250):
+        columns = [f'["{value}"]'.encode()] * 20
+        sizes = json.dumps([[len(one), 1000] for one in columns]).replace(" ", "").encode()
+        body = sizes + b"\n" + b"".join(one + bytes(1000) for one in columns)
+        yield f"a value of {len(value)} characters in each row", written([head, *_blocks(30, body)])
+    many = b'{"checkpoint":"","x":[' + b'{"":0},' * 1_000_000 + b"0]}\n"
+    yield "a line of small objects", many
+    yield "a line of brackets", b'{"x":' + b"[" * 8_000_000
+    yield "a line of quotes", b'{"x":' + b'"' * 8_000_000
+    yield "a line of escapes", b'{"x":"' + b"\\" * 8_000_000
+    yield "a line of digits", b'{"x":' + b"9" * 8_000_000 + b"}"
+    yield "a line without end", b'{"x":"' + b"x" * 40_000_000
+    yield "a checkpoint without end", b"x" * 40_000_000
+    yield "a checkpoint with many digits", b"x\n" + b"1" * 60_000 + b"\n\n"
+    legs = dict.fromkeys(range(200), 0)
+    yield "a question of many parameters", written([{**head, "kind": "answer", "question": legs}])
+    path = {"path": ["A" * 43 + "="] * 150_000, "from": 1}
+    yield "a long path", written([{**proofs["consistency"][0], **path}])
+    cells = {"first": 0, "count": 10**15, "cells": [], "hashes": ["A" * 43 + "="] * 150_000}
+    block = {"header": forger.chain()[1]["header"], **cells}
+    yield "many hashes", written([proofs["delays"][0], block])
+
+
+def _blocks(count: int, body: bytes) -> list[Json]:
+    """Blocks whose headers commit to a body, as nobody who has no key of the log could sign."""
+    packed = base64.b64encode(zlib.compress(body, 9)).decode()
+    digest = sha256(body).hexdigest()
+    header = {"version": 1, "height": 0, "previous_hash": "0" * 64, "timestamp": 0}
+    header |= {"first_transaction": 0, "transaction_count": 1000, "body_hash": digest}
+    header |= {"history_root": sha256().hexdigest(), "difficulty_bits": 0}
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+    return [{"header": text, "body": packed}] * count
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+
+
+def test_small_files_that_want_much_are_refused_at_once(
+    world: Any, proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    for what, proof in bombs(Forger(world.settings.folder), proofs):
+        path = judge.file(proof, "bomb")
+        command = [sys.executable, "-I", str(ROOT / "scripts" / "verify.py"), str(path)]
+        done = subprocess.run(
+            [*command, "--key", judge.key], capture_output=True, preexec_fn=limited, check=False
+        )
+        assert (done.returncode, done.stderr) == (1, b""), what
+        assert done.stdout.startswith(b"REFUSED\n"), what
+        assert not NO_SENTENCE.search(done.stdout.decode()), what
+
+
+MUTATED = """
+import json, resource, sys, time
+sys.path.insert(0, sys.argv[1])
+import verify
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]),) * 2)
+found = []
+for path in sys.stdin.read().split("\\n"):
+    started = time.process_time()
+    sys.argv[1:] = ["--json", "--key", KEY, path]
+    verify.print = found.append
+    verify.main()
+    found[-1] = [path, json.loads(found[-1]), time.process_time() - started]
+print(json.dumps(found))
+"""
+
+
+def mutated(proof: bytes, chance: random.Random) -> bytes:
+    """A proof with bytes that are flipped, removed, repeated, moved or made up."""
+    data = bytearray(proof)
+    for _ in range(chance.choice([1, 1, 2, 5, 40])):
+        at, to = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+        match chance.randrange(6):
+            case 0:
+                data[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                data[at:at] = chance.choice(TOKENS) * chance.choice([1, 1, 2, 1000])
+            case 2:
+                del data[at : at + chance.choice([1, 10, 1000])]
+            case 3:
+                data[at:at] = data[at : min(to, at + 5000)]
+            case 4:
+                data[at:at] = b"9" * chance.choice([1, 20, 5000])
+            case _:
+                data[at:to] = data[at:to][::-1] if to - at < 100 else data[at:to]
+    return bytes(data)
+
+
+def test_thousands_of_mutated_proofs_prove_nothing_else_in_bounded_time_and_room(
+    proofs: dict[str, list[Json]], judge: Judge, tmp_path: Path
+) -> None:
+    chance, right = random.Random(SEED), set()
+    for kind in proofs:
+        right.add(json.dumps(judge.of(proofs[kind])["proved"]))
+    paths = []
+    for number in range(MUTATIONS):
+        kind = chance.choice(["transaction", "consistency", "delays", "delays", "legs", "chain"])
+        path = tmp_path / f"{number}-{kind}"
+        path.write_bytes(mutated(written(proofs[kind]), chance))
+        paths.append(str(path))
+    script = f"KEY = {judge.key!r}\n{MUTATED}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script, str(ROOT / "scripts"), "", str(BYTES)],
+        input="\n".join(paths),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert len(found) == MUTATIONS
+    for path, verdict, seconds in found:
+        (one,) = verdict["files"]
+        assert seconds < 2, path
+        if verdict["verdict"] == "verified":
+            assert json.dumps(one["proved"]) in right, path
+        else:
+            assert not NO_SENTENCE.search(one["reason"]), one

@@ -1,0 +1,371 @@
+"""`scripts/verify.py` against what the service proves, what is made up, and other programs."""
+
+import base64
+import copy
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from flask.testing import FlaskClient
+
+import verify
+from backend.trust.log.secret_keys import SecretKey
+from tests.api.worlds import World, averages_of
+from tests.trust.proofs.proofs import DAYS, Json, Judge, fetched, written
+
+ROOT = Path(__file__).parents[3]
+MUTATIONS = 500
+SEED = 20150102
+
+
+LIGHT = ["transaction", "older", "consistency", "delays"]
+HEAVY = ["legs", "legs of a carrier", "count", "chain"]  # have bodies of blocks
+KINDS = LIGHT + HEAVY
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_service_proves_is_verified(
+    proofs: dict[str, list[Json]], judge: Judge, kind: str
+) -> None:
+    found = judge.of(proofs[kind])
+    assert found["verdict"] == "verified", found
+    assert found["log"] == judge.key.partition("+")[0]
+
+
+def test_the_answers_are_those_of_a_loop_over_all_flights(
+    proofs: dict[str, list[Json]], world: World, judge: Judge
+) -> None:
+    some = world.transactions[700]
+
+    def alike(*names: str) -> list[Json]:
+        return [one for one in world.transactions if all(one[n] == some[n] for n in names)]
+
+    def within(flights: list[Json]) -> list[Json]:
+        return [
+            one for one in flights if DAYS["INITIAL_DATE"] <= one["FL_DATE"] <= DAYS["FINAL_DATE"]
+        ]
+
+    averages = averages_of(within(alike("OP_CARRIER_AIRLINE_ID")))
+    assert averages["flights"]
+    counted = len(within(alike("ORIGIN_CITY_NAME", "DEST_CITY_NAME")))
+    legs = alike("OP_CARRIER_FL_NUM", "FL_DATE")
+    assert counted
+    assert legs
+    for kind, answer in (
+        ("delays", averages),
+        ("count", {"count": counted}),
+        ("legs", {"count": len(legs)}),
+    ):
+        assert {**proofs[kind][0]["answer"], **answer} == proofs[kind][0]["answer"]
+        told = judge.of(proofs[kind])["proved"].partition(" has the answer ")[2]
+        assert json.loads(told) == answer
+    assert [one["TRANSACTION_ID"] for one in proofs["legs"][0]["answer"]["flights"]] == [
+        one["TRANSACTION_ID"] for one in legs
+    ]
+
+
+@pytest.mark.parametrize("height", [0, 1, 3, 16, 29])
+def test_any_transaction_is_proved_as_of_any_block(
+    client: FlaskClient, world: World, judge: Judge, height: int
+) -> None:
+    some = [one for one in world.transactions if one["BLOCK_HEIGHT"] <= height]
+    for one in (some[0], some[-1]) if some else ():
+        proof = fetched(client, f"/transactions/{one['TRANSACTION_ID']}/proof", tip=height)
+        assert judge.of(proof)["verdict"] == "verified"
+
+
+# --- what is wrong is refused, for the right reason -------------------------------------------
+
+BLOCK = r"block \d+"
+# The member that is changed -> what may be said of it.
+REASONS = {
+    "flightchain_proof": "form",
+    "kind": "kind|damaged|none",
+    "size": "cut|next one|begin|lead|fit|signed|has only|damaged",
+    "consistency": "begin|lead|Base64|damaged",
+    "checkpoint": "signed|signature|Base64|number|begin|lead|damaged|invalid literal",
+    "transaction": "canonical|not in block|fit|damaged|none",
+    "path": "not in block|Base64|fit|begin|lead|damaged",
+    "header": "canonical|not in block|version|next|lead|name|begin|wrong|other|cells|older|cut"
+    "|damaged",
+    "history": "begin|lead|Base64|fit|damaged",
+    "from": "begin|lead",
+    "from_root": "begin|Base64",
+    "root": "lead|Base64",
+    "question": "question|parameters|answer is wrong|damaged|cells|leaves|isoformat|wrong|none",
+    "answer": "answer is wrong|damaged",
+    "first": "cells|fit|damaged|none",
+    "cells": "canonical|cells|fit|damaged",
+    "hashes": "cells|fit|Base64|damaged",
+    "body": "Base64|body|damaged",
+}
+WITHOUT_MEANING = {"key", "successions"}  # told for comparison only
+
+
+def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
+    """The places of all values in a proof."""
+    if isinstance(value, dict | list) and value:
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(inner, *above, name)
+    yield above
+
+
+def mutated(value: Any, chance: random.Random) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, bool) or value is None:
+        return 1
+    if isinstance(value, int | float):
+        return value + chance.choice([-1, 1, 10**9])
+    if isinstance(value, list):
+        return [*value, value[-1]] if value and chance.random() < 0.5 else value[:-1] or ["AA=="]
+    if isinstance(value, dict):
+        return dict(list(value.items())[1:])
+    at = chance.randrange(len(value)) if value else 0
+    other = chance.choice([one for one in "019AZaz+" if one != value[at : at + 1]])
+    return value[:at] + other + value[at + 1 :]
+
+
+def test_500_changed_proofs_are_refused_for_the_right_reason(
+    proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    chance = random.Random(SEED)
+    tried, bad = 0, []
+    while tried < MUTATIONS:
+        kind = chance.choice(LIGHT if chance.random() < 0.8 else HEAVY)
+        proof = copy.deepcopy(proofs[kind])
+        line = chance.randrange(len(proof)) if chance.random() < 0.6 else 0
+        member = chance.choice([one for one in proof[line] if one not in WITHOUT_MEANING])
+        place = chance.choice(list(places(proof[line][member])))
+        owner, name = proof[line], member
+        for step in place:
+            owner, name = owner[name], step
+        owner[name] = mutated(owner[name], chance)
+        if proof == proofs[kind] or member == "count":  # see the next test
+            continue
+        found = judge.of(proof)
+        told = (kind, line, member, place, found)
+        if found["verdict"] != "refused" or not re.search(
+            f"{REASONS[member]}|not as in a proof", found["reason"]
+        ):
+            bad.append(told)
+        tried += 1
+    assert not bad
+
+
+def test_a_wrong_number_of_cells_never_changes_an_answer(
+    proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    """Some trees look alike from a range of their leaves; what is in the range stays the same."""
+    proved = judge.of(proofs["delays"])["proved"]
+    for line in range(1, len(proofs["delays"])):
+        for more in (-1, 1, 7):
+            proof = copy.deepcopy(proofs["delays"])
+            proof[line]["count"] += more
+            found = judge.of(proof)
+            assert found["verdict"] == "refused" or found["proved"] == proved
+
+
+@pytest.mark.parametrize("kind", ["delays", "legs", "count", "chain"])
+def test_a_block_that_is_left_out_twice_or_moved_is_noticed(
+    proofs: dict[str, list[Json]], judge: Judge, kind: str
+) -> None:
+    lines = proofs[kind]
+    for some in (
+        lines[:-1],
+        [*lines[:5], *lines[6:]],
+        [*lines, lines[-1]],
+        [*lines[:5], lines[6], lines[5], *lines[7:]],
+    ):
+        found = judge.of(some)
+        assert found["verdict"] == "refused"
+        assert re.search("is not the next one|the proof is cut", found["reason"])
+
+
+def test_cells_that_are_left_out_are_noticed(proofs: dict[str, list[Json]], judge: Judge) -> None:
+    """A server hides a cell that counts, with right hashes: the neighbours are missing then."""
+    line = next(n for n, one in enumerate(proofs["delays"]) if len(one.get("cells", "")) == 3)
+    proof = copy.deepcopy(proofs["delays"])
+    hidden = verify.sha256(verify.LEAF, proof[line]["cells"].pop().encode())
+    proof[line]["hashes"] = beside(proof[line], hidden)
+    assert "may be missing" in judge.of(proof)["reason"]
+
+
+def beside(line: Json, hidden: bytes) -> list[str]:
+    """The hashes beside the first two of three cells, the last of which is hidden.
+
+    They are searched for: the hidden leaf alone, or joined with what was at its right.
+    """
+    known = [base64.b64decode(one) for one in line["hashes"]]
+    root = json.loads(line["header"])["summary_root"]
+    for at in range(len(known) + 1):
+        joined = hidden
+        for upto in range(at, len(known) + 1):
+            hashes = [*known[:at], joined, *known[upto:]]
+            texts = [base64.b64encode(one).decode() for one in hashes]
+            try:
+                found = verify.spanned(line["first"], line["cells"], line["count"], texts)
+            except (ValueError, LookupError):
+                found = b""
+            if found.hex() == root:
+                return texts
+            if upto < len(known):
+                joined = verify.sha256(verify.NODE, joined, known[upto])
+    raise AssertionError
+
+
+def test_flights_that_are_hidden_behind_cells_are_noticed(
+    proofs: dict[str, list[Json]], client: FlaskClient, judge: Judge
+) -> None:
+    """A block that has flights of the day shows its cells in place of its body."""
+    some = proofs["legs"][0]["question"]
+    other = fetched(client, "/filter_transactions/proof", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
+    assert not any("body" in line for line in other)
+    other[0].update(question=some, answer={"count": 0, "flights": []})
+    assert "leaves out flights that may count" in judge.of(other)["reason"]
+
+
+# --- keys, checkpoints, and what was kept -----------------------------------------------------
+
+
+def test_a_foreign_key_a_foreign_log_and_no_signature_are_refused(
+    proofs: dict[str, list[Json]], judge: Judge, tmp_path: Path
+) -> None:
+    name = judge.key.partition("+")[0]
+    other = Judge(tmp_path, str(SecretKey(name, bytes(32)).verifier))
+    assert "not signed by that key" in other.of(proofs["transaction"])["reason"]
+    foreign = Judge(tmp_path, str(SecretKey("flightchain/0123456789abcdef", bytes(32)).verifier))
+    assert "not signed by that key" in foreign.of(proofs["transaction"])["reason"]
+    proof = copy.deepcopy(proofs["transaction"])
+    proof[0]["checkpoint"] = proof[0]["checkpoint"].rpartition("\n\n")[0] + "\n\n"
+    assert "not signed by that key" in judge.of(proof)["reason"]
+
+
+def test_a_checkpoint_is_verified_alone(client: FlaskClient, judge: Judge, world: World) -> None:
+    note = client.get("/log/checkpoint").get_data()
+    assert judge.of(note)["blocks"] == len(world.hashes)
+    damaged = note.replace(b"\n31\n", b"\n30\n")
+    assert damaged != note
+    assert "signature" in judge.of(damaged)["reason"]
+
+
+@pytest.fixture(scope="module")
+def kept(world: World, judge: Judge, proofs: dict[str, list[Json]]) -> Path:
+    """The checkpoint of the first nine blocks, as somebody kept it."""
+    root = proofs["consistency"][0]["from_root"]
+    text = f"{judge.key.partition('+')[0]}\n9\n{root}\n\n"
+    return judge.file(text.encode(), "kept")
+
+
+def test_a_kept_checkpoint_is_connected_with_what_came_since(
+    proofs: dict[str, list[Json]], judge: Judge, kept: Path
+) -> None:
+    assert judge.of(proofs["consistency"], kept=kept)["verdict"] == "verified"
+    assert judge.of(proofs["delays"], kept=kept)["verdict"] == "verified"
+    assert judge.of(proofs["chain"], kept=kept)["verdict"] == "verified"
+    assert "nothing connects it" in judge.of(proofs["transaction"], kept=kept)["reason"]
+    bridge = judge.file(proofs["consistency"], "bridge.json")
+    both = judge.says(bridge, judge.file(proofs["transaction"]), kept=kept)
+    assert both["verdict"] == "verified"
+
+
+@pytest.mark.parametrize("kind", ["consistency", "delays", "chain"])
+def test_another_kept_checkpoint_shows_a_fork(
+    proofs: dict[str, list[Json]], judge: Judge, kept: Path, kind: str
+) -> None:
+    other = kept.read_text().replace(proofs["consistency"][0]["from_root"], 43 * "A" + "=")
+    forked = judge.file(other.encode(), "forked")
+    assert "a fork" in judge.of(proofs[kind], kept=forked)["reason"]
+    foreign = judge.file(b"elsewhere" + kept.read_bytes(), "foreign")
+    assert "its log is flightchain/" in judge.of(proofs[kind], kept=foreign)["reason"]
+
+
+# --- other programs ---------------------------------------------------------------------------
+
+
+def test_signatures_are_those_of_another_implementation() -> None:
+    chance = random.Random(SEED)
+    for _ in range(40):
+        key = Ed25519PrivateKey.from_private_bytes(chance.randbytes(32))
+        message = chance.randbytes(chance.randrange(100))
+        public, signature = key.public_key().public_bytes_raw(), bytearray(key.sign(message))
+        assert verify.is_signed(public, message, bytes(signature))
+        signature[chance.randrange(64)] ^= 1 << chance.randrange(8)
+        try:
+            Ed25519PublicKey.from_public_bytes(public).verify(bytes(signature), message)
+        except InvalidSignature:
+            assert not is_signed_at_all(public, message, bytes(signature))
+        else:
+            raise AssertionError
+
+
+def is_signed_at_all(public: bytes, message: bytes, signature: bytes) -> bool:
+    try:
+        return verify.is_signed(public, message, signature)
+    except ValueError:  # one half of it is no point
+        return False
+
+
+def test_a_signature_cannot_be_written_in_another_way() -> None:
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    signature = key.sign(b"x")
+    order = 2**252 + 27742317777372353535851937790883648493
+    s = int.from_bytes(signature[32:], "little") + order
+    other = signature[:32] + s.to_bytes(32, "little")
+    assert not verify.is_signed(key.public_key().public_bytes_raw(), b"x", other)
+
+
+# --- from the command line --------------------------------------------------------------------
+
+
+def ran(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-I", str(ROOT / "scripts" / "verify.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_it_runs_without_anything_installed_and_tells_in_words(
+    proofs: dict[str, list[Json]], judge: Judge
+) -> None:
+    path = str(judge.file(proofs["transaction"]))
+    done = ran(path, "--key", judge.key)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        f"VERIFIED\n  file: {path}\n  proved: transaction 700 is in block"
+    )
+    cut = judge.file(written(proofs["delays"])[:-20], "cut.json")
+    done = ran(str(cut), "--key", judge.key)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(f"REFUSED\n  file: {cut}\n  reason: ")
+    assert "a line is cut off" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{}", b"[]\n", b"{" * 100_000, b"\xff\xfe", b'{"flightchain_proof":1}', b"1" * 10_000],
+)
+def test_nonsense_is_refused(judge: Judge, data: bytes) -> None:
+    assert judge.of(data)["verdict"] == "refused"
+
+
+def test_a_missing_file_and_a_bad_key_are_told(judge: Judge, proofs: dict[str, list[Json]]) -> None:
+    assert "No such file" in judge.says(Path("/nowhere/proof.json"))["reason"]
+    path = judge.file(proofs["transaction"])
+    done = ran(str(path), "--key", "nonsense")
+    assert done.returncode == 1
+    assert "nonsense" in done.stdout
+
+
+def test_it_is_short_enough_to_read() -> None:
+    assert len((ROOT / "scripts" / "verify.py").read_text().splitlines()) < 400

@@ -1,0 +1,63 @@
+"""A small log, what it signs, and servers that answer as a test wants."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from backend.trust.log import notes
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.notes import Note
+from backend.trust.log.secret_keys import SecretKey, key_in
+from tests.api.worlds import seal, settings_for
+from tests.flights import flights
+
+Reply = Callable[[str, bytes], tuple[int, bytes]]  # of a path and a body: a status and a body
+
+
+def grow(folder: Path, serial: int = 100) -> None:
+    """Let the chain in `folder` have one more block."""
+    seal(settings_for(folder), [flights(2, serial)])
+
+
+def note_of(folder: Path) -> Note:
+    return notes.parse((folder / "checkpoint").read_bytes())
+
+
+def key_of(folder: Path) -> SecretKey:
+    found = key_in(folder)
+    assert found is not None
+    return found
+
+
+def signed(key: SecretKey, size: int, root: bytes, more: str = "") -> bytes:
+    """A signed checkpoint. more: lines below the root."""
+    return str(key.note(f"{Checkpoint(key.verifier.name, size, root)}{more}")).encode()
+
+
+@contextmanager
+def answering(reply: Reply) -> Iterator[str]:
+    """The URL of a server that answers every request as `reply` says."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, text = reply(self.path, body)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,320 @@
+"""A witness of ours looks at a Flightchain, and cosigns for it over HTTP."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from backend.chain import merkle
+from backend.storage.block_store import BlockStore
+from backend.trust.log import checkpoints, notes
+from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.notes import Note, VerifierKey
+from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.tree import HistoryTree
+from backend.trust.log.verifying import signed_at
+from backend.trust.witness.asking import Asker, WitnessAddress, witnesses_in
+from backend.trust.witness.following import Finding, Follower, Verdict
+from backend.trust.witness.witness import (
+    Forked,
+    NotSigned,
+    OtherSize,
+    RolledBack,
+    Unproved,
+    Witness,
+)
+from tests.api.processes import ROOT, free_port, serving, until
+from tests.trust.witness.logs import grow, key_of, note_of
+
+NAME = "example.org/witness"
+
+
+# --- cosigning --------------------------------------------------------------------------------
+
+
+def test_what_extends_the_checkpoint_before_is_cosigned(
+    folder: Path, witness: Witness, tree: HistoryTree
+) -> None:
+    log = key_of(folder).verifier
+    for size in (5, 6, 7):
+        note = note_of(folder)
+        signed = witness.cosign(str(note).encode(), log, tree.consistency_proof)
+        at = signed_at(signed, witness.key.verifier)
+        assert at is not None
+        assert abs(at - time.time()) < 60
+        kept = witness.kept(log.name)
+        assert kept is not None
+        assert (kept.text, len(kept.signatures)) == (note.text, 2)
+        assert checkpoints.parse(kept.text).size == size
+        grow(folder, 100 * size)
+
+
+def test_one_without_a_proof_is_not_cosigned(
+    folder: Path, witness: Witness, tree: HistoryTree
+) -> None:
+    log = key_of(folder).verifier
+    witness.cosign(str(note_of(folder)).encode(), log, tree.consistency_proof)
+    before = witness.kept(log.name)
+    grow(folder)
+    with pytest.raises(Unproved, match="had 5 blocks, and nothing shows that they are still there"):
+        witness.cosign(str(note_of(folder)).encode(), log, lambda old, size: [])
+    with pytest.raises(OtherSize, match="has 5 blocks"):
+        witness.cosign(str(note_of(folder)).encode(), log, tree.consistency_proof, 4)
+    assert witness.kept(log.name) == before
+
+
+def test_a_log_that_was_put_back_or_has_forked_is_not_cosigned(
+    folder: Path, witness: Witness, tree: HistoryTree
+) -> None:
+    key = key_of(folder)
+
+    def signed(size: int, root: bytes) -> bytes:
+        text = str(Checkpoint(key.verifier.name, size, root))
+        return str(Note(text, (key.signature(text),))).encode()
+
+    witness.cosign(signed(5, tree.root(5)), key.verifier, tree.consistency_proof)
+    why = "it was restored to an older state, or is not up to date: both are in"
+    with pytest.raises(RolledBack, match=f"had 5 blocks, and shows 4 now: {why}"):
+        witness.cosign(signed(4, tree.root(4)), key.verifier, tree.consistency_proof)
+    with pytest.raises(Forked, match="had 5 blocks, and has signed other 5 blocks: both are in"):
+        witness.cosign(signed(5, merkle.EMPTY_ROOT), key.verifier, tree.consistency_proof)
+    (evidence,) = (folder.parent / "witness").glob("*.fork")
+    assert evidence.read_text().count("\n5\n") == 2
+    other = SecretKey(key.verifier.name, bytes(32))
+    with pytest.raises(NotSigned):
+        witness.cosign(signed(5, tree.root(5)), other.verifier, tree.consistency_proof)
+
+
+# --- looking ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def following(folder: Path, follower: Follower) -> Iterator[Finding]:
+    """What a look at the service over a chain finds."""
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        yield follower.look(f"{service.url}/log")
+
+
+def test_a_log_that_grows_is_fine_and_one_that_was_put_back_is_not(
+    folder: Path, witness: Witness, tmp_path: Path
+) -> None:
+    follower = Follower(witness, [], silent_after_s=3600)
+    shutil.copytree(folder, tmp_path / "older", symlinks=True)
+    other = tmp_path / "other"
+    shutil.copytree(folder, other, symlinks=True)
+    with following(folder, follower) as found:
+        assert (found.verdict, "has 5 blocks" in found.message) == (Verdict.FINE, True)
+    for serial in range(3):
+        grow(folder, 1000 + serial)
+    with following(folder, follower) as found:
+        assert (found.verdict, "has 8 blocks" in found.message) == (Verdict.FINE, True)
+    with following(tmp_path / "older", follower) as found:
+        assert (found.verdict, "shows 5 now" in found.message) == (Verdict.WRONG, True)
+    for serial in range(4):  # a longer chain with the same key, but others from block 5 on
+        grow(other, 2000 + serial)
+    with following(other, follower) as found:
+        assert found.verdict is Verdict.WRONG
+        assert "nothing shows that they are still there" in found.message
+    (folder / "log.key").unlink()
+    (folder / "log.vkey").unlink()
+    (folder / "checkpoint").unlink()
+    with following(folder, follower) as found:
+        assert (found.verdict, "is not signed by" in found.message) == (Verdict.WRONG, True)
+
+
+def test_silence_is_told(folder: Path, witness: Witness) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}/log"
+    found = Follower(witness, [], 3600).look(nobody)
+    assert (found.verdict, "cannot be read" in found.message) == (Verdict.SILENT, True)
+    with following(folder, Follower(witness, [], 3600)) as found:
+        assert found.verdict is Verdict.FINE
+    with following(folder, Follower(witness, [], -1)) as found:
+        assert (found.verdict, "the same for 0.0 hours" in found.message) == (Verdict.SILENT, True)
+
+
+def test_the_command_tells_by_its_exit_status_and_runs_a_command(
+    folder: Path, tmp_path: Path
+) -> None:
+    alarm = tmp_path / "alarm"
+    script = tmp_path / "raise-alarm"
+    script.write_text(f'#!/bin/sh\necho "$1" >> {alarm}\n')
+    script.chmod(0o755)
+
+    def look(url: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "backend", "witness", url, "--alarm", str(script)]
+        command += ["--folder", str(tmp_path / "witness")]
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        url = f"{service.url}/log"
+        done = look(url)
+        assert (done.returncode, alarm.exists()) == (0, False), done.stderr
+    done = look(url)
+    assert done.returncode == 3
+    assert alarm.read_text().startswith(f"SILENT: {url}/checkpoint cannot be read")
+
+
+# --- over HTTP --------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening(folder: Path, log: VerifierKey) -> Iterator[WitnessAddress]:
+    """A witness of ours that cosigns what a log sends."""
+    port = free_port()
+    command = [sys.executable, "-m", "backend", "witness", "--listen", f"127.0.0.1:{port}"]
+    command += ["--folder", str(folder), "--key", str(log)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, env=os.environ) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            until(lambda: asked(f"{url}/key") is not None)
+            written = asked(f"{url}/key")
+            assert written is not None
+            yield WitnessAddress(notes.parse_key(written[1]), url)
+        finally:
+            process.terminate()
+
+
+def asked(url: str, body: bytes | None = None) -> tuple[int, str] | None:
+    """Status and text of an answer; None if nobody answers."""
+    try:
+        with urllib.request.urlopen(url, body, timeout=10) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except OSError:
+        return None
+
+
+def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+        store = BlockStore(folder)
+        asker = Asker(folder, HistoryTree(store), [address], said.append)
+        for serial in range(3):
+            assert asker.look()
+            cosigned = notes.parse((folder / "cosigned").read_bytes())
+            assert cosigned.text == note_of(folder).text
+            assert signed_at(cosigned, address.key) is not None
+            grow(folder, 500 + serial)
+        again = Asker(folder, HistoryTree(store), [address], said.append)
+        assert again.look()  # it learns what the witness knows
+        with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+            served = notes.parse(service.get("/log/checkpoint").content)
+            assert signed_at(served, address.key) is not None
+            told = service.json("/log/witnesses")
+            assert (told["size"], [one["name"] for one in told["witnesses"]]) == (
+                checkpoints.parse(served.text).size,
+                [address.key.name],
+            )
+            assert abs(told["witnesses"][0]["cosigned_at"] / 1000 - time.time()) < 60
+            proof = service.json("/transactions/0/proof")
+            assert proof["checkpoint"] == str(served)
+        store.close()
+        assert said == []
+    grow(folder, 900)
+    store = BlockStore(folder)
+    asker = Asker(folder, HistoryTree(store), [address], said.append)
+    assert not asker.look()
+    assert "cannot be reached" in said[0]
+    assert notes.parse((folder / "cosigned").read_bytes()) == note_of(folder)
+    store.close()
+
+
+@contextmanager
+def dribbling(port: int, count: int) -> Iterator[None]:
+    """So many clients that send the body of a checkpoint a byte a second."""
+    head = b"POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+    over = threading.Event()
+    clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(count)]
+
+    def dribble() -> None:
+        while not over.wait(1):
+            for client in clients:
+                with suppress(OSError):
+                    client.send(b"o")
+
+    for number, client in enumerate(clients):
+        client.sendall(head if number % 2 else head[:40])
+    thread = threading.Thread(target=dribble)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        for client in clients:
+            client.close()
+
+
+def test_clients_that_dribble_keep_no_log_waiting(folder: Path, tmp_path: Path) -> None:
+    note = str(note_of(folder)).encode()
+    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+        port = int(address.url.rpartition(":")[2])
+        with dribbling(port, 100):
+            started = time.monotonic()
+            answers = [asked(f"{address.url}/add-checkpoint", b"old 0\n\n" + note)]
+            answers += [
+                asked(f"{address.url}/add-checkpoint", b"old 5\n\n" + note) for _ in range(9)
+            ]
+            keys = [asked(f"{address.url}/key") for _ in range(8)]
+            took_s = time.monotonic() - started
+    assert [one and one[0] for one in (*answers, *keys)] == [200] * 18
+    assert took_s < 10
+
+
+def test_a_witness_refuses_as_the_protocol_says(folder: Path, tmp_path: Path) -> None:
+    note = str(note_of(folder)).encode()
+    with listening(tmp_path / "witness", key_of(folder).verifier) as address:
+        add = f"{address.url}/add-checkpoint"
+        assert asked(f"{address.url}/nothing") == (
+            404,
+            "unknown address; allowed: POST /add-checkpoint and GET /key\n",
+        )
+        for body, status in (
+            (b"nonsense", 400),
+            (b"old x\n\n" + note, 400),
+            (b"old 0\n\n" + note[:-9], 400),
+            (b"old 0\n\n" + note.replace(b"flightchain/", b"elsewhere/"), 404),
+            (b"old 0\n\n" + note.replace(b"\n5\n", b"\n6\n"), 403),
+            (b"old 3\n\n" + note, 409),
+            (b"x" * 100_000, 413),
+        ):
+            found = asked(add, body)
+            assert found is not None
+            assert found[0] == status, (body, found)
+        assert asked(add, b"old 3\n\n" + note) == (409, "0\n")
+        found = asked(add, b"old 0\n\n" + note)
+        assert found is not None
+        assert found[0] == 200
+        grow(folder)
+        newer = str(note_of(folder)).encode()
+        found = asked(add, b"old 5\n\n" + newer)
+        assert found is not None
+        assert found[0] == 422
+        assert asked(add, b"old 0\n\n" + newer) == (409, "5\n")
+
+
+def test_the_setting_names_what_is_wrong_with_it() -> None:
+    key = SecretKey(NAME, bytes(32), b"\x04").verifier
+    assert witnesses_in(f"{key} http://w:1/, {key} https://x") == [
+        WitnessAddress(key, "http://w:1"),
+        WitnessAddress(key, "https://x"),
+    ]
+    assert witnesses_in("") == []
+    log = SecretKey(NAME, bytes(32)).verifier
+    for bad in ("nonsense", f"{key}", f"{key} ftp://x", f"{log} http://x"):
+        with pytest.raises(Exception, match="FLIGHTCHAIN_WITNESSES"):
+            witnesses_in(bad)

@@ -1,0 +1,172 @@
+"""A ledger in a folder, as a process that writes to it has it, and its backup beside it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.settings import Settings
+from backend.chain.flight import Flight
+from backend.mempool import Offer
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.sealing.importer import import_flights
+from backend.sealing.miner import Sealer
+from backend.sources.generated import Generated
+from backend.storage import tokens
+from backend.verify.backup import Made, back_up, restore
+from backend.verify.backup.blocks import Progress
+from backend.verify.backup.manifest import Manifest, read
+from tests.flights import flights, on_disk
+from tests.index.worlds import settle
+
+FILE_BYTES = 4000
+IMPORTED = 400
+
+
+Done = TypeVar("Done")
+
+
+class Killed(BaseException):
+    """The process is no more; nobody may handle this."""
+
+
+class House:
+    """folder: of the ledger. backup: where its backup goes. restored: where that is restored."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "chain"
+        self.backup = root / "backup"
+        self.restored = root / "restored"
+        self.said: list[str] = []
+        self.settings = Settings(
+            dir=str(self.folder), block_file_bytes=FILE_BYTES, difficulty_bits=0
+        )
+
+    def fill(self, imported: int, seed: int = 1) -> None:
+        import_flights(self.settings, Generated(imported, seed))
+
+    def accept(self, some: list[Flight], key: IdempotencyKey | None = None) -> int:
+        """Accept flights; the id of the first."""
+        with closing(Sealer(self.settings, self.said.append)) as sealer:
+            (accepted,) = sealer.mempool.accept_all([Offer(some, key)], now_ms())
+            assert not isinstance(accepted, Exception)
+            return accepted.first_transaction
+
+    def seal(self) -> None:
+        with closing(Sealer(self.settings, self.said.append)) as sealer:
+            with sealer.writing(wait=True):
+                sealer.seal_pending()
+            sealer.trim()
+
+    def add(self, count: int, start: int) -> None:
+        """A block with `count` flights of these serials."""
+        self.accept(flights(count, start))
+        self.seal()
+
+    def back_up(self, *, full: bool = False, folder: Path | None = None) -> Made:
+        return back_up(
+            self.settings,
+            folder or self.backup,
+            full=full,
+            report=self.said.append,
+            progress=lambda done, to_do: None,
+        )
+
+    def restore(self, folder: Path | None = None) -> Manifest:
+        settings = self.elsewhere(folder or self.restored)
+        return restore(settings, self.backup, watched=unwatched, report=self.said.append)
+
+    def elsewhere(self, folder: Path) -> Settings:
+        return replace(self.settings, dir=str(folder))
+
+    def manifest(self) -> Manifest:
+        found = read(self.backup)
+        assert found is not None
+        return found
+
+
+@contextmanager
+def unwatched(what: str) -> Iterator[Progress]:
+    assert what
+    yield lambda done, to_do: None
+
+
+def filled(root: Path) -> House:
+    """Four blocks that were imported, one that was mined, and seven pending flights with a key."""
+    house = House(root)
+    for seed in range(1, 5):
+        house.fill(IMPORTED // 4, seed)
+    house.add(5, 0)
+    house.accept(flights(7, 100), IdempotencyKey("once", "ab" * 32))
+    tokens.Tokens(house.folder).add("me")
+    return house
+
+
+def copied(house: House, root: Path) -> House:
+    """The same house at another place."""
+    shutil.copytree(house.root, root, symlinks=True, dirs_exist_ok=True)
+    found = House(root)
+    settle(found.folder)
+    return found
+
+
+def pending_of(settings: Settings) -> list[tuple[int, Flight]]:
+    with closing(Sealer(settings, print)) as sealer:
+        parts = sealer.mempool.pending(10**6)
+    return [(p.first_transaction + i, f) for p in parts for i, f in enumerate(p.flights)]
+
+
+def everything_in(settings: Settings) -> list[Flight]:
+    """All flights by their ids, mined or pending."""
+    found = on_disk(settings.folder).flights
+    return found + [f for i, f in pending_of(settings) if i >= len(found)]
+
+
+CALLS = ("write_at", "sync", "sync_folder", "cut", "rename", "remove", "make_folder")
+
+
+def unless_killed_at(nth: int, work: Callable[[], Done]) -> tuple[Done | None, list[str]]:
+    """What `work` returns, None if it dies before the `nth` call that changes a file; the calls."""
+
+    def die() -> None:
+        raise Killed
+
+    with happening_at(nth, die) as made:
+        try:
+            return work(), made
+        except Killed:
+            return None, made
+
+
+@contextmanager
+def happening_at(nth: int, action: Callable[[], None]) -> Iterator[list[str]]:
+    """Let something happen before the `nth` call that changes a file. Gives the calls."""
+    made: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        for name in CALLS:
+            patched.setattr(files, name, _counting(name, nth, made, action))
+        yield made
+
+
+def _counting(name: str, nth: int, made: list[str], action: Callable[[], None]) -> object:
+    real = getattr(files, name)
+
+    def call(*arguments: object, **options: object) -> object:
+        if len(made) + 1 == nth:
+            made.append("something else")  # whose own calls count, and let nothing happen
+            try:
+                action()
+            except Killed:
+                made.pop()
+                raise
+        made.append(name)
+        return real(*arguments, **options)
+
+    return call

@@ -1,0 +1,438 @@
+"""Making backups: what is in them, that only what is new is copied, and what is refused."""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from backend.base import files
+from backend.base.errors import (
+    BackupRefused,
+    DamagedBlock,
+    DamagedMempool,
+    FlightchainError,
+    WriteFailed,
+    WriterBusy,
+)
+from backend.base.files import FileLock
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
+from backend.storage.block_store import BlockStore
+from backend.verify.audit import verify
+from backend.verify.backup import manifest as manifests
+from backend.verify.backup.manifest import LOCK_NAME
+from tests.flights import flights
+from tests.mempool.spoiling import store_path
+from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.trust.log.test_signing import accept_loss
+from tests.verify.backup.house import (
+    IMPORTED,
+    House,
+    copied,
+    everything_in,
+    happening_at,
+    pending_of,
+    unless_killed_at,
+)
+
+MANY = 30_000
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below `folder`, by its path there."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def test_a_backup_is_a_chain_folder_that_verifies(house: House) -> None:
+    found = verify(house.backup)
+    assert (found.height, found.transactions) == (5, IMPORTED + 5)
+    assert contents(house.backup) == contents(house.folder)
+    assert len(contents(house.backup)) > 3  # several block files and their table
+    copy = house.elsewhere(house.backup)
+    assert pending_of(copy) == pending_of(house.settings)
+    assert everything_in(copy) == everything_in(house.settings)
+    tokens = house.backup / "tokens.json"
+    assert tokens.read_bytes() == (house.folder / "tokens.json").read_bytes()
+    assert stat.S_IMODE(tokens.stat().st_mode) == 0o600
+    assert not (house.backup / "index").exists()
+
+
+def test_the_manifest_says_what_is_there(house: House) -> None:
+    found = house.manifest()
+    with closing(BlockStore(house.folder)) as store:
+        genesis, tip = store.place(0), store.place(5)
+    assert found.is_complete
+    assert (found.genesis_hash, found.tip_hash) == (genesis.hash.hex(), tip.hash.hex())
+    assert (found.height, found.transactions, found.pending) == (5, IMPORTED + 5, 7)
+    assert found.next_transaction == IMPORTED + 12
+
+
+def test_nothing_new_is_nothing_written(house: House) -> None:
+    before = tree(house.backup)
+    made = house.back_up()
+    assert (made.new_blocks, made.new_bytes) == (0, 0)
+    after = tree(house.backup)
+    assert before.pop(manifests.NAME) != b""
+    after.pop(manifests.NAME)
+    assert after == before
+
+
+def test_only_what_is_new_is_copied(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.fill(MANY)
+    first = house.back_up()
+    assert first.new_blocks == MANY // 1000 + 1
+    size = sum(map(len, contents(house.folder).values()))
+    assert size == first.new_bytes
+    house.add(10, 0)
+    second = house.back_up()
+    assert second.new_blocks == 1
+    assert second.new_bytes < size / 20  # a block of ten flights, and the mempool
+    assert second.seconds < first.seconds
+    assert verify(house.backup).transactions == MANY + 10
+
+
+def test_what_was_mined_meanwhile_leaves_no_pending_flight_behind(house: House) -> None:
+    house.seal()
+    house.add(3, 500)
+    house.accept(flights(2, 600))
+    made = house.back_up()
+    assert (made.manifest.pending, made.manifest.transactions) == (2, IMPORTED + 15)
+    copy = house.elsewhere(house.backup)
+    assert everything_in(copy) == everything_in(house.settings)
+    copies = list((house.backup / MEMPOOL_FOLDER).glob("*.sqlite"))
+    assert copies == [store_path(house.backup)]
+
+
+def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> None:
+    (house.folder / "tokens.json").unlink()
+    house.back_up()
+    assert not (house.backup / "tokens.json").exists()
+
+
+def test_a_mempool_that_has_not_changed_is_not_written_again(house: House) -> None:
+    house.back_up()
+    before = store_path(house.backup).stat()
+    made = house.back_up()
+    assert (made.new_blocks, made.new_bytes) == (0, 0)
+    assert store_path(house.backup).stat() == before
+
+
+def test_blocks_that_are_sealed_meanwhile_leave_no_gap(original: House, tmp_path: Path) -> None:
+    """Whenever that happens: flights that go from mempool to blocks are in one of the two."""
+    for nth in range(1, 1000, 2):  # every other moment
+        house = copied(original, tmp_path / str(nth))
+        house.add(3, 300)
+        known = everything_in(house.settings)
+
+        def go_on(house: House = house) -> None:
+            for start in (400, 500, 600):
+                house.add(3, start)
+
+        with happening_at(nth, go_on) as calls:
+            house.back_up()
+        if "something else" not in calls:
+            break
+        assert everything_in(house.elsewhere(house.backup))[: len(known)] == known
+        shutil.rmtree(house.root)
+    assert len(calls) > 20
+
+
+# --- refused ---------------------------------------------------------------------------------
+
+
+def is_not_empty(house: House) -> Path:
+    folder = house.root / "mine"
+    folder.mkdir()
+    (folder / "letter.txt").touch()
+    return folder
+
+
+def is_another_chain(house: House) -> Path:
+    other = House(house.root / "other")
+    other.fill(10)
+    return other.folder
+
+
+def is_of_another_ledger(house: House) -> Path:
+    other = House(house.root / "other")
+    other.fill(10, seed=2)
+    other.back_up()
+    return other.backup
+
+
+# where the backup shall go, and what is said
+REFUSED: list[tuple[Callable[[House], Path], str]] = [
+    (lambda house: house.folder, "must not be in one folder"),
+    (lambda house: house.folder / "backup", "must not be in one folder"),
+    (lambda house: house.folder / ".." / "chain" / "blocks", "must not be in one folder"),
+    (lambda house: house.root, "must not be in one folder"),
+    (is_not_empty, "is not empty and holds no backup"),
+    (is_another_chain, "is not empty and holds no backup"),
+    (is_of_another_ledger, "is the backup of another ledger, whose block 0 is"),
+]
+
+
+@pytest.mark.parametrize(("place", "said"), REFUSED)
+def test_a_folder_that_does_not_fit_is_refused_and_left_alone(
+    house: House, place: Callable[[House], Path], said: str
+) -> None:
+    folder = place(house)
+    before = tree(house.root)
+    with pytest.raises(BackupRefused, match=said):
+        house.back_up(folder=folder)
+    assert tree(house.root) == before
+
+
+def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    with pytest.raises(BackupRefused, match="holds no chain to back up"):
+        house.back_up()
+    assert not house.backup.exists()
+
+
+def lose_mempool(house: House) -> None:
+    """Nothing is left of it, nor of what tells that there was one."""
+    shutil.rmtree(house.folder / MEMPOOL_FOLDER)
+    (house.folder / ACKNOWLEDGED_NAME).unlink()
+
+
+def rolled_back(house: House) -> None:
+    """The chain is as it was a block ago."""
+    with closing(BlockStore(house.folder)) as store:
+        tip = store.place(5)
+    os.truncate(table_path(house.folder), 5 * 64)
+    os.truncate(block_file(house.folder, tip.file), tip.offset)
+    lose_mempool(house)
+
+
+def test_a_chain_that_has_lost_blocks_is_news(house: House) -> None:
+    rolled_back(house)
+    before = tree(house.backup)
+    with pytest.raises(BackupRefused, match=r"holds a block 5 that this chain does not have"):
+        house.back_up()
+    assert tree(house.backup) == before
+
+
+def test_a_chain_that_went_another_way_is_news(house: House) -> None:
+    rolled_back(house)
+    accept_loss(house.folder)
+    for start in (700, 800, 900):
+        house.add(3, start)
+    before = tree(house.backup)
+    with pytest.raises(BackupRefused, match=r"holds a block 5 that .*goes to block 7"):
+        house.back_up()
+    assert tree(house.backup) == before
+
+
+def test_a_backup_that_somebody_mined_on_is_news(house: House) -> None:
+    elsewhere = House(house.root / "elsewhere")
+    shutil.copytree(house.backup, elsewhere.folder)
+    elsewhere.seal()
+    shutil.rmtree(house.backup)
+    shutil.copytree(elsewhere.folder, house.backup)
+    with pytest.raises(BackupRefused, match="holds a block 6 that this chain does not have"):
+        house.back_up()
+
+
+def test_pending_flights_that_only_the_backup_has_are_news(house: House) -> None:
+    lose_mempool(house)
+    before = tree(house.backup)
+    with pytest.raises(BackupRefused, match="acknowledged flights are missing"):
+        house.back_up()
+    assert tree(house.backup) == before
+
+
+def test_two_at_once_are_not_made(house: House) -> None:
+    with FileLock(house.backup / LOCK_NAME), pytest.raises(WriterBusy, match=LOCK_NAME):
+        house.back_up()
+
+
+# --- damage ----------------------------------------------------------------------------------
+
+
+def test_a_damaged_block_of_the_chain_is_named_and_the_old_backup_stays(house: House) -> None:
+    house.add(4, 300)
+    with closing(BlockStore(house.folder)) as store:
+        tip = store.place(6)
+    flip(block_file(house.folder, tip.file), tip.offset + 400)
+    before = house.manifest()
+    with pytest.raises(DamagedBlock, match="block 6 is damaged"):
+        house.back_up()
+    assert house.manifest() == before
+    flip(block_file(house.folder, tip.file), tip.offset + 400)
+    assert house.restore() == before
+
+
+@pytest.mark.parametrize("height", [0, 2, 5])
+def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None:
+    with closing(BlockStore(house.backup)) as store:
+        place = store.place(height)
+    flip(block_file(house.backup, place.file), place.offset + place.length - 1)
+    assert house.back_up().new_blocks == 0
+    made = house.back_up(full=True)
+    assert made.new_blocks == 6 - height
+    assert f"block {height} is damaged" in house.said[-1]
+    assert house.said[-1].endswith("it and the blocks after it are copied again")
+    assert verify(house.backup).height == 5
+    assert contents(house.backup) == contents(house.folder)
+
+
+def test_a_damaged_table_of_the_backup_is_copied_again(house: House) -> None:
+    flip(table_path(house.backup), 2 * 64 + 5)
+    assert house.back_up().new_blocks == 4
+    assert contents(house.backup) == contents(house.folder)
+
+
+def flip_in_block(house: House) -> None:
+    with closing(BlockStore(house.backup)) as store:
+        place = store.place(2)
+    flip(block_file(house.backup, place.file), place.offset + place.length - 1)
+
+
+def flip_in_table(house: House) -> None:
+    flip(table_path(house.backup), 2 * 64 + 5)
+
+
+@pytest.mark.parametrize("spoil", [flip_in_block, flip_in_table])
+def test_a_backup_of_which_blocks_were_cut_off_is_not_called_good(
+    house: House, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[House], None]
+) -> None:
+    """Its disk refuses to write them again."""
+    spoil(house)
+
+    def refused(descriptor: int, data: bytes, offset: int, path: Path) -> None:
+        if path.parent == blocks_folder(house.backup):
+            raise WriteFailed(f"cannot write {path}")
+        write_at(descriptor, data, offset, path)
+
+    write_at = files.write_at
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_at", refused)
+        with pytest.raises(WriteFailed, match="; the backup is not complete; run it again when"):
+            house.back_up(full=True)
+    with pytest.raises(BackupRefused, match="is not complete: it was interrupted; run `backup`"):
+        house.restore()
+    assert house.back_up().new_blocks == 4
+    house.restore()
+    assert contents(house.backup) == contents(house.folder)
+
+
+def test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere(
+    original: House, tmp_path: Path
+) -> None:
+    for nth in range(1, 1000):
+        house = copied(original, tmp_path / str(nth))
+        flip_in_block(house)
+        made, calls = unless_killed_at(nth, partial(house.back_up, full=True))
+        if made is not None:
+            break
+        is_whole = contents(house.backup) == contents(house.folder)
+        if not (is_whole and house.manifest().is_complete):
+            with pytest.raises(BackupRefused, match=r"is not complete|block 2 is damaged"):
+                house.restore()
+            house.back_up(full=house.manifest().is_complete)
+            assert contents(house.backup) == contents(house.folder)
+        house.restore()
+        shutil.rmtree(house.root)
+    assert len(calls) > 10
+
+
+def test_a_log_that_must_be_put_right_is_named_with_what_to_do(house: House) -> None:
+    os.truncate(store_path(house.folder), 0)
+    words = r"is damaged: .*; start the service or run `mine --once`, .*, then back up again"
+    with pytest.raises(DamagedMempool, match=words):
+        house.back_up()
+    house.seal()
+    house.back_up()
+
+
+def test_a_backup_whose_disk_is_full_is_still_good(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.add(1000, 5000)
+    before = house.manifest()
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "free_bytes", lambda folder: 1000)
+        with pytest.raises(WriteFailed) as caught:
+            house.back_up()
+    said = str(caught.value)
+    assert f"the disk of {house.backup} has 1,000 bytes free, " in said
+    assert said.endswith(f"; the backup of {before.time}, up to block 5, is still good")
+    assert house.restore() == before
+
+
+def test_a_disk_that_keeps_something_else_is_found(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.add(10, 5000)
+    real = files.sync
+
+    def spoiling(descriptor: int, path: Path) -> None:
+        real(descriptor, path)
+        if path.parent == blocks_folder(house.backup) and path.name.startswith("blocks"):
+            flip(path, path.stat().st_size - 9)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "sync", spoiling)
+        with pytest.raises(WriteFailed, match=r"but not in the chain; the backup of .* still good"):
+            house.back_up()
+    assert house.back_up().manifest.height == 6
+    assert verify(house.backup).height == 6
+
+
+# --- interrupted -----------------------------------------------------------------------------
+
+
+def test_a_first_backup_may_be_killed_anywhere_and_goes_on(original: House, tmp_path: Path) -> None:
+    """Whatever is left says that it is not complete; and the next run completes it."""
+    house = House(tmp_path)
+    shutil.copytree(original.folder, house.folder, symlinks=True)
+    for nth in range(1, 1000):
+        made, calls = unless_killed_at(nth, house.back_up)
+        if made is not None:
+            break
+        with pytest.raises(FlightchainError, match=r"is not complete|holds no backup"):
+            house.restore()
+        assert not house.restored.exists() or not list(house.restored.glob("blocks/*"))
+        if nth % 5 == 0:
+            house.back_up()
+            assert contents(house.backup) == contents(house.folder)
+            shutil.rmtree(house.backup)
+    assert len(calls) > 10
+    assert verify(house.backup).height == 5
+
+
+def test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored(
+    house: House, tmp_path: Path
+) -> None:
+    old, before = house.manifest(), everything_in(house.settings)
+    for start in (2000, 4000):  # segments come and go
+        house.add(30, start)
+    house.accept(flights(3, 300))
+    after = everything_in(house.settings)
+    saved = tmp_path / "saved"
+    shutil.copytree(house.backup, saved)
+    for nth in range(1, 1000):
+        shutil.rmtree(house.backup)
+        shutil.copytree(saved, house.backup)
+        shutil.rmtree(house.restored, ignore_errors=True)
+        made, calls = unless_killed_at(nth, house.back_up)
+        restored = house.restore()
+        found = everything_in(house.elsewhere(house.restored))
+        assert found == (before if restored == old else after)
+        if made is not None:
+            break
+        shutil.rmtree(house.restored)
+        house.back_up()
+        house.restore()
+        assert everything_in(house.elsewhere(house.restored)) == after
+    assert len(calls) > 20
+    assert made is not None
+    assert made.manifest == restored != old

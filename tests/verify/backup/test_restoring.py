@@ -1,0 +1,380 @@
+"""Restoring: the ledger is as it was, or there is none and the reason is named."""
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.base import files
+from backend.base.clock import now_ms
+from backend.base.errors import BackupRefused, DamagedMempool, TryLater, WriteFailed
+from backend.base.files import FileLock
+from backend.base.settings import Settings
+from backend.ledger.ledger import Ledger
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool import Mempool
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
+from backend.sealing.miner import Sealer
+from backend.storage import layout
+from backend.storage.block_store import BlockStore
+from backend.verify.audit import verify
+from backend.verify.backup import manifest as manifests
+from backend.verify.backup.restoring import LOCK_NAMES
+from tests.accepting import accept_in
+from tests.flights import flights, on_disk
+from tests.mempool.spoiling import spoil, store_path
+from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.verify.backup.house import House, everything_in, pending_of, unless_killed_at
+
+KEY = IdempotencyKey("once", "ab" * 32)
+
+
+def answers(settings: Settings, height: int) -> list[object]:
+    """The three questions, about what the ledger held at a height."""
+    flight = on_disk(settings.folder).flights[100]
+    day, carrier, number = flight[2], flight[3], flight[4]
+    days = {"INITIAL_DATE": "1987-01-01", "FINAL_DATE": "2030-01-01", "as_of": str(height)}
+    cities = {"ORIGIN_CITY_NAME": str(flight[7]), "DEST_CITY_NAME": str(flight[11])}
+    of_day = {"OP_CARRIER_FL_NUM": str(number), "FL_DATE": str(day), "as_of": str(height)}
+    of_carrier = {"OP_CARRIER_AIRLINE_ID": str(carrier), **days, "group_by": "day"}
+    with closing(Ledger(settings, print)) as ledger:
+        return [
+            ledger.answers.filter_transactions(*asked(FilterTransactions, of_day)),
+            ledger.answers.average_delays(*asked(AverageDelays, of_carrier)),
+            ledger.answers.flight_counter(*asked(FlightCounter, {**cities, **days})),
+        ]
+
+
+def test_a_restored_ledger_is_the_one_that_was_backed_up(house: House) -> None:
+    found = house.restore()
+    restored = house.elsewhere(house.restored)
+    assert found == house.manifest()
+    assert verify(house.restored).index == "the index agrees with every block"
+    assert contents(house.restored) == contents(house.folder)
+    assert pending_of(restored) == pending_of(house.settings)
+    assert answers(restored, 5) == answers(house.settings, 5)
+    assert answers(restored, 2) == answers(house.settings, 2)
+    tokens = house.restored / "tokens.json"
+    assert tokens.read_bytes() == (house.folder / "tokens.json").read_bytes()
+    assert tokens.stat().st_mode & 0o777 == 0o600
+    assert not (house.restored / layout.RESTORING_FOLDER).exists()
+
+
+def test_nothing_is_said_of_the_first_post_after_a_restore(house: House) -> None:
+    house.restore()
+    restored = House(house.restored.parent)
+    restored.settings, restored.folder = house.elsewhere(house.restored), house.restored
+    restored.accept(flights(1, 900))
+    restored.seal()
+    assert restored.said == []
+
+
+def test_the_loss_of_pending_flights_is_noticed_before_the_first_post(house: House) -> None:
+    house.restore()
+    shutil.rmtree(house.restored / MEMPOOL_FOLDER)
+    with pytest.raises(DamagedMempool, match="acknowledged transactions 405 to 411 are missing"):
+        verify(house.restored)
+
+
+def test_pending_flights_keep_their_ids_and_are_mined(house: House) -> None:
+    house.restore()
+    restored = House(house.restored.parent)
+    restored.settings = house.elsewhere(house.restored)
+    before = everything_in(house.settings)
+    assert restored.accept(flights(1, 900)) == len(before)
+    restored.seal()
+    assert on_disk(house.restored).flights == [*before, *flights(1, 900)]
+    assert verify(house.restored).index == "the index agrees with every block"
+
+
+def test_a_key_that_was_used_before_the_backup_is_known_after_the_restore(house: House) -> None:
+    """In its record, or among the keys whose records are removed."""
+    first = pending_of(house.settings)[0][0]
+    house.restore()
+    for folder in (house.restored, house.root / "later"):
+        if folder != house.restored:
+            house.seal()
+            house.add(3, 300)
+            house.add(3, 400)  # now the record is removed
+            with closing(Sealer(house.settings, print)) as sealer:
+                assert list(sealer.mempool.snapshot()[1]) == [KEY.text]
+            house.back_up()
+            house.restore(folder)
+        with closing(Mempool(house.elsewhere(folder), lambda: 10**6, print)) as mempool:
+            again = accept_in(mempool, flights(7, 100), now_ms(), key=KEY)
+        assert (again.first_transaction, again.is_repeat) == (first, True)
+
+
+def test_it_can_be_restored_from_a_medium_that_only_reads(house: House) -> None:
+    for path in [house.backup, *house.backup.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        house.restore()
+    finally:
+        for path in [house.backup, *house.backup.rglob("*")]:
+            path.chmod(0o755)
+    assert verify(house.restored).height == 5
+
+
+def test_a_backup_of_the_restored_ledger_goes_on_with_the_same_backup(house: House) -> None:
+    house.restore()
+    moved = House(house.root)
+    moved.settings, moved.folder = house.elsewhere(house.restored), house.restored
+    moved.add(3, 300)
+    assert moved.back_up().new_blocks == 1
+    assert verify(house.backup).height == 6
+
+
+# --- lost flights ----------------------------------------------------------------------------
+
+
+def lose_pending(house: House) -> str:
+    """Damage the pending flights of the house; what is said once the log was put right."""
+    with closing(Sealer(house.settings, print)) as sealer:
+        newest = sealer.mempool.snapshot()[0][-1]
+    spoil(house.folder, newest.first)
+    with closing(Sealer(house.settings, print)) as sealer:
+        sealer.mempool.put_right()
+        (said,) = sealer.mempool.not_ready()
+    return said
+
+
+def test_lost_flights_are_still_named_in_a_restored_ledger(house: House) -> None:
+    said = lose_pending(house)
+    assert "7 acknowledged flights are lost, transactions 405 to 411" in said
+    note = house.folder / MEMPOOL_FOLDER / "perhaps-acknowledged-3.bin"
+    note.write_bytes(b"damaged")
+    for _ in range(2):  # what is there already stays, too
+        house.back_up()
+    house.restore()
+    restored = house.restored / MEMPOOL_FOLDER
+    assert (restored / note.name).read_bytes() == b"damaged"
+    with closing(Sealer(house.elsewhere(house.restored), print)) as sealer:
+        reasons = sealer.mempool.not_ready()
+    assert reasons == [said.replace(str(house.folder), str(house.restored))]
+    assert reasons[0] in verify(house.restored).mempool
+
+
+def test_lost_flights_that_were_posted_again_are_not_named_by_the_next_backup(
+    house: House,
+) -> None:
+    lose_pending(house)
+    house.back_up()
+    for path in (house.folder / MEMPOOL_FOLDER).glob("lost-*"):
+        path.rename(house.root / path.name)
+    house.back_up()
+    assert not list((house.backup / MEMPOOL_FOLDER).glob("lost-*"))
+
+
+def test_flights_that_were_lost_later_are_whole_in_the_older_backup(house: House) -> None:
+    """The next run was killed when it had copied what is left of them."""
+    before = everything_in(house.settings)
+    lose_pending(house)
+    for nth in range(1, 1000):
+        made, _ = unless_killed_at(nth, house.back_up)
+        if made or list((house.backup / MEMPOOL_FOLDER).glob("lost-*.bin")):
+            break
+    assert made is None
+    house.restore()
+    assert everything_in(house.elsewhere(house.restored)) == before
+    assert "lost" not in verify(house.restored).mempool
+
+
+# --- refused ---------------------------------------------------------------------------------
+
+
+def assert_refused(house: House, said: str) -> None:
+    """Nothing is restored, and nothing stays that could be taken for a ledger."""
+    with pytest.raises(BackupRefused, match=said):
+        house.restore()
+    if house.restored.exists():
+        left = {path.name for path in house.restored.iterdir()}
+        assert left <= set(LOCK_NAMES)
+
+
+def spots(path: Path) -> range:
+    return range(0, path.stat().st_size, max(1, path.stat().st_size // 12))
+
+
+@pytest.mark.parametrize("height", range(6))
+def test_a_flipped_bit_in_a_block_is_named(house: House, height: int) -> None:
+    with closing(BlockStore(house.backup)) as store:
+        place = store.place(height)
+    path = block_file(house.backup, place.file)
+    for at in (0, 9, 17, 400, place.length - 1):
+        flip(path, place.offset + at)
+        assert_refused(house, f"block {height} is damaged: ")
+        flip(path, place.offset + at)
+
+
+def test_a_flipped_bit_in_the_table_of_heights_is_named(house: House) -> None:
+    path = table_path(house.backup)
+    for at in spots(path):
+        flip(path, at)
+        assert_refused(house, f"entry of block {at // layout.ENTRY_BYTES} in {path} is damaged")
+        flip(path, at)
+
+
+def test_a_flipped_bit_in_a_pending_flight_is_found(house: House) -> None:
+    path = store_path(house.backup)
+    for at in spots(path):
+        flip(path, at)
+        assert_refused(house, f"the backup in {house.backup} is not restored: .*{path.name}")
+        flip(path, at)
+
+
+def without_a_byte(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, without_a_byte])
+@pytest.mark.parametrize("kind", ["blocks/blocks-*", "blocks/heights.dat", "mempool/*.sqlite"])
+def test_a_file_that_is_missing_or_too_short_is_found(
+    house: House, spoil: Callable[[Path], None], kind: str
+) -> None:
+    for path in house.backup.glob(kind):
+        data = path.read_bytes()
+        spoil(path)
+        assert_refused(house, str(house.backup))
+        path.write_bytes(data)
+    house.restore()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "\x00\x00"])
+def test_a_manifest_that_is_none_is_named(house: House, text: str) -> None:
+    (house.backup / manifests.NAME).write_text(text)
+    assert_refused(house, r"backup.json is damaged")
+
+
+def test_a_manifest_of_another_chain_is_named(house: House) -> None:
+    other = House(house.root / "other")
+    other.fill(10, seed=2)
+    other.back_up()
+    shutil.copy(other.backup / manifests.NAME, house.backup)
+    assert_refused(house, "names the blocks .* the table of heights")
+
+
+def test_a_manifest_of_a_format_to_come_is_named(house: House) -> None:
+    path = house.backup / manifests.NAME
+    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
+    assert_refused(house, "has format 2; this release reads format 1")
+
+
+def test_a_folder_without_a_backup_is_named(house: House) -> None:
+    (house.backup / manifests.NAME).unlink()
+    assert_refused(house, "holds no backup: backup.json is not there")
+
+
+def test_a_ledger_that_is_there_is_left_alone(house: House) -> None:
+    house.restore()
+    before = contents(house.restored)
+    with pytest.raises(BackupRefused, match=r"is not empty, it holds .*blocks, .*move all of that"):
+        house.restore()
+    assert contents(house.restored) == before
+
+
+@pytest.mark.parametrize("name", ["mempool", "acknowledged.dat", "tokens.json"])
+def test_what_is_left_of_another_ledger_is_named(house: House, name: str) -> None:
+    house.restored.mkdir()
+    (house.restored / name).touch()
+    with pytest.raises(BackupRefused, match=f"it holds {name}; "):
+        house.restore()
+
+
+@pytest.mark.parametrize("name", LOCK_NAMES)
+def test_who_is_at_work_there_is_not_disturbed(house: House, name: str) -> None:
+    house.restored.mkdir()
+    with (
+        FileLock(house.restored / name),
+        pytest.raises(BackupRefused, match=f"{name} is held by .* stop it"),
+    ):
+        house.restore()
+
+
+def test_a_full_disk_is_named_before_anything_is_copied(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "free_bytes", lambda folder: 1000)
+    with pytest.raises(WriteFailed, match="has 1,000 bytes free, "):
+        house.restore()
+    monkeypatch.undo()
+    house.restore()
+
+
+# --- interrupted -----------------------------------------------------------------------------
+
+
+def test_a_restore_may_be_killed_anywhere(house: House) -> None:
+    """There is the whole ledger or none; no miner begins another one; the next restore works."""
+    before = everything_in(house.settings)
+    for nth in range(1, 1000):
+        shutil.rmtree(house.restored, ignore_errors=True)
+        restored, calls = unless_killed_at(nth, house.restore)
+        if restored is not None:
+            break
+        settings = house.elsewhere(house.restored)
+        if not blocks_folder(house.restored).exists():
+            if (house.restored / layout.RESTORING_FOLDER).exists():
+                with (
+                    closing(Sealer(settings, print)) as miner,
+                    pytest.raises(WriteFailed, match="not completely; restore it again"),
+                    miner.writing(wait=False),
+                ):
+                    raise AssertionError("another chain was begun")
+            house.restore()
+        assert everything_in(settings) == before
+    assert len(calls) > 20
+
+
+@pytest.fixture
+def interrupted(house: House) -> Settings:
+    """A restore that was killed when it had moved mempool and tokens, and not yet the blocks."""
+    for nth in range(1, 1000):
+        shutil.rmtree(house.restored, ignore_errors=True)
+        unless_killed_at(nth, house.restore)
+        if (house.restored / "tokens.json").exists():
+            break
+    assert (house.restored / layout.RESTORING_FOLDER).exists()
+    assert not blocks_folder(house.restored).exists()
+    return house.elsewhere(house.restored)
+
+
+@pytest.mark.parametrize("when", ["at its beginning", "at its end"])
+def test_nothing_is_accepted_where_a_restore_was_killed(
+    house: House, interrupted: Settings, when: str
+) -> None:
+    if when == "at its beginning":
+        shutil.rmtree(interrupted.folder)
+        (interrupted.folder / layout.RESTORING_FOLDER).mkdir(parents=True)
+    with (
+        closing(Mempool(interrupted, lambda: 0, print)) as mempool,
+        pytest.raises(TryLater, match="not completely; restore it again"),
+    ):
+        accept_in(mempool, flights(3, 900), now_ms())
+    house.restore()
+    assert everything_in(interrupted) == everything_in(house.settings)
+
+
+def test_flights_that_were_accepted_where_a_restore_was_killed_are_not_removed(
+    house: House, interrupted: Settings
+) -> None:
+    stage = interrupted.folder / layout.RESTORING_FOLDER
+    aside = stage.rename(house.root / "aside")
+    mined = house.manifest().transactions
+    with closing(Mempool(interrupted, lambda: mined, print)) as mempool:
+        accept_in(mempool, flights(3, 900), now_ms())
+    aside.rename(stage)
+    before = contents_of(interrupted.folder)
+    with pytest.raises(BackupRefused, match=r"it holds acknowledged\.dat, mempool, restor"):
+        house.restore()
+    assert contents_of(interrupted.folder) == before
+
+
+def contents_of(folder: Path) -> dict[Path, bytes]:
+    """Every file below `folder` that is no lock."""
+    found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return {path: path.read_bytes() for path in found}

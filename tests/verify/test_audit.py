@@ -1,0 +1,651 @@
+"""`verify` against a decaying disk and an attacker who knows the format.
+
+The attacker recomputes whatever can be recomputed: checksums, hashes, roots, links, the table of
+heights. What is left for `verify` to find is named in each case.
+"""
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.base.errors import Damage, DamagedBlock, FlightchainError, RuleViolation
+from backend.base.settings import PROJECT
+from backend.chain.block import Header, block_of, mined
+from backend.chain.columns import columns_of
+from backend.chain.content import content_of
+from backend.chain.fields import Value
+from backend.chain.flight import Flight
+from backend.index.database import index_path
+from backend.storage import layout
+from backend.storage.block_store import BlockStore
+from backend.storage.codec import compress, frame_of
+from backend.storage.layout import Place
+from backend.verify import chain_check
+from backend.verify.audit import verify
+from backend.verify.chain_check import (
+    Checked,
+    Stretch,
+    checked,
+    joined,
+    nothing,
+    stretch_at,
+    stretches_of,
+)
+from tests.index.tampering import (
+    blocks_in,
+    changed_flight,
+    frame,
+    places_in,
+    relinked,
+    write_blocks,
+    write_table,
+)
+from tests.index.worlds import as_of_earlier_release, execute, follow, make_chain, plain_flight
+from tests.storage.chains import block_file, blocks_folder, flip, table_path, writer_for
+
+CONTENTS: list[list[Flight]] = [
+    [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(4)],
+    [],
+    [plain_flight(FL_DATE="2009-02-28"), plain_flight(ORIGIN_CITY_NAME="東京", ORIGIN="NRT")],
+    [plain_flight(CANCELLED=1, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None, DEP_DELAY=None)],
+    [plain_flight(DEST_AIRPORT_ID=None), plain_flight(ARR_DELAY=15, FL_DATE="2008-01-31")],
+]
+TIP = len(CONTENTS)
+TRANSACTIONS = sum(map(len, CONTENTS))
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the few blocks here are checked in several stretches that must meet."""
+    monkeypatch.setattr(chain_check, "BLOCKS_AT_ONCE", 2)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Genesis and five blocks in one file, with their index. Not to be changed."""
+    folder = tmp_path_factory.mktemp("good")
+    make_chain(folder, CONTENTS)
+    follow(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(good: Path, tmp_path: Path) -> Path:
+    """A copy of the good chain, to be tampered with."""
+    return Path(shutil.copytree(good, tmp_path / "chain", symlinks=True))
+
+
+def height_named(error: Damage) -> int:
+    assert isinstance(error, DamagedBlock | RuleViolation)
+    return error.height
+
+
+# --- good chains -----------------------------------------------------------------------------
+
+
+def test_a_good_chain_and_its_index_pass(good: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    found = verify(good, lambda done, to_do: calls.append((done, to_do)))
+    tip = blocks_in(good)[-1]
+    assert (found.height, found.transactions, found.tip_hash) == (TIP, TRANSACTIONS, tip.hash)
+    assert found.index == "the index agrees with every block"
+    assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
+
+
+def test_genesis_alone_passes(tmp_path: Path) -> None:
+    make_chain(tmp_path, [])
+    assert verify(tmp_path).height == 0
+    follow(tmp_path)
+    found = verify(tmp_path)
+    assert (found.transactions, found.index) == (0, "the index agrees with every block")
+
+
+@pytest.mark.parametrize("block_file_bytes", [1, 1500, 3000])
+def test_a_chain_in_several_files_passes(tmp_path: Path, block_file_bytes: int) -> None:
+    make_chain(tmp_path, CONTENTS * 2, block_file_bytes=block_file_bytes)
+    follow(tmp_path)
+    assert len(list(blocks_folder(tmp_path).glob("*.dat"))) > 3
+    assert verify(tmp_path).transactions == 2 * TRANSACTIONS
+
+
+def test_a_chain_longer_than_what_is_read_at_once_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    make_chain(tmp_path, [[plain_flight()], []] * 70, block_file_bytes=30_000)
+    follow(tmp_path)
+    calls: list[int] = []
+    found = verify(tmp_path, lambda done, to_do: calls.append(done))
+    assert (found.height, found.transactions) == (140, 70)
+    assert calls == list(range(1, 142))
+
+
+def test_without_a_chain_there_is_nothing_to_verify(tmp_path: Path) -> None:
+    with pytest.raises(Damage, match="holds no chain"):
+        verify(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_that_is_not_there_or_behind_is_no_damage(folder: Path) -> None:
+    make_chain(folder, [[plain_flight()], []])
+    assert f"up to block {TIP}" in verify(folder).index
+    shutil.rmtree(index_path(folder).parent)
+    assert verify(folder).index.startswith("the index does not exist yet")
+
+
+def test_an_index_of_an_earlier_release_is_no_damage(folder: Path) -> None:
+    as_of_earlier_release(folder)
+    words = "the index does not exist yet: it was made by an earlier release; the miner rebuilds it"
+    assert verify(folder).index == words
+    follow(folder)
+    assert verify(folder).index == "the index agrees with every block"
+
+
+def test_an_index_that_says_wrongly_that_it_has_no_checksums_is_damage(folder: Path) -> None:
+    with index_path(folder).open("r+b") as stream:
+        stream.seek(20)
+        stream.write(b"\0")  # one bit less than 8
+    with pytest.raises(Damage, match="its pages have no checksums; run `reindex`"):
+        verify(folder)
+
+
+def test_an_index_of_another_schema_is_to_be_made_anew(folder: Path) -> None:
+    execute(folder, "UPDATE position SET schema_version = schema_version + 1")
+    with pytest.raises(Damage, match=r"it has version \d of the schema, not \d; run `reindex`"):
+        verify(folder)
+
+
+def test_a_wrong_index_is_spoken_of_only_after_the_whole_chain(folder: Path) -> None:
+    execute(folder, "UPDATE flight SET carrier = carrier + 1 WHERE id = 0")
+    calls: list[int] = []
+    with pytest.raises(Damage, match="the index is wrong: it has carrier"):
+        verify(folder, lambda done, to_do: calls.append(done))
+    assert calls == list(range(1, TIP + 2))
+    flip(block_file(folder), places_in(folder)[TIP].end - 1)
+    with pytest.raises(DamagedBlock) as caught:
+        verify(folder)
+    assert caught.value.height == TIP
+
+
+def test_blocks_sealed_meanwhile_are_not_looked_at(folder: Path) -> None:
+    seen: list[int] = []
+
+    def seal(done: int, to_do: int) -> None:
+        if done == 1:
+            make_chain(folder, [[plain_flight()]])
+        seen.append(to_do)
+
+    assert verify(folder, seal).height == TIP
+    assert set(seen) == {TIP + 1}
+    assert verify(folder).height == TIP + 1
+
+
+# --- a decaying disk -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("height", range(TIP + 1))
+def test_a_flipped_bit_anywhere_in_a_block_names_the_block(folder: Path, height: int) -> None:
+    place = places_in(folder)[height]
+    beginning = range(place.offset, place.offset + layout.PREFIX_BYTES)
+    for at in [
+        *beginning,
+        *range(place.offset + layout.PREFIX_BYTES, place.end, 67),
+        place.end - 1,
+    ]:
+        flip(block_file(folder), at)
+        with pytest.raises(Damage) as caught:
+            verify(folder)
+        assert height_named(caught.value) == height, at
+        flip(block_file(folder), at)
+    assert verify(folder).height == TIP
+
+
+@pytest.mark.parametrize("height", range(TIP + 1))
+def test_a_flipped_bit_in_the_table_of_heights_names_the_entry(folder: Path, height: int) -> None:
+    start = height * layout.ENTRY_BYTES
+    for at in range(start, start + layout.ENTRY_BYTES, 5):
+        flip(table_path(folder), at)
+        with pytest.raises(Damage, match=f"entry of block {height} "):
+            verify(folder)
+        flip(table_path(folder), at)
+
+
+def test_a_block_file_cut_short_names_the_block(folder: Path) -> None:
+    place = places_in(folder)[3]
+    os.truncate(block_file(folder), place.end - 1)
+    with pytest.raises(DamagedBlock) as caught:
+        verify(folder)
+    assert caught.value.height == 3
+
+
+def test_a_missing_block_file_names_its_first_block(tmp_path: Path) -> None:
+    make_chain(tmp_path, CONTENTS, block_file_bytes=1)
+    block_file(tmp_path, 3).unlink()
+    with pytest.raises(DamagedBlock) as caught:
+        verify(tmp_path)
+    assert caught.value.height == 3
+
+
+def test_bytes_behind_the_last_block_of_a_full_file_name_that_block(tmp_path: Path) -> None:
+    make_chain(tmp_path, CONTENTS, block_file_bytes=1)
+    with block_file(tmp_path, 2).open("ab") as stream:
+        stream.write(b"more")
+    with pytest.raises(DamagedBlock, match="4 bytes") as caught:
+        verify(tmp_path)
+    assert caught.value.height == 2
+
+
+# --- an attacker in the block files ------------------------------------------------------------
+
+
+HEADER_CHANGES: list[tuple[dict[str, Any], int, str]] = [
+    ({"version": 2}, 3, "R1"),
+    ({"height": 4}, 3, "R2"),
+    ({"height": 2}, 3, "R2"),
+    ({"previous_hash": "0" * 64}, 3, "R3"),
+    ({"timestamp": 1}, 3, "R4"),
+    ({"timestamp": 2**53 - 1}, 4, "R4"),
+    ({"difficulty_bits": 1}, 3, "R5"),
+    ({"first_transaction": 3}, 3, "R7"),
+    ({"first_transaction": 5}, 3, "R7"),
+    ({"transaction_count": 1001}, 3, "R8"),
+    ({"transaction_count": -1}, 3, "R8"),
+    ({"history_root": "0" * 64}, 3, "R9"),
+    ({"body_hash": "0" * 64}, 3, "R10"),
+    ({"transaction_count": 1}, 3, "R11"),
+    ({"transaction_count": 3}, 3, "R11"),
+    ({"transactions_root": "0" * 64}, 3, "R14"),
+    ({"summary_root": "0" * 64}, 3, "R15"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "height", "rule"),
+    [pytest.param(*case, id=str(case[0])) for case in HEADER_CHANGES],
+)
+def test_a_changed_header_breaks_a_rule_even_if_all_later_blocks_are_sealed_again(
+    folder: Path, changed: dict[str, Any], height: int, rule: str
+) -> None:
+    blocks = blocks_in(folder)
+    blocks[3] = block_of(mined(replace(blocks[3].header, **changed)), blocks[3].body)
+    write_blocks(folder, relinked(blocks, 3))
+    with pytest.raises(RuleViolation) as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (height, rule)
+
+
+def test_a_header_without_enough_work_breaks_a_rule(tmp_path: Path) -> None:
+    writer = writer_for(tmp_path, difficulty_bits=8)
+    writer.acquire(wait=False)
+    for rows in CONTENTS[:2]:
+        time = writer.state.timestamp + 1
+        writer.append(writer.state.build(time, content_of(columns_of(rows, [time] * len(rows)))))
+    writer.commit()
+    writer.close()
+    assert verify(tmp_path).height == 2
+    blocks = blocks_in(tmp_path)
+    lazy = (replace(blocks[2].header, nonce=n) for n in range(10_000))
+    blocks[2] = next(
+        block for block in (block_of(h, blocks[2].body) for h in lazy) if block.hash[:2] != "00"
+    )
+    write_blocks(tmp_path, blocks)
+    with pytest.raises(RuleViolation) as caught:
+        verify(tmp_path)
+    assert (caught.value.height, caught.value.rule) == (2, "R6")
+
+
+def test_a_changed_field_is_found_at_the_body_hash(folder: Path) -> None:
+    """The attacker has put frame and checksum in order, but not the header."""
+    blocks = blocks_in(folder)
+    _, body = changed_flight(blocks[3], 1, ARR_DELAY=-60)
+    blocks[3] = replace(blocks[3], body=body)
+    write_blocks(folder, blocks)
+    with pytest.raises(RuleViolation, match="body_hash") as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (3, "R10")
+
+
+def test_a_changed_field_is_found_at_the_root_if_the_body_hash_was_changed_too(
+    folder: Path,
+) -> None:
+    blocks = blocks_in(folder)
+    header, body = changed_flight(blocks[3], 1, ARR_DELAY=-60)
+    kept = replace(header, transactions_root=blocks[3].header.transactions_root)
+    blocks[3] = block_of(mined(kept), body)
+    write_blocks(folder, relinked(blocks, 3))
+    with pytest.raises(RuleViolation) as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (3, "R14")
+
+
+def test_a_block_sealed_again_is_found_at_the_link_of_the_next(folder: Path) -> None:
+    """And not in the index, the only witness of what it was: that would have to be made anew."""
+    blocks = blocks_in(folder)
+    blocks[3] = block_of(*changed_flight(blocks[3], 1, ARR_DELAY=-60))
+    write_blocks(folder, blocks)
+    with pytest.raises(RuleViolation) as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (4, "R3")
+
+
+def test_a_block_sealed_again_is_found_at_the_table_if_that_was_forgotten(folder: Path) -> None:
+    blocks, places = blocks_in(folder), places_in(folder)
+    blocks[TIP] = block_of(*changed_flight(blocks[TIP], 1, ARR_DELAY=-60))
+    write_blocks(folder, blocks)
+    write_table(folder, [*places[:-1], replace(places_in(folder)[-1], hash=places[-1].hash)])
+    with pytest.raises(DamagedBlock, match="table of heights") as caught:
+        verify(folder)
+    assert caught.value.height == TIP
+
+
+def test_a_history_sealed_again_is_found_in_the_index_down_to_the_field(folder: Path) -> None:
+    blocks = blocks_in(folder)
+    header, body = changed_flight(blocks[3], 1, ARR_DELAY=-60)
+    blocks[3] = block_of(header, body)
+    write_blocks(folder, relinked(blocks, 3))
+    transaction = header.first_transaction + 1
+    expected = f"arr_delay 5 instead of -60 for transaction {transaction} of block 3"
+    with pytest.raises(Damage, match=expected):
+        verify(folder)
+
+
+def test_a_history_sealed_again_with_its_index_has_another_tip(folder: Path, good: Path) -> None:
+    """Only somebody who kept the old tip hash can tell; `verify` gives it for that."""
+    blocks = blocks_in(folder)
+    blocks[3] = block_of(*changed_flight(blocks[3], 1, ARR_DELAY=-60))
+    write_blocks(folder, relinked(blocks, 3))
+    follow(folder)
+    assert verify(folder).tip_hash != verify(good).tip_hash
+
+
+INVALID: dict[str, dict[str, Value]] = {
+    "YEAR": {"YEAR": 2007},
+    "DAY_OF_WEEK": {"DAY_OF_WEEK": 1},
+    "FL_DATE": {"FL_DATE": "2009-02-30"},
+    "OP_CARRIER_FL_NUM": {"OP_CARRIER_FL_NUM": 0},
+    "ORIGIN": {"ORIGIN": "iad"},
+    "ORIGIN_CITY_NAME": {"ORIGIN_CITY_NAME": "a\nb"},
+    "DEP_TIME": {"DEP_TIME": "2460"},
+    "ARR_DELAY": {"ARR_DELAY": 10001},
+    "AIR_TIME": {"CANCELLED": 1, "ARR_TIME": None, "ARR_DELAY": None},
+}
+
+
+@pytest.mark.parametrize("field", INVALID)
+def test_an_invalid_transaction_is_named_with_its_field(folder: Path, field: str) -> None:
+    blocks = blocks_in(folder)
+    header, body = changed_flight(blocks[3], 1, **INVALID[field])
+    blocks[3] = block_of(header, body)
+    write_blocks(folder, relinked(blocks, 3))
+    transaction = header.first_transaction + 1
+    with pytest.raises(RuleViolation, match=f"transaction {transaction}: .*{field}") as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (3, "R12")
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 2), (3, 4), (2, TIP)])
+@pytest.mark.parametrize("with_table", [False, True])
+def test_swapped_blocks_name_the_first_of_them(
+    folder: Path, one: int, other: int, with_table: bool
+) -> None:
+    blocks, places = blocks_in(folder), places_in(folder)
+    blocks[one], blocks[other] = blocks[other], blocks[one]
+    write_blocks(folder, blocks)
+    if not with_table:
+        swapped = places_in(folder)
+        write_table(
+            folder,
+            [replace(place, hash=old.hash) for place, old in zip(swapped, places, strict=True)],
+        )
+    with pytest.raises(Damage) as caught:
+        verify(folder)
+    assert height_named(caught.value) == one
+
+
+@pytest.mark.parametrize("height", [1, 3, TIP - 1])
+def test_a_block_taken_out_is_missed(folder: Path, height: int) -> None:
+    blocks = blocks_in(folder)
+    del blocks[height]
+    write_blocks(folder, blocks)
+    with pytest.raises(RuleViolation, match=f"height is {height + 1}, not {height}") as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (height, "R2")
+
+
+def test_the_newest_blocks_taken_off_are_missed_by_the_index(folder: Path) -> None:
+    write_blocks(folder, blocks_in(folder)[:-1])
+    with pytest.raises(Damage, match=rf"has {TIP} blocks, but .*index\.sqlite has {TIP + 1}"):
+        verify(folder)
+
+
+def test_a_chain_that_does_not_start_with_genesis_is_refused(folder: Path) -> None:
+    write_blocks(folder, blocks_in(folder)[1:])
+    with pytest.raises(RuleViolation) as caught:
+        verify(folder)
+    assert (caught.value.height, caught.value.rule) == (0, "R2")
+
+
+TABLE_CHANGES: dict[str, Callable[[Place], Place]] = {
+    "hash": lambda place: replace(place, hash=bytes(32)),
+    "offset after": lambda place: replace(place, offset=place.offset + 1),
+    "offset before": lambda place: replace(place, offset=place.offset - 1),
+    "offset beyond the file": lambda place: replace(place, offset=2**40),
+    "length short": lambda place: replace(place, length=place.length - 1),
+    "length nothing": lambda place: replace(place, length=0),
+    "length long": lambda place: replace(place, length=place.length + 1),
+    "first_transaction": lambda p: replace(p, first_transaction=p.first_transaction + 1),
+    "transaction_count": lambda p: replace(p, transaction_count=p.transaction_count + 1),
+}
+
+
+@pytest.mark.parametrize("height", [3, TIP])
+@pytest.mark.parametrize("change", TABLE_CHANGES)
+def test_a_changed_entry_of_the_table_names_the_block(
+    folder: Path, change: str, height: int
+) -> None:
+    places = places_in(folder)
+    places[height] = TABLE_CHANGES[change](places[height])
+    write_table(folder, places)
+    with pytest.raises(Damage) as caught:
+        verify(folder)
+    assert height_named(caught.value) == height
+
+
+@pytest.mark.parametrize("file", [1, 3, 99])
+def test_an_entry_with_another_file_names_that_file(folder: Path, file: int) -> None:
+    places = places_in(folder)
+    places[3] = replace(places[3], file=file)
+    write_table(folder, places)
+    with pytest.raises(DamagedBlock, match=block_file(folder, file).name):
+        verify(folder)
+
+
+def test_an_entry_with_an_offset_beyond_every_file_names_the_block(folder: Path) -> None:
+    places = places_in(folder)
+    places[3] = replace(places[3], offset=2**63)
+    write_table(folder, places)
+    with pytest.raises(Damage) as caught:
+        verify(folder)
+    assert height_named(caught.value) == 3
+
+
+@pytest.mark.parametrize("height", [2, TIP])
+def test_bytes_hidden_behind_a_frame_are_found(folder: Path, height: int) -> None:
+    blocks = blocks_in(folder)
+    frames = [frame(block) for block in blocks]
+    frames[height] += b"hidden"
+    write_blocks(folder, blocks, frames)
+    with pytest.raises(Damage) as caught:
+        verify(folder)
+    assert height_named(caught.value) == height
+
+
+def test_bytes_hidden_behind_a_compressed_body_are_found(folder: Path) -> None:
+    blocks = blocks_in(folder)
+    frames = [frame(block) for block in blocks]
+    body = compress(blocks[3].body) + b"hidden"
+    frames[3] = frame_of(blocks[3].header_bytes, blocks[3].body, body)
+    write_blocks(folder, blocks, frames)
+    with pytest.raises(Damage) as caught:
+        verify(folder)
+    assert height_named(caught.value) == 3
+
+
+@pytest.mark.parametrize("bits", [-1, 65, 2**40])
+def test_a_genesis_of_an_impossible_difficulty_is_refused(folder: Path, bits: int) -> None:
+    blocks = blocks_in(folder)
+    blocks[0] = block_of(replace(blocks[0].header, difficulty_bits=bits), blocks[0].body)
+    write_blocks(folder, blocks)
+    with pytest.raises(Damage) as caught:
+        verify(folder)
+    assert height_named(caught.value) == 0
+
+
+def test_a_header_that_is_not_canonical_names_the_block(folder: Path) -> None:
+    """The same header with a space in it: another hash, put in order everywhere."""
+    blocks = blocks_in(folder)
+    spaced = blocks[TIP].header_bytes.replace(b",", b", ", 1)
+    frames = [frame(block) for block in blocks]
+    frames[TIP] = frame_of(spaced, blocks[TIP].body, compress(blocks[TIP].body))
+    write_blocks(folder, blocks, frames)
+    with pytest.raises(DamagedBlock, match="canonical") as caught:
+        verify(folder)
+    assert caught.value.height == TIP
+
+
+# --- several processes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5])
+def test_several_processes_find_the_same(good: Path, processes: int) -> None:
+    calls: list[tuple[int, int]] = []
+    found = verify(good, lambda done, to_do: calls.append((done, to_do)), processes)
+    assert found == verify(good)
+    assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
+
+
+@pytest.mark.parametrize("first", range(TIP))
+def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, first: int) -> None:
+    for height in (first, TIP):
+        flip(block_file(folder), places_in(folder)[height].end - 1)
+    with pytest.raises(DamagedBlock) as caught:
+        verify(folder, processes=3)
+    assert caught.value.height == first
+
+
+def test_several_processes_name_the_rule_the_transaction_and_the_field(folder: Path) -> None:
+    blocks = blocks_in(folder)
+    blocks[3] = block_of(*changed_flight(blocks[3], 1, ARR_DELAY=10001))
+    write_blocks(folder, relinked(blocks, 3))
+    with pytest.raises(RuleViolation, match="ARR_DELAY 10001") as caught:
+        verify(folder, processes=2)
+    assert (caught.value.height, caught.value.rule) == (3, "R12")
+
+
+def test_several_processes_find_a_wrong_index_after_the_whole_chain(folder: Path) -> None:
+    execute(folder, "UPDATE flight SET carrier = carrier + 1 WHERE id = 0")
+    calls: list[int] = []
+    with pytest.raises(Damage, match="the index is wrong: it has carrier"):
+        verify(folder, lambda done, to_do: calls.append(done), processes=2)
+    assert calls == list(range(1, TIP + 2))
+
+
+def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
+    def die(stretch: Stretch) -> Checked:
+        os._exit(1)
+
+    with closing(BlockStore(good)) as store:
+        stretches = list(stretches_of(store, TIP))
+    with (
+        pytest.raises(FlightchainError, match=r"died.*--processes 1"),
+        chain_check.mapping(2) as each,
+    ):
+        joined(stretches, each(die, stretches), TIP, lambda done, to_do: None)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize(
+    "changed", [{"timestamp": 5}, {"transactions": 5}, {"tip_hash": "0" * 64}, {"height": 0}]
+)
+def test_stretches_that_do_not_meet_name_the_block_where_they_should(
+    good: Path, changed: dict[str, Any]
+) -> None:
+    """As when a disk gives other bytes each time that it is read."""
+    with closing(BlockStore(good)) as store:
+        stretches = list(stretches_of(store, TIP))
+        below = stretches[1].below
+        assert below is not None
+        stretches[1] = replace(stretches[1], below=replace(below, **changed))
+        with pytest.raises(DamagedBlock, match="two readings") as caught:
+            joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
+    assert caught.value.height == 1
+
+
+def test_blocks_that_could_not_be_read_at_first_are_not_passed_over(good: Path) -> None:
+    with closing(BlockStore(good)) as store:
+        stretches = list(stretches_of(store, TIP))[:-1]
+        with pytest.raises(DamagedBlock, match="two readings") as caught:
+            joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
+    assert caught.value.height == 4
+
+
+@pytest.mark.parametrize("first", range(TIP + 1))
+def test_a_stretch_may_begin_anywhere(good: Path, first: int) -> None:
+    with closing(BlockStore(good)) as store:
+        found = checked(store, nothing, stretch_at(store, first, TIP + 1 - first))
+    assert (found.state.height, found.state.tip_hash) == (TIP, blocks_in(good)[-1].hash)
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "backend", "verify"]
+    environment = {**os.environ, "FLIGHTCHAIN_DIR": str(folder)}
+    return subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_says_that_all_is_well(good: Path) -> None:
+    done = run(good)
+    assert done.returncode == 0, done.stderr
+    assert '"verified": true' in done.stdout
+    assert f'"height": {TIP}' in done.stdout
+    assert blocks_in(good)[-1].hash in done.stdout
+
+
+def test_the_command_names_the_block_the_transaction_and_the_field(folder: Path) -> None:
+    blocks = blocks_in(folder)
+    header, body = changed_flight(blocks[3], 1, ARR_DELAY=10001)
+    blocks[3] = block_of(header, body)
+    write_blocks(folder, relinked(blocks, 3))
+    done = run(folder)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    error = done.stderr.strip().splitlines()[-1]
+    assert error.startswith("error: block 3 breaks rule R12")
+    assert f"transaction {header.first_transaction + 1}: ARR_DELAY 10001" in error
+
+
+def test_the_command_fails_where_there_is_no_chain(tmp_path: Path) -> None:
+    done = run(tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "holds no chain" in done.stderr
+
+
+def test_every_header_field_is_among_the_changed_ones() -> None:
+    """So that a new field cannot be forgotten in the table above."""
+    tried = {name for changed, _, _ in HEADER_CHANGES for name in changed}
+    header = Header(1, 0, "", 0, 0, 0, "", "", "", "", 0, 0)
+    assert asdict(header).keys() - tried == {"nonce"}

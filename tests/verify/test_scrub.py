@@ -1,0 +1,567 @@
+"""The scrub: what it finds and how it says so, its pace, and that it goes on where it stopped."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.base.errors import DamagedBlock, TryLater
+from backend.base.settings import Settings
+from backend.chain.block import block_of
+from backend.index import damage_mark
+from backend.index.checks import PARTS
+from backend.index.database import index_path
+from backend.ledger.ledger import Ledger
+from backend.mempool import Mempool
+from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
+from backend.storage.damage_notes import DamageNotes
+from backend.storage.layout import ENTRY_BYTES
+from backend.storage.tokens import FILE_NAME as TOKENS_NAME
+from backend.storage.tokens import Tokens
+from backend.verify import scrub as scrub_module
+from backend.verify.scrub import LOOK_AGAIN_S, RETRY_S, SHARE, Scrub, scrubbing
+from backend.verify.scrub_state import NAME, ScrubState, read
+from tests.accepting import accept_in
+from tests.api.processes import serving, until
+from tests.api.test_metrics import scraped, value
+from tests.flights import flight
+from tests.index.tampering import blocks_in, changed_flight, places_in, relinked, write_blocks
+from tests.index.worlds import execute, follow, following, make_chain, plain_flight
+from tests.mempool.spoiling import store_path
+from tests.storage.chains import block_file, flip, table_path
+
+TIP = 4
+PIECES = 2 * (TIP + 1) + len(PARTS) + 1
+HOUR_S = 3600.0
+WALL_MS = 1_700_000_000_000
+
+
+class Clock:
+    """Time that passes only while somebody pauses."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.slept: list[float] = []
+        self.is_over: Callable[[], bool] = lambda: False
+
+    def timer(self) -> float:
+        return self.now_s
+
+    def wall_ms(self) -> int:
+        return WALL_MS + round(1000 * self.now_s)
+
+    def pause(self, seconds: float) -> bool:
+        assert seconds >= 0
+        self.slept.append(seconds)
+        self.now_s += max(seconds, 1e-6)  # no sleep takes no time
+        return self.is_over()
+
+
+class Bench:
+    """A scrub of the chain in `folder` that takes an hour of a clock of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock = folder, Clock()
+        self.said: list[str] = []
+        self.scrub = self.begun()
+
+    def begun(self, hours: float = 1) -> Scrub:
+        """Another one, as after a restart."""
+        settings = Settings(dir=str(self.folder), scrub_hours=hours)
+        clock = self.clock
+        return Scrub(settings, self.said.append, clock.pause, clock.wall_ms, clock.timer)
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            self.clock.pause(self.scrub.step())
+
+    def until(self, condition: Callable[[ScrubState], bool]) -> None:
+        for _ in range(1000):
+            if condition(self.scrub.state):
+                return
+            self.steps(1)
+        raise AssertionError(self.scrub.state)
+
+    def passes(self) -> None:
+        """Go on to the end of a pass that begins now."""
+        self.until(lambda state: state.done == state.pieces)
+        before = self.scrub.state.completed_at
+        self.until(lambda state: state.completed_at != before)
+
+    def found(self) -> list[str]:
+        return [problem.what for problem in self.scrub.state.problems]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Genesis and four blocks in one file, with their index. Not to be changed."""
+    folder = tmp_path_factory.mktemp("good")
+    make_chain(folder, [[plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(3)]] * TIP)
+    follow(folder)
+    return folder
+
+
+@pytest.fixture
+def bench(good: Path, tmp_path: Path) -> Iterator[Bench]:
+    found = Bench(Path(shutil.copytree(good, tmp_path / "chain", symlinks=True)))
+    yield found
+    found.clock.is_over = lambda: True
+    found.scrub.run()  # which closes what is open
+
+
+# --- nothing is wrong ----------------------------------------------------------------------------
+
+
+def test_a_pass_of_a_good_chain_looks_at_everything_and_says_nothing(bench: Bench) -> None:
+    progress = []
+    for _ in range(PIECES):
+        bench.steps(1)
+        progress.append(bench.scrub.state.progress)
+    assert progress == [(done + 1) / PIECES for done in range(PIECES)]
+    state = bench.scrub.state
+    assert (state.height, state.problems, bench.said) == (TIP, (), [])
+    assert state.completed_at is not None
+    assert WALL_MS < state.completed_at < bench.clock.wall_ms()
+    assert read(bench.folder) == state
+
+
+def test_a_pass_is_spread_over_its_hours_and_the_next_follows(bench: Bench) -> None:
+    bench.passes()
+    ended_s = bench.clock.now_s
+    assert ended_s == pytest.approx(HOUR_S, rel=0.01)
+    assert bench.clock.slept == pytest.approx([HOUR_S / PIECES] * PIECES)
+    bench.passes()
+    assert bench.clock.now_s - ended_s == pytest.approx(HOUR_S, rel=0.01)
+
+
+def test_blocks_sealed_meanwhile_belong_to_the_next_pass(bench: Bench) -> None:
+    bench.steps(3)
+    make_chain(bench.folder, [[plain_flight()]])
+    follow(bench.folder)
+    bench.until(lambda state: state.done == PIECES)
+    assert (bench.scrub.state.height, bench.said) == (TIP, [])
+    bench.passes()
+    assert (bench.scrub.state.height, bench.said) == (TIP + 1, [])
+
+
+def test_an_index_that_is_not_there_or_behind_is_no_problem(bench: Bench) -> None:
+    make_chain(bench.folder, [[plain_flight()]])
+    bench.passes()
+    shutil.rmtree(index_path(bench.folder).parent)
+    bench.passes()
+    assert bench.said == []
+
+
+def test_a_chain_that_becomes_shorter_is_no_problem(bench: Bench) -> None:
+    bench.steps(3)
+    shutil.rmtree(index_path(bench.folder).parent)
+    write_blocks(bench.folder, blocks_in(bench.folder)[:2])
+    bench.passes()
+    bench.passes()
+    assert (bench.scrub.state.height, bench.said) == (1, [])
+
+
+def test_without_a_chain_it_waits_for_one(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.steps(3)
+    assert (bench.scrub.state, bench.said) == (ScrubState(), [])
+    make_chain(tmp_path, [[plain_flight()]])
+    bench.passes()
+    assert (bench.scrub.state.height, bench.said) == (1, [])
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+def flip_in_block(folder: Path, height: int) -> None:
+    flip(block_file(folder), places_in(folder)[height].end - 1)
+
+
+def test_damaged_tokens_and_pending_flights_are_named_until_they_are_well(bench: Bench) -> None:
+    tokens, mempool = bench.folder / "tokens.json", bench.folder / "mempool"
+    tokens.write_text("no list")
+    bench.passes()
+    (what,) = bench.found()
+    assert str(tokens) in what
+    tokens.unlink()
+    bench.clock.now_s += LOOK_AGAIN_S
+    bench.steps(1)
+    assert bench.found() == []
+    mempool.mkdir()
+    with closing(Mempool(Settings(dir=str(bench.folder)), lambda: 3 * TIP, print)) as pending:
+        accept_in(pending, [flight(1)], WALL_MS)
+    flip(store_path(bench.folder), 5000)
+    bench.passes()
+    (what,) = bench.found()
+    assert f"{store_path(bench.folder)} is damaged: a page does not agree" in what
+
+
+def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) -> None:
+    for height in (1, 3):
+        flip_in_block(bench.folder, height)
+    bench.passes()
+    bench.passes()
+    expected = [f"block {height} is damaged: its checksum is wrong" for height in (1, 3)]
+    assert bench.found() == expected
+    assert bench.said == [f"the scrub found that {what}" for what in expected]
+    assert bench.scrub.state.done == PIECES
+
+
+@pytest.mark.parametrize("height", range(TIP + 1))
+def test_any_block_is_looked_at_as_verify_does(bench: Bench, height: int) -> None:
+    flip_in_block(bench.folder, height)
+    bench.passes()
+    assert [what.partition(" is ")[0] for what in bench.found()] == [f"block {height}"]
+
+
+def test_a_block_that_breaks_a_rule_is_named_with_transaction_and_field(bench: Bench) -> None:
+    blocks = blocks_in(bench.folder)
+    header, body = changed_flight(blocks[3], 1, ARR_DELAY=10001)
+    blocks[3] = block_of(header, body)
+    write_blocks(bench.folder, relinked(blocks, 3))
+    bench.passes()
+    transaction = header.first_transaction + 1
+    expected = f"block 3 breaks rule R12: transaction {transaction}: ARR_DELAY 10001"
+    assert bench.found()[0].startswith(expected)
+
+
+def test_a_damaged_entry_of_the_table_of_heights_is_named_once(bench: Bench) -> None:
+    flip(table_path(bench.folder), 2 * ENTRY_BYTES + 5)
+    bench.passes()
+    assert [what.partition(" in ")[0] for what in bench.found()] == ["the entry of block 2"]
+
+
+def test_a_missing_block_file_is_named(bench: Bench) -> None:
+    block_file(bench.folder).unlink()
+    bench.passes()
+    assert len(bench.found()) == TIP + 1
+    assert all("its file" in what and "is missing" in what for what in bench.found())
+
+
+def test_a_block_that_a_reader_met_is_looked_at_when_the_scrub_wakes(bench: Bench) -> None:
+    height = TIP - 1
+    flip_in_block(bench.folder, height)
+    DamageNotes(bench.folder).met(DamagedBlock(height, "a reader said so"))
+    bench.steps(1)
+    (what,) = bench.found()
+    assert what.startswith(f"block {height} is damaged")
+    assert "a reader said so" not in what
+    assert DamageNotes(bench.folder).known() == {}
+    flip_in_block(bench.folder, height)
+    bench.clock.now_s += LOOK_AGAIN_S
+    bench.steps(1)
+    assert bench.found() == []
+
+
+def test_a_block_that_a_reader_met_and_that_is_well_is_no_problem(bench: Bench) -> None:
+    DamageNotes(bench.folder).met(DamagedBlock(1, "memory of the reader was wrong"))
+    bench.steps(1)
+    assert bench.found() == []
+    assert DamageNotes(bench.folder).known() == {}
+
+
+def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:
+    flip_in_block(bench.folder, 1)
+    flip_in_block(bench.folder, 3)
+    bench.passes()
+    one, other = bench.found()
+    flip_in_block(bench.folder, 3)
+    gone_s = bench.clock.now_s
+    bench.until(lambda state: len(state.problems) == 1)
+    assert bench.clock.now_s - gone_s <= 2 * LOOK_AGAIN_S + 1
+    assert bench.found() == [one]
+    assert bench.said[-1] == f"a problem that the scrub found is solved: {other}"
+    stored = read(bench.folder)
+    assert stored is not None
+    assert stored.problems == bench.scrub.state.problems
+
+
+# --- the index -----------------------------------------------------------------------------------
+
+WRONG_INDEXES = {
+    "a flight": "UPDATE flight SET carrier = carrier + 1 WHERE id = 4",
+    "a flight less": "DELETE FROM flight WHERE id = 4",
+    "a flight more": "INSERT INTO flight SELECT day, number, id + 1000, carrier, route,"
+    " dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight"
+    " LIMIT 1",
+    "a total": "UPDATE carrier_total SET arrived = arrived + 1 WHERE span = 2",
+    "a distribution": "UPDATE carrier_delays SET counts = '{}' WHERE span = 1",
+    "a route": "UPDATE route_total SET flights = flights + 1 WHERE span = 0",
+    "an hour": "UPDATE carrier_slot SET flights = flights + 1 WHERE span = 0",
+    "a route's weekday": "UPDATE route_slot SET flights = flights + 1 WHERE slot >= 24",
+    "a ranking": "UPDATE ranking SET flights = flights + 1 WHERE carrier = 0",
+    "a number": "UPDATE number_total SET flights = flights + 1",
+    "a place": "UPDATE place SET flights = flights + 1",
+    "another chain": "UPDATE position SET genesis_hash = tip_hash",
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_INDEXES)
+def test_a_wrong_index_is_named_once_and_marked(bench: Bench, wrong: str) -> None:
+    execute(bench.folder, WRONG_INDEXES[wrong])
+    bench.passes()
+    (what,) = bench.found()
+    assert what.startswith("the index is wrong: ")
+    assert bench.said == [f"the scrub found that {what}"]
+    marked = damage_mark.damage_of(index_path(bench.folder).resolve())
+    assert marked is not None
+    assert marked in what
+
+
+def test_an_index_that_was_made_anew_is_well_again(bench: Bench) -> None:
+    execute(bench.folder, WRONG_INDEXES["a flight"])
+    bench.until(lambda state: bool(state.problems))
+    with following(bench.folder) as (follower, _):
+        follower.rebuild()
+    bench.until(lambda state: not state.problems)
+    assert bench.said[-1].startswith("a problem that the scrub found is solved: the index is wrong")
+    bench.passes()
+    assert bench.found() == []
+
+
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
+    """What the kernel is told to forget: bytes of each file."""
+    found: dict[str, set[int]] = {}
+
+    def note(descriptor: int, offset: int, length: int, advice: int) -> None:
+        assert advice == os.POSIX_FADV_DONTNEED
+        name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        found.setdefault(name, set()).update(range(offset, offset + length))
+
+    monkeypatch.setattr(os, "posix_fadvise", note)
+    return found
+
+
+def test_a_flipped_bit_in_a_page_of_the_index_is_found(bench: Bench) -> None:
+    path = index_path(bench.folder).resolve()
+    flip(path, path.stat().st_size - 2000)
+    bench.passes()
+    (what,) = bench.found()
+    assert what.startswith("the index is wrong: ")
+
+
+def test_blocks_and_the_whole_index_are_taken_from_the_disk_again(
+    bench: Bench, forgotten: dict[str, set[int]]
+) -> None:
+    bench.passes()
+    for path in (block_file(bench.folder), index_path(bench.folder).resolve()):
+        assert forgotten[str(path)] >= set(range(path.stat().st_size))
+
+
+def test_what_is_pending_and_tokens_are_taken_from_the_disk_again(
+    bench: Bench, forgotten: dict[str, set[int]]
+) -> None:
+    settings = Settings(dir=str(bench.folder))
+    Tokens(bench.folder).add("somebody")
+    with closing(Mempool(settings, lambda: 3 * TIP, print)) as pending:
+        accept_in(pending, [flight(1)], WALL_MS)
+    bench.passes()
+    others = [TOKENS_NAME, ACKNOWLEDGED_NAME]
+    for path in (store_path(bench.folder), *(bench.folder / name for name in others)):
+        assert forgotten[str(path)] >= set(range(path.stat().st_size))
+    assert bench.found() == []
+
+
+# --- pace ----------------------------------------------------------------------------------------
+
+
+def test_work_is_followed_by_a_pause_that_leaves_a_small_share_of_a_core(bench: Bench) -> None:
+    """With hours too few for what there is to do: it takes longer then."""
+    bench.scrub = bench.begun(hours=0.000_001)
+    started = time.thread_time()
+    worked_s = 0.0
+
+    def timer() -> float:
+        return bench.clock.now_s + time.thread_time() - started
+
+    bench.scrub._timer = timer
+    before_s = time.thread_time()
+    bench.passes()
+    worked_s = time.thread_time() - before_s
+    assert sum(bench.clock.slept) >= 0.8 * worked_s * (1 / SHARE - 1)
+
+
+def test_a_long_statement_of_the_index_pauses_in_its_middle(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.index.checks.STEPS_BETWEEN_PAUSES", 10)
+    monkeypatch.setattr(scrub_module, "LEAST_WORK_S", 0.0)
+    bench.steps(2 * (TIP + 1))
+    for _ in PARTS:
+        pauses = len(bench.clock.slept)
+        bench.steps(1)
+        assert len(bench.clock.slept) > pauses + 1
+    assert bench.said == []
+
+
+def test_told_to_end_in_the_middle_of_a_piece_it_notes_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(bench.folder, WRONG_INDEXES["a total"])
+    bench.steps(2 * (TIP + 1))
+    monkeypatch.setattr("backend.index.checks.STEPS_BETWEEN_PAUSES", 10)
+    monkeypatch.setattr(scrub_module, "LEAST_WORK_S", 0.0)
+    bench.clock.is_over = lambda: True
+    bench.scrub.run()
+    assert (bench.said, bench.scrub.state.done) == ([], 2 * (TIP + 1))
+    assert damage_mark.damage_of(index_path(bench.folder).resolve()) is None
+
+
+# --- what nobody expected -------------------------------------------------------------------------
+
+
+def test_a_check_that_fails_strangely_is_a_problem_of_its_piece_and_others_are_read_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Scrub._wrong_block
+
+    def strange(self: Scrub, height: int) -> str:
+        if height == 2:
+            raise ValueError("never seen")
+        return real(self, height)
+
+    monkeypatch.setattr(Scrub, "_wrong_block", strange)
+    bench.passes()
+    assert bench.found() == ["block 2 cannot be checked: ValueError('never seen')"]
+    monkeypatch.undo()
+    bench.until(lambda state: not state.problems)
+
+
+def test_a_scrub_that_cannot_go_on_says_so_tries_again_and_withdraws_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: list[float] = []
+
+    def fail(self: Scrub) -> bool:
+        failing.append(bench.clock.now_s)
+        raise RuntimeError("never seen")
+
+    monkeypatch.setattr(Scrub, "_begin", fail)
+    bench.clock.is_over = lambda: len(failing) == 20
+    bench.scrub.run()
+    assert failing == [RETRY_S * count for count in range(20)]
+    expected = "it cannot go on: RuntimeError('never seen')"
+    assert bench.found() == [expected]
+    assert bench.said == [f"the scrub found that {expected}"]
+    monkeypatch.undo()
+    bench.scrub = bench.begun()
+    bench.passes()
+    assert bench.found() == []
+    assert bench.said[-1] == f"a problem that the scrub found is solved: {expected}"
+
+
+# --- between runs --------------------------------------------------------------------------------
+
+
+def test_it_goes_on_where_it_stopped(bench: Bench) -> None:
+    flip_in_block(bench.folder, 1)
+    bench.until(lambda state: state.done == 7)
+    bench.clock.is_over = lambda: True
+    bench.scrub.run()
+    stopped = bench.scrub.state
+    assert (stopped.done in {7, 8}, len(stopped.problems)) == (True, 1)
+    bench.clock.is_over = lambda: False
+    bench.scrub = bench.begun()
+    assert bench.scrub.state == stopped
+    bench.steps(1)
+    assert bench.scrub.state.done == stopped.done + 1
+    bench.passes()
+    assert len(bench.said) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b'{"height":"x"}', b'{"height":4,"pieces":3,"done":2}', b"\xff\0"]
+)
+def test_a_state_file_that_is_torn_or_of_another_version_begins_a_pass(
+    bench: Bench, data: bytes
+) -> None:
+    (bench.folder / NAME).write_bytes(data)
+    bench.scrub = bench.begun()
+    bench.steps(1)
+    assert (bench.scrub.state.done, bench.scrub.state.pieces) == (1, PIECES)
+
+
+def test_a_state_that_cannot_be_read_is_said_by_the_scrub_and_by_ready(bench: Bench) -> None:
+    (bench.folder / NAME).mkdir()
+    bench.begun()
+    expected = f"{bench.folder / NAME} cannot be read: Is a directory"
+    assert bench.said == [expected]
+    with closing(Ledger(Settings(dir=str(bench.folder)), print)) as ledger:
+        assert expected in ledger.not_ready()
+        with pytest.raises(TryLater):
+            ledger.scrub()
+
+
+def test_a_state_that_cannot_be_written_is_said_and_the_scrub_goes_on(bench: Bench) -> None:
+    temporary = bench.folder / f"{NAME}.{os.getpid()}.tmp"
+    temporary.mkdir()
+    bench.passes()
+    assert bench.scrub.state.done == PIECES
+    expected = f"cannot write {bench.folder / NAME}: Is a directory; the scrub continues"
+    assert set(bench.said) == {expected}
+    temporary.rmdir()
+
+
+def test_off_it_does_nothing_and_forgets_what_was_found(bench: Bench) -> None:
+    flip_in_block(bench.folder, 1)
+    bench.passes()
+    assert (bench.folder / NAME).exists()
+    off = Settings(dir=str(bench.folder), scrub_hours=0)
+    with scrubbing(off, bench.said.append):
+        assert not (bench.folder / NAME).exists()
+
+
+# --- who asks ------------------------------------------------------------------------------------
+
+
+def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
+    settings = Settings(dir=str(bench.folder), clock_wait_s=0)
+    with closing(Ledger(settings, bench.said.append)) as ledger:
+        healthy = ledger.not_ready()
+        for height in range(TIP):
+            flip_in_block(bench.folder, height)
+        bench.passes()
+        found = [reason for reason in ledger.not_ready() if reason not in healthy]
+        assert found == [
+            *(
+                f"the scrub found that block {height} is damaged: its checksum is wrong"
+                for height in range(3)
+            ),
+            "the scrub found 1 more problem; run `python -m backend verify`",
+        ]
+        for height in range(TIP):
+            flip_in_block(bench.folder, height)
+        bench.passes()
+        assert ledger.not_ready() == healthy
+
+
+def test_a_service_scrubs_finds_damage_and_takes_it_back(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    make_chain(folder, [[plain_flight()], [plain_flight()]])
+    with serving(folder, FLIGHTCHAIN_SCRUB_HOURS=0.0003, FLIGHTCHAIN_CLOCK_WAIT_S=0) as service:
+        until(
+            lambda: (
+                ("flightchain_scrub_last_complete_timestamp_seconds", frozenset())
+                in scraped(service)
+            )
+        )
+        samples = scraped(service)
+        assert 0 <= value(samples, "scrub_progress") <= 1
+        assert value(samples, "scrub_problems") == 0
+        assert abs(value(samples, "scrub_last_complete_timestamp_seconds") - time.time()) < 60
+        flip_in_block(folder, 1)
+        until(lambda: service.get("/health/ready").status_code == 503)
+        problem = service.get("/health/ready").json()
+        assert "the scrub found that block 1 is damaged" in problem["detail"]
+        assert value(scraped(service), "scrub_problems") == 1
+        assert service.get("/blocks/2").status_code == 200
+        flip_in_block(folder, 1)
+        until(service.answers)
+        assert service.said().count("the scrub found that block 1 is damaged") == 1
+        assert service.stop() == 0
+    assert read(folder) is not None
