@@ -93,6 +93,23 @@ def test_bulk_post_ends_with_a_line(kind: str) -> None:
     require_sentence(done.stderr)
 
 
+def test_a_workload_of_locust_ends_with_a_line() -> None:
+    with nonsense(KINDS["HTML"]) as url:
+        workload = ["-f", "loadtests/open_workload.py", "--headless", "--host", url, "-t", "9s"]
+        done = subprocess.run(
+            [sys.executable, "-m", "locust", *workload],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if "/ERROR/" in line]
+    assert "is it a Flightchain?" in line
+    assert "Traceback" not in done.stderr
+
+
 FILES = {
     "HTML": b"<!DOCTYPE html><html></html>",
     "deep JSON": b"[" * 100_000,
