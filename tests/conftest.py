@@ -19,6 +19,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.api.processes import Service, serving
 from tests.api.worlds import keep_world, world_in
+from tests.effort import EXPLORE, QUICK
 from tests.quick import TESTS, is_left_out, place, tests_left_out
 
 BROWSER = "tests/browser/"
@@ -27,11 +28,13 @@ settings.register_profile(
     "flightchain",
     deadline=None,
     derandomize=True,
-    max_examples=50,
+    max_examples=30,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("explore", settings.get_profile("flightchain"), derandomize=False)
-settings.register_profile("quick", settings.get_profile("flightchain"), max_examples=10)
+settings.register_profile(
+    EXPLORE, settings.get_profile("flightchain"), derandomize=False, max_examples=300
+)
+settings.register_profile(QUICK, settings.get_profile("flightchain"), max_examples=10)
 settings.load_profile("flightchain")
 
 # Without compiled files each of the hundreds of processes that tests start would compile all of
@@ -60,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Try fewer examples in a quick run, unless it says how many."""
     if config.getoption("quick") and not config.getoption("--hypothesis-profile"):
-        settings.load_profile("quick")
+        settings.load_profile(QUICK)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -31,7 +31,6 @@ LEFT_OUT: dict[str, str] = {
     "cluster/test_faults.py": KILLS,
     "cluster/test_pages.py": KILLS,
     "loadtests/servers": LABORATORY,
-    "index/test_answers.py": "asks every question as of every height, of both engines",
     "index/test_crashes.py": KILLS,
     "loadtests/models/test_gap_ledger_coverage.py": SIMULATES,
     "loadtests/test_coverage.py": "simulates hundreds of experiments",

@@ -22,6 +22,7 @@ from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from backend.questions.values import AverageDelays
 from backend.storage import checked_sqlite
+from tests.effort import tries
 from tests.index.test_follower import height_of_index
 from tests.index.worlds import (
     dump,
@@ -41,7 +42,9 @@ CONTENTS: list[list[Flight]] = [
     [plain_flight(OP_CARRIER_FL_NUM=n + 1, ORIGIN_CITY_NAME=f"City {n}", FL_DATE=day)]
     for n, day in enumerate(["2008-01-03", "2008-01-31", "2008-02-29", "2008-12-31", "2009-01-01"])
 ]
-A_STEP = 3  # every third moment is tried; a step that is no divisor of what repeats meets them all
+# Every third moment is tried, no divisor of what repeats; all where faults are looked for.
+A_STEP = 3
+FIRST_MOMENTS = range(1, 1 + tries(1, exploring=A_STEP))
 
 
 class Moments:
@@ -120,7 +123,7 @@ def expected(tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("first", [1, 2, 3])
+@pytest.mark.parametrize("first", FIRST_MOMENTS)
 def test_killed_while_the_first_index_is_made(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
 ) -> None:
@@ -137,7 +140,7 @@ def test_killed_while_the_first_index_is_made(
 
 
 @pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("first", [1, 2, 3])
+@pytest.mark.parametrize("first", FIRST_MOMENTS)
 def test_killed_while_it_follows_block_by_block(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
 ) -> None:
@@ -161,7 +164,7 @@ def test_killed_while_it_follows_block_by_block(
 
 
 @pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("first", [1, 2, 3])
+@pytest.mark.parametrize("first", FIRST_MOMENTS)
 def test_killed_while_it_is_made_anew(
     tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
 ) -> None:

@@ -210,8 +210,7 @@ class TestSimulating:
 
     @pytest.mark.parametrize("customers", [1, 2, 5])
     def test_exponential_stations_are_those_of_mean_value_analysis(self, customers: int) -> None:
-        results = simulated_results((customers,), 40_000, GROUP, "1", 20)
-        x = fmean(one.throughput_per_s for one in results[EXPONENTIAL, customers])
+        x = simulated()[EXPONENTIAL, customers].throughput_per_s.mean
         assert x == pytest.approx(by_formula(MVA, customers).throughput_per_s, rel=0.02)
 
     def test_regular_stations_lie_in_the_interval_of_a_simulator_that_others_wrote(self) -> None:

@@ -15,8 +15,9 @@ from loadtests.models.open_queue import mg1
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
 from loadtests.models.samples import summary
+from tests.effort import tries
 
-LEDGERS, CALIBRATIONS, RUNS_EACH = 120, 5, 2
+LEDGERS, CALIBRATIONS, RUNS_EACH = tries(60, exploring=250), 5, 2
 ARRIVALS, SKIPPED, ASKED = 500, 200, 200
 LAW = Gamma(1.0, 0.1)
 
