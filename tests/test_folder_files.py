@@ -11,16 +11,21 @@ from pathlib import Path
 import pytest
 
 from backend.chain import merkle
+from backend.chain.void import VOID
+from backend.mempool.lost_files import lost_in
 from backend.storage.block_store import BlockStore
 from backend.trust.log import checkpoints
 from backend.trust.log.notes import NoteError
 from backend.verify.folder_files import kind_of
+from tests.flights import on_disk, transactions_in
 from tests.folder_harms import (
     HARMS,
     OF_ALL,
     OF_FILES,
+    PENDING,
     Findings,
     Houses,
+    add_block,
     copy_for_nobody,
     findings_in,
     findings_while_running,
@@ -29,6 +34,7 @@ from tests.folder_harms import (
     harms_of,
     make_houses,
 )
+from tests.trust.log.test_signing import accept_loss
 
 # What looks right by itself, and is as good as what it replaces. Tokens are a person's to choose.
 AS_GOOD = {("tokens.json", "foreign"), ("tokens.json", "older")}
@@ -113,3 +119,29 @@ def _signed_wrongly(houses: Houses, folder: Path) -> str:
     if signed.size == len(hashes) and signed.root != merkle.root(merkle.leaf_hashes(hashes)):
         return "other blocks were signed"
     return ""
+
+
+def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_named(
+    houses: Houses,
+) -> None:
+    with copy_for_nobody(houses) as folder:
+        before = on_disk(folder).flights
+        HARMS["older"](folder / "blocks", houses, "blocks")
+        left = transactions_in(folder)
+        reasons = findings_in(folder).ready
+        assert [one for one in reasons if "acknowledged.dat" not in one and "accept-loss" in one]
+        assert any(f"the chain ends at transaction {left - 1}" in one for one in reasons)
+        said = " ".join(accept_loss(folder))
+        assert f"acknowledged flights are lost, transactions {left} to " in said
+        assert not [line for line in accept_loss(folder) if "lost" in line]
+        add_block(folder, 7000, 1)
+        after = on_disk(folder).flights
+        assert len(after) == len(before) + PENDING + 1
+        lost = {i for i, flight in enumerate(before) if after[i] != flight}
+        assert {after[i] for i in lost} == {VOID}
+        spans = [range(one.first, one.first + one.flights) for one in lost_in(folder / "mempool")]
+        assert sorted(lost) == [i for span in spans for i in span]
+        found = findings_in(folder)
+        assert found.verify == ""
+        assert all(f"transactions {span[0]} to " in found.ready[n] for n, span in enumerate(spans))
+        assert len(found.ready) == len(spans)

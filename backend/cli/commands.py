@@ -435,8 +435,9 @@ def accept_loss(settings: Settings) -> None:
 
     If `blocks/` was put back to an earlier state, nothing is sealed or signed until it is newer
     again, because the blocks that are missing may have been shown to others. This command gives
-    them up: it rebuilds the index and signs the chain as it is. Witnesses and everybody who has
-    kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
+    them up: it rebuilds the index and signs the chain as it is. Acknowledged flights that are
+    nowhere else are named as lost, and void entries take their places. Witnesses and everybody who
+    has kept a checkpoint will refuse what follows. Restore a backup instead if there is one.
     """
     from backend.sealing.miner import Sealer
 

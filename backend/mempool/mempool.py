@@ -56,6 +56,7 @@ from backend.storage.genesis import Genesis
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
+_ALL = 2**62  # more transactions than any chain holds
 
 Result = TypeVar("Result")
 Refused = FlightchainError | OSError  # the outcome of an offer that is not accepted
@@ -301,11 +302,26 @@ class Mempool:
             self._make_mark_anew()
         self._store.bind()
 
-    def _rebuild(self, mark: Mark | None, problem: str) -> None:
+    def accept_loss(self) -> None:
+        """Let void entries take the places of flights that were in blocks which are gone for good.
+
+        Nothing happens if no flight is missing. Raises DamagedMempool if the file is another
+        ledger's.
+        """
+        with self.locked(), self._lock:
+            try:
+                self._look_and_repair(self._store.everything)
+            except DamagedMempool as error:
+                with self.as_if(_ALL) as nothing_missing:
+                    mark = self._marks[0].read()
+                    self._rebuild(mark, str(error), nothing_missing._store)
+
+    def _rebuild(self, mark: Mark | None, problem: str, given_up: Store | None = None) -> None:
+        """Rebuild the store. given_up: what reads it as if nothing that blocks held was missing."""
         mined = self._chain_transactions()
         rebuild = Rebuild(self._folder, mined, mark, self._genesis, self._report)
         self._duplicates.clear()
-        mark = rebuild.run(self._store, problem)
+        mark = rebuild.run(given_up or self._store, problem, accepts_loss=given_up is not None)
         self._marks[0].note(mark)
         self._store.look(mark)
 

@@ -5,7 +5,7 @@ from the file as SQLite sees it and, if that is not all, from a copy of the file
 log, because what SQLite shares between processes may be damaged, too. Where acknowledged ids are
 missing, void entries take their places, and `lost-FIRST-COUNT.bin` names them. The damaged file is
 kept as `damaged-NEXT.sqlite`. If transactions are missing that blocks once held, then the chain has
-lost blocks. That cannot be repaired here, and nothing is changed.
+lost blocks. That cannot be repaired here, and nothing is changed until a person gives them up.
 
 A new file is written whole and synced, and gets a name under which it counts (`NEW_NAME`). Then the
 old one and its log are removed, and the new one is renamed. A crash on the way loses nothing: the
@@ -86,18 +86,19 @@ class Rebuild:
         self._genesis = genesis
         self._report = report
 
-    def run(self, store: Store, problem: str) -> Mark:
+    def run(self, store: Store, problem: str, *, accepts_loss: bool = False) -> Mark:
         """Rebuild the file. Returns the mark that holds for the new one.
 
-        store: what this process has open. problem: what is wrong with it, in words. Raises
-        WriteFailed, or DamagedMempool if blocks are lost or the file is another ledger's; then
-        nothing is changed.
+        store: what this process has open. problem: what is wrong with it, in words. accepts_loss:
+        whether a person has given up blocks that are lost. Raises WriteFailed, or DamagedMempool if
+        blocks are lost or the file is another ledger's; then nothing is changed.
         """
         files.make_folder(self._folder)
         finish_replacing(self._folder)
         contents = self._contents(store)
         store.close()
-        self._require_all_blocks(contents.records)
+        if not accepts_loss:
+            self._require_all_blocks(contents.records)
         records = list(self._without_gaps(contents.records))
         known = {record.first for record in contents.records}
         voids = [record for record in records if record.first not in known]

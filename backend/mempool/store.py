@@ -45,7 +45,9 @@ def require_blocks(missing: int, mined: int) -> None:
     if missing < mined:
         raise DamagedMempool(
             f"the chain ends at transaction {missing - 1}, but its blocks held {mined} "
-            "transactions once: the chain has lost blocks; restore it from a copy"
+            "transactions once: the chain has lost blocks, and nothing is accepted or mined; "
+            "restore it from a copy; or, if you know that the blocks are gone, run `python -m "
+            "backend accept-loss`, which lets void entries take the places of their flights"
         )
 
 

@@ -114,6 +114,8 @@ class Sealer:
 
     def _require_one_ledger(self) -> None:
         require_one_ledger(self._settings.folder, self._store, accepts_loss=self._accepts_loss)
+        if self._accepts_loss:
+            self.mempool.accept_loss()
 
     def transactions(self) -> int:
         """How many transactions the blocks hold."""

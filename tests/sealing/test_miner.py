@@ -828,4 +828,4 @@ def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Pa
         time.sleep(1.5)
         assert running.is_running()
     (message,) = running.messages
-    assert "the chain has lost blocks; restore it from a copy" in message
+    assert "the chain has lost blocks, and nothing is accepted or mined" in message
