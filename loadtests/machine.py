@@ -12,6 +12,7 @@ over a second, a difference is good to 2 or 3 % of a core. Source: proc(5), /pro
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 from typing import Any
 
-from loadtests.processes import family
+from loadtests.processes import PROJECT, family
 from loadtests.samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 
 _BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
@@ -46,6 +47,21 @@ def cpu_model() -> str:
     processor = named[1] if named else platform.processor() or platform.machine()
     board = f"{_BOARD.read_text('utf-8').rstrip(chr(0))}, " if _BOARD.exists() else ""
     return board + processor
+
+
+def commit() -> str | None:
+    """The commit that is measured; None without git."""
+    try:
+        answer = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607  the git that is installed
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return None
+    return answer.stdout.strip() or None
 
 
 def file_system(folder: Path, mounts: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Writes the generated parts of docs/reference: routes, settings, command line.
+"""Writes the generated parts of the documents: routes, settings, command line, measurements.
 
     .venv/bin/python -m tests.reference
 
@@ -7,7 +7,8 @@ the code says.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from backend.api.specification import PROBLEMS, path_of
 from backend.base.settings import Settings, table
 from backend.cli.commands import main as command_line
 from backend.verify.folder_files import KINDS
+from loadtests.bench.measurements import markdown, read
 
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "docs" / "reference"
+FOLDER = ROOT / "docs"
+MEASUREMENTS = FOLDER / "performance.json"
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -80,12 +83,28 @@ def errors() -> Iterator[str]:
         yield f"| {status} {HTTPStatus(status).phrase} | {answer.meaning} |"
 
 
+def measurements(numbers: Sequence[int]) -> Iterator[str]:
+    """Lines of the table of what these rows of `scripts/bench` have measured."""
+    rows = read(MEASUREMENTS)
+    yield from markdown([row for row in rows if row.number in numbers])
+
+
+MEASURED: Mapping[str, Sequence[int]] = {
+    "measured": (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12),
+    "measured_front": (13,),
+    "measured_proofs": (14,),
+    "measured_groups": (15,),
+    "measured_cluster": (16,),
+}
+"""The rows of `scripts/bench` in each table of measurements."""
+
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "routes": routes,
     "settings": settings,
     "commands": commands,
     "files": files,
     "errors": errors,
+    **{name: partial(measurements, numbers) for name, numbers in MEASURED.items()},
 }
 
 
@@ -96,7 +115,7 @@ def with_parts(text: str) -> str:
 
 def main() -> None:
     """Write the files whose parts have changed."""
-    for path in sorted(FOLDER.glob("*.md")):
+    for path in sorted(FOLDER.rglob("*.md")):
         before = path.read_text(encoding="utf-8")
         if (after := with_parts(before)) != before:
             path.write_text(after, encoding="utf-8")

@@ -3,6 +3,8 @@
     scripts/bench                     about half an hour on a small PC
     scripts/bench --quick             every code path in a few minutes; the numbers mean nothing
     scripts/bench --only 1 3          only these rows of the table
+    scripts/bench --json docs/performance.json; python -m tests.reference
+                                      puts the numbers into the documents
     scripts/bench --full --keep DIR   100 times the blocks, too (60.6 million flights, a few
                                       gigabytes, half an hour and more); keeps chains for later
 
@@ -15,13 +17,12 @@ free ports of the loopback address; they and all temporary files are removed in 
 """
 
 import argparse
-import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +31,10 @@ from typing import Any, NamedTuple
 
 from loadtests.bench import answering, footprint, posting, throughput
 from loadtests.bench.figures import Figure, details, table
+from loadtests.bench.measurements import measured, read, write
 from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan
 from loadtests.chains import Source, generated
-from loadtests.machine import description
+from loadtests.machine import commit, description
 from loadtests.processes import PROJECT, ProgramFailed
 from loadtests.questions import KNOWN_ANSWERS, KNOWN_MONTH, disagreements
 from loadtests.wrk import WrkFailed
@@ -118,13 +120,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ProgramFailed, WrkFailed, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    answers = answers_told(wrong)
-    print(text_of(header, figures, answers))
-    if options.json is not None:
-        found = {"figures": [asdict(one) for one in figures], "known_answers": answers}
-        content = {**header, **found, "wrong_answers": wrong}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return 1 if wrong or any(figure.measured == FAILED for figure in figures) else 0
+    print(text_of(header, figures, answers_told(wrong)))
+    failed = {figure.row for figure in figures if figure.measured == FAILED}
+    if options.json is not None and not wrong:
+        whole = [figure for figure in figures if figure.row not in failed]
+        write(options.json, measured(whole, header))
+    return 1 if wrong or failed else 0
 
 
 def _interrupt(received: int, frame: object) -> None:  # noqa: ARG001  the signature of a handler
@@ -148,11 +149,30 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="use tiny data, to try out the code")
     parser.add_argument("--full", action="store_true", help="measure 100 times the blocks, too")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="folder of kept chains")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON, too")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write the measurements into FILE, in place of earlier ones of the same rows",
+    )
     options = parser.parse_args(arguments)
     if options.month is not None and not options.month.is_file():
         parser.error(f"--month {options.month}: there is no such file")
+    if options.json is not None:
+        _require_json(parser, options)
     return options
+
+
+def _require_json(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the process if `--json` names a file that the run could not, or should not, write to."""
+    try:
+        kept = read(options.json)
+    except (OSError, ProgramFailed) as problem:
+        parser.error(str(problem))
+    if not options.json.resolve().parent.is_dir():
+        parser.error(f"--json {options.json}: there is no such folder")
+    if options.quick and kept:
+        parser.error(f"{options.json} has measurements, and the numbers of --quick mean nothing")
 
 
 def plan_from(options: argparse.Namespace) -> Plan:
@@ -251,6 +271,7 @@ def _header(options: argparse.Namespace, source: Source, folder: Path) -> dict[s
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": options.quick,
         "month": source.label,
+        "commit": (commit() or "unknown")[:12],
         **description(folder),
         "noise": noise,
     }

@@ -5,7 +5,6 @@ far as possible. Two results of one experiment are compared here, too.
 """
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
@@ -24,8 +23,7 @@ from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import NO, REPORT, Results, ResultsError
-from loadtests.machine import description
-from loadtests.processes import PROJECT
+from loadtests.machine import commit, description
 
 INTERRUPTED = "interrupted"
 
@@ -94,7 +92,7 @@ def resume(folder: Path, say: Say) -> Report | None:
     told = {one.name: manifest[one.name] for one in fields(Options) if one.name in manifest}
     told |= {"mode": Mode(manifest["mode"]), "loads": tuple(manifest.get("loads", ()))}
     manifest["state"] = INTERRUPTED
-    now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
+    now = " at ".join(filter(None, (_now(), commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
     return _measured(experiment, Options(**told), results, say)
@@ -140,7 +138,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "state": INTERRUPTED,  # until the run is complete
         "started": _now(),
         "ended": None,
-        "commit": _commit(),
+        "commit": commit(),
         "machine": description(folder),
         "versions": dict(_versions()),
     }
@@ -154,21 +152,6 @@ def _versions() -> Iterator[tuple[str, str]]:
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             yield package, version(package)
-
-
-def _commit() -> str | None:
-    """The commit that is measured; None without git."""
-    try:
-        asked = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607  the git that is installed
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        return None
-    return asked.stdout.strip() or None
 
 
 def analyse(results: Results) -> Report:

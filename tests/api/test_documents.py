@@ -11,6 +11,10 @@ import pytest
 import requests
 
 from backend.base.settings import Settings
+from loadtests.bench.benchmark import ROWS
+from loadtests.bench.measurements import read
+from loadtests.bench.session import QUICK
+from loadtests.chains import generated
 from tests import reference
 from tests.api.processes import ROOT, Service, environment, serving
 from tests.api.worlds import copy_chain
@@ -35,6 +39,7 @@ NOT_RUN = {
     "FLIGHTCHAIN_WITNESSES": "run by tests/witness",
     "FLIGHTCHAIN_DATA": "needs a container engine",
     "python3 scripts/verify.py proof.json --key log.vkey --witness": "run by tests/witness",
+    "FLIGHTCHAIN_BACKEND_URL": "run by tests/cluster/test_pages.py",
 }
 """How a command begins that stands in a block which is not run, and why."""
 
@@ -44,15 +49,27 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", sorted(reference.FOLDER.glob("*.md")), ids=name_of)
+@pytest.mark.parametrize("path", sorted(reference.FOLDER.rglob("*.md")), ids=name_of)
 def test_what_is_generated_is_as_the_code_says(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert reference.with_parts(text) == text, "run python -m tests.reference"
 
 
 def test_every_part_is_shown_somewhere() -> None:
-    text = "".join(path.read_text(encoding="utf-8") for path in reference.FOLDER.glob("*.md"))
+    text = "".join(path.read_text(encoding="utf-8") for path in reference.FOLDER.rglob("*.md"))
     assert set(re.findall(r"<!-- generated: (\w+) -->", text)) == reference.PARTS.keys()
+
+
+def test_every_row_of_the_benchmark_is_in_a_table() -> None:
+    numbers = [number for rows in reference.MEASURED.values() for number in rows]
+    assert sorted(numbers) == sorted(ROWS)
+
+
+def test_what_is_shown_was_measured_on_real_data() -> None:
+    rows = read(reference.MEASUREMENTS)
+    assert rows
+    assert not [row for row in rows if not (row.machine and row.date and row.commit)]
+    assert not [row for row in rows if row.flights == generated(QUICK.flights).label]
 
 
 def test_the_readme_is_short() -> None:

@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 import signal
@@ -8,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,10 @@ from loadtests.bench.figures import (
     spread,
     table,
 )
+from loadtests.bench.measurements import read
 from loadtests.bench.posting import CLUSTER, obstacle, slowed
+from loadtests.bench.session import QUICK
+from loadtests.chains import generated
 from loadtests.machine import at_most_cores, file_system
 from loadtests.processes import PROJECT, ProgramFailed, environment, family, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
@@ -461,14 +463,15 @@ def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(
     assert run.returncode == 0, progress
     assert "THE NUMBERS MEAN NOTHING" in output
     assert list(temporary.iterdir()) == []
-    found: dict[str, Any] = json.loads(report.read_text())
+    rows = read(report)
     left_out = {CLUSTER} if missing() else set()
-    assert {figure["row"] for figure in found["figures"]} == set(ROWS) - left_out
-    assert all(figure["raw"] for figure in found["figures"])
-    assert not [figure for figure in found["figures"] if "FAILED" in figure["measured"]]
-    assert not [figure for figure in found["figures"] if "NOT" in figure["measured"]]
-    assert {"date", "cpu", "cores", "ram_mb", "kernel", "python", "file_system"} <= found.keys()
-    assert found["quick"] is True
+    assert {row.number for row in rows} == set(ROWS) - left_out
+    assert {row.flights for row in rows} == {generated(QUICK.flights).label}
+    assert not [row for row in rows if "FAILED" in row.value or "NOT" in row.value]
+    assert "\nfile_system: " in output
+    lines = output.splitlines()
+    detailed = {line for line, raw in pairwise(lines) if raw.startswith("    ")}
+    assert {f"row {row.number}: {row.name}" for row in rows} <= detailed
 
 
 @needs_wrk
