@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, Unsupporte
 from werkzeug.wsgi import get_content_length
 
 from backend.serving.environs import Environ
-from backend.serving.visitors import Headers, Refusal, Visitors, guarded
+from backend.serving.host_policy import Headers, HostPolicy, Refusal, guarded
 from frontend.bodies import most_bytes
 from frontend.forgery import ForeignForm, is_from_own_page
 from frontend.plain_page import plain_page
@@ -29,13 +29,13 @@ PACKED = "A body must be sent uncompressed, with no Content-Encoding, not {!r}."
 
 def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
     """Let `app` answer only requests that name it. headers: those that every answer has."""
-    visitors = Visitors(settings.host, settings.hosts, gethostname())
+    host_policy = HostPolicy(settings.host, settings.hosts, gethostname())
 
     def page(refusal: Refusal) -> tuple[Headers, bytes]:
         found = {"Content-Type": "text/html; charset=utf-8", **headers}
         return list(found.items()), plain_page(refusal.status, refusal.detail)
 
-    inner: Any = guarded(app.wsgi_app, visitors, page)
+    inner: Any = guarded(app.wsgi_app, host_policy, page)
     app.wsgi_app = inner  # type: ignore[method-assign]
 
     @app.before_request

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from flask import Flask, Response
 
 from backend.serving.environs import WAIT, Environ
-from backend.serving.front import Headers, Way, Wsgi
+from backend.serving.front import Headers, Route, Wsgi
 from backend.serving.lanes import INLINE, Threads
 from frontend.app import HEADERS
 from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
@@ -68,24 +68,24 @@ class PagesSite:
             self._files += 1
         return None
 
-    def way(self, environ: Environ) -> Way:
+    def route(self, environ: Environ) -> Route:
         """The lane of a request; all of them are answered by the application."""
         path: str = environ["PATH_INFO"]
         if path.startswith(AT_ONCE):
-            return Way(INLINE, self._application)
+            return Route(INLINE, self._application)
         lane = PAGES
         if SCAN in environ["QUERY_STRING"] or path in PROOFS_OF_ANSWERS:
             lane = SCANS
         elif _is_file(environ):
             lane = UPLOADS
-        return Way(lane, self._application)
+        return Route(lane, self._application)
 
     def leave(self, environ: Environ) -> None:
         """Give the place of a file to another."""
         if environ.pop(HAS_PLACE, False):
             self._files -= 1
 
-    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:  # noqa: ARG002
+    def finalise_response(self, environ: Environ, status: str, headers: Headers) -> None:  # noqa: ARG002
         """Tell in Server-Timing how long a request has waited for a thread."""
         if wait := environ.get(WAIT):
             headers.append(("Server-Timing", wait.removeprefix(", ")))
@@ -104,7 +104,7 @@ class PagesSite:
             HTTPStatus.SERVICE_UNAVAILABLE, BUSY_WITH_FILES if lane == UPLOADS else BUSY
         )
 
-    def unread(
+    def reject(
         self,
         client: object,  # noqa: ARG002
         status: int,
@@ -116,7 +116,7 @@ class PagesSite:
             detail = f"{detail}. {SHORTER}"
         return list(_headers(status).items()), plain_page(status, detail)
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Forget how long requests have waited for threads: each page has told it already."""
         for lane in self.lanes.values():
             lane.numbers()

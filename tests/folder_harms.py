@@ -20,9 +20,9 @@ from backend.sealing.miner import Sealer
 from backend.storage.tokens import Tokens
 from backend.trust.log.rotation import rotate
 from backend.verify.audit import verify
-from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.flights import flights
+from tests.submitting import accept_in
 
 FILE_BYTES = 4000
 PENDING = 3
@@ -218,7 +218,7 @@ def findings_while_running(folder: Path, harm: Callable[[], None]) -> Findings:
 
 def _go_on(ledger: Ledger, sealer: Sealer) -> list[str]:
     """Accept a flight and seal it."""
-    ledger.accepting.add(flights(1, 990)[0])
+    ledger.submitter.add(flights(1, 990)[0])
     with sealer.writing(wait=False):
         sealer.seal_pending()
     return []

@@ -23,16 +23,16 @@ from backend.api.metrics import CountedRequests
 from backend.api.operation import OPERATION, Operation
 from backend.api.problems import Problems
 from backend.api.reception import Reception
+from backend.api.rejected_requests import RejectedRequests
 from backend.api.routes import Lane, Post, Row, Table
-from backend.api.unread import Unread
 from backend.base.processes.shared_numbers import Numbers
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ
 from backend.serving.front import Front
+from backend.serving.host_policy import HostPolicy
 from backend.serving.lanes import Group
-from backend.serving.visitors import Visitors
 from backend.serving.worker import MOST_WORKERS, FrontServer, FrontWorker
 from tests.api.processes import WITHIN_S, free_port
 
@@ -77,10 +77,10 @@ class Small:
         self.metrics = Refusals()
         self.settings = Settings(threads=THREADS, max_body_bytes=MAX_BODY_BYTES, **options)
         self.reception = Reception(
-            Visitors("127.0.0.1", "localhost", "machine"), numbers, access_log=False
+            HostPolicy("127.0.0.1", "localhost", "machine"), numbers, access_log=False
         )
         self.problems = Problems(lambda: None)
-        self.unread = Unread(self.metrics, access_log=False, always=())
+        self.rejected_requests = RejectedRequests(self.metrics, access_log=False, always=())
         self.table = Table(self._rows())
         self.ledger = SimpleNamespace(
             stop_waiting=lambda: None, before_each_block=lambda wait: None
@@ -145,7 +145,7 @@ class _Stepped(FrontWorker):
         self.server.server_state.default_headers = []
         self.loop.run_until_complete(self.server.startup(self.sockets))
         self.connections = self.server.bounds.connections
-        self.look = self.server.look
+        self.tick = self.server.tick
 
     @property
     def load(self) -> int:
@@ -253,7 +253,7 @@ class Loop:
     def step(self, timeout_s: float = 0.002) -> None:
         """What the worker does in a moment."""
         self.worker.loop.run_until_complete(self._turns(timeout_s))
-        self.worker.look()
+        self.worker.tick()
         self.check()
 
     @staticmethod

@@ -65,7 +65,7 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
         closing(Ledger(settings_for(folder), print)) as ledger,
         pytest.raises(Damage, match="the chain has lost blocks"),
     ):
-        ledger.accepting.add(flight(1))
+        ledger.submitter.add(flight(1))
 
 
 def test_any_flipped_bit_is_named_and_nothing_is_forgotten(folder: Path) -> None:

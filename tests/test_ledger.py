@@ -282,7 +282,7 @@ def test_the_tip_says_where_the_ledger_stands(ledger: Ledger) -> None:
 def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
     chain: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger.accepting.add(plain_flight(), wait_s=0)
+    ledger.submitter.add(plain_flight(), wait_s=0)
     counted = ledger._mempool.pending_count
 
     def sealed_before_counting() -> int:
@@ -343,7 +343,7 @@ def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
     chain: Path, ledger: Ledger
 ) -> None:
     flight = plain_flight(ORIGIN_CITY_NAME="東京")
-    accepted = ledger.accepting.add(flight, wait_s=0)
+    accepted = ledger.submitter.add(flight, wait_s=0)
     assert (accepted["TRANSACTION_ID"], accepted["state"]) == (TRANSACTIONS, "pending")
     pending = ledger.transaction(TRANSACTIONS)
     assert (pending["state"], pending["block"]) == ("pending", None)
@@ -367,11 +367,11 @@ def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
 
 
 def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledger) -> None:
-    ids = [ledger.accepting.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in FLIGHTS[:3]]
+    ids = [ledger.submitter.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in FLIGHTS[:3]]
     seal(chain)
     with opened(chain) as another:
-        ids.append(another.accepting.add(FLIGHTS[3], wait_s=0)["TRANSACTION_ID"])
-    ids.append(ledger.accepting.add(FLIGHTS[4], wait_s=0)["TRANSACTION_ID"])
+        ids.append(another.submitter.add(FLIGHTS[3], wait_s=0)["TRANSACTION_ID"])
+    ids.append(ledger.submitter.add(FLIGHTS[4], wait_s=0)["TRANSACTION_ID"])
     assert ids == list(range(TRANSACTIONS, TRANSACTIONS + 5))
     assert [ledger.transaction(i)["state"] for i in ids] == ["mined"] * 3 + ["pending"] * 2
 
@@ -379,7 +379,7 @@ def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledge
 def test_a_first_flight_is_accepted_before_there_is_a_chain(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     with opened(folder) as ledger:
-        assert ledger.accepting.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"] == 0
+        assert ledger.submitter.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"] == 0
         assert ledger.transaction(0)["state"] == "pending"
         assert seal(folder) == 1
         assert ledger.transaction(0)["block"]["height"] == 1
@@ -397,7 +397,7 @@ def test_whoever_waits_hears_that_it_is_mined_and_can_ask_for_it_at_once(
 
     miner = threading.Thread(target=seal_when_pending)
     miner.start()
-    accepted = ledger.accepting.add(plain_flight(OP_CARRIER_FL_NUM=777), wait_s=SEALED_WITHIN_S)
+    accepted = ledger.submitter.add(plain_flight(OP_CARRIER_FL_NUM=777), wait_s=SEALED_WITHIN_S)
     assert accepted["state"] == "mined"
     question = FilterTransactions(777, "2008-01-03")
     (leg,) = ledger.answers.filter_transactions(question, Options()).flights
@@ -407,18 +407,18 @@ def test_whoever_waits_hears_that_it_is_mined_and_can_ask_for_it_at_once(
 
 def test_whoever_has_waited_in_vain_hears_that_it_is_pending(ledger: Ledger) -> None:
     started = time.monotonic()
-    assert ledger.accepting.add(FLIGHTS[0], wait_s=0.2)["state"] == "pending"
+    assert ledger.submitter.add(FLIGHTS[0], wait_s=0.2)["state"] == "pending"
     assert 0.2 <= time.monotonic() - started < 5
 
 
 def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
     of_others = signal.signal(
-        signal.SIGALRM, lambda received, frame: ledger.accepting.stop_waiting()
+        signal.SIGALRM, lambda received, frame: ledger.submitter.stop_waiting()
     )
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         started = time.monotonic()
-        assert ledger.accepting.add(FLIGHTS[0], wait_s=SEALED_WITHIN_S)["state"] == "pending"
+        assert ledger.submitter.add(FLIGHTS[0], wait_s=SEALED_WITHIN_S)["state"] == "pending"
         assert time.monotonic() - started < SEALED_WITHIN_S / 2
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -428,20 +428,20 @@ def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
 def test_a_full_mempool_pushes_back(chain: Path) -> None:
     with opened(chain, mempool_transactions=2) as ledger:
         for flight in FLIGHTS[:2]:
-            ledger.accepting.add(flight, wait_s=0)
+            ledger.submitter.add(flight, wait_s=0)
         with pytest.raises(TryLater, match="mempool is full") as caught:
-            ledger.accepting.add(FLIGHTS[2], wait_s=0)
+            ledger.submitter.add(FLIGHTS[2], wait_s=0)
         assert caught.value.retry_after_s >= 1
         assert ledger.tip()["pending"] == 2
         seal(chain)
-        assert ledger.accepting.add(FLIGHTS[2], wait_s=0)["TRANSACTION_ID"] == TRANSACTIONS + 2
+        assert ledger.submitter.add(FLIGHTS[2], wait_s=0)["TRANSACTION_ID"] == TRANSACTIONS + 2
 
 
 def test_a_transaction_that_is_mined_between_two_looks_is_found(
     chain: Path, ledger: Ledger
 ) -> None:
     """Another thread asks for the tip, and so forgets what is mined, between the two."""
-    transaction_id = ledger.accepting.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"]
+    transaction_id = ledger.submitter.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"]
     find = Mempool.find
 
     def find_late(mempool: Mempool, wanted: int) -> tuple[Flight, int] | None:
@@ -553,7 +553,7 @@ def test_many_threads_ask_and_post_while_blocks_are_sealed(chain: Path, ledger: 
 
     def post(thread: int) -> list[int]:
         some = [plain_flight(OP_CARRIER_FL_NUM=1000 * thread + n) for n in range(1, 9)]
-        return [ledger.accepting.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in some]
+        return [ledger.submitter.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in some]
 
     def ask() -> int:
         counts = [0]

@@ -19,9 +19,9 @@ from backend.sealing.importer import import_flights
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.verify.audit import verify
-from tests.accepting import accept_in
 from tests.api.processes import ROOT, environment
 from tests.flights import flight, on_disk
+from tests.submitting import accept_in
 
 FLIGHTS = 1500
 DIES_BEFORE_COMMIT = """

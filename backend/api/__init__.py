@@ -12,20 +12,20 @@ from flask import Flask, Response
 from backend.api import (
     batch,
     blocks,
-    cheating,
+    cheat_outcomes,
     docs,
     exporting,
     health,
-    log,
     metrics,
-    proofs,
+    proof_routes,
     questions,
     receipts,
     routes,
     specification,
-    study,
+    study_paths,
     suggest,
     transactions,
+    transparency_log,
 )
 from backend.api.conditions import NO_STORE
 from backend.api.json_answers import AnswerCache
@@ -34,13 +34,13 @@ from backend.api.observing import lab_headers
 from backend.api.problems import Problems
 from backend.api.question_answers import Answering
 from backend.api.reception import Reception
+from backend.api.rejected_requests import RejectedRequests
 from backend.api.routes import Table
 from backend.api.streaming import Streams
-from backend.api.unread import Unread
 from backend.api.writing import Writing
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
-from backend.serving.visitors import Visitors
+from backend.serving.host_policy import HostPolicy
 
 SERVICE = "flightchain.service"  # a key in the application's extensions
 
@@ -63,13 +63,15 @@ class Service:
         is_lab = settings.lab == "yes"
         always = lab_headers(settings.emulated_disk, is_lab=is_lab)
         self.reception = Reception(
-            Visitors(settings.host, settings.hosts, gethostname()),
+            HostPolicy(settings.host, settings.hosts, gethostname()),
             self.metrics.requests,
             access_log=bool(settings.access_log),
             always=always,
             tells_start=is_lab,
         )
-        self.unread = Unread(self.metrics, access_log=bool(settings.access_log), always=always)
+        self.rejected_requests = RejectedRequests(
+            self.metrics, access_log=bool(settings.access_log), always=always
+        )
         self.table = _table(ledger, answers, self.metrics)
         self._install(app)
 
@@ -79,7 +81,7 @@ class Service:
         app.url_map.merge_slashes = False  # so that an unknown address is 404, not a redirect
         app.url_map.converters["id"] = transactions.Id
         routes.install(app, self.table)
-        study.install(app)
+        study_paths.install(app)
         self.problems.install(app)
         self.flask = app.wsgi_app
         inner: Any = self.reception.around(app.wsgi_app)
@@ -102,10 +104,10 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(batch.rows(ledger, writing))
     table.add(receipts.rows(ledger))
     table.add(blocks.rows(ledger))
-    table.add(proofs.rows(ledger, streams))
-    table.add(log.rows(ledger))
-    table.add(cheating.rows())
-    table.add(study.rows(ledger, answering, writing))
+    table.add(proof_routes.rows(ledger, streams))
+    table.add(transparency_log.rows(ledger))
+    table.add(cheat_outcomes.rows())
+    table.add(study_paths.rows(ledger, answering, writing))
     table.add(health.rows(ledger))
     table.add(specification.rows(table))
     table.add(docs.rows(lambda: specification.document(table)))

@@ -97,11 +97,11 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             raise _refusal(batch)
         if is_dry or not batch.flights:
             accepted = len(batch.flights) if skips or not batch.errors else 0
-            copies = ledger.accepting.copies_of(batch.flights) if is_dry else []
+            copies = ledger.submitter.copies_of(batch.flights) if is_dry else []
             there = [copy for copy in copies if copy is not None]
             told = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
             return answer({"dry_run": is_dry, "accepted": accepted, **told, **bad})
-        add = partial(ledger.accepting.add_batch, batch.flights, key=key)
+        add = partial(ledger.submitter.add_batch, batch.flights, key=key)
         return writing.answer(mode, add, **bad)
 
     return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]

@@ -18,7 +18,7 @@ from backend.api.conditions import (
     unchanged,
 )
 from backend.api.encodings import compressed, encoding_for
-from backend.api.json_answers import KeptBodies, encode, encoded, versioned
+from backend.api.json_answers import BodyCache, encode, encoded, versioned
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
@@ -90,7 +90,7 @@ LIST_BLOCKS = Operation(
 
 def rows(ledger: Ledger) -> list[Row]:
     """The routes for the blocks of `ledger`."""
-    kept = KeptBodies(ledger.settings.block_bodies_bytes)
+    kept = BodyCache(ledger.settings.block_bodies_bytes)
 
     def tip(environ: Environ) -> Response:
         """Where the ledger stands: its newest block, and what is pending."""
@@ -171,7 +171,7 @@ def tag_of_block(block_hash: str, query: str) -> str:
     return tag_of(block_hash, "block", query)
 
 
-def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: bytes) -> bytes:
+def _compressed_block(kept: BodyCache, block_hash: str, encoding: str, body: bytes) -> bytes:
     """The encoded body; it is kept if it is a whole block (`block_hash` is not empty)."""
     data = compressed(encoding, body)
     if block_hash:

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from backend.api.bodies import Live
+from backend.api.body_types import Live
 from backend.api.conditions import NO_STORE
 from backend.api.json_answers import MIMETYPE, answer, encode
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation

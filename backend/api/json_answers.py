@@ -83,7 +83,7 @@ def _whole(body: bytes, etag: str, cache_control: str, mimetype: str, *more: Pai
     return Whole(body, kind, ("ETag", etag), control, *more)
 
 
-class KeptBodies(LruCache[Hashable, bytes]):
+class BodyCache(LruCache[Hashable, bytes]):
     """Encoded bodies of things that never change, within `capacity_bytes`. Safe for threads."""
 
     def __init__(self, capacity_bytes: int) -> None:
@@ -101,7 +101,7 @@ class AnswerStatistics:
     bytes: int
 
 
-class Kept(NamedTuple):
+class CachedAnswer(NamedTuple):
     """An answer as it goes out, perhaps to several clients at a time, so that nobody may change it.
 
     tip_hash: hash of the block up to which it counts.
@@ -127,7 +127,7 @@ class AnswerCache:
         self._counting = Lock()
         self._hits = self._misses = self._evictions = 0
 
-    def find(self, state: Hashable, question: Question) -> Kept | None:
+    def find(self, state: Hashable, question: Question) -> CachedAnswer | None:
         """The answer to `question` in this state, if it is kept."""
         kept = self._kept
         found = kept.answers.get(question) if state == kept.state else None
@@ -138,7 +138,7 @@ class AnswerCache:
                 self._hits += 1
         return found
 
-    def keep(self, state: Hashable, question: Question, answer: Kept) -> None:
+    def keep(self, state: Hashable, question: Question, answer: CachedAnswer) -> None:
         """Keep an answer, if it is not too large."""
         kept = self._kept
         if state != kept.state:
@@ -160,12 +160,12 @@ class _OfState:
 
     def __init__(self, state: Hashable) -> None:
         self.state = state
-        self.answers: dict[Question, Kept] = {}
+        self.answers: dict[Question, CachedAnswer] = {}
         self._questions: list[Question] = []
         self.bytes = 0
         self._changing = Lock()
 
-    def add(self, question: Question, answer: Kept, most_bytes: int) -> int:
+    def add(self, question: Question, answer: CachedAnswer, most_bytes: int) -> int:
         """Keep an answer. Returns how many others had to make room for it."""
         size = _kept_bytes(question, answer)
         with self._changing:
@@ -187,6 +187,6 @@ class _OfState:
         self.bytes -= _kept_bytes(question, self.answers.pop(question))
 
 
-def _kept_bytes(question: Question, answer: Kept) -> int:
+def _kept_bytes(question: Question, answer: CachedAnswer) -> int:
     """What keeping an answer takes in memory."""
     return len(question[1]) + len(answer.body) + ENTRY_BYTES

@@ -66,7 +66,7 @@ BLOCK_CACHE, ANSWER_CACHE = "flightchain_block_cache", "flightchain_answer_cache
 
 ROLE = "worker"
 UNMATCHED = "unmatched"  # the route of an unknown address
-UNREAD = "unread"  # the route and method of a request that was refused before it was complete
+UNREAD = "unread"  # what the metrics show as route and method of a request that HTTP refused
 OTHER = "other"
 COUNT_EVERY_S = 1.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})

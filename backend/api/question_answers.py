@@ -29,7 +29,7 @@ from backend.api.flight_lines import (
     counted_up_to,
     table,
 )
-from backend.api.json_answers import AnswerCache, Kept, encode, encoded, plain, versioned
+from backend.api.json_answers import AnswerCache, CachedAnswer, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import given_in, parameters, query_string
@@ -106,7 +106,7 @@ class Answering:
         query = query_string(environ)
         given = parameters(query)
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
-            return self._answered_anew(environ, kind, ask)
+            return self._answer_uncached(environ, kind, ask)
         state, is_conditional = self._ledger.answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
         if is_conditional:
             tag = tag_of(state.tip_hash, kind.__name__, query)
@@ -121,31 +121,33 @@ class Answering:
             found = self._encoded(found, encoding, kind, query, state)
         return found.response
 
-    def _asked(self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: _State) -> Kept:
+    def _asked(
+        self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: _State
+    ) -> CachedAnswer:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
         answer = _timed(environ, ask, *asked(kind, given_in(environ)))
         body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
-        made = Kept(body, tip_hash, plain(body, tag, REVALIDATE))
+        made = CachedAnswer(body, tip_hash, plain(body, tag, REVALIDATE))
         if tip_hash == state.tip_hash:
             self._kept.keep(state, (kind, query), made)
         return made
 
     def _encoded(
-        self, answer: Kept, encoding: str, kind: type[Question], query: str, state: _State
-    ) -> Kept:
+        self, answer: CachedAnswer, encoding: str, kind: type[Question], query: str, state: _State
+    ) -> CachedAnswer:
         """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
         name, tip_hash = (kind, f"{encoding} {query}"), answer.tip_hash
         found = self._kept.find(state, name) if tip_hash == state.tip_hash else None
         if found is None:
             body, tag = compressed(encoding, answer.body), tag_of(tip_hash, kind.__name__, query)
-            found = Kept(body, tip_hash, encoded(body, encoding, tag, REVALIDATE))
+            found = CachedAnswer(body, tip_hash, encoded(body, encoding, tag, REVALIDATE))
             if tip_hash == state.tip_hash:
                 self._kept.keep(state, name, found)
         return found
 
-    def _answered_anew(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
+    def _answer_uncached(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
         given = dict(given_in(environ))

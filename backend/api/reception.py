@@ -1,8 +1,8 @@
 """Does what every request needs, whichever way it comes in: receives, dismisses and logs it.
 
 A request that is received gets its id. It is refused if it comes from another site or carries a
-token in its address (see `backend.serving.visitors`); nothing more is done for it then, but it is
-counted and logged like all others. An answer that is dismissed gets the headers that all answers
+token in its address (see `backend.serving.host_policy`); nothing more is done for it then, but it
+is counted and logged like all others. An answer that is dismissed gets the headers that all answers
 have (see `observing`), and is counted with its duration.
 
 `around` does all of this as a WSGI layer. The front, which may await answers, calls the steps.
@@ -28,7 +28,7 @@ from backend.api.observing import (
 )
 from backend.api.problems import problem
 from backend.serving.environs import STARTED, WAIT, Environ
-from backend.serving.visitors import Refusal, Visitors, hide_query
+from backend.serving.host_policy import HostPolicy, Refusal, hide_query
 
 ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
 
@@ -45,14 +45,14 @@ class Reception:
 
     def __init__(
         self,
-        visitors: Visitors,
+        host_policy: HostPolicy,
         counted: CountedRequests,
         *,
         access_log: bool,
         always: tuple[tuple[str, str], ...] = (),
         tells_start: bool = False,
     ) -> None:
-        self._visitors = visitors
+        self._host_policy = host_policy
         self._counted = counted
         self._always = always
         self._tells_start = tells_start
@@ -66,10 +66,10 @@ class Reception:
             request_id = new_request_id()
         environ[REQUEST_ID] = request_id
         self._counted.begin()
-        refusal = self._visitors.refusal(environ)
+        refusal = self._host_policy.refusal(environ)
         return None if refusal is None else _refused(environ, refusal)
 
-    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
+    def finalise_response(self, environ: Environ, status: str, headers: Headers) -> None:
         """Complete the headers of an answer that goes out. status: as WSGI has it, `200 OK`."""
         took_s = time.perf_counter() - environ[STARTED]
         timing = f"total;dur={1000 * took_s:.3f}{environ.get(PARTS, '')}{environ.get(WAIT, '')}"
@@ -107,7 +107,7 @@ class Reception:
 
         def received(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
             def start(status: str, headers: Headers, *more: Any) -> Any:
-                self.dismiss(environ, status, headers)
+                self.finalise_response(environ, status, headers)
                 return start_response(status, headers, *more)
 
             try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from backend.api.bodies import ANSWERS
+from backend.api.body_types import ANSWERS
 from backend.chain.fields import FIELDS, Field
 from backend.questions.answer_types import AsOf, value_of
 from backend.questions.parameters import Schema, stored

@@ -83,7 +83,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         This writes nothing, so it needs no token.
         """
         flight, _ = sent_flight(environ)
-        (copy,) = ledger.accepting.copies_of([flight])
+        (copy,) = ledger.submitter.copies_of([flight])
         return answer(
             {"dry_run": True, "accepted": 1, "duplicate_of": copy, "flight": as_mapping(flight)}
         )

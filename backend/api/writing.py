@@ -78,7 +78,7 @@ class Writing:
     """Accepts flights into `ledger`, and answers as their mode promises."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._accepting = ledger.accepting
+        self._submitter = ledger.submitter
         self._yield_to_short_requests = ledger.yield_to_short_requests
         self._commit_wait_s = ledger.settings.commit_wait_s
         self._places = BoundedSemaphore(most_commit_waiters(ledger.settings))
@@ -120,10 +120,10 @@ class Writing:
 
     def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
         """A post of one flight."""
-        offer = self._accepting.offer(flight, durable=mode != "async", key=key)
+        offer = self._submitter.offer(flight, durable=mode != "async", key=key)
         return Post(
             offer,
-            lambda accepted: self.answer(mode, partial(self._accepting.receipt, offer, accepted)),
+            lambda accepted: self.answer(mode, partial(self._submitter.receipt, offer, accepted)),
         )
 
     def accept(self, post: Post) -> Response:
@@ -136,7 +136,7 @@ class Writing:
     def accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:
         """Accept posts, which share one sync. Returns an answer or an error for each of them."""
         try:
-            outcomes = self._accepting.accept_all([post.offer for post in posts])
+            outcomes = self._submitter.accept_all([post.offer for post in posts])
         except Exception as error:  # noqa: BLE001  every post gets the error
             return [error] * len(posts)
         return [_answer(*pair) for pair in zip(posts, outcomes, strict=True)]

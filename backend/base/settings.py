@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backend.base.errors import InvalidSetting
 from backend.chain.block import MAX_DIFFICULTY_BITS
-from backend.serving.visitors import names_in
+from backend.serving.host_policy import names_in
 
 PREFIX = "FLIGHTCHAIN_"
 AUTO = "auto"

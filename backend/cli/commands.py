@@ -23,9 +23,8 @@ from backend.base.progress import Line, counting, left
 from backend.base.settings import Settings, from_environment
 from backend.base.version import VERSION, commit
 from backend.base.words import counted
-from backend.cli import cluster as cli_cluster
-from backend.cli import log as cli_log
-from backend.cli.log import say
+from backend.cli import cluster_commands, log_commands
+from backend.cli.log_commands import say
 
 SHOWN_BAD_ROWS = 20
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
@@ -528,5 +527,5 @@ def _ledger(settings: Settings) -> Iterator[Any]:
         yield ledger
 
 
-for command in (*cli_log.COMMANDS, *cli_cluster.COMMANDS):
+for command in (*log_commands.COMMANDS, *cluster_commands.COMMANDS):
     main.add_command(command)

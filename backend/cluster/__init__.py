@@ -7,12 +7,12 @@ proofs are the same code. A ledger that belongs to no cluster runs nothing of th
 How a flight comes into the ledger. A post is acknowledged when the flight is in the mempool of the
 node that was asked, on its disk, under a number that counts what this node accepted (`outbox`).
 Every interval, or when a block is full, the node sends what is pending to the engine in signed
-transactions (`transactions`), again and again until it is mined. The engine's voters agree on an
-order. Each node makes the same block of it: `selection` keeps a transaction only if it goes on
-where its node's mined flights end, so a number is mined once, however often and by whomever it is
-sent. For that, a count for each member is all that must be remembered. Ids are positions in the
-ledger, as ever, and are given when the block is made. A receipt (node, number, tag) leads to the
-id.
+transactions (`signed_transactions`), again and again until it is mined. The engine's voters agree
+on an order. Each node makes the same block of it: `transaction_selection` keeps a transaction only
+if it goes on where its node's mined flights end, so a number is mined once, however often and by
+whomever it is sent. For that, a count for each member is all that must be remembered. Ids are
+positions in the ledger, as ever, and are given when the block is made. A receipt (node, number,
+tag) leads to the id.
 
 How a block is made. Its content is the flights of the engine's block in the order of acceptance,
 its time the header's, raised to the acceptance times; `ChainState.build` makes the same bytes of
@@ -40,6 +40,6 @@ that the cluster began with, of which it needs a copy.
 
 The clock of a node counts in two places: the time of acceptance, which a transaction carries, and
 the votes for a block, of whose times the engine takes the median for the next header. A flight that
-was accepted long after the header's time waits until that has come (`selection`), so one wrong
-clock does not move the ledger's.
+was accepted long after the header's time waits until that has come (`transaction_selection`), so
+one wrong clock does not move the ledger's.
 """

@@ -15,11 +15,11 @@ from typing import Any
 
 from backend.base.errors import Damage, FlightchainError
 from backend.base.version import VERSION
-from backend.cluster.chain_end import Built, ChainEnd
+from backend.cluster.block_appender import BlockAppender, Built
 from backend.cluster.membership import Membership
 from backend.cluster.messages import ABORT, ACCEPT, RECHECK, REJECT
-from backend.cluster.selection import Room, proposed, rows_of
-from backend.cluster.transactions import BadTransaction, ClusterTransaction, transaction_in
+from backend.cluster.signed_transactions import BadTransaction, ClusterTransaction, transaction_in
+from backend.cluster.transaction_selection import Room, proposed, rows_of
 
 Message = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ class Application:
 
     def __init__(
         self,
-        end: ChainEnd,
+        end: BlockAppender,
         membership: Membership,
         engine_height: int,
         appended: Callable[[Built], None] = lambda built: None,

@@ -19,19 +19,19 @@ from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
 from backend.base.words import counted
-from backend.cluster import put_back, status
+from backend.cluster import node_status, put_back
 from backend.cluster.admission import Admission
 from backend.cluster.application import OK, OLD, Application
-from backend.cluster.chain_end import Built, ChainEnd
+from backend.cluster.block_appender import BlockAppender, Built
 from backend.cluster.configuration import bring_up_to_date
 from backend.cluster.engine import ABCI_SOCKET, Engine
 from backend.cluster.engine_files import REBUILD, require_sound
+from backend.cluster.engine_watch import EngineStandsStill, Watcher
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.outbox import Outbox, with_believable_time
 from backend.cluster.put_back import OwnFlights
+from backend.cluster.signed_transactions import packed
 from backend.cluster.socket_server import SocketServer
-from backend.cluster.transactions import packed
-from backend.cluster.watching import EngineStandsStill, Watcher
 from backend.index.mending import IndexMender
 from backend.mempool import Accepted, Mempool
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
@@ -60,7 +60,7 @@ class Node:
         self._lock = files.FileLock(settings.folder / LOCK_NAME)
         self._announcer = Announcer(settings.folder, report)
         self._numbers = MinerNumbers()
-        self._end = ChainEnd(settings, self._membership, report)
+        self._end = BlockAppender(settings, self._membership, report)
         self._engine = Engine(home)
         self._abci = home / ABCI_SOCKET
         self._mempool = Mempool(settings, self._end.receipts.own_mined, report)
@@ -83,7 +83,7 @@ class Node:
         self._lock.acquire(wait=False)
         why = ""  # it ends
         try:
-            status.begin(self._settings.folder)
+            node_status.begin(self._settings.folder)
             self._announcer.silent()
             self._numbers.start(self._settings)
             application = self._application()
@@ -95,7 +95,7 @@ class Node:
         finally:
             self._notifier.stopping()
             self._announcer.silent()
-            status.end(self._settings.folder, why)
+            node_status.end(self._settings.folder, why)
             self._end.close()
             self._mempool.close()
             self._lock.release()
@@ -147,7 +147,7 @@ class Node:
                 )
             now_s = time.monotonic()
             if now_s >= look_s:
-                look_s = now_s + status.EVERY_S
+                look_s = now_s + node_status.EVERY_S
                 self._tell(watcher, application)
             self._patiently("rebuild the index", mender.look)
             self._patiently("send what was accepted", self._step)
@@ -167,7 +167,7 @@ class Node:
         if watcher.last is not None:
             now_s = time.monotonic()
             changed = msgspec.structs.replace(watcher.last, refusal=told, written_s=now_s)
-            status.write(self._settings.folder, changed)
+            node_status.write(self._settings.folder, changed)
         self._announcer.working(INDEXING_S)
         self._notifier.alive()
 
@@ -181,7 +181,7 @@ class Node:
         seen = watcher.look(application, outbox_waits_s, time.monotonic())
         if refusal := put_back.refusal(self._settings.folder):
             seen = msgspec.structs.replace(seen, refusal=refusal)
-        status.write(self._settings.folder, seen)
+        node_status.write(self._settings.folder, seen)
         due_s = time.monotonic() if self._outbox is None else self._outbox.due_s
         self._announcer.next_round(max(0.0, due_s - time.monotonic()))
         self._notifier.alive()

@@ -2,7 +2,7 @@
 
 The mempool is the outbox: it numbers what is accepted, and all of it below the number of mined
 flights is done. So nothing needs to be noted, and a crash at any moment loses nothing. Sending a
-flight twice does no harm, because a number is mined once (`selection`).
+flight twice does no harm, because a number is mined once (`transaction_selection`).
 
 Flights are sent every interval, or at once when enough are pending for a full block, as a single
 node mines. Intervals begin at multiples of themselves by the clock, so that all nodes send at the
@@ -17,7 +17,7 @@ from dataclasses import replace
 from backend.base.errors import TryLater
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.cluster.membership import LEEWAY_MS
-from backend.cluster.transactions import MOST_FLIGHTS
+from backend.cluster.signed_transactions import MOST_FLIGHTS
 from backend.mempool import Accepted, Mempool
 
 IN_FLIGHT = 4 * MAX_TRANSACTIONS  # that were sent and are not mined

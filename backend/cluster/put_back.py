@@ -19,7 +19,7 @@ from backend.base.clock import now_ms
 from backend.base.errors import DamagedMempool, FlightchainError
 from backend.base.words import counted
 from backend.chain.flight import Flight
-from backend.cluster.chain_end import Built
+from backend.cluster.block_appender import Built
 from backend.cluster.view import tag_of
 from backend.mempool import Accepted, Mempool, Offer
 from backend.mempool.idempotency_keys import IdempotencyKey

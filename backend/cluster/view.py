@@ -18,7 +18,7 @@ from backend.chain.canonical import sha256_hex
 from backend.chain.flight import Flight
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.membership import Membership, identity_in, membership_in
-from backend.cluster.status import ClusterStatus, StatusReader
+from backend.cluster.node_status import ClusterStatus, StatusReader
 from backend.storage.block_store import BlockStore
 from backend.storage.receipts import Receipts, belongs_to_cluster
 

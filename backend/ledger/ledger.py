@@ -23,11 +23,11 @@ from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.single_transactions import transactions_json
-from backend.cluster.status import ClusterStatus
+from backend.cluster.node_status import ClusterStatus
 from backend.cluster.view import view_of
 from backend.index.queries import IndexReader
 from backend.ledger.answers import Answers, tip_height
-from backend.ledger.submission import Accepting
+from backend.ledger.submission import Submitter
 from backend.mempool import Mempool
 from backend.sealing.miner_status import next_block_at, why_no_miner
 from backend.sealing.trusted_clock import TrustedClock
@@ -74,7 +74,7 @@ class BlockList(NamedTuple):
 class Ledger:
     """The ledger in `settings.folder`.
 
-    answers: to questions about flights. accepting: takes flights. prover: proves what is in blocks.
+    answers: to questions about flights. submitter: takes flights. prover: proves what is in blocks.
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
@@ -100,17 +100,17 @@ class Ledger:
         self._mempool = Mempool(settings, first_pending, report)
         self._clock = TrustedClock(settings, self._store, report)
         self.answers = Answers(self._store, self._blocks, self._index)
-        self.accepting = Accepting(
+        self.submitter = Submitter(
             self._mempool, self._index, self._clock, self._cluster, self.mined_count
         )
 
     def before_each_block(self, wait: Callable[[], None]) -> None:
         """Have scans and exports call `wait` before each block, to let other requests go first."""
-        self._blocks.give_way = wait
+        self._blocks.yield_to_short_requests = wait
 
     def yield_to_short_requests(self) -> None:
         """Wait a moment if short requests are in hand; long work calls this again and again."""
-        self._blocks.give_way()
+        self._blocks.yield_to_short_requests()
 
     def close(self) -> None:
         """Close every file."""

@@ -24,7 +24,7 @@ COMMIT_POLL_S = 0.02
 MOST_DUPLICATES_SHOWN = 100
 
 
-class Accepting:
+class Submitter:
     """Accepts flights, and waits for blocks."""
 
     def __init__(

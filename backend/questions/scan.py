@@ -181,7 +181,7 @@ def _walk(
     costs = Costs() if costs is None else costs
     below = blocks.where(first - 1).hash if first else NO_PREVIOUS
     for at in range(first, height + 1):
-        blocks.give_way()
+        blocks.yield_to_short_requests()
         block = blocks.block(at, costs)
         if block.header.previous_hash != below:
             raise DamagedBlock(at, f"it names {block.header.previous_hash} below it, not {below}")

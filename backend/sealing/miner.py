@@ -239,7 +239,7 @@ class Sealer:
         """Whether a process has marked the index as wrong; `writing` makes it anew then."""
         return self._follower.is_marked()
 
-    def index_made_anew(self) -> int:
+    def index_rebuilds(self) -> int:
         """How often this object has made an index anew because it was wrong."""
         return self._follower.made_anew
 
@@ -332,7 +332,7 @@ class Miner:
             if self._mend_index():
                 self._pausing_until(due)
             self._notifier.alive()
-            self._numbers.sample(self._sealer.index_made_anew())
+            self._numbers.sample(self._sealer.index_rebuilds())
             self._wait(min(POLL_S, due - time.monotonic()))
 
     def _pausing_until(self, due: float) -> None:

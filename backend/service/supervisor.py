@@ -1,6 +1,7 @@
 """Supervises the processes of a running service: gunicorn with its workers, and the miner.
 
-If there are witnesses to ask, one more process does that (see `backend.trust.witness.asking`).
+If there are witnesses to ask, one more process does that (see
+`backend.trust.witness.cosign_requests`).
 
 `serve` starts each as a process of its own: one that dies or hangs is started again, and a signal
 stops all in order. With `--frontend` the pages for a browser are a third process, of which this
@@ -26,7 +27,7 @@ from backend.base.processes.parent_death import die_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, variable
 from backend.sealing.miner_status import miner_status
-from backend.service.watching import Watch, overdue_miner, silent_server, stopped
+from backend.service.hang_detection import Watch, overdue_miner, silent_server, stopped
 from backend.storage import tokens
 
 GRACE_S = 30
@@ -165,7 +166,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
 def require_witnesses(settings: Settings) -> None:
     """Raise InvalidSetting unless the setting for witnesses can be understood."""
     if settings.witnesses != NO_WITNESS:
-        from backend.trust.witness.asking import witnesses_in
+        from backend.trust.witness.cosign_requests import witnesses_in
 
         witnesses_in(settings.witnesses)
 

@@ -12,7 +12,7 @@ from backend.api.routes import Lane
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import Settings
-from backend.service.site import ServiceSite
+from backend.service.service_site import ServiceSite
 from backend.serving import gunicorn_app
 from backend.serving.front import Front
 
@@ -37,7 +37,9 @@ def front_of(service: Service) -> Front:
     """Make the front of a service; metrics show its lanes, and scans make way for others."""
     front = Front(ServiceSite(service))
     service.metrics.watch(front.numbers)
-    service.ledger.before_each_block(partial(front.let_others_go, Lane.THREAD, Lane.QUESTION))
+    service.ledger.before_each_block(
+        partial(front.yield_to_short_requests, Lane.THREAD, Lane.QUESTION)
+    )
     return front
 
 
@@ -88,7 +90,7 @@ def _let_waiters_go_at_the_end(service: Any) -> None:
         of_gunicorn = signal.getsignal(number)
 
         def handle(received: int, frame: Any, then: Any = of_gunicorn) -> None:
-            service.ledger.accepting.stop_waiting()
+            service.ledger.submitter.stop_waiting()
             if callable(then):
                 then(received, frame)
 

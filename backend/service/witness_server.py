@@ -15,7 +15,7 @@ from backend.base.errors import FlightchainError
 from backend.base.words import printable
 from backend.serving import gunicorn_app
 from backend.serving.environs import Environ
-from backend.serving.front import Front, Headers, Way, Wsgi
+from backend.serving.front import Front, Headers, Route, Wsgi
 from backend.serving.lanes import INLINE, Threads
 from backend.trust.log import checkpoints
 from backend.trust.log.notes import NoteError, VerifierKey, decoded
@@ -63,15 +63,15 @@ class WitnessSite:
     def receive(self, environ: Environ) -> Wsgi | None:
         """Refuse nothing by its head."""
 
-    def way(self, environ: Environ) -> Way:
+    def route(self, environ: Environ) -> Route:
         """Answer the key at once; what is to be cosigned waits for a thread and the disk."""
         is_read = environ["REQUEST_METHOD"] != "POST"
-        return Way(INLINE if is_read else LANE, self._application)
+        return Route(INLINE if is_read else LANE, self._application)
 
     def leave(self, environ: Environ) -> None:
         """Do nothing."""
 
-    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
+    def finalise_response(self, environ: Environ, status: str, headers: Headers) -> None:
         """Add no headers."""
 
     def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
@@ -87,7 +87,7 @@ class WitnessSite:
         busy = "too many requests are waiting already; try again later\n"
         return Response(busy, 503, {"Retry-After": str(RETRY_AFTER_S)})
 
-    def unread(
+    def reject(
         self,
         client: object,  # noqa: ARG002
         status: int,  # noqa: ARG002
@@ -97,7 +97,7 @@ class WitnessSite:
         """A line of text for a request that HTTP refuses."""
         return [("Content-Type", "text/plain; charset=utf-8")], f"{detail}\n".encode()
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Forget how long requests have waited, as nobody asks for it."""
         self.lanes[LANE].numbers()
 

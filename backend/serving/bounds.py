@@ -44,8 +44,8 @@ class Connection(Protocol):
 class Bounds(ServerState):
     """The connections of a worker, and what they may take.
 
-    most: how many connections there may be. unread: those whose clients have not read their answer.
-    changed: called when their number has changed.
+    most: how many connections there may be. slow_readers: those whose clients have not read their
+    answer. changed: called when their number has changed.
     """
 
     connections: set[Connection]  # type: ignore[assignment]
@@ -55,7 +55,7 @@ class Bounds(ServerState):
         self.site = site
         self.most = most
         self.changed = changed
-        self.unread: set[Connection] = set()
+        self.slow_readers: set[Connection] = set()
         self._next: list[tuple[float, Connection]] = []  # that give way, the oldest last
         self._by_address: dict[str, set[Connection]] = {}
 
@@ -97,7 +97,7 @@ class Bounds(ServerState):
     def left(self, connection: Connection) -> None:
         """Count a connection no more."""
         self.connections.discard(connection)
-        self.unread.discard(connection)
+        self.slow_readers.discard(connection)
         address = address_of(connection)
         its_own = self._by_address.get(address, set())
         its_own.discard(connection)
@@ -119,8 +119,8 @@ class Bounds(ServerState):
 
     def limit_unsent(self, connection: Connection) -> None:
         """Give up the clients whose time to read ends first, while too many bytes are unsent."""
-        self.unread.add(connection)
-        waiting = sorted(self.unread, key=lambda one: one.deadline)
+        self.slow_readers.add(connection)
+        waiting = sorted(self.slow_readers, key=lambda one: one.deadline)
         total = sum(one.kept_bytes for one in waiting)
         total += MAX_BUFFERED_BYTES * (len(self.connections) - len(waiting))
         for slow in waiting[:-1]:
@@ -133,7 +133,7 @@ class Bounds(ServerState):
 
     def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
         """The complete answer to a request that is refused, after which the connection ends."""
-        headers, body = self.site.unread(connection.client, status, detail, **more)
+        headers, body = self.site.reject(connection.client, status, detail, **more)
         last = (("Content-Length", str(len(body))), CLOSE)
         lines = [f"{name}: {value}" for name, value in (*headers, *last)]
         head = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *lines, "", ""]

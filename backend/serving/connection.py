@@ -335,7 +335,7 @@ class Connection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """Go on: the client has read nearly everything."""
         super().resume_writing()
-        self.server_state.unread.discard(self)
+        self.server_state.slow_readers.discard(self)
         self.deadline = time.monotonic() + LINGER_S if self.is_ending else NEVER
         if self.waits_for == ANSWER and self.cycle.response_complete and not self.is_ending:
             self._wait_for_head()

@@ -58,7 +58,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """How a request is answered.
 
     lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers the request,
@@ -90,13 +90,13 @@ class Site(Protocol):
         Returns an answer if the request is refused; then its body is not read.
         """
 
-    def way(self, environ: Environ) -> Way:
+    def route(self, environ: Environ) -> Route:
         """How a request is answered."""
 
     def leave(self, environ: Environ) -> None:
         """Note that the beginning of an answer has been made, or has failed."""
 
-    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
+    def finalise_response(self, environ: Environ, status: str, headers: Headers) -> None:
         """Complete the headers of an answer that goes out. status: as in WSGI, `200 OK`."""
 
     def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
@@ -108,7 +108,7 @@ class Site(Protocol):
     def full(self, lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""
 
-    def unread(
+    def reject(
         self, client: object, status: int, detail: str, **more: object
     ) -> tuple[Headers, bytes]:
         """Headers and body of the answer to a request that HTTP refuses.
@@ -116,7 +116,7 @@ class Site(Protocol):
         client: the client's address. more: further members of a problem (RFC 9457).
         """
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Do the work that is due once a second."""
 
     def stop(self) -> None:
@@ -126,13 +126,13 @@ class Site(Protocol):
 class Answer(NamedTuple):
     """The beginning of an answer.
 
-    rest: what follows the body; None if nothing does. threads: those that may ask for the rest.
+    stream: what follows the body; None if nothing does. threads: those that may ask for it.
     """
 
     status: str
     headers: Headers
     body: bytes
-    rest: "Rest | None" = None
+    stream: "BodyStream | None" = None
     threads: Threads | None = None
 
 
@@ -151,7 +151,7 @@ class Front:
         """The numbers of each lane to count; its waits are those since the last call."""
         return [lane.numbers() for lane in self._all_lanes()]
 
-    def let_others_go(self, *lanes: str) -> None:
+    def yield_to_short_requests(self, *lanes: str) -> None:
         """Wait a moment if there are posts in groups, or requests in these lanes.
 
         Long work calls this often, in its own thread. The interpreter runs one thread at a time, so
@@ -199,7 +199,7 @@ class Front:
     def _failure(self, environ: Environ) -> Answer:
         """The answer after an error of the front or the site itself; the connection ends."""
         client = (environ["REMOTE_ADDR"],)
-        headers, body = self.site.unread(client, 500, "Internal Server Error")
+        headers, body = self.site.reject(client, 500, "Internal Server Error")
         more = [(LENGTH, str(len(body))), CLOSE]
         return Answer("500 Internal Server Error", [*headers, *more], body)
 
@@ -208,7 +208,7 @@ class Front:
         if "HTTP_EXPECT" not in environ or environ["SERVER_PROTOCOL"] != "HTTP/1.1":
             return False
         unsent = environ["wsgi.input"] = UnsentBody()
-        lane, application, _ = self.site.way(environ)
+        lane, application, _ = self.site.route(environ)
 
         def try_it(_: float = 0.0) -> None:
             pieces = application(environ, lambda *_: None)
@@ -241,7 +241,7 @@ class Front:
         return None
 
     async def _answer(self, environ: Environ) -> Answer:
-        lane, application, group = self.site.way(environ)
+        lane, application, group = self.site.route(environ)
         if lane == INLINE:
             return self._begun(application, environ)
         if lane == GROUPED and group is not None:
@@ -296,7 +296,7 @@ class Front:
         begun: list[Any] = []
 
         def start(status: str, headers: Headers, exc_info: Any = None) -> None:  # noqa: ARG001
-            self.site.dismiss(environ, status, headers)
+            self.site.finalise_response(environ, status, headers)
             begun[:] = status, headers
 
         try:
@@ -304,19 +304,19 @@ class Front:
         finally:
             environ["wsgi.input"].close()
         if isinstance(pieces, list):
-            body, rest = b"".join(pieces), None
+            body, stream = b"".join(pieces), None
         else:
-            rest = Rest(pieces)
-            body = rest.whole() if threads is None else rest.piece()
+            stream = BodyStream(pieces)
+            body = stream.whole() if threads is None else stream.piece()
         status, headers = begun
-        return Answer(status, headers, body, rest, threads)
+        return Answer(status, headers, body, stream, threads)
 
     async def _send(self, answer: Answer, environ: Environ, scope: Scope, send: Send) -> None:
-        status, headers, body, rest, threads = answer
-        if rest is not None and rest.is_taken and any(name == LENGTH for name, _ in headers):
-            rest.close()
-            rest = None
-        if rest is None:
+        status, headers, body, stream, threads = answer
+        if stream is not None and stream.is_taken and any(name == LENGTH for name, _ in headers):
+            stream.close()
+            stream = None
+        if stream is None:
             scope[CONNECTION].send_whole(int(status[:3]), headers, body)
             self.site.log(environ, len(body), is_whole=True)
             return
@@ -324,23 +324,23 @@ class Front:
         await send({"type": "http.response.start", "status": int(status[:3]), "headers": encoded})
         sent_bytes = len(body)
         try:
-            while threads is not None and not rest.is_taken:
+            while threads is not None and not stream.is_taken:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 await scope[CONNECTION].flow.drain()  # before there is another piece in memory
-                body = await threads.run(lambda _: rest.piece(), is_admitted=True)
+                body = await threads.run(lambda _: stream.piece(), is_admitted=True)
                 sent_bytes += len(body)
             await send({"type": "http.response.body", "body": body})
         except ConnectionResetError:  # the answer cannot be finished and must not look finished
             scope[CONNECTION].break_off()
         finally:
-            rest.close()
-            self.site.log(environ, sent_bytes, is_whole=rest.is_taken)
+            stream.close()
+            self.site.log(environ, sent_bytes, is_whole=stream.is_taken)
 
 
 def close(answer: Answer) -> None:
     """Drop an answer whose client is gone."""
-    if answer.rest is not None:
-        answer.rest.close()
+    if answer.stream is not None:
+        answer.stream.close()
 
 
 class UnsentBody(BytesIO):
@@ -356,7 +356,7 @@ class UnsentBody(BytesIO):
     readline = readinto = read  # type: ignore[assignment]
 
 
-class Rest:
+class BodyStream:
     """The part of an answer that has not been taken. is_taken: nothing is left.
 
     One thread at a time takes pieces. Meanwhile another may call `close`.

@@ -7,7 +7,7 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from backend.serving.visitors import hide_secrets
+from backend.serving.host_policy import hide_secrets
 from backend.serving.worker import FrontWorker
 
 SILENT_S = 18  # the loop of a worker speaks each second; after such a silence it is replaced

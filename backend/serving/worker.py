@@ -144,14 +144,14 @@ class FrontServer(Server):
         """Do the work that is due; whether to stop."""
         if counter % TICKS_A_SECOND == 0:
             self._worker.notify()
-            self.look()
+            self.tick()
         if os.getppid() != self._worker.ppid:
             self.should_exit = True
         return await super().on_tick(counter)
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Do the work that is due once a second."""
-        self._site.look()
+        self._site.tick()
         self._give_up_the_late()
 
     def _give_up_the_late(self) -> None:
@@ -171,7 +171,7 @@ class FrontServer(Server):
             await asyncio.sleep(STOP_LOOK_S)
         for connection in list(self.bounds.connections):
             connection.transport.abort()
-        self._site.look()
+        self._site.tick()
 
 
 class FrontWorker(UvicornWorker):  # type: ignore[misc]

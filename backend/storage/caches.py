@@ -188,7 +188,7 @@ class CachedBlocks:
         self._generation = 0  # counts how often everything was forgotten
         self._is_recent_until = 0.0
         # Whoever reads many blocks calls this before each, so that others can go first.
-        self.give_way: Callable[[], None] = lambda: None
+        self.yield_to_short_requests: Callable[[], None] = lambda: None
 
     def statistics(self) -> list[CacheStatistics]:
         """The counts of both caches, as they are now."""

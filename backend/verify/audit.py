@@ -22,7 +22,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
 from backend.storage.receipts import Receipts
 from backend.storage.tokens import Tokens
-from backend.trust.log.checks import check_log
+from backend.trust.log.log_checks import check_log
 from backend.verify.chain_check import Progress, checked_in, joined, mapping, stretches_of
 from backend.verify.folder_check import require_one_ledger
 from backend.verify.folder_files import missing_chain, unusable

@@ -18,7 +18,7 @@ from backend.base.errors import Damage, FlightchainError, NotFound
 from backend.index.database import Position, index_path, open_to_read, position_in
 from backend.storage.block_store import BlockStore
 from backend.storage.tokens import Tokens
-from backend.trust.log.checks import (
+from backend.trust.log.log_checks import (
     LOG_FILES,
     check_log,
     foreign_log,

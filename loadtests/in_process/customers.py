@@ -110,7 +110,7 @@ def _count(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
 
 def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
-    return ledger.accepting.add(flight_of(msgspec.json.decode(body)))
+    return ledger.submitter.add(flight_of(msgspec.json.decode(body)))
 
 
 def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
@@ -118,7 +118,7 @@ def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     batch = batch_of(body, "ndjson", ledger.settings.mempool_transactions)
     if batch.errors:
         raise batch.errors[0]
-    return ledger.accepting.add_batch(batch.flights)
+    return ledger.submitter.add_batch(batch.flights)
 
 
 def _require_sync(parameters: Parameters) -> None:

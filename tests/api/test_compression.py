@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from backend.api import blocks
 from backend.api.encodings import compressed, encoding_for
-from backend.api.json_answers import KeptBodies
+from backend.api.json_answers import BodyCache
 from backend.ledger.ledger import Ledger
 from tests.api.worlds import World, client_of, settings_for, world_in
 
@@ -160,7 +160,7 @@ def test_without_room_nothing_is_kept_and_everything_answers(tmp_path: Path) -> 
 
 
 def test_kept_bodies_stay_within_their_bytes_and_the_least_used_go() -> None:
-    kept = KeptBodies(10 * 1300)
+    kept = BodyCache(10 * 1300)
     for name in range(10):
         kept.keep(name, b"x" * 1000)
     assert all(kept.find(name) for name in range(10))

@@ -220,7 +220,7 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
             running = [pool.submit(keep_asking), pool.submit(keep_sealing)]
             try:
                 for _ in range(8):
-                    receipt = ours.accepting.add(flight, wait_s=10)
+                    receipt = ours.submitter.add(flight, wait_s=10)
                     seen = other.recent_state().tip_hash
                     assert receipt["state"] == "mined"
                     assert seen == ours.answers.recent_state().tip_hash

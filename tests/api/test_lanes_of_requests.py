@@ -10,14 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.api import Service, batch, blocks, exporting, health, questions, study, transactions
+from backend.api import (
+    Service,
+    batch,
+    blocks,
+    exporting,
+    health,
+    questions,
+    study_paths,
+    transactions,
+)
 from backend.api.blocks import tag_of_block
 from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
 from backend.base.errors import Damage, NotFound
 from backend.base.settings import Settings
 from backend.questions.values import OPTION_NAMES, PROVABLE
-from backend.service.site import ServiceSite
+from backend.service.service_site import ServiceSite
 from backend.serving.environs import environ_of
 from tests.api.worlds import seal, settings_for
 from tests.doors import environ, scope_of
@@ -58,7 +67,7 @@ table = Table(
         *batch.rows(fake, writing),
         *blocks.rows(fake),
         *exporting.rows(fake, fake),
-        *study.rows(fake, nothing, writing),
+        *study_paths.rows(fake, nothing, writing),
         *health.rows(fake),
     ]
 )

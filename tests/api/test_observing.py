@@ -17,7 +17,7 @@ from backend.api import observing
 from backend.api.metrics import CountedRequests
 from backend.api.reception import Reception
 from backend.base.processes.shared_numbers import Numbers
-from backend.serving.visitors import Visitors
+from backend.serving.host_policy import HostPolicy
 from tests.api.worlds import Json, World, client_of, seal, settings_for
 
 QUESTION = "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
@@ -197,7 +197,7 @@ def test_the_access_log_says_when_an_answer_broke_off(capfd: pytest.CaptureFixtu
         raise ConnectionResetError
 
     counted = CountedRequests(Numbers())
-    reception = Reception(Visitors("127.0.0.1", "*", "machine"), counted, access_log=True)
+    reception = Reception(HostPolicy("127.0.0.1", "*", "machine"), counted, access_log=True)
     environ = {"REQUEST_METHOD": "GET", "HTTP_HOST": "localhost"}
     pieces = iter(reception.around(broken)(environ, lambda *started: None))
     assert next(iter(pieces)) == b"abc"

@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from backend import api
 from backend.api.conditions import REVALIDATE
-from backend.api.json_answers import Kept, plain
+from backend.api.json_answers import CachedAnswer, plain
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
@@ -30,8 +30,8 @@ from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
-from tests.accepting import accept_in
 from tests.api.held import HeldClient
+from tests.submitting import accept_in
 
 Json = dict[str, Any]
 
@@ -132,9 +132,9 @@ def _made(folder: Path) -> World:
     return World(settings, transactions, hashes)
 
 
-def kept(body: bytes) -> Kept:
+def kept(body: bytes) -> CachedAnswer:
     """An answer as the cache of answers keeps it."""
-    return Kept(body, "", plain(body, "tag", REVALIDATE))
+    return CachedAnswer(body, "", plain(body, "tag", REVALIDATE))
 
 
 @contextmanager

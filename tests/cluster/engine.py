@@ -10,11 +10,11 @@ from typing import Any
 
 from backend.base.settings import Settings
 from backend.cluster.application import Application
-from backend.cluster.chain_end import ChainEnd
+from backend.cluster.block_appender import BlockAppender
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host, make_cluster
 from backend.cluster.membership import Identity, Membership, identity_in, membership_in
 from backend.cluster.messages import ACCEPT
-from backend.cluster.transactions import packed
+from backend.cluster.signed_transactions import packed
 from backend.mempool import Accepted
 from backend.storage.block_writer import BlockWriter
 from tests.flights import flights
@@ -61,7 +61,7 @@ class Node:
 
     def open(self) -> None:
         """Start the node."""
-        self.end = ChainEnd(self.settings, self.membership, self.reported.append)
+        self.end = BlockAppender(self.settings, self.membership, self.reported.append)
         reached = self.end.open(self.identity.index, self.settings.engine_home)
         self.application = Application(self.end, self.membership, reached)
 

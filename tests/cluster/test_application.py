@@ -12,7 +12,7 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.cluster.application import BAD, MOST_AHEAD, OK, OLD, UNFIT
 from backend.cluster.configuration import BASE
 from backend.cluster.messages import RECHECK, REJECT
-from backend.cluster.transactions import MOST_FLIGHTS
+from backend.cluster.signed_transactions import MOST_FLIGHTS
 from backend.storage.block_writer import BlockWriter
 from backend.storage.receipts import ReceiptWriter
 from tests.cluster.engine import T0, Engine, Node, finalized, time_of
@@ -221,7 +221,7 @@ def test_a_crash_between_the_block_and_the_index_is_made_good_without_a_replay(
     }
     node = engine.nodes[0]
     wanted = finalized(node, block)
-    apply = "backend.cluster.chain_end.IndexFollower.apply"
+    apply = "backend.cluster.block_appender.IndexFollower.apply"
     with patch(apply, side_effect=WriteFailed("cut")), pytest.raises(WriteFailed):
         node.ask("commit")
     node.close()

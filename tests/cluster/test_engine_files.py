@@ -9,12 +9,12 @@ import pytest
 
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
-from backend.cluster import status
-from backend.cluster.chain_end import ChainEnd
+from backend.cluster import node_status
+from backend.cluster.block_appender import BlockAppender
 from backend.cluster.configuration import ENGINE, bring_up_to_date
 from backend.cluster.engine_files import NEVER_AGAIN, require_sound
 from backend.cluster.membership import identity_in, membership_in
-from backend.cluster.status import StatusReader
+from backend.cluster.node_status import StatusReader
 from tests.cluster.engine import make, quiet
 
 REACHED = 41
@@ -32,7 +32,7 @@ def start(home: Path) -> None:
     """What a node reads before it starts its engine."""
     membership = membership_in(home)
     identity = identity_in(home, membership)
-    end = ChainEnd(Settings(dir=str(home.parent / "chain")), membership, quiet)
+    end = BlockAppender(Settings(dir=str(home.parent / "chain")), membership, quiet)
     try:
         end.open(identity.index, home)
     finally:
@@ -130,8 +130,8 @@ def test_why_a_node_has_ended_is_said_until_it_runs_again(
     tmp_path: Path, reader: StatusReader
 ) -> None:
     assert reader.refusal().endswith("nothing is accepted")
-    status.end(tmp_path, "node_key.json is empty")
-    status.begin(tmp_path)  # it was started, and has not come so far that it tells how it does
+    node_status.end(tmp_path, "node_key.json is empty")
+    node_status.begin(tmp_path)  # it was started, and has not come so far that it tells how it does
     assert reader.refusal().endswith("nothing is accepted: node_key.json is empty")
-    status.end(tmp_path, "")
+    node_status.end(tmp_path, "")
     assert reader.refusal().endswith("nothing is accepted")

@@ -15,10 +15,10 @@ from backend.cluster.outbox import (
     in_transactions,
     with_believable_time,
 )
-from backend.cluster.transactions import MOST_FLIGHTS
+from backend.cluster.signed_transactions import MOST_FLIGHTS
 from backend.mempool import Accepted, Mempool
-from tests.accepting import accept_in
 from tests.flights import flights
+from tests.submitting import accept_in
 
 T0 = 1_700_000_000_000
 

@@ -9,14 +9,14 @@ import pytest
 
 from backend.base.errors import NotFound
 from backend.cluster import put_back
-from backend.cluster.chain_end import Built
+from backend.cluster.block_appender import Built
 from backend.cluster.put_back import NOTE_NAME, OwnFlights
 from backend.cluster.view import tag_of
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
-from tests.accepting import accept_in
 from tests.cluster.engine import T0, Engine, Node, quiet
 from tests.flights import flight, flights
+from tests.submitting import accept_in
 
 
 @dataclass

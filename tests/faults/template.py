@@ -13,9 +13,9 @@ from backend.chain.flight import Flight, as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.miner import Sealer
 from backend.storage.tokens import Tokens
-from tests.accepting import accept_in
 from tests.api.worlds import Json, generated, settings_for
 from tests.faults.auditing import as_row
+from tests.submitting import accept_in
 
 BLOCKS, FLIGHTS_A_BLOCK = 14, 60
 PENDING_RECORDS, FLIGHTS_A_RECORD = 12, 10

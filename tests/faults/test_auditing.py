@@ -13,13 +13,13 @@ from backend.chain.canonical import canonical
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.sealing.miner import Sealer
-from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing
 from tests.faults.clients import Memory, Receipt
 from tests.faults.damage import HARMS, kind_of
 from tests.faults.report import KINDS, Outcome, details, table
 from tests.flights import flight, flights
+from tests.submitting import accept_in
 
 POSTED, IMPORTED = 20, 30
 FIRST = 1000

@@ -32,7 +32,6 @@ from backend.questions.values import FlightCounter
 from backend.sealing.miner import Sealer
 from backend.storage import block_store, checked_sqlite
 from backend.storage.block_store import BlockStore
-from tests.accepting import accept_in
 from tests.index.worlds import (
     SMALL,
     chains,
@@ -50,6 +49,7 @@ from tests.index.worlds import (
     settle,
 )
 from tests.storage.chains import block_file, blocks_folder, flip, settings_for
+from tests.submitting import accept_in
 
 NOTICED_WITHIN_S = 3
 HERE_TO_TAMPA = FlightCounter("Washington, DC", "Tampa, FL", "1900-01-01", "2199-12-31")

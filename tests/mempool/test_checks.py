@@ -14,10 +14,10 @@ from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.rebuild import END_MISSING
 from backend.mempool.watermark import Mark
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T
 from tests.mempool.spoiling import PAGE_BYTES, spoil, spoil_keys
+from tests.submitting import accept_in
 
 KEY = IdempotencyKey("k", "00")
 

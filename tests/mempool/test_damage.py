@@ -15,10 +15,10 @@ from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
 from tests.mempool.spoiling import spoil
+from tests.submitting import accept_in
 
 ALL = numbered(flights(4))
 NEW = flight(9)

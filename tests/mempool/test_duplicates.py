@@ -5,9 +5,9 @@ import time
 from backend.mempool import FOLDER, Accepted, Mempool, Offer
 from backend.mempool.database import write_file
 from backend.mempool.records import record_of
-from tests.accepting import accept_in
 from tests.flights import flight
 from tests.mempool.house import House, T
+from tests.submitting import accept_in
 
 
 def copies_of(mempool: Mempool, *numbers: int) -> list[int | None]:

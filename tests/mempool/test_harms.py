@@ -17,9 +17,9 @@ from backend.chain.void import VOID
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, everything
+from tests.submitting import accept_in
 
 NOW_MS = now_ms()
 PENDING, MINED = 60, 20

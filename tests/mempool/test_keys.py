@@ -8,10 +8,10 @@ from backend.base.clock import now_ms
 from backend.base.errors import KeyReused
 from backend.mempool import Accepted, Offer
 from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything
 from tests.mempool.spoiling import spoil_keys
+from tests.submitting import accept_in
 
 KEY = IdempotencyKey("k", "00")
 

@@ -15,9 +15,9 @@ from backend.base.errors import TryLater
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
+from tests.submitting import accept_in
 
 MADE = Path(__file__).parent / "last_release"
 MINED, ALL = 5, 14

@@ -14,9 +14,9 @@ from backend.base.errors import TryLater
 from backend.base.settings import PROJECT
 from backend.mempool import Accepted
 from backend.mempool.mempool import LOCK_NAME
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything, numbered
+from tests.submitting import accept_in
 
 # --- ids -------------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ ACCEPTING = """
 import json, sys, threading
 from backend.mempool import Mempool
 from backend.base.settings import Settings
-from tests.accepting import accept_in
+from tests.submitting import accept_in
 from tests.flights import flights
 
 folder, process, threads, times = sys.argv[1], *map(int, sys.argv[2:])

@@ -12,10 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from backend.chain.flight import Flight
 from backend.chain.void import VOID
-from tests.accepting import accept_in
 from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
 from tests.mempool.spoiling import spoil
+from tests.submitting import accept_in
 
 DAMAGE: dict[str, Callable[[bytes, int], bytes | None]] = {
     "garbage": lambda data, at: data[:at] + b"\xff\0\xff" + data[at + 3 :],

@@ -19,7 +19,6 @@ from backend.mempool import FOLDER, Offer, database, store, syncs
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import (
     WAIT_S,
@@ -30,6 +29,7 @@ from tests.mempool.house import (
     numbered,
     run_together,
 )
+from tests.submitting import accept_in
 
 # --- durability ------------------------------------------------------------------------------
 

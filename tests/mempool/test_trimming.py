@@ -9,10 +9,10 @@ import pytest
 from backend.mempool import store
 from backend.mempool.database import write_file
 from backend.mempool.records import record_of
-from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
 from tests.mempool.spoiling import PAGE_BYTES, overwrite
+from tests.submitting import accept_in
 
 
 def test_trimming_removes_records_below_and_nothing_else(house: House) -> None:

@@ -29,8 +29,8 @@ from backend.sources.bts import BtsFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
-from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+from tests.submitting import accept_in
 
 WAIT_S = 30
 STALL_S = 4.0

@@ -48,10 +48,10 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from backend.verify.scrub_state import NAME as SCRUB_NAME
-from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
 from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
+from tests.submitting import accept_in
 
 WAIT_S = 30
 NEVER_S = 86400.0
@@ -642,7 +642,7 @@ ledger = Ledger(Settings(dir=sys.argv[1]), print)
 print("ready", flush=True)
 ids = []
 for serial in range(10**6, 10**6 + int(sys.argv[2])):
-    ids.append(ledger.accepting.add(flight(serial), wait_s=0)["TRANSACTION_ID"])
+    ids.append(ledger.submitter.add(flight(serial), wait_s=0)["TRANSACTION_ID"])
 ledger.close()
 print(json.dumps(ids))
 """

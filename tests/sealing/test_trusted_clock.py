@@ -24,10 +24,10 @@ from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
 from backend.sources.bts import BtsFile
 from backend.storage.block_store import BlockStore
-from tests.accepting import accept_in
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of, flight, flights, on_disk
+from tests.submitting import accept_in
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 TODAY_MS = 1_800_000_000_000  # when these chains are made
@@ -341,12 +341,12 @@ def test_nothing_is_accepted_while_the_clock_is_doubted(chain: Fixture) -> None:
     with closing(Ledger(settings, print)) as ledger:
         chain.clocks.now_ms += 3650 * DAY_MS
         with pytest.raises(TryLater, match="the clock says 2037"):
-            ledger.accepting.add(flight(2))
+            ledger.submitter.add(flight(2))
         with pytest.raises(TryLater, match="the clock says 2037"):
-            ledger.accepting.add_batch([flight(3)])
+            ledger.submitter.add_batch([flight(3)])
         assert any("the clock says 2037" in reason for reason in ledger.not_ready())
         chain.clocks.now_ms -= 3650 * DAY_MS
-        assert ledger.accepting.add(flight(2))["timestamp"] == TODAY_MS
+        assert ledger.submitter.add(flight(2))["timestamp"] == TODAY_MS
         assert not any("clock" in reason for reason in ledger.not_ready())
 
 

@@ -15,7 +15,7 @@ from flask import Response
 
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
-from backend.service.site import LONG_NICENESS
+from backend.service.service_site import LONG_NICENESS
 from backend.serving import front
 from backend.serving.environs import Environ
 from backend.serving.front import PIECE_BYTES
@@ -264,15 +264,15 @@ def test_long_work_waits_a_moment_while_others_wait_for_threads(
     slept: list[float] = []
     monkeypatch.setattr(front, "time", SimpleNamespace(**{**vars(time), "sleep": slept.append}))
     with looping() as loop:
-        loop.worker.wsgi.let_others_go(Lane.THREAD, Lane.QUESTION)
+        loop.worker.wsgi.yield_to_short_requests(Lane.THREAD, Lane.QUESTION)
         assert not slept
         with held(loop):
             client = loop.client(get(path))
             loop.settle()
-            loop.worker.wsgi.let_others_go(Lane.THREAD, Lane.QUESTION)
+            loop.worker.wsgi.yield_to_short_requests(Lane.THREAD, Lane.QUESTION)
             assert sum(slept) == pytest.approx(front.MOST_MOMENTS * front.MOMENT_S)
         loop.until(lambda: bool(answers(client.read())))
         loop.settle()
         slept.clear()
-        loop.worker.wsgi.let_others_go(Lane.THREAD, Lane.QUESTION)
+        loop.worker.wsgi.yield_to_short_requests(Lane.THREAD, Lane.QUESTION)
         assert not slept

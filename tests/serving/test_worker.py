@@ -905,11 +905,11 @@ def test_a_stop_soon_leaves_a_client_that_keeps_an_idle_connection(loop: Loop) -
     connection.shutdown()
     loop.until(client.ended)
     connection.shutdown()
-    loop.worker.look()
+    loop.worker.tick()
     assert loop.worker.connections
     loop.later_s += LEAVE_WITHIN_S
     connection.shutdown()
-    loop.worker.look()
+    loop.worker.tick()
     loop.until(lambda: not loop.worker.connections)
 
 

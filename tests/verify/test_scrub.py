@@ -25,7 +25,6 @@ from backend.storage.tokens import Tokens
 from backend.verify import scrub as scrub_module
 from backend.verify.scrub import LOOK_AGAIN_S, RETRY_S, SHARE, Scrub, scrubbing
 from backend.verify.scrub_state import NAME, ScrubState, read
-from tests.accepting import accept_in
 from tests.api.processes import serving, until
 from tests.api.test_metrics import scraped, value
 from tests.flights import flight
@@ -33,6 +32,7 @@ from tests.index.tampering import blocks_in, changed_flight, places_in, relinked
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
 from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, flip, table_path
+from tests.submitting import accept_in
 
 TIP = 4
 PIECES = 2 * (TIP + 1) + len(PARTS) + 1

@@ -16,7 +16,7 @@ from backend.chain.state import ChainState
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.checks import foreign_log
+from backend.trust.log.log_checks import foreign_log
 from backend.trust.log.notes import NoteError
 from backend.trust.log.rotation import finish_rotation, note_predecessor
 from backend.trust.log.secret_keys import (

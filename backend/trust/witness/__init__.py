@@ -5,5 +5,5 @@ is proved to extend the one that it keeps, so a log that takes something back, o
 different things to different people, gets no more cosignatures (C2SP tlog-witness and
 tlog-cosignature). `witness` is the witness itself, and `memory` what it knows of logs. `remote`
 reads a log over HTTP, `following` looks at logs again and again, and `alarms` tells somebody.
-`asking` asks witnesses to cosign the checkpoints of this ledger.
+`cosign_requests` asks witnesses to cosign the checkpoints of this ledger.
 """

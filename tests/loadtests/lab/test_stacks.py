@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
 VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py:6)"
 ACCEPTING = "Writing.accept (backend/api/writing.py:76)"
-ADD = f"{VIEW};{ACCEPTING};Accepting.add (backend/ledger/submission.py:375)"
+ADD = f"{VIEW};{ACCEPTING};Submitter.add (backend/ledger/submission.py:375)"
 ACCEPT = f"{ADD};Mempool.accept_all (backend/mempool/mempool.py:94)"
 SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
 POSTS = f"{BASE};Writing.accept_all (backend/api/writing.py:6)"
-MANY = f"{POSTS};Accepting.accept_all (backend/ledger/submission.py:446)"
+MANY = f"{POSTS};Submitter.accept_all (backend/ledger/submission.py:446)"
 
 LOOP = "UvicornWorker.run (uvicorn_worker/_workers.py:1)"
 PARSER = "Connection._feed (backend/serving/connection.py:2)"
@@ -66,7 +66,7 @@ WAITING = [
     (f"{SYNC};sync (backend/base/files.py:80)", "waiting for the disk"),
     (EXCLUSIVE, "waiting for a lock of the mempool"),
     (
-        f"{ADD};Accepting._wait_until_mined (backend/ledger/submission.py:440)",
+        f"{ADD};Submitter._wait_until_mined (backend/ledger/submission.py:440)",
         "waiting for a block",
     ),
     (f"{EXCLUSIVE};Log.read_on (backend/mempool/log.py:1)", OTHER),

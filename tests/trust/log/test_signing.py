@@ -15,10 +15,10 @@ from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
 from backend.verify.audit import verify
-from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.flights import flight
 from tests.storage.chains import contents
+from tests.submitting import accept_in
 
 
 def sealed(folder: Path, serial: int) -> list[str]:

@@ -23,7 +23,7 @@ from backend.trust.log.notes import Note, VerifierKey
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.log.verifying import signed_at
-from backend.trust.witness.asking import Asker, WitnessAddress, witnesses_in
+from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
 from backend.trust.witness.witness import (
     Forked,

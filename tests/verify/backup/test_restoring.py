@@ -24,10 +24,10 @@ from backend.storage.block_store import BlockStore
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.restoring import LOCK_NAMES
-from tests.accepting import accept_in
 from tests.flights import flights, on_disk
 from tests.mempool.spoiling import spoil, store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
+from tests.submitting import accept_in
 from tests.verify.backup.house import House, everything_in, pending_of, unless_killed_at
 
 KEY = IdempotencyKey("once", "ab" * 32)

@@ -14,8 +14,8 @@ from backend.base.settings import Settings
 from backend.sealing.miner import Sealer
 from backend.storage.tokens import Tokens
 from backend.trust.log.rotation import rotate
-from tests.accepting import accept_in
 from tests.flights import flights
+from tests.submitting import accept_in
 
 BLOCKS, FLIGHTS_A_BLOCK, PENDING = 4, 30, 3
 ACCEPTED_MS = 1_700_000_000_000

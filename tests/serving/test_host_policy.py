@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backend.serving.visitors import (
+from backend.serving.host_policy import (
     HIDDEN,
     MOST_KNOWN,
     SECRET_NAMES,
+    HostPolicy,
     Refusal,
-    Visitors,
     guarded,
     hide_secrets,
     names_in,
@@ -78,12 +78,12 @@ def environ(host: str | None, query: str = "", **more: str) -> dict[str, Any]:
     return found if host is None else {**found, "HTTP_HOST": host}
 
 
-def at(listens_at: str = "127.0.0.1", more: str = "localhost") -> Visitors:
-    return Visitors(listens_at, more, MACHINE)
+def at(listens_at: str = "127.0.0.1", more: str = "localhost") -> HostPolicy:
+    return HostPolicy(listens_at, more, MACHINE)
 
 
-def status(visitors: Visitors, host: str | None, **more: str) -> int:
-    refusal = visitors.refusal(environ(host, **more))
+def status(policy: HostPolicy, host: str | None, **more: str) -> int:
+    refusal = policy.refusal(environ(host, **more))
     return 200 if refusal is None else refusal.status
 
 
@@ -92,21 +92,21 @@ def status(visitors: Visitors, host: str | None, **more: str) -> int:
 
 @pytest.mark.parametrize("listens_at", ["127.0.0.1", "localhost", "::1", "127.0.0.5"])
 def test_on_loopback_only_names_of_loopback_are_ours(listens_at: str) -> None:
-    visitors = at(listens_at)
+    policy = at(listens_at)
     for _ in range(2):  # a second time from memory
-        assert {host: status(visitors, host) for host in LOOPBACK} == dict.fromkeys(LOOPBACK, 200)
-        assert {host: status(visitors, host) for host in FOREIGN} == dict.fromkeys(FOREIGN, 421)
-        assert {host: status(visitors, host) for host in MALFORMED} == dict.fromkeys(MALFORMED, 400)
+        assert {host: status(policy, host) for host in LOOPBACK} == dict.fromkeys(LOOPBACK, 200)
+        assert {host: status(policy, host) for host in FOREIGN} == dict.fromkeys(FOREIGN, 421)
+        assert {host: status(policy, host) for host in MALFORMED} == dict.fromkeys(MALFORMED, 400)
 
 
 def test_a_certain_address_is_a_name_of_its_own_and_so_is_the_machine() -> None:
-    visitors = at("10.0.0.5")
+    policy = at("10.0.0.5")
     ours = ["10.0.0.5", "10.0.0.5:8000", "raspberry", "RASPBERRY:80", "raspberry.local:8000"]
     foreign = ["10.0.0.6", "evil.example", "[::2]", "raspberry.evil.example"]
-    assert {host: status(visitors, host) for host in [*ours, *LOOPBACK]} == dict.fromkeys(
+    assert {host: status(policy, host) for host in [*ours, *LOOPBACK]} == dict.fromkeys(
         [*ours, *LOOPBACK], 200
     )
-    assert {host: status(visitors, host) for host in foreign} == dict.fromkeys(foreign, 421)
+    assert {host: status(policy, host) for host in foreign} == dict.fromkeys(foreign, 421)
     assert status(at("fd00::5"), "[fd00:0::5]:8000") == 200
     assert status(at("fd00::5"), "[fd00::6]:8000") == 421
 
@@ -118,25 +118,25 @@ def test_a_name_to_listen_at_is_a_name_to_ask_by() -> None:
 
 @pytest.mark.parametrize("listens_at", ["0.0.0.0", "::"])
 def test_at_all_addresses_every_address_is_ours_and_no_other_name(listens_at: str) -> None:
-    visitors = at(listens_at)
+    policy = at(listens_at)
     ours = [*LOOPBACK, "10.0.0.5:8000", "8.8.8.8", "[fe80::1]:8000", "raspberry", "raspberry.local"]
-    assert {host: status(visitors, host) for host in ours} == dict.fromkeys(ours, 200)
+    assert {host: status(policy, host) for host in ours} == dict.fromkeys(ours, 200)
     for host in ("evil.example", "127.0.0.1.nip.io", "10.0.0.5.evil.example"):
-        assert status(visitors, host) == 421
+        assert status(policy, host) == 421
 
 
 def test_a_machine_that_is_called_local_already_has_both_names() -> None:
-    visitors = Visitors("0.0.0.0", "localhost", "pi.local")
-    assert [status(visitors, name) for name in ("pi.local", "pi.local.local")] == [200, 421]
+    policy = HostPolicy("0.0.0.0", "localhost", "pi.local")
+    assert [status(policy, name) for name in ("pi.local", "pi.local.local")] == [200, 421]
 
 
 def test_the_setting_adds_names_and_addresses() -> None:
-    visitors = at(more=" Flights.example.org, 10.0.0.5,fd00::5 ,[fd00::6]")
+    policy = at(more=" Flights.example.org, 10.0.0.5,fd00::5 ,[fd00::6]")
     for host in ("flights.example.org", "flights.example.org.:443", "10.0.0.5", "[fd00::5]:80"):
-        assert status(visitors, host) == 200
-    assert status(visitors, "[fd00::6]") == 200
-    assert status(visitors, "evil.example.org") == 421
-    assert status(visitors, "localhost") == 200
+        assert status(policy, host) == 200
+    assert status(policy, "[fd00::6]") == 200
+    assert status(policy, "evil.example.org") == 421
+    assert status(policy, "localhost") == 200
     everything = at(more="flights.example.org,*")
     assert {status(everything, host) for host in [*FOREIGN, *LOOPBACK]} == {200}
     assert {status(everything, host) for host in MALFORMED} == {400}
@@ -149,19 +149,19 @@ def test_a_list_with_what_is_no_name_is_refused(text: str) -> None:
 
 
 def test_without_a_host_only_clients_older_than_it_are_answered() -> None:
-    visitors = at()
-    assert status(visitors, None) == 400
-    assert status(visitors, None, SERVER_PROTOCOL="HTTP/1.0") == 200
-    assert status(visitors, "evil.example", SERVER_PROTOCOL="HTTP/1.0") == 421
+    policy = at()
+    assert status(policy, None) == 400
+    assert status(policy, None, SERVER_PROTOCOL="HTTP/1.0") == 200
+    assert status(policy, "evil.example", SERVER_PROTOCOL="HTTP/1.0") == 421
 
 
 def test_the_memory_of_good_headers_is_bounded_and_holds_no_bad_one() -> None:
-    visitors = at()
+    policy = at()
     for port in range(3 * MOST_KNOWN):
-        assert status(visitors, f"localhost:{port}") == 200
-        assert status(visitors, f"evil.example:{port}") == 421
-    assert len(visitors._known) == MOST_KNOWN
-    assert not any("evil" in known for known in visitors._known)
+        assert status(policy, f"localhost:{port}") == 200
+        assert status(policy, f"evil.example:{port}") == 421
+    assert len(policy._known) == MOST_KNOWN
+    assert not any("evil" in known for known in policy._known)
 
 
 def test_a_refusal_names_the_host_cut_and_escaped_and_the_setting() -> None:

@@ -1,4 +1,4 @@
-"""Accepting one offer in a mempool, for tests that want its outcome or its error."""
+"""Submitter one offer in a mempool, for tests that want its outcome or its error."""
 
 from collections.abc import Sequence
 

@@ -23,7 +23,7 @@ from backend.sealing.miner_status import (
     miner_status,
     why_no_miner,
 )
-from backend.service.watching import (
+from backend.service.hang_detection import (
     ANSWER_WITHIN_S,
     ASK_EVERY_S,
     Asking,

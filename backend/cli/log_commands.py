@@ -94,7 +94,7 @@ def cosign(settings: Settings, once: bool) -> None:
     """
     from backend.storage.block_store import BlockStore
     from backend.trust.log.tree import HistoryTree
-    from backend.trust.witness.asking import Asker, witnesses_in
+    from backend.trust.witness.cosign_requests import Asker, witnesses_in
 
     if settings.witnesses == NO_WITNESS:
         raise click.UsageError("FLIGHTCHAIN_WITNESSES does not name any witness")

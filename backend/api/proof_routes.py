@@ -10,7 +10,7 @@ import msgspec
 from flask import Response
 
 from backend.api.conditions import NO_STORE, REVALIDATE, tag_of_content
-from backend.api.evidence import evidence
+from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation

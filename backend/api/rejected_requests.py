@@ -10,7 +10,7 @@ from backend.api.problems import MIMETYPE, problem_body
 RETRY_AFTER_S = 1
 
 
-class Unread:
+class RejectedRequests:
     """Makes problems for requests that HTTP refuses, counts them, and logs them like other answers.
 
     always: further headers of every answer.

@@ -14,7 +14,7 @@ from backend.api.problems import whole_problem
 from backend.api.routes import Lane, Match
 from backend.base.settings import Settings, most_commit_waiters
 from backend.serving.environs import Environ
-from backend.serving.front import Way, Wsgi
+from backend.serving.front import Route, Wsgi
 from backend.serving.lanes import MOST_QUEUED, Threads
 
 RETRY_AFTER_S = 5  # the Retry-After of a full lane
@@ -37,18 +37,18 @@ class ServiceSite:
         self.lanes = lanes_of(service.settings)
         self._table = service.table
         reception = service.reception
-        self.receive, self.dismiss = reception.receive, reception.dismiss
+        self.receive, self.finalise_response = reception.receive, reception.finalise_response
         self.leave, self.log = reception.leave, reception.log
         self.failed = service.problems.answer
-        self.unread = service.unread.problem
+        self.reject = service.rejected_requests.problem
 
-    def way(self, environ: Environ) -> Way:
+    def route(self, environ: Environ) -> Route:
         """The lane and the row of a request."""
         match = self._table.match(environ)
         if match is None:
-            return Way(self.unmatched, self.service.flask)
+            return Route(self.unmatched, self.service.flask)
         environ[ROUTE] = match.row.rule
-        return Way(match.lane(environ), partial(self._by_row, match), match.row.group)
+        return Route(match.lane(environ), partial(self._by_row, match), match.row.group)
 
     def _by_row(
         self, match: Match, environ: Environ, start_response: Callable[..., Any]
@@ -65,13 +65,13 @@ class ServiceSite:
         """The answer to a request whose lane is full."""
         return _full(lane)
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Update the metrics; the front calls this again and again."""
         self.service.metrics.sample()
 
     def stop(self) -> None:
         """Answer the requests that wait for a block, because the worker stops."""
-        self.service.ledger.accepting.stop_waiting()
+        self.service.ledger.submitter.stop_waiting()
 
 
 @cache  # clients that are refused may ask again at once, and many at a time

@@ -45,7 +45,7 @@ class Refusal:
     detail: str
 
 
-class Visitors:
+class HostPolicy:
     """Knows by which names this service may be asked.
 
     `localhost` and every loopback address are always among them, with any port. A service that
@@ -110,16 +110,16 @@ def names_in(text: str) -> frozenset[str]:
 
 def guarded(
     application: Application,
-    visitors: Visitors,
+    host_policy: HostPolicy,
     answer: Callable[[Refusal], tuple[Headers, bytes]],
 ) -> Application:
-    """`application`, with `visitors` judging every request first.
+    """`application`, with `host_policy` judging every request first.
 
     answer: makes headers and body for a request that is refused.
     """
 
     def guard(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        refusal = visitors.refusal(environ)
+        refusal = host_policy.refusal(environ)
         if refusal is None:
             return application(environ, start_response)
         hide_query(environ)

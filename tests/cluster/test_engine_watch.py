@@ -9,7 +9,7 @@ import pytest
 
 from backend.base.errors import FlightchainError, TryLater
 from backend.cluster.engine import Engine
-from backend.cluster.watching import (
+from backend.cluster.engine_watch import (
     LONGEST_STILL_S,
     STANDS_STILL_S,
     EngineStandsStill,

@@ -11,7 +11,7 @@ import click
 
 from backend.base.errors import FlightchainError
 from backend.base.settings import PROJECT, Settings, variable
-from backend.cli.log import say
+from backend.cli.log_commands import say
 
 READY_WITHIN_S = 120.0
 _FOLDER = click.option(

@@ -13,8 +13,8 @@ from backend.trust.log.rotation import rotate
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.log.verifying import signed_at
-from backend.trust.witness import asking
-from backend.trust.witness.asking import Asker, WitnessAddress
+from backend.trust.witness import cosign_requests
+from backend.trust.witness.cosign_requests import Asker, WitnessAddress
 from tests.trust.witness.logs import answering, key_of, note_of, signed
 
 NAME = "example.org/witness"
@@ -126,7 +126,7 @@ def test_a_signature_of_another_day_is_refused(asked: Asked, off_s: int) -> None
 def test_a_clock_that_stays_wrong_is_told_once(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "AGAIN_AFTER_S", 0)
+    monkeypatch.setattr(cosign_requests, "AGAIN_AFTER_S", 0)
     seconds = int(time.time()) - 10 * 86_400
     asker = asked.asker((KEY, lambda text: (200, f"{KEY.cosignature(text, seconds)}\n")))
     asker.look()

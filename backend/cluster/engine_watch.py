@@ -20,7 +20,7 @@ from backend.base.errors import FlightchainError, TryLater
 from backend.cluster.application import Application
 from backend.cluster.engine import Engine
 from backend.cluster.membership import Identity, Membership
-from backend.cluster.status import ClusterStatus
+from backend.cluster.node_status import ClusterStatus
 
 MOST_LAG_BLOCKS = 2  # of the engine; with more the newest header is old, whatever the clock says
 STUCK_S = 10.0  # a transaction that is on its way so long means that no block is decided

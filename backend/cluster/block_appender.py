@@ -19,7 +19,7 @@ from backend.chain.flight import Flight
 from backend.chain.state import ChainState
 from backend.cluster.log_key import adopt_common_key
 from backend.cluster.membership import Membership
-from backend.cluster.selection import Rows
+from backend.cluster.transaction_selection import Rows
 from backend.index.follower import IndexFollower, Progress
 from backend.index.writer import SealedBlock
 from backend.storage.block_store import BlockStore
@@ -68,7 +68,7 @@ class _HeldByEngine:
         return None
 
 
-class ChainEnd:
+class BlockAppender:
     """The end of the chain in `settings.folder`, which this process alone writes after `open`."""
 
     def __init__(self, settings: Settings, membership: Membership, report: Report) -> None:
