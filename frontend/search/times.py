@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
 
-from frontend import words
+from frontend import filters
 
 MONTHS = (
     "january",
@@ -50,7 +50,7 @@ class Days:
             return f"{self.first:%B %Y}"
         if self == year_of(self.first.year):
             return f"{self.first.year}"
-        return words.short_interval(self.first.isoformat(), self.last.isoformat())
+        return filters.short_interval(self.first.isoformat(), self.last.isoformat())
 
     @property
     def phrase(self) -> str:
