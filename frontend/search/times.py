@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
+from operator import itemgetter
 
 from frontend import filters
 
@@ -111,11 +112,7 @@ def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
 
     None if there is none, or if no such days exist: "February 30" is not February.
     """
-    days, end = max(
-        _times_at(text, at, newest),
-        key=lambda each: (each[1], each[0] is not None),
-        default=(None, at),
-    )
+    days, end = max(_times_at(text, at, newest), key=itemgetter(1), default=(None, at))
     return (days, end) if days else None
 
 
