@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backend.chain.flight import flight_of
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import GOOD
 from tests.flights import on_disk

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.chain import merkle
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from backend.mempool.lost_files import lost_in
 from backend.storage.block_store import BlockStore
 from backend.trust.log import checkpoints

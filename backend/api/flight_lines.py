@@ -23,7 +23,7 @@ from backend.api.operation import Media
 from backend.chain.block import Header
 from backend.chain.columns import Columns
 from backend.chain.fields import FIELD_NAMES, Value
-from backend.chain.memo import Memo
+from backend.chain.parse_cache import ParseCache
 from backend.questions.answer_types import AsOf
 from backend.questions.parameters import Choice
 
@@ -116,7 +116,9 @@ class BlockLines:
 
     def __init__(self, form: LineFormat) -> None:
         self._form = form
-        self._written = {n: Memo(partial(_cell_after, form, n), _WRITTEN_ENTRIES) for n in STORED}
+        self._written = {
+            n: ParseCache(partial(_cell_after, form, n), _WRITTEN_ENTRIES) for n in STORED
+        }
 
     def lines(self, header: Header, columns: Columns, rows: Sequence[int]) -> bytes:
         """The lines of some rows of a block."""

@@ -92,7 +92,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         """A transaction, pending or mined, with its block."""
         GET_TRANSACTION.given(environ)
         number = TRANSACTION_ID.parse(transaction_id)
-        where = ledger.where_mined(number)
+        where = ledger.locate(number)
         if where is None:
             return answer(ledger.transaction(number))
         tag = tag_of(where.hash, "transaction", str(number))

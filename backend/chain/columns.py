@@ -33,7 +33,7 @@ from backend.base.words import counted
 from backend.chain.canonical import literal
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from backend.chain.memo import Memo
+from backend.chain.parse_cache import ParseCache
 
 COLUMN_NAMES: tuple[str, ...] = (*FIELD_NAMES, "timestamp")
 COLUMN_INDEX: dict[str, int] = {name: i for i, name in enumerate(COLUMN_NAMES)}
@@ -225,7 +225,9 @@ def _starts() -> dict[str, bytes]:
     }
 
 
-_pieces = {n: Memo(partial(_written, start), _WRITTEN_ENTRIES) for n, start in _starts().items()}
+_pieces = {
+    n: ParseCache(partial(_written, start), _WRITTEN_ENTRIES) for n, start in _starts().items()
+}
 
 
 def transaction_bytes(columns: Columns, first_transaction: int) -> list[bytes]:

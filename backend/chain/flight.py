@@ -14,7 +14,7 @@ from operator import getitem, itemgetter
 
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
-from backend.chain.memo import Memo
+from backend.chain.parse_cache import ParseCache
 
 Flight = tuple[Value, ...]
 
@@ -26,7 +26,7 @@ EMPTY_WHEN_CANCELLED = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
 _YEAR, _WEEKDAY, _DATE = (POSITION[n] for n in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
 
-_parsed = [Memo(field.parse, REMEMBERED_VALUES) for field in FIELDS]
+_parsed = [ParseCache(field.parse, REMEMBERED_VALUES) for field in FIELDS]
 _all_fields = itemgetter(*FIELD_NAMES)
 _REMEMBERED_TYPES = frozenset({str, int, float, type(None)})  # True would be taken for 1
 

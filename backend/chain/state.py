@@ -20,9 +20,9 @@ from backend.chain.block import (
     block_of,
     mined,
 )
+from backend.chain.block_content import Content, content_of
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import Columns, columns_of, transaction_bytes
-from backend.chain.content import Content, content_of
 from backend.chain.merkle import Frontier
 from backend.chain.summary import summary_root
 

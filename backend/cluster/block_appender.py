@@ -13,8 +13,8 @@ from backend.base.clock import now_ms
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.chain.block import Block
+from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of
-from backend.chain.content import Content, content_of
 from backend.chain.flight import Flight
 from backend.chain.state import ChainState
 from backend.cluster.log_key import adopt_common_key

@@ -32,7 +32,7 @@ from backend.cluster.outbox import Outbox, with_believable_time
 from backend.cluster.put_back import OwnFlights
 from backend.cluster.signed_transactions import packed
 from backend.cluster.socket_server import SocketServer
-from backend.index.mending import IndexMender
+from backend.index.rebuilding import IndexRebuilder
 from backend.mempool import Accepted, Mempool
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.verify.scrub import scrubbing
@@ -136,7 +136,7 @@ class Node:
 
     def _rounds(self, watcher: Watcher, application: Application) -> None:
         rebuild = partial(self._rebuild_index, watcher, application)
-        mender = IndexMender(self._end.index_is_marked, rebuild)
+        mender = IndexRebuilder(self._end.index_is_marked, rebuild)
         look_s = trim_s = 0.0
         while not (self._is_stopping or self._failures):
             if (ended := self._engine.status()) is not None:

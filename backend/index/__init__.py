@@ -5,14 +5,14 @@
     totals       what a batch of flights adds to the totals
     delays       how a distribution of delays is stored
     database     how index files are named and opened, so that every page is checked
-    settled      whether a file holds pages of one moment: the note that its writer leaves
+    checkpoint_note  whether a file holds pages of one moment: the note that its writer leaves
     comparison   whether an index stands at a block of the chain
     damage_mark  how whoever finds an index to be wrong has it made anew
-    mending      when the one that writes looks for that mark
+    rebuilding   rebuilds a marked index, in at most a tenth of the writer's time
     connections  connections to an index that is believed
     follower     the one that writes: follows the chain block by block, or makes the index anew
     queries      the ones that read: one snapshot for each answer
-    breakdowns   answers by day, by carrier, by delay
+    group_queries  answers by day, by carrier, by delay
     completions  which cities, airports, carriers, days and flight numbers occur
     checks       whether an index says the same as the chain
 

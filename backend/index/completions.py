@@ -2,13 +2,13 @@
 
 Each function asks one statement of `rows` and reads tables that grow with the variety of flights,
 not with their number. The flights of a city or airport are those that leave plus those that arrive.
-Void entries (`chain.void`) stand for flights that were lost, so they occur nowhere here.
+Void entries (`chain.placeholder`) stand for flights that were lost, so they occur nowhere here.
 """
 
 from backend.chain.fields import FIELD
-from backend.chain.void import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
-from backend.index.breakdowns import KNOWN_CARRIERS
+from backend.chain.placeholder import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
 from backend.index.database import Rows
+from backend.index.group_queries import KNOWN_CARRIERS
 from backend.index.periods import YEAR
 
 _MOST_DIGITS = len(str(FIELD["OP_CARRIER_FL_NUM"].maximum))

@@ -1,9 +1,9 @@
-"""Lends connections to the index in use, to one asker at a time, while the index is believed.
+"""Lends connections to the index in use, to one asker at a time, while the index is trusted.
 
-It is believed if every page that was read has its checksum (see `database`), its pages are of one
-moment (`settled`), and it stands at a block of the chain (`comparison`). A file that fails in any
-of these is refused as a whole: by this process at once, by others within a second because of the
-mark that is left (`damage_mark`), until the miner has made the index anew.
+It is trusted if every page that was read has its checksum (see `database`), its pages are of one
+moment (`checkpoint_note`), and it stands at a block of the chain (`comparison`). A file that fails
+in any of these is refused as a whole: by this process at once, by others within a second because of
+the mark that is left (`damage_mark`), until the miner has rebuilt the index.
 """
 
 import time
@@ -18,6 +18,7 @@ import apsw
 from backend.base.errors import Damage, TryLater
 from backend.chain.fields import Value
 from backend.index import damage_mark
+from backend.index.checkpoint_note import adds_up, is_settled
 from backend.index.comparison import difference_from
 from backend.index.database import (
     Position,
@@ -28,7 +29,6 @@ from backend.index.database import (
     open_to_read,
     position_in,
 )
-from backend.index.settled import adds_up, is_settled
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED, Wrong
 

@@ -3,7 +3,7 @@
 A crash may lose the newest transactions of SQLite; the index then stands at an earlier block and
 follows again. An index that is missing, damaged or marked so, of another chain, of another schema,
 ahead of the chain or on another branch is made anew beside the old one, and put in its place when
-complete. So is one that may hold pages of two moments (see `settled`) and does not add up.
+complete. So is one that may hold pages of two moments (see `checkpoint_note`) and does not add up.
 
 Between two sessions (`follow` to `close`) other processes may write, so nothing is remembered.
 """
@@ -20,9 +20,9 @@ import apsw
 from backend.base import files
 from backend.base.errors import TryLater, WriteFailed
 from backend.index import damage_mark, database
+from backend.index.checkpoint_note import adds_up, is_settled, note_settled
 from backend.index.comparison import difference_from
 from backend.index.database import index_path, is_wrong, open_to_read, position_in
-from backend.index.settled import adds_up, is_settled, note_settled
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import verified_block
@@ -44,7 +44,7 @@ class IndexFollower:
         self, folder: Path, store: BlockStore, report: Callable[[str], None] = lambda line: None
     ) -> None:
         """Open nothing yet. report: takes a line whenever the index had to be made anew."""
-        self.made_anew = 0  # how often, so far
+        self.rebuild_count = 0  # how often, so far
         self._report = report
         self._folder = folder
         self._path = index_path(folder)
@@ -78,14 +78,14 @@ class IndexFollower:
             self.rebuild(progress)
             return
         if problem := self._problem(progress):
-            self._make_anew(problem, progress)
+            self._rebuild_because(problem, progress)
             return
         try:
             self._writer = IndexWriter(self._path)
             _follow(self._writer, self._store, progress)
         except apsw.Error as error:
             self._given_up(error)
-            self._make_anew(str(error), progress)
+            self._rebuild_because(str(error), progress)
 
     def apply(self, blocks: Sequence[SealedBlock]) -> None:
         """Take in blocks that were just appended, without reading them from the disk again."""
@@ -126,7 +126,7 @@ class IndexFollower:
             unfinished()
         except apsw.Error as error:
             self._given_up(error)
-            self._make_anew(str(error), no_progress)
+            self._rebuild_because(str(error), no_progress)
             return True
         return False
 
@@ -140,10 +140,10 @@ class IndexFollower:
         except OSError as error:
             raise TryLater(f"the index cannot be read ({error})") from error
 
-    def _make_anew(self, problem: str, progress: Progress) -> None:
+    def _rebuild_because(self, problem: str, progress: Progress) -> None:
         """Make an index anew that is wrong, and say why."""
         self.rebuild(progress)
-        self.made_anew += 1
+        self.rebuild_count += 1
         self._report(f"the index was rebuilt: {problem}")
 
     def rebuild(self, progress: Progress = no_progress) -> None:

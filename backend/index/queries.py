@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from backend.base.errors import TryLater
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
-from backend.index import breakdowns
+from backend.index import group_queries
 from backend.index.connections import (
     NO_FILE,
     NOT_YET,
@@ -232,13 +232,15 @@ class IndexReader:
         """The counts and sums behind the averages, broken down as `options` say."""
         group_by = options.group_by
         is_plain = group_by is None and not options.distribution and below is None
-        if is_plain and question.is_the_studys:
+        if is_plain and question.has_total_row:
             found = _carrier_totals(self._rows, question)
             return self._agreeing((Delays(DelayTotals(*found[0][2:])), _as_of(found)))
 
         def ask(rows: Rows) -> Delays:
-            found = breakdowns.totals(rows, question, group_by, below, options.shown)
-            counts = breakdowns.delay_counts(rows, question, below) if options.distribution else {}
+            found = group_queries.totals(rows, question, group_by, below, options.shown)
+            counts = (
+                group_queries.delay_counts(rows, question, below) if options.distribution else {}
+            )
             return Delays(found.total, found.groups, counts, found.group_count)
 
         return self.snapshot(ask)
@@ -248,12 +250,12 @@ class IndexReader:
     ) -> tuple[FlightCounts, AsOf]:
         """How many flights went, broken down as `options` say."""
         group_by = options.group_by
-        if group_by is None and below is None and question.is_the_studys:
+        if group_by is None and below is None and question.has_total_row:
             found = _route_totals(self._rows, question)
             return self._agreeing((FlightCounts(found[0][2]), _as_of(found)))
 
         def ask(rows: Rows) -> FlightCounts:
-            found = breakdowns.totals(rows, question, group_by, below, options.shown)
+            found = group_queries.totals(rows, question, group_by, below, options.shown)
             groups = {key: of.flights for key, of in found.groups.items()}
             return FlightCounts(found.total.flights, groups, found.group_count)
 

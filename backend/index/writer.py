@@ -20,8 +20,9 @@ from backend.base.errors import Damage
 from backend.chain.block import Block, Header
 from backend.chain.columns import Column, Columns, decode_body
 from backend.chain.fields import Value
-from backend.chain.memo import Memo
+from backend.chain.parse_cache import ParseCache
 from backend.index import totals
+from backend.index.checkpoint_note import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.database import (
     SCHEMA_VERSION,
     Position,
@@ -29,7 +30,6 @@ from backend.index.database import (
     open_to_write,
     position_in,
 )
-from backend.index.settled import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.totals import FlightRow
 from backend.storage.checked_sqlite import Wrong
 
@@ -149,7 +149,7 @@ class IndexWriter:
         return not frames_in_log(self._connection) and is_settled(self._connection, self._path)
 
     def _settle(self) -> bool:
-        """Bring the log into the file and leave notes, as `settled` says.
+        """Bring the log into the file and leave notes, as `checkpoint_note` says.
 
         Whether all could be brought there: what readers still use cannot.
         """
@@ -295,15 +295,15 @@ def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> It
         )
         return route_of((a, b, c, d), (e, f, g, h))
 
-    routes: Memo[tuple[int, ...], int] = Memo(route)
+    routes: ParseCache[tuple[int, ...], int] = ParseCache(route)
     return map(routes.__getitem__, zip(*(column.codes for column in told_by), strict=True))
 
 
-def _mapped(column: Column, convert: Memo[Value, T]) -> Iterator[T]:
+def _mapped(column: Column, convert: ParseCache[Value, T]) -> Iterator[T]:
     """What `convert` makes of every row's value."""
     converted = list(map(convert.__getitem__, column.values))
     return map(converted.__getitem__, column.codes)
 
 
-_ordinal: Memo[Value, int] = Memo(lambda day: date.fromisoformat(str(day)).toordinal())
-_hhmm: Memo[Value, int | None] = Memo(lambda time: None if time is None else int(time))
+_ordinal: ParseCache[Value, int] = ParseCache(lambda day: date.fromisoformat(str(day)).toordinal())
+_hhmm: ParseCache[Value, int | None] = ParseCache(lambda time: None if time is None else int(time))

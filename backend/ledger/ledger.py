@@ -35,9 +35,9 @@ from backend.storage import damage_notes
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
 from backend.storage.damage_notes import DamageNotes
+from backend.storage.decoded_blocks import CacheStatistics
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.recovery import WHAT_TO_DO
-from backend.storage.unpacked import CacheStatistics
 from backend.trust.log import tiles
 from backend.trust.log.tiles import Tile
 from backend.trust.log.tree import HistoryTree
@@ -144,7 +144,7 @@ class Ledger:
         """The hash of a block from the table of heights, without reading it. Raises NotFound."""
         return self._blocks.where(height).hash
 
-    def where_mined(self, transaction_id: int) -> Where | None:
+    def locate(self, transaction_id: int) -> Where | None:
         """Where the block of a transaction is, without reading it; None if it is not mined."""
         return self._blocks.where_transaction(transaction_id)
 
@@ -190,12 +190,12 @@ class Ledger:
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""
-        where = self.where_mined(transaction_id)
+        where = self.locate(transaction_id)
         if where is not None:
             return self._mined_transaction(transaction_id, where)
         pending = self._mempool.find(transaction_id) if self._cluster is None else None
         if pending is None:
-            where = self.where_mined(transaction_id)
+            where = self.locate(transaction_id)
             if where is not None:  # it has just been sealed
                 return self._mined_transaction(transaction_id, where)
             raise NotFound(f"transaction {transaction_id} does not exist")

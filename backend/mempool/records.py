@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from backend.chain.flight import Flight
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 
 _HEAD = struct.Struct("<QQQQII")

@@ -77,7 +77,7 @@ class AverageDelays(Between):
     DEST: str | None = None
 
     @property
-    def is_the_studys(self) -> bool:
+    def has_total_row(self) -> bool:
         """Whether it is about all flights of one carrier."""
         places = (self.ORIGIN, self.DEST, self.ORIGIN_CITY_NAME, self.DEST_CITY_NAME)
         return self.OP_CARRIER_AIRLINE_ID is not None and not any(places)
@@ -98,7 +98,7 @@ class FlightCounter(Between):
     DEST: str | None = None
 
     @property
-    def is_the_studys(self) -> bool:
+    def has_total_row(self) -> bool:
         """Whether it is about two cities, whatever their airports."""
         return not (self.ORIGIN or self.DEST) and bool(
             self.ORIGIN_CITY_NAME and self.DEST_CITY_NAME

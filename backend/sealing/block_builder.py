@@ -18,8 +18,8 @@ from backend.base.clock import now_ms
 from backend.base.errors import BadRow, FlightchainError
 from backend.base.processes.parent_death import die_with_parent
 from backend.chain.block import MAX_TRANSACTIONS
+from backend.chain.block_content import content_of
 from backend.chain.columns import columns_from
-from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.chain.summary import Cell

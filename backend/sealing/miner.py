@@ -27,11 +27,11 @@ from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
 from backend.base.words import counted
 from backend.chain.block import MAX_TRANSACTIONS, Block
+from backend.chain.block_content import Content, content_of
 from backend.chain.columns import Columns, columns_of
-from backend.chain.content import Content, content_of
 from backend.chain.flight import Flight
 from backend.index.follower import IndexFollower, Progress, no_progress
-from backend.index.mending import IndexMender
+from backend.index.rebuilding import IndexRebuilder
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
@@ -241,7 +241,7 @@ class Sealer:
 
     def index_rebuilds(self) -> int:
         """How often this object has made an index anew because it was wrong."""
-        return self._follower.made_anew
+        return self._follower.rebuild_count
 
     def close(self) -> None:
         """Close all files and release all locks."""
@@ -266,7 +266,7 @@ class Miner:
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._sealed, is_miner=True)
         self._is_stopping = False
-        self._mender = IndexMender(self._sealer.index_is_marked, self._rebuild_index)
+        self._mender = IndexRebuilder(self._sealer.index_is_marked, self._rebuild_index)
         self._said = ""  # the last report of what keeps it from sealing; "" after a good round
         self._pause = threading.Event()  # never set
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backend.base.errors import shown
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.memo import Memo
+from backend.chain.parse_cache import ParseCache
 from backend.sources.packed import PackedFile, SentFile
 from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import opened_table
@@ -73,7 +73,7 @@ class BtsFile:
 
     def rows(self) -> Generator[RawRows, None, None]:
         """All rows. Raises InvalidInput if the file is unreadable or lacks columns."""
-        calendar = Memo(year_and_weekday)
+        calendar = ParseCache(year_and_weekday)
         with opened_table(self._file) as table:
             width = len(table.header)
             places = self._places(table.header)
@@ -116,7 +116,7 @@ def _picked(rows: Sequence[list[str]], places: dict[str, int]) -> Columns:
     return dict(zip(places, cells, strict=True))
 
 
-def _complete(columns: Columns, count: int, calendar: Memo[object, tuple[int, int]]) -> None:
+def _complete(columns: Columns, count: int, calendar: ParseCache[object, tuple[int, int]]) -> None:
     """Add the columns that the file does not have."""
     for name in FIELD_NAMES:
         if name in columns:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.memo import Memo
+from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import CARRIERS
 from backend.sources.packed import PackedFile
 from backend.sources.source import RawRows, year_and_weekday
@@ -71,7 +71,7 @@ _COLUMNS = (
 )
 _ABSENT = "NA"
 
-_Calendar = Memo[object, tuple[int, int]]
+_Calendar = ParseCache[object, tuple[int, int]]
 
 
 class NycFlights:
@@ -91,7 +91,7 @@ class NycFlights:
 
     def rows(self) -> Generator[RawRows, None, None]:
         """All rows. Raises InvalidInput if the file lacks columns that this module needs."""
-        calendar = Memo(year_and_weekday)
+        calendar = ParseCache(year_and_weekday)
         with opened_table(self._file) as table:
             if missing := [name for name in _COLUMNS if name not in table.header]:
                 raise self._file.problem(f"lacks the columns {', '.join(missing)}")

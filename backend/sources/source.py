@@ -22,7 +22,7 @@ from backend.chain.flight import (
     calendar_disagreement,
     disagreement,
 )
-from backend.chain.memo import MEMO_ENTRIES, Memo
+from backend.chain.parse_cache import CACHE_ENTRIES, ParseCache
 
 BATCH_ROWS = 1000
 AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are remembered
@@ -94,7 +94,7 @@ class Source(Protocol):
 class Unusable:
     """Wraps a value of a type that no field takes, so that every parser refuses it.
 
-    A wrapped value can be looked up in a memo, and equals no value that was parsed before.
+    A wrapped value can be looked up in a `ParseCache`, and equals no value that was parsed before.
     """
 
     def __init__(self, value: object) -> None:
@@ -147,16 +147,16 @@ class Validator:
     `scripts/bench`: import, batches of 5,000 flights).
     """
 
-    def __init__(self, memo_entries: int = MEMO_ENTRIES) -> None:
-        """memo_entries: how many values of each field are remembered."""
-        self._memos = [Memo(field.parse, memo_entries) for field in FIELDS]
+    def __init__(self, remembered_values: int = CACHE_ENTRIES) -> None:
+        """remembered_values: how many values of each field are remembered."""
+        self._parsers = [ParseCache(field.parse, remembered_values) for field in FIELDS]
         self._agreed: set[tuple[Value, Value, Value]] = set()
 
     def whole(self, raw: RawRows) -> FlightColumns:
         """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
         columns = [
-            list(map(memo.__getitem__, column))
-            for memo, column in zip(self._memos, raw.columns, strict=True)
+            list(map(parser.__getitem__, column))
+            for parser, column in zip(self._parsers, raw.columns, strict=True)
         ]
         self._check_calendar(columns)
         self._check_cancelled(columns)
@@ -199,7 +199,7 @@ class Validator:
 
     def _flight_of(self, row: tuple[Any, ...]) -> Flight:
         """The flight of a row. Raises InvalidFlight for the first thing that is wrong with it."""
-        flight = tuple(map(getitem, self._memos, row))
+        flight = tuple(map(getitem, self._parsers, row))
         if problem := disagreement(flight):
             raise problem
         return flight

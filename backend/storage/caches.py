@@ -28,10 +28,10 @@ from backend.chain.block import Block
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import block_again, stated_body_bytes, verified_block
 from backend.storage.damage_notes import DamageNotes
+from backend.storage.decoded_blocks import CacheStatistics, DecodedBlockCache
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.layout import Place
 from backend.storage.scan_costs import EMULATED, FILE, Costs
-from backend.storage.unpacked import CacheStatistics, DecodedBlockCache
 
 # Key, hash, ids, tuple, frame object, slots in dictionary and list of one block beside the frame's
 # own bytes.
@@ -42,7 +42,7 @@ MOST_AT_HAND_BYTES = 256 * 1024  # of a body; one of 1000 usual flights has 40 K
 
 
 @dataclass(slots=True)
-class Kept:
+class CachedFrame:
     """A frame, its block's hash on record, the ids of its first transaction and after its last.
 
     is_checked: whether it has been verified.
@@ -75,11 +75,11 @@ class _Cache:
 
     def __init__(self, name: str, capacity_bytes: int) -> None:
         self.statistics = CacheStatistics(name, capacity_bytes)
-        self._kept: dict[int, Kept] = {}
+        self._kept: dict[int, CachedFrame] = {}
         self._heights: list[int] = []  # of those, in order
         self._first_transactions: list[int] = []  # of each of them
 
-    def peek(self, height: int) -> Kept | None:
+    def peek(self, height: int) -> CachedFrame | None:
         """The frame of a block, without counting."""
         return self._kept.get(height)
 
@@ -91,7 +91,7 @@ class _Cache:
         height = self._heights[at - 1]
         return height if transaction_id < self._kept[height].next_transaction else None
 
-    def find(self, height: int) -> Kept | None:
+    def find(self, height: int) -> CachedFrame | None:
         """The frame of a block, counted as a hit or a miss."""
         found = self._kept.get(height)
         if found is None:
@@ -100,7 +100,7 @@ class _Cache:
             self.statistics.hits += 1
         return found
 
-    def put(self, height: int, kept: Kept) -> None:
+    def put(self, height: int, kept: CachedFrame) -> None:
         """Keep a frame; whatever does not fit is evicted afterwards by `shrink`."""
         if height not in self._kept:
             self._kept[height] = kept
@@ -147,8 +147,8 @@ class _Cache:
                 return
 
 
-def _kept(place: Place, frame: bytes) -> Kept:
-    return Kept(place.hash, frame, place.first_transaction, place.next_transaction)
+def _kept(place: Place, frame: bytes) -> CachedFrame:
+    return CachedFrame(place.hash, frame, place.first_transaction, place.next_transaction)
 
 
 class CachedBlocks:
@@ -286,7 +286,7 @@ class CachedBlocks:
             self._unpacked.keep(kept.hash, block)
         return block
 
-    def _opened(self, height: int, kept: Kept, opened: Open) -> Block:
+    def _opened(self, height: int, kept: CachedFrame, opened: Open) -> Block:
         try:
             block = opened(kept.frame, height, kept.hash)
         except DamagedBlock as error:
@@ -304,7 +304,9 @@ class CachedBlocks:
         if self._notes is not None:
             self._notes.met(error)
 
-    def _frame(self, height: int, costs: Costs | None, *, is_recent_enough: bool = False) -> Kept:
+    def _frame(
+        self, height: int, costs: Costs | None, *, is_recent_enough: bool = False
+    ) -> CachedFrame:
         with self._lock:
             if not (is_recent_enough and self._is_recent()):
                 self._follow_tip()
@@ -326,7 +328,7 @@ class CachedBlocks:
                 self._random.shrink(height)
         return run[height]
 
-    def _read_run(self, height: int, costs: Costs, *, in_order: bool) -> dict[int, Kept]:
+    def _read_run(self, height: int, costs: Costs, *, in_order: bool) -> dict[int, CachedFrame]:
         """Block `height` and its neighbours, or those ahead of it, from the disk."""
         start_s = time.perf_counter()
         try:

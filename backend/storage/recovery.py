@@ -159,7 +159,7 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
         _require_uncommitted(len(places), rest, data, is_table_good=named is not None)
     else:
         _require_all_named(places, data or b"")
-    messages += _put_right(blocks, places, known, rest)
+    messages += _repair(blocks, places, known, rest)
     _rewrite_table(table, places, named)
     return Recovered(places, messages, is_tip_left_out)
 
@@ -400,7 +400,7 @@ def _sync(blocks: Path, firsts: set[int]) -> None:
 # --- putting right ---------------------------------------------------------------------------
 
 
-def _put_right(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -> list[str]:
+def _repair(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -> list[str]:
     """Cut off what is no block, and sync the blocks behind the `known` ones; what was done."""
     messages: list[str] = []
     if rest is not None:

@@ -36,7 +36,7 @@ class Token:
     sha256: str
 
 
-class _Kept(msgspec.Struct, forbid_unknown_fields=True):
+class _StoredToken(msgspec.Struct, forbid_unknown_fields=True):
     """A token as the file keeps it. checksum: None in files of earlier releases."""
 
     name: str
@@ -44,7 +44,7 @@ class _Kept(msgspec.Struct, forbid_unknown_fields=True):
     checksum: str | None = None
 
 
-_decode = msgspec.json.Decoder(list[_Kept]).decode
+_decode = msgspec.json.Decoder(list[_StoredToken]).decode
 
 
 def are_needed(settings: Settings) -> bool:
@@ -168,7 +168,7 @@ def require_some(settings: Settings) -> None:
         raise FlightchainError(f"{reason}, but no token exists yet; {MAKE_ONE}")
 
 
-def _sound(kept: _Kept) -> Token:
+def _sound(kept: _StoredToken) -> Token:
     """The token of an entry of the file. Raises ValueError if the entry is damaged."""
     token = Token(kept.name, kept.sha256)
     if kept.checksum not in {None, _checksum(token)}:

@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 from backend.base import files
 from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from backend.sealing.miner import Sealer
 from backend.storage import checked_sqlite
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for

@@ -23,8 +23,8 @@ from backend.base.clock import now_ms
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
+from backend.index.checkpoint_note import note_of, note_settled
 from backend.index.database import index_path
-from backend.index.settled import note_of, note_settled
 from backend.ledger.ledger import Ledger, Report
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated

@@ -8,8 +8,8 @@ import pytest
 from backend.base.errors import RuleViolation
 from backend.chain import merkle, rules
 from backend.chain.block import Header, HeaderError, block_of, decode_header, header_from
+from backend.chain.block_content import content_of
 from backend.chain.columns import BodyError, Columns, columns_of, decode_body
-from backend.chain.content import content_of
 from backend.chain.merkle import ProofError
 from backend.chain.rules import HEADER_RULES
 from backend.chain.state import ChainState, empty_state, genesis

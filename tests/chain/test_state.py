@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from backend.base.errors import RuleViolation
 from backend.chain import rules
 from backend.chain.block import MAX_TRANSACTIONS, Block, HeaderError, block_of, mined
+from backend.chain.block_content import Content, content_of
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import columns_of, decode_body
-from backend.chain.content import Content, content_of
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import Flight, flight_of
 from backend.chain.merkle import frontier_of

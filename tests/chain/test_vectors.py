@@ -7,6 +7,7 @@ import pytest
 
 from backend.chain import merkle, rules
 from backend.chain.block import header_from
+from backend.chain.block_content import content_of
 from backend.chain.canonical import canonical, sha256_hex
 from backend.chain.columns import (
     COLUMN_NAMES,
@@ -16,7 +17,6 @@ from backend.chain.columns import (
     encode_body,
     transaction_bytes,
 )
-from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import flight_of
 from backend.chain.merkle import Frontier, frontier_of

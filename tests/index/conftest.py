@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.index.settled import note_settled
+from backend.index.checkpoint_note import note_settled
 from tests.index.worlds import SMALL, follow, in_use, make_chain
 
 _passed = pytest.StashKey[bool]()

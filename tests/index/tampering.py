@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from backend.chain.block import Block, Header, block_of, mined
+from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of, decode_body
-from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.state import ChainState, empty_state

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from backend.base.errors import TryLater
-from backend.index import settled
+from backend.index import checkpoint_note
+from backend.index.checkpoint_note import Note, note_of
 from backend.index.damage_mark import damage_of
 from backend.index.database import index_path
 from backend.index.queries import IndexReader
-from backend.index.settled import Note, note_of
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
@@ -198,9 +198,9 @@ def put(path: Path, files: Files, note: Note) -> None:
             file.write_bytes(files[suffix])
     path.with_name("damaged").unlink(missing_ok=True)
     if note.is_moving:
-        settled.note_moving(path, note.height)
+        checkpoint_note.note_moving(path, note.height)
     else:
-        settled.note_settled(path, note.height)
+        checkpoint_note.note_settled(path, note.height)
 
 
 def flipped(files: Files, chance: random.Random) -> Files:

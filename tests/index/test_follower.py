@@ -23,10 +23,10 @@ from backend.base.errors import Damage, DamagedBlock, TryLater, WriteFailed
 from backend.chain.flight import Flight
 from backend.index import database
 from backend.index import follower as module
+from backend.index.checkpoint_note import SUFFIX as NOTE
 from backend.index.database import index_path
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
-from backend.index.settled import SUFFIX as NOTE
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.questions.values import FlightCounter
 from backend.sealing.miner import Sealer
@@ -501,7 +501,7 @@ def test_an_index_behind_that_turns_out_to_be_damaged_is_made_anew_with_all_bloc
                 blocks = make_chain(indexed, [[plain_flight()]])
                 follower.apply([sealed_block(block) for block in blocks])
         assert height_of_index(indexed) == store.height()
-        assert follower.made_anew == 1
+        assert follower.rebuild_count == 1
     followed = dump(indexed)
     assert len(followed["flight"]) == 8
     assert rebuilt_dump(indexed) == followed

@@ -23,10 +23,10 @@ from backend.base.errors import TryLater
 from backend.base.settings import PROJECT
 from backend.chain.fields import Value
 from backend.index import database
+from backend.index.checkpoint_note import note_settled
 from backend.index.database import index_path, open_to_read
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
-from backend.index.settled import note_settled
 from backend.index.suggestions import FIELDS, suggested
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.groups import Shown

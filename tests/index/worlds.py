@@ -18,11 +18,12 @@ import apsw
 from hypothesis import strategies as st
 
 from backend.chain.block import Block
+from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
-from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.index import database
+from backend.index.checkpoint_note import note_settled
 from backend.index.database import (
     Position,
     index_path,
@@ -33,7 +34,6 @@ from backend.index.database import (
 )
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
-from backend.index.settled import note_settled
 from backend.questions.answer_types import AsOf
 from backend.questions.groups import GROUPS, Shown
 from backend.questions.values import (

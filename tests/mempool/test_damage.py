@@ -9,7 +9,7 @@ import pytest
 
 from backend.base import files
 from backend.base.errors import DamagedMempool, TryLater
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey

@@ -13,7 +13,7 @@ import pytest
 
 from backend.base.clock import now_ms
 from backend.chain.flight import Flight
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from backend.chain.flight import Flight
-from backend.chain.void import VOID
+from backend.chain.placeholder import VOID
 from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
 from tests.mempool.spoiling import spoil

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from backend.base.settings import Settings
 from backend.chain.block import Block
+from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of
-from backend.chain.content import Content, content_of
 from backend.chain.fields import FIELDS
 from backend.chain.flight import flight_of
 from backend.chain.rules import check

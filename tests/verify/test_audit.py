@@ -21,8 +21,8 @@ import pytest
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, RuleViolation
 from backend.base.settings import PROJECT
 from backend.chain.block import Header, block_of, mined
+from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
-from backend.chain.content import content_of
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.index.database import index_path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from backend.base import files
 from backend.chain.block import Block, block_of, mined
+from backend.chain.block_content import content_of
 from backend.chain.columns import COLUMN_NAMES, columns_from, decode_body, encode_body
-from backend.chain.content import content_of
 from backend.chain.fields import Value
 from backend.chain.state import ChainState, empty_state
 from backend.storage import layout

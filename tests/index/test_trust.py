@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from backend.base.errors import TryLater
-from backend.index import settled
+from backend.index import checkpoint_note
+from backend.index.checkpoint_note import SUFFIX, adds_up, note_of
 from backend.index.damage_mark import damage_of, mark
 from backend.index.database import index_path, open_to_read
 from backend.index.queries import IndexReader
-from backend.index.settled import SUFFIX, adds_up, note_of
 from tests.index.test_follower import (
     damage_table,
     height_above_all,
@@ -281,7 +281,7 @@ def test_a_reader_that_comes_while_the_log_is_brought_in_waits_for_nothing(
     answers: list[int] = []
 
     def asking(name: str) -> None:
-        real = getattr(settled, name)
+        real = getattr(checkpoint_note, name)
 
         def call(path: Path, height: int) -> None:
             answers.append(count_of(IndexReader(indexed), COUNTER)[0])

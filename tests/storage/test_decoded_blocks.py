@@ -8,7 +8,7 @@ import pytest
 from backend.chain.block import Block, Header, block_of
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
-from backend.storage.unpacked import DecodedBlockCache, unpacked_bytes
+from backend.storage.decoded_blocks import DecodedBlockCache, unpacked_bytes
 from tests.storage.chains import make_chain
 
 NONE = "0" * 64

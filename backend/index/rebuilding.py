@@ -6,7 +6,7 @@ from collections.abc import Callable
 REST = 9  # how many times as long as a rebuild the writer is left in peace after it
 
 
-class IndexMender:
+class IndexRebuilder:
     """Rebuilds a marked index in at most a tenth of its caller's time.
 
     So an index that is damaged again and again does not keep its writer from writing blocks.

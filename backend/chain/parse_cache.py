@@ -3,27 +3,27 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-MEMO_ENTRIES = 20_000
-MEMO_KEY_CHARACTERS = 400
+CACHE_ENTRIES = 20_000
+MAX_KEY_CHARACTERS = 400
 
 Key = TypeVar("Key")
 Made = TypeVar("Made")
 
 
-class Memo(dict[Key, Made]):
+class ParseCache(dict[Key, Made]):
     """What `make` makes of each key. At most `entries` are kept, and none of a long key.
 
-    `map(memo.__getitem__, column)` is the quickest way to treat a column of few distinct values.
+    `map(cache.__getitem__, column)` is the quickest way to treat a column of few distinct values.
     """
 
-    def __init__(self, make: Callable[[Key], Made], entries: int = MEMO_ENTRIES) -> None:
+    def __init__(self, make: Callable[[Key], Made], entries: int = CACHE_ENTRIES) -> None:
         super().__init__()
         self._make = make
         self._entries = entries
 
     def __missing__(self, key: Key) -> Made:
         made = self._make(key)
-        if isinstance(key, str) and len(key) > MEMO_KEY_CHARACTERS:
+        if isinstance(key, str) and len(key) > MAX_KEY_CHARACTERS:
             return made
         if len(self) >= self._entries:
             self.clear()

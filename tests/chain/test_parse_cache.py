@@ -1,6 +1,6 @@
 import pytest
 
-from backend.chain.memo import MEMO_KEY_CHARACTERS, Memo
+from backend.chain.parse_cache import MAX_KEY_CHARACTERS, ParseCache
 
 
 def test_memo_asks_once_and_stays_bounded() -> None:
@@ -10,7 +10,7 @@ def test_memo_asks_once_and_stays_bounded() -> None:
         asked.append(key)
         return -key
 
-    memo = Memo(negative, entries=100)
+    memo = ParseCache(negative, entries=100)
     assert [memo[3], memo[3], memo[4]] == [-3, -3, -4]
     assert asked == [3, 4]
     for key in range(300):
@@ -19,8 +19,8 @@ def test_memo_asks_once_and_stays_bounded() -> None:
 
 
 def test_memo_does_not_keep_long_texts_or_failures() -> None:
-    memo = Memo[str, int](int)
-    assert memo["1".rjust(MEMO_KEY_CHARACTERS + 1)] == 1
+    memo = ParseCache[str, int](int)
+    assert memo["1".rjust(MAX_KEY_CHARACTERS + 1)] == 1
     with pytest.raises(ValueError, match="x"):
         memo["x"]
     assert not memo
