@@ -19,6 +19,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.api.processes import Service, serving
 from tests.api.worlds import keep_world, world_in
+from tests.apps import build_once
 from tests.effort import EXPLORE, QUICK
 from tests.quick import TESTS, is_left_out, place, tests_left_out
 
@@ -122,6 +123,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apps_built_once() -> Iterator[None]:
+    """Let the apps that tests make share what is the same in all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        build_once(patch)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -35,7 +35,13 @@ def pages(app: Flask) -> FlaskClient:
     return app.test_client()
 
 
+@pytest.fixture(scope="session")
+def lonely_app() -> Flask:
+    """The pages over a backend that is away."""
+    return create_app(Settings(backend_url="http://127.0.0.1:1"))
+
+
 @pytest.fixture
-def lonely_pages() -> FlaskClient:
-    """A client of pages whose backend is away."""
-    return create_app(Settings(backend_url="http://127.0.0.1:1")).test_client()
+def lonely_pages(lonely_app: Flask) -> FlaskClient:
+    """A new client of pages whose backend is away."""
+    return lonely_app.test_client()
