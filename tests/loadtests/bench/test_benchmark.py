@@ -426,11 +426,11 @@ def with_short_wrk(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
-# Two batches to post, each with as many flights as in a long run, tell as much as twelve.
+# Two batches of two blocks to post tell as much as twelve of five.
 FEW_BATCHES = """\
 import sys
 from loadtests.bench import benchmark, posting
-posting.BATCHES = 2
+posting.BATCHES, posting.BATCH_BLOCKS = 2, 2
 sys.exit(benchmark.main())
 """
 
