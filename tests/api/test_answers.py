@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
+from backend.api.problems import Problems
+from backend.base.errors import FlightchainError
 from backend.base.version import VERSION
 from backend.storage.block_store import BlockStore
 from tests.api.worlds import (
@@ -607,3 +609,9 @@ def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> N
         flip(block_file(tmp_path), at)  # put right
         good(client.get(f"/blocks/{damaged}"))
         assert reported(client) == reported(other_process) == []
+
+
+def test_an_error_without_a_status_of_its_own_is_one_of_the_server() -> None:
+    response = Problems(lambda: None).answer(FlightchainError("something is wrong"), {})
+    assert (response.status_code, response.mimetype) == (500, "application/problem+json")
+    assert response.get_json()["detail"] == "something is wrong"

@@ -57,6 +57,11 @@ def test_a_new_transaction_is_durable_and_answered_as_the_study_did(tmp_path: Pa
         assert good(client.get("/tip"))["pending"] == 1
 
 
+def test_a_new_transaction_takes_no_parameters(client: FlaskClient) -> None:
+    problem(client.post("/new_transaction?x=1", json=GOOD), 400, field="x")
+    assert good(client.get("/tip"))["pending"] == 0
+
+
 def test_mining_cannot_be_asked_for(client: FlaskClient) -> None:
     response = client.get("/mine")
     problem(response, 405)

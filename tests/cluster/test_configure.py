@@ -77,6 +77,8 @@ def test_a_reader_knows_the_voters_and_has_no_vote(configured: Path) -> None:
         (configured / name / ENGINE / "config" / "genesis.json") for name in ("node0", "node4")
     ]
     assert genesis[0].read_bytes() == genesis[1].read_bytes()
+    evidence = json.loads(genesis[0].read_bytes())["consensus_params"]["evidence"]
+    assert evidence["max_age_duration"] == f"{2 * 24 * 3600}{'0' * 9}"  # nanoseconds of two days
 
 
 def test_a_reader_is_named_to_those_that_would_refuse_it(configured: Path) -> None:

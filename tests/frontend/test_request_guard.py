@@ -51,9 +51,10 @@ def test_a_token_in_the_address_is_refused(lonely_pages: FlaskClient, path: str)
     assert SECRET not in f"{response.text}{response.headers}"
 
 
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "identity, gzip", "unknown"])
 @pytest.mark.parametrize("path", ["/add", "/upload", "/upload.json?action=check"])
-def test_a_packed_body_is_refused(lonely_pages: FlaskClient, path: str) -> None:
-    headers = {"Content-Encoding": "gzip", "Content-Type": "text/csv", "Origin": "http://localhost"}
+def test_a_packed_body_is_refused(lonely_pages: FlaskClient, path: str, coding: str) -> None:
+    headers = {"Content-Encoding": coding, "Content-Type": "text/csv", "Origin": "http://localhost"}
     response = lonely_pages.post(path, data=gzip.compress(b"YEAR\n2013\n"), headers=headers)
     assert response.status_code == 415
     assert "Content-Encoding" in response.text

@@ -16,7 +16,7 @@ from flask import Response
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from backend.service.service_site import LONG_NICENESS
-from backend.serving import front
+from backend.serving import front, lanes
 from backend.serving.environs import Environ
 from backend.serving.front import PIECE_BYTES
 from backend.serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
@@ -240,6 +240,22 @@ def test_who_does_not_come_again_is_not_waited_for_longer_than_a_part_of_a_sync(
     took_s = asyncio.run(run())
     assert syncs.sizes == [4, 1, 1, 1]
     assert 0.4 + MOST_PATIENT_S < took_s < 0.4 * 2
+
+
+def test_nobody_is_waited_for_longer_than_a_moment_however_long_a_sync_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lanes, "PATIENCE", 50)
+
+    async def run() -> float:
+        groups = RequestGroups(SlowSyncs(0.1))
+        await asyncio.gather(*(groups.outcome(client) for client in range(4)))
+        started = time.monotonic()
+        await groups.outcome(0)
+        groups.close()
+        return time.monotonic() - started
+
+    assert asyncio.run(run()) < 50 * 0.1 / 2
 
 
 def test_a_client_that_posts_alone_waits_for_nobody() -> None:

@@ -557,6 +557,18 @@ def test_too_much_at_once_is_refused_but_small_requests_are_not(
     assert answers(other.got)[0][0] == 200
 
 
+def test_what_waits_behind_a_request_counts_as_received(loop: Loop) -> None:
+    going_on = threading.Event()
+    loop.application.before = lambda: going_on.wait(10)
+    client = loop.client(SLOW + b"x" * 10_000)
+    loop.settle()
+    (connection,) = loop.worker.connections
+    held_bytes = connection.held_bytes()
+    going_on.set()
+    loop.until(client.hears)
+    assert held_bytes == 10_000
+
+
 def test_beyond_its_share_an_address_loses_its_oldest_idle_connection() -> None:
     going_on = threading.Event()
     with looping(worker_connections=6) as loop:

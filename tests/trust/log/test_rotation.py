@@ -1,8 +1,10 @@
 """The log gets a new key, and whoever trusts the old one can follow, whatever breaks off."""
 
 import json
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -10,12 +12,15 @@ from click.testing import CliRunner
 from backend.base import files
 from backend.base.errors import Damage, NotFound
 from backend.cli.commands import main
+from backend.storage.block_store import BlockStore
 from backend.trust.log import notes
 from backend.trust.log.rotation import finish_rotation, rotate
 from backend.trust.log.secret_keys import key_in
 from backend.trust.log.successions import successions_in
+from backend.trust.log.tree import HistoryTree
 from backend.trust.log.verifying import signed_at
 from backend.verify.audit import verify as audit
+from backend.verify.folder_check import FolderCheck
 from tests.api.worlds import client_of, seal, settings_for
 from tests.flights import flights
 from tests.trust.proofs.proofs import Judge, fetched
@@ -95,6 +100,20 @@ def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
         assert Judge(tmp_path, one).of([proof])["verdict"] == "verified"
     assert not (folder / "log.key.new").exists()
     audit(folder)
+
+
+def test_a_rotation_that_is_under_way_is_no_damage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(files, "replace_unsynced", Mock(side_effect=KeyboardInterrupt))
+        rotate(folder)
+    with closing(BlockStore(folder)) as store:
+        check = FolderCheck(folder, store, HistoryTree(store))
+        assert len(check.problems()) == 1  # if nobody goes on
+        rotator = SimpleNamespace(sleep=lambda _: finish_rotation(folder))
+        monkeypatch.setattr("backend.verify.folder_check.time", rotator)
+        assert check.problems() == []
 
 
 def test_damage_to_the_notes_is_told(folder: Path) -> None:

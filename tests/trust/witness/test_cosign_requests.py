@@ -103,6 +103,18 @@ def test_a_conflict_that_names_no_size_is_told_and_the_others_are_asked(
     assert len(report) < 400
 
 
+def test_a_witness_that_cosigns_again_is_reported_once(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cosign_requests, "AGAIN_AFTER_S", 0)
+    refusals, signing = [(500, "no")], signs(KEY)
+    asker = asked.asker((KEY, lambda text: refusals.pop() if refusals else signing(text)))
+    assert [asker.look() for _ in range(3)] == [False, True, True]
+    refused, again = asked.reports
+    assert "does not cosign" in refused
+    assert again.endswith("cosigns again")
+
+
 def test_a_name_that_did_not_sign_is_not_taken_from_an_answer(asked: Asked) -> None:
     def answer(text: str) -> tuple[int, str]:
         good = KEY.cosignature(text, int(time.time()))
