@@ -10,7 +10,9 @@ greatest time (`pending-FIRST.TIME.log`) counts. A record is, little-endian:
     …  payload: JSON, a list of flights; or {"key": …, "body": …, "flights": such a list}; or an
        empty list: its flights were lost
 
-What follows bytes that are no record is not read. It is kept, as `damaged-NEXT.bin`.
+What follows bytes that are no record is not read. It is kept, as `damaged-NEXT.bin`. If these files
+stand beside the file of this release, somebody has gone back to the last release and forward again:
+both have accepted flights, perhaps under the same ids, and a person has to choose.
 """
 
 import re
@@ -24,6 +26,8 @@ import apsw
 import msgspec
 
 from backend.base import files
+from backend.base.errors import DamagedMempool
+from backend.base.words import counted
 from backend.mempool import lost_files
 from backend.mempool.database import FILE_NAME, keys_in
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
@@ -59,15 +63,30 @@ def _segments_in(folder: Path) -> list[Path]:
 
 def is_to_be_read(folder: Path) -> bool:
     """Whether there is a mempool of the last release, and none of this one."""
-    is_there = bool(_segments_in(folder)) or (folder / _KEYS_NAME).exists()
-    return is_there and not (folder / FILE_NAME).exists()
+    return bool(_names_in(folder)) and not (folder / FILE_NAME).exists()
+
+
+def require_none(folder: Path) -> None:
+    """Raise DamagedMempool if files of the last release stand beside the file of this one."""
+    if names := _names_in(folder):
+        raise DamagedMempool(
+            f"{folder} has {counted(len(names), 'file')} of the last release beside {FILE_NAME} "
+            f"({', '.join(names[:3])}): it ran here later, and what it acknowledged is in them. "
+            "Nothing is accepted or mined, and no file is changed. If blocks hold all flights in "
+            f"them, move them away; if not, move {FILE_NAME} and its -wal away, so that they are "
+            "read, and post again what only that file holds"
+        )
 
 
 def remove(folder: Path) -> None:
-    """Remove its files."""
-    for name in lost_files.names_in(folder):
-        if _SEGMENT.fullmatch(name) or name in {_KEYS_NAME, f"{_KEYS_NAME}-journal"}:
-            files.remove(folder / name)
+    """Remove its files, unless they stand beside the file of this release."""
+    for name in _names_in(folder) if is_to_be_read(folder) else ():
+        files.remove(folder / name)
+
+
+def _names_in(folder: Path) -> list[str]:
+    ours = {_KEYS_NAME, f"{_KEYS_NAME}-journal"}
+    return sorted(n for n in lost_files.names_in(folder) if _SEGMENT.fullmatch(n) or n in ours)
 
 
 def copy_keys(source: Path, target: Path) -> None:

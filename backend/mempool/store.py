@@ -140,6 +140,7 @@ class Store:
 
     def _open(self, inode: int) -> None:
         self._require_not_rebuilt()
+        last_release.require_none(self.path.parent)
         connection = database.connected(self.path)
         try:
             named = database.require_ours(connection, self.path, self._genesis())

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from backend.base import files
-from backend.base.errors import TryLater
+from backend.base.errors import DamagedMempool, TryLater
+from backend.chain.flight import Flight
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
@@ -115,3 +116,40 @@ def test_keys_that_cannot_be_read_are_said_to_be_forgotten(old: House) -> None:
     accept_in(mempool, [flight(ALL)], T + 60)
     assert everything(mempool)[:-1] == PENDING
     assert "keys of the last day may be used again" in old.messages[0]
+
+
+def test_files_that_the_last_release_wrote_later_are_named_refused_and_kept(old: House) -> None:
+    """Somebody has gone back to the last release, and forward again."""
+    accept_in(old.mempool(), [flight(ALL)], T + 60)
+    ours = old.settle()
+    shutil.copytree(MADE, old.folder, dirs_exist_ok=True)
+    for whole in (ours, b""):
+        old.path.write_bytes(whole)
+        before = files_of_both(old)
+        assert len(before) == 5
+        mempool = old.mempool()
+        words = r"has 4 files of the last release beside mempool\.sqlite \(keys.*, pending.*Nothing"
+        for ask in (mempool.pending_count, mempool.put_right, mempool.snapshot):
+            with pytest.raises(DamagedMempool, match=words):
+                ask()
+        with pytest.raises(DamagedMempool, match=words):
+            accept_in(mempool, [flight(ALL)], T + 70)
+        with pytest.raises(DamagedMempool, match=words):
+            check_mempool(old.folder, old.chain)
+        assert any("keys.sqlite" in reason for reason in mempool.not_ready())
+        mempool.close()
+        assert files_of_both(old) == before
+    old.path.unlink()
+    assert everything_after_repair(old)[: len(PENDING)] == PENDING
+
+
+def files_of_both(house: House) -> dict[Path, bytes]:
+    folder = house.folder / FOLDER
+    names = [*segments(house), folder / "keys.sqlite", house.path]
+    return {path: path.read_bytes() for path in names}
+
+
+def everything_after_repair(house: House) -> list[tuple[int, Flight]]:
+    mempool = house.mempool()
+    mempool.put_right()
+    return everything(mempool)

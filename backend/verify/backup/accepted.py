@@ -122,7 +122,8 @@ def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
         if restored.name != name and database.copy_name(data) != name:
             raise BackupRefused(f"{path} is damaged: it is not what {name} was")
         files.write_new(restored, data)
-    last_release.copy_keys(source / FOLDER, folder)
+    if not (folder / database.FILE_NAME).exists():
+        last_release.copy_keys(source / FOLDER, folder)
     copy_tokens(source, target)
     if (source / SUCCESSIONS_NAME).exists():
         files.write_new(target / SUCCESSIONS_NAME, (source / SUCCESSIONS_NAME).read_bytes())
