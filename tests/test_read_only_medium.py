@@ -4,15 +4,19 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from backend.base.clock import now_ms
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.sealing.miner import Sealer
 from tests.api.processes import backend
 from tests.flights import flight, flights
-from tests.verify.backup.house import House
+from tests.submitting import accept_in
+from tests.verify.backup.house import House, copied
 
 NUMBER = as_mapping(flight(3))
 
@@ -27,6 +31,11 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     house.add(5, 100)
     house.accept(flights(2, 200))
     house.back_up()
+    other = copied(house, root / "other")
+    with _left_by_a_kill(other):
+        shutil.copytree(other.folder, house.root / "killed", symlinks=True)
+    for shared in (house.root / "killed").rglob("*-shm"):
+        shared.unlink()
     shutil.rmtree(house.folder / "index")
     point = root / "mounted"
     point.mkdir()
@@ -40,6 +49,16 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         subprocess.run(["umount", point], check=True)
 
 
+@contextmanager
+def _left_by_a_kill(house: House) -> Iterator[None]:
+    """Let the newest block and pending flights be in SQLite's logs alone."""
+    with closing(Sealer(house.settings, print)) as sealer, sealer.writing(wait=True):
+        accept_in(sealer.mempool, flights(4, 300), now_ms())
+        sealer.seal_pending()
+        accept_in(sealer.mempool, flights(3, 400), now_ms())
+        yield
+
+
 @pytest.fixture
 def medium(mounted: Path) -> Path:
     """The chain's folder there."""
@@ -51,6 +70,22 @@ def test_it_is_verified(medium: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["height"] == 2
     assert "1 idempotency key and" in done.stderr
+
+
+def test_what_a_kill_left_in_logs_alone_is_verified_and_asked(mounted: Path) -> None:
+    killed = mounted / "killed"
+    logs = [path for path in killed.rglob("*-wal") if path.stat().st_size]
+    assert {path.parent.name for path in logs} == {"mempool", "index"}
+    done = backend(killed, "verify")
+    assert done.returncode == 0, done.stderr
+    assert "3 transactions are pending" in done.stderr
+    assert "the index agrees with every block" in done.stderr
+    assert json.loads(backend(killed, "tip").stdout)["pending"] == 3
+    number, day = NUMBER["OP_CARRIER_FL_NUM"], NUMBER["FL_DATE"]
+    asked = backend(
+        killed, "query", "filter_transactions", f"OP_CARRIER_FL_NUM={number}", f"FL_DATE={day}"
+    )
+    assert json.loads(asked.stdout)["count"] == 1, asked.stderr
 
 
 def test_its_tip_counts_what_is_pending(medium: Path) -> None:

@@ -25,12 +25,11 @@ from backend.index.database import (
     index_path,
     is_frozen,
     is_wrong,
-    log_bytes,
     open_to_read,
     position_in,
 )
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import OUTDATED, Wrong
+from backend.storage.checked_sqlite import OUTDATED, Wrong, log_bytes
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state

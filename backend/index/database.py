@@ -78,9 +78,7 @@ def is_wrong(error: apsw.Error) -> bool:
 
 def open_to_read(path: Path) -> apsw.Connection:
     """A connection that cannot write. Raises apsw.Error, for instance if there is no file."""
-    options = "?mode=ro&immutable=1" if is_frozen(path) else "?mode=ro"
-    uri = path.absolute().as_uri() + options
-    connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READONLY)
+    connection = _frozen_or_shared(path)
     try:
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         connection.execute("PRAGMA query_only = 1")
@@ -91,24 +89,20 @@ def open_to_read(path: Path) -> apsw.Connection:
     return connection
 
 
+def _frozen_or_shared(path: Path) -> apsw.Connection:
+    if is_frozen(path):
+        return checked_sqlite.connect_frozen(path)
+    uri = path.absolute().as_uri() + "?mode=ro"
+    return checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READONLY)
+
+
 def is_frozen(path: Path) -> bool:
-    """Whether the index at `path` must be read without SQLite's locks and log.
+    """Whether the index at `path` must be read without SQLite's locks.
 
-    Both are files that SQLite makes beside it, which cannot be done on a read-only medium. Whoever
-    reads so must look whether the file has changed meanwhile: SQLite does not.
+    They are in a file that SQLite makes beside it, which cannot be done on a read-only medium.
+    Whoever reads so must look whether the file has changed meanwhile: SQLite does not.
     """
-    if os.access(path.parent, os.W_OK):
-        return False
-    return not log_bytes(path)
-
-
-def log_bytes(path: Path) -> int:
-    """The size of the write-ahead log of the index at `path`; 0 without one."""
-    file = path.resolve()
-    try:
-        return file.with_name(f"{file.name}-wal").stat().st_size
-    except FileNotFoundError:
-        return 0
+    return not os.access(path.parent, os.W_OK) and checked_sqlite.can_be_frozen(path)
 
 
 def open_to_write(path: Path) -> apsw.Connection:

@@ -96,17 +96,18 @@ def connected(path: Path) -> apsw.Connection:
     Raises apsw.Error.
     """
     try:
-        return _connected(path, "")
+        return _configured(_connection(path))
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        log = path.with_name(f"{path.name}-wal")
-        if log.exists() and log.stat().st_size:
+        if not checked_sqlite.can_be_frozen(path):
             raise
-        return _connected(path, "?immutable=1")  # where SQLite cannot note that it reads
+        return _configured(checked_sqlite.connect_frozen(path))
 
 
-def _connected(path: Path, how: str) -> apsw.Connection:
-    uri = path.absolute().as_uri() + how
-    connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READWRITE)
+def _connection(path: Path) -> apsw.Connection:
+    return checked_sqlite.connect(path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE)
+
+
+def _configured(connection: apsw.Connection) -> apsw.Connection:
     try:
         # Who closes the file last leaves it and its log as they are: others may be in their places.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -202,7 +203,7 @@ def empty_log(path: Path) -> bool:
 
     Only under the lock between processes. Raises FlightchainError, apsw.Error.
     """
-    with closing(_connected(path, "")) as connection:
+    with closing(_configured(_connection(path))) as connection:
         connection.set_busy_timeout(_PATIENCE_MS)
         connection.execute("PRAGMA synchronous = FULL")
         try:

@@ -8,6 +8,7 @@ the same file open in one process, because each would drop the other's locks.
 Pages in a write-ahead log or in a rollback journal have no such checksum.
 """
 
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -40,6 +41,57 @@ def connect(uri: str, flags: int) -> apsw.Connection:
     connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, vfs=_CHECKSUM_VFS)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
+
+
+def connect_frozen(path: Path) -> apsw.Connection:
+    """Open a file to read it without the locks and the file that SQLite shares between processes.
+
+    Only where `can_be_frozen`. Raises apsw.Error.
+    """
+    uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY
+    if not log_bytes(path):
+        return connect(f"{uri}?mode=ro&immutable=1", flags)
+    flags |= apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"{uri}?mode=ro", flags=flags, vfs=_lockless.vfs_name)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()  # it keeps all in memory then
+    return connection
+
+
+def can_be_frozen(path: Path) -> bool:
+    """Whether a file can be read without locks: it has no log, or nobody can write where it is."""
+    medium = os.statvfs(path.resolve().parent)
+    return not log_bytes(path) or bool(medium.f_flag & os.ST_RDONLY)
+
+
+def log_bytes(path: Path) -> int:
+    """The size of the write-ahead log of the file at `path`; 0 without one."""
+    file = path.resolve()
+    try:
+        return file.with_name(f"{file.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+class _LocklessFile(apsw.VFSFile):
+    """A file on which locks are not even asked for, as they would be refused on such a medium."""
+
+    def xLock(self, level: int) -> None:  # noqa: N802  its name in apsw
+        pass
+
+    def xUnlock(self, level: int) -> None:  # noqa: N802
+        pass
+
+
+class _Lockless(apsw.VFS):
+    """The checksum VFS, without locks."""
+
+    vfs_name = "lockless"
+
+    def __init__(self) -> None:
+        super().__init__(self.vfs_name, base=_CHECKSUM_VFS)
+
+    def xOpen(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return _LocklessFile(_CHECKSUM_VFS, name, flags)
 
 
 def reserve_checksums(connection: apsw.Connection) -> None:
@@ -80,4 +132,5 @@ def _register_checksum_vfs() -> None:
         apsw.sqlite_extra.load(connection, "cksumvfs")
 
 
-_register_checksum_vfs()  # now, before there are threads that would do so at the same time
+_register_checksum_vfs()
+_lockless = _Lockless()  # now, before there are threads that would do so at the same time
