@@ -15,9 +15,13 @@ from pathlib import Path
 from backend.base.clock import now_ms
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
+from backend.chain import merkle
 from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
+from backend.storage.block_store import BlockStore
 from backend.storage.tokens import Tokens
+from backend.trust.log import checkpoints
+from backend.trust.log.notes import NoteError
 from backend.trust.log.rotation import rotate
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
@@ -73,7 +77,7 @@ def make_houses(root: Path) -> Houses:
         for number in range(3):
             add_block(folder, start + 100 * number)
         rotate(folder)
-        _add_small_files(folder)
+        add_small_files(folder)
     shutil.copytree(chain, older, symlinks=True)
     for folder, start in ((chain, 1000), (foreign, 6000)):
         Tokens(folder).add("somebody else")
@@ -81,13 +85,14 @@ def make_houses(root: Path) -> Houses:
             add_block(folder, start + 100 * number)
         rotate(folder)
         add_block(folder, start + 900)
-        _add_small_files(folder)
+        add_small_files(folder)
         with closing(Sealer(settings_of(folder), print)) as sealer:
             accept_in(sealer.mempool, flights(PENDING, start + 950), now_ms())
     return Houses(chain, older, foreign)
 
 
-def _add_small_files(folder: Path) -> None:
+def add_small_files(folder: Path) -> None:
+    """Write the files that are there only after a service or a witness has run."""
     for name, text in SMALL_FILES.items():
         (folder / name).write_bytes(text.encode() or (folder / "checkpoint").read_bytes())
 
@@ -257,6 +262,26 @@ def verified(folder: Path) -> str:
         verify(folder)
     except (FlightchainError, OSError) as error:
         return str(error)
+    return ""
+
+
+def signed_wrongly(houses: Houses, folder: Path) -> str:
+    """What was signed that must not be: for another ledger, or over what was signed before."""
+    try:
+        _, signed = checkpoints.in_note((folder / "checkpoint").read_bytes())
+    except (OSError, NoteError):
+        return ""
+    put_there = {(house / "checkpoint").read_bytes() for house in (houses.older, houses.foreign)}
+    if (folder / "checkpoint").read_bytes() in put_there:
+        return ""
+    with closing(BlockStore(houses.chain)) as store:
+        hashes = [place.hash for place in store.places(0, store.height() + 1)]
+    if signed.origin != checkpoints.origin_of(hashes[0].hex()):
+        return f"{signed.origin} was signed"
+    if signed.size < len(hashes):
+        return f"{signed.size} blocks were signed, fewer than before"
+    if signed.size == len(hashes) and signed.root != merkle.root(merkle.leaf_hashes(hashes)):
+        return "other blocks were signed"
     return ""
 
 

@@ -5,17 +5,16 @@ The mempool's files have their own matrix.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
-from backend.chain import merkle
+from backend.base.errors import Damage, DamagedMempool
 from backend.chain.placeholder import VOID
+from backend.ledger.ledger import Ledger
+from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
-from backend.storage.block_store import BlockStore
-from backend.trust.log import checkpoints
-from backend.trust.log.notes import NoteError
 from backend.verify.folder_files import kind_of
 from tests.flights import on_disk, transactions_in
 from tests.folder_harms import (
@@ -33,6 +32,8 @@ from tests.folder_harms import (
     give_to_nobody,
     harms_of,
     make_houses,
+    settings_of,
+    signed_wrongly,
 )
 from tests.trust.log.test_signing import accept_loss
 
@@ -69,7 +70,7 @@ def test_a_harmed_file_is_written_again_or_named(
         if harm in harms_of(houses, name):
             with copy_for_nobody(houses) as folder:
                 found = _harmed(houses, folder, name, harm, is_running=is_running)
-                problem = _problem(name, harm, found) or _signed_wrongly(houses, folder)
+                problem = _problem(name, harm, found) or signed_wrongly(houses, folder)
             if problem:
                 wrong.append((name, problem, found))
     assert wrong == []
@@ -101,24 +102,37 @@ def _problem(name: str, harm: str, found: Findings) -> str:
     return "" if all(is_named) else f"named by ready, verify: {is_named}"
 
 
-def _signed_wrongly(houses: Houses, folder: Path) -> str:
-    """What was signed that must not be: for another ledger, or over what was signed before."""
-    try:
-        _, signed = checkpoints.in_note((folder / "checkpoint").read_bytes())
-    except (OSError, NoteError):
-        return ""
-    put_there = {(house / "checkpoint").read_bytes() for house in (houses.older, houses.foreign)}
-    if (folder / "checkpoint").read_bytes() in put_there:
-        return ""
-    with closing(BlockStore(houses.chain)) as store:
-        hashes = [place.hash for place in store.places(0, store.height() + 1)]
-    if signed.origin != checkpoints.origin_of(hashes[0].hex()):
-        return f"{signed.origin} was signed"
-    if signed.size < len(hashes):
-        return f"{signed.size} blocks were signed, fewer than before"
-    if signed.size == len(hashes) and signed.root != merkle.root(merkle.leaf_hashes(hashes)):
-        return "other blocks were signed"
-    return ""
+@pytest.mark.parametrize("is_running", [False, True], ids=["at rest", "running"])
+def test_blocks_of_another_ledger_are_not_shown_and_ours_are_beside_another_log(
+    houses: Houses, is_running: bool
+) -> None:
+    for name in ("blocks", "log.key"):
+        with copy_for_nobody(houses) as folder, ExitStack() as stack:
+            ledger = Ledger(settings_of(folder), print)
+            stack.callback(ledger.close)
+            if is_running:
+                ledger.transactions(0, 1)
+            HARMS["foreign"](folder / name, houses, name)
+            if name == "log.key":
+                assert ledger.transactions(0, 1)
+                continue
+            for ask in (lambda: ledger.transactions(0, 1), ledger.tip):  # noqa: B023
+                with pytest.raises(Damage, match="another ledger"):
+                    ask()
+
+
+def test_a_mempool_of_another_ledger_is_known_though_the_entry_of_block_0_is_damaged(
+    houses: Houses,
+) -> None:
+    with copy_for_nobody(houses) as folder:
+        table = folder / "blocks" / "heights.dat"
+        table.write_bytes(b"?" + table.read_bytes()[1:])
+        HARMS["foreign"](folder / "mempool", houses, "mempool")
+        with (
+            closing(Mempool(settings_of(folder), lambda: 150, print)) as mempool,
+            pytest.raises(DamagedMempool, match="belongs to another ledger"),
+        ):
+            mempool.pending_count()
 
 
 def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_named(

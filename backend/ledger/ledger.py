@@ -8,6 +8,7 @@ never writes a block. It is safe for threads.
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ from backend.trust.log.tiles import Tile
 from backend.trust.log.tree import HistoryTree
 from backend.trust.proofs.prover import Prover
 from backend.verify import scrub_state
-from backend.verify.folder_check import FolderCheck
+from backend.verify.folder_check import FolderCheck, require_own_blocks
 from backend.verify.scrub_state import ScrubState
 
 Json = dict[str, Any]
@@ -80,7 +81,7 @@ class Ledger:
     def __init__(self, settings: Settings, report: Report) -> None:
         """report: takes messages about what was put right in the mempool's log, or is wrong."""
         self.settings = settings
-        self._store = BlockStore(settings.folder)
+        self._store = BlockStore(settings.folder, partial(require_own_blocks, settings.folder))
         self._notes = DamageNotes(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
         self._blocks = CachedBlocks(

@@ -6,7 +6,7 @@ frames; `codec.verified_block` checks them. Nothing is kept in memory but open d
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from backend.base.errors import Damage, DamagedBlock, NotFound
@@ -50,7 +50,10 @@ class _OpenFile:
 class BlockStore:
     """The blocks under `folder` (the chain's folder, which need not exist yet)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, require_ours: Callable[[], None] = lambda: None) -> None:
+        """require_ours: raises Damage if the blocks in the folder are another ledger's."""
+        self._require_ours = require_ours
+        self._ours = -1  # the inode of the table of heights that was found to be ours
         self._blocks = folder / layout.BLOCKS_FOLDER
         self._table_path = self._blocks / layout.TABLE_NAME
         self._lock = threading.Lock()
@@ -232,9 +235,13 @@ class BlockStore:
 
     def _table(self, inode: int | None = None) -> _OpenFile:
         try:
-            return self._file(self._table_path, inode)
+            table = self._file(self._table_path, inode)
         except OSError as error:
             raise self._unreadable(error) from error
+        if table.inode != self._ours:
+            self._require_ours()
+            self._ours = table.inode
+        return table
 
     def _file(self, path: Path, inode: int | None = None) -> _OpenFile:
         """The file of that name, opened again if another one has it now. inode: if just seen."""

@@ -1,24 +1,48 @@
 """Reads the hash of block 0, which names the ledger that a file belongs to."""
 
+from contextlib import suppress
 from pathlib import Path
 
+from backend.chain.canonical import sha256_hex
 from backend.storage import layout
+from backend.storage.codec import FrameError, frame_from
+
+_MOST_BYTES = 2 * layout.MAX_HEADER_BYTES  # of block 0, which holds no flights
+
+
+def genesis_in(folder: Path) -> str:
+    """The hash of block 0 in hexadecimal; "" while there is none, or nothing says what it is.
+
+    The table of heights says it and the block file does. If one of them is damaged, the other is
+    believed; if they differ, then one is another ledger's, and neither is.
+    """
+    blocks = folder / layout.BLOCKS_FOLDER
+    hashes = set[str]()
+    place = layout.place_from(_start_of(blocks / layout.TABLE_NAME, layout.ENTRY_BYTES))
+    if place is not None:
+        hashes.add(place.hash.hex())
+    with suppress(FrameError):
+        frame = frame_from(_start_of(blocks / layout.block_file_name(0), _MOST_BYTES))
+        hashes.add(sha256_hex(frame.header_bytes))
+    return hashes.pop() if len(hashes) == 1 else ""
+
+
+def _start_of(path: Path, length: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(length)
+    except OSError:
+        return b""
 
 
 class Genesis:
-    """The hash of block 0 of the chain in a folder, read once."""
+    """What `genesis_in` says of a folder, read until it is known."""
 
     def __init__(self, folder: Path) -> None:
-        self._table = folder / layout.BLOCKS_FOLDER / layout.TABLE_NAME
+        self._folder = folder
         self._hash = ""
 
     def __call__(self) -> str:
-        """Return it in hexadecimal; "" while there is no block 0, or its entry is damaged."""
-        if not self._hash:
-            try:
-                with self._table.open("rb") as table:
-                    place = layout.place_from(table.read(layout.ENTRY_BYTES))
-            except OSError:
-                return ""
-            self._hash = "" if place is None else place.hash.hex()
+        """Return it."""
+        self._hash = self._hash or genesis_in(self._folder)
         return self._hash

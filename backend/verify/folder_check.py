@@ -16,7 +16,9 @@ import apsw
 
 from backend.base.errors import Damage, FlightchainError, NotFound
 from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
+from backend.storage.genesis import genesis_in
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import (
     LOG_FILES,
@@ -33,9 +35,13 @@ LOOK_AGAIN_S = 0.1  # the key may be changed by a rotation at this moment
 NOT_SIGNED = "until then new blocks are not signed, and flights in them have no proofs"
 
 
-def foreign_part(folder: Path, store: BlockStore) -> str:
-    """Say what in the folder is another ledger's; "" if nothing is. Raises Damage."""
-    return foreign_log(folder, store)
+def require_own_blocks(folder: Path) -> None:
+    """Raise Damage if everything else in the folder says that the blocks are another ledger's."""
+    if problem := foreign_log(folder):
+        with closing(Watermark(folder, lambda: "")) as watermark:
+            mark = watermark.read()
+        if mark is None or mark.genesis != genesis_in(folder):  # else the log does not belong here
+            raise Damage(problem)
 
 
 def lost_part(folder: Path, tree: HistoryTree, store: BlockStore) -> str:
@@ -73,7 +79,7 @@ def require_one_ledger(folder: Path, store: BlockStore, *, accepts_loss: bool) -
 
     accepts_loss: whether a person has decided to go on with blocks that are older than the rest.
     """
-    problem = foreign_part(folder, store)
+    problem = foreign_log(folder)
     if not (problem or accepts_loss):
         problem = lost_part(folder, HistoryTree(store), store)
     if problem:

@@ -1,8 +1,9 @@
 """Damages every kind of file that a service keeps, at rest or while it runs.
 
-After each damage the service is asked what it was asked before. It may refuse, and it may say that
-something was lost. It must not answer wrongly, forget what it acknowledged without a word, give an
-id again, or say that it is ready while something is missing.
+A file is changed, or an earlier copy of it or another ledger's is put in its place. After each
+damage the service is asked what it was asked before. It may refuse, and it may say that something
+was lost. It must not answer wrongly, forget what it acknowledged without a word, give an id again,
+sign for another ledger, or say that it is ready while something is missing.
 """
 
 import random
@@ -18,6 +19,8 @@ from typing import Any, NamedTuple
 import requests
 
 from backend.chain.flight import as_mapping
+from backend.verify import folder_files
+from tests import folder_harms
 from tests.api.processes import Service, backend
 from tests.api.worlds import Json
 from tests.faults.auditing import asked_about, differing, says_lost
@@ -49,11 +52,8 @@ DERIVED = (
     "-wal",
     "-shm",
     "-settled",  # a note that spares work
-    "miner.json",
-    "clock.json",
-    "checkpoint",
-    ".lock",
 )  # hold nothing that anybody was promised
+AS_GOOD = {("tokens.json", "foreign"), ("tokens.json", "older"), ("acknowledged.dat", "older")}
 SETTINGS: dict[str, Any] = {
     "FLIGHTCHAIN_WORKERS": 1,
     "FLIGHTCHAIN_THREADS": 2,
@@ -63,7 +63,7 @@ SETTINGS: dict[str, Any] = {
 }
 NAMED = re.compile(
     r"damage|lost|left out|cut off|anew|incomplete|malformed|torn|missing|rebuil|cannot be read|"
-    r"not a database|corrupt|checksum",
+    r"not a database|corrupt|checksum|belongs to|another ledger",
     re.IGNORECASE,
 )
 
@@ -123,6 +123,7 @@ HARMS: dict[str, tuple[Harm, int]] = {  # with their shares
     "blank": (_blank, 1),
     "remove": (_remove, 1),
 }
+REPLACED = {"foreign": 4, "older": 4}  # harms that put another file in its place, with their shares
 
 
 def kind_of(path: Path, folder: Path) -> str:
@@ -156,6 +157,7 @@ class Trial:
     is_changed: bool = True
     used_again: str = ""  # the answer to a key that was used again
     ready: bool = False
+    is_sound: bool = False  # as `verify` says
     said: str = ""
 
     def found(self, kind: str, what: str) -> None:
@@ -203,14 +205,22 @@ def _plan(template: Template, chance: random.Random) -> Iterator[Damage]:
     for path in sorted(template.folder.rglob("*")):
         name = str(path.relative_to(template.folder))
         kinds.setdefault(kind_of(path, template.folder), []).append(name)
-    harms = [name for name, (_, share) in HARMS.items() for _ in range(share)]
+    shares = REPLACED | {name: share for name, (_, share) in HARMS.items()}
     while True:
         for kind in chance.sample(sorted(kinds), len(kinds)):
             file = chance.choice([*kinds[kind], kinds[kind][-1]])  # the newest more often
             is_live = file == ONLY_LIVE or chance.random() < LIVE_SHARE
-            path = template.folder / file
-            is_name = path.is_dir() or path.is_symlink()  # holds nothing that could be changed
-            yield Damage(file, "remove" if is_name else chance.choice(harms), is_live)
+            harms = _harms_of(template, file)
+            harm = chance.choices(harms, [shares[harm] for harm in harms])[0]
+            yield Damage(file, harm, is_live)
+
+
+def _harms_of(template: Template, file: str) -> list[str]:
+    """The harms that can come to a file, or to a folder or a link, which hold nothing to change."""
+    path, houses = template.folder / file, template.houses
+    others = {"foreign": houses.foreign / file, "older": houses.older / file}
+    changes = ["remove"] if path.is_dir() or path.is_symlink() else [*HARMS]
+    return changes + [harm for harm, other in others.items() if other.exists()]
 
 
 def _try(trial: Trial, chance: random.Random) -> None:
@@ -238,7 +248,8 @@ def _try(trial: Trial, chance: random.Random) -> None:
     trial.said += service.said()
     service.log.unlink()
     verified = backend(trial.folder, "verify")
-    damaged = " that it is damaged" if verified.returncode else ""
+    trial.is_sound = not verified.returncode
+    damaged = "" if trial.is_sound else " that it is damaged"
     trial.said += f"\nverify says{damaged}: {verified.stderr}"
     _judge(trial)
 
@@ -246,7 +257,9 @@ def _try(trial: Trial, chance: random.Random) -> None:
 def _do(trial: Trial, chance: random.Random) -> None:
     path = trial.folder / trial.damage.file
     before = path.read_bytes() if path.is_file() else None
-    if path.exists():  # what only a running service has may not be there yet
+    if trial.damage.harm in REPLACED:
+        folder_harms.HARMS[trial.damage.harm](path, trial.template.houses, trial.damage.file)
+    elif path.exists():  # what only a running service has may not be there yet
         HARMS[trial.damage.harm][0](path, chance)
     trial.harmed = path.read_bytes() if path.is_file() else None
     trial.is_changed = before is None or trial.harmed != before  # zeros over zeros are no damage
@@ -365,16 +378,28 @@ def _judge(trial: Trial) -> None:
             trial.found("silent", f"nobody names {missing}")
     if trial.used_again and not SAYS_KEYS_ARE_FREE.search(trial.said):
         trial.found("doubled", f"a key was used again: {trial.used_again}")
-    if not is_named and not trial.damage.file.endswith(DERIVED) and not _is_harmless(trial):
+    if not is_named and not _is_derived(trial.damage.file) and not _is_harmless(trial):
         trial.found("silent", "neither the log, nor /health/ready, nor verify names it")
+    if wrong := folder_harms.signed_wrongly(trial.template.houses, trial.folder):
+        trial.found("signed", wrong)
+
+
+def _is_derived(name: str) -> bool:
+    """Whether nobody was promised what a file holds; blocks and index are judged by more."""
+    kind = folder_files.kind_of(name)
+    is_derived = kind is not None and kind.is_derived
+    return name.endswith(DERIVED) or (is_derived and not name.startswith(("blocks", "index")))
 
 
 def _is_harmless(trial: Trial) -> bool:
     """Whether the damage changed nothing, or only an index, which is made anew if it is missing."""
     name = trial.damage.file
     path, made = trial.folder / name, trial.template.folder / name
-    if name == NOTHING or not trial.is_changed:
+    if name == NOTHING or not trial.is_changed or (name, trial.damage.harm) in AS_GOOD:
         return True
     if name.startswith("index"):
-        return trial.damage.harm == "remove" or path.read_bytes() != trial.harmed
+        is_whole = trial.damage.harm in {"remove", *REPLACED}  # then answers tell what it is
+        return is_whole or path.read_bytes() != trial.harmed
+    if trial.damage.harm in REPLACED and path.is_file():  # the log beside it may hold all of it
+        return trial.ready and trial.is_sound and path.read_bytes() != trial.harmed
     return path.is_file() and path.read_bytes() == made.read_bytes()

@@ -9,6 +9,7 @@ KINDS = {
     "lost": "acknowledged flights that are not there",
     "doubled": "flights that are there twice",
     "wrong": "answers that are not true",
+    "signed": "what the log signed and must not sign",
     "silent": "flights forgotten, or damage passed over, without a word",
     "refused": "answers that are neither right nor a refusal that says what to do",
     "crashed": "processes that ended by themselves",

@@ -13,8 +13,10 @@ from backend.chain.flight import Flight, as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.miner import Sealer
 from backend.storage.tokens import Tokens
+from backend.trust.log.rotation import rotate
 from tests.api.worlds import Json, generated, settings_for
 from tests.faults.auditing import as_row
+from tests.folder_harms import Houses, add_small_files
 from tests.submitting import accept_in
 
 BLOCKS, FLIGHTS_A_BLOCK = 14, 60
@@ -28,13 +30,19 @@ KEYED_PATH = "/transactions/batch"
 class Template:
     """A folder to be copied. flights: all that was acknowledged, by id; mined: how many in blocks.
 
-    keyed: the first id that was given for `KEY`.
+    houses: the folder, what it was earlier, and that of another ledger. keyed: the first id that
+    was given for `KEY`.
     """
 
-    folder: Path
+    houses: Houses
     flights: list[Flight]
     mined: int
     keyed: int
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        return self.houses.chain
 
     @property
     def height(self) -> int:
@@ -49,30 +57,41 @@ class Template:
 def template_in(folder: Path) -> Template:
     """Make the chain: several block files, an index with its log, keys, tokens, full mempool."""
     mined = BLOCKS * FLIGHTS_A_BLOCK
-    flights = generated(mined + PENDING_RECORDS * FLIGHTS_A_RECORD)
-    settings = settings_for(folder / "made", block_file_bytes=BLOCK_FILE_BYTES)
+    count = mined + PENDING_RECORDS * FLIGHTS_A_RECORD
+    flights, others = generated(count), generated(2 * count)[count:]
+    houses = Houses(folder / "template", folder / "older", folder / "foreign")
+    _make(folder / "made", flights, mined, houses.chain, houses.older)
+    _make(folder / "others", others, mined, houses.foreign, folder / "others-older")
+    return Template(houses, flights, mined, mined)
+
+
+def _make(folder: Path, flights: list[Flight], mined: int, copy: Path, older: Path) -> None:
+    """Make a chain, and copy it as kills leave it, with what SQLite has not put into its files.
+
+    copy: what it is at the end. older: what it was when half of the blocks were sealed.
+    """
+    settings = settings_for(folder, block_file_bytes=BLOCK_FILE_BYTES)
     Tokens(settings.folder).add("somebody")
-    with (
-        closing(Sealer(settings, print)) as sealer,
-        sealer.writing(wait=False),
-    ):
+    with closing(Sealer(settings, print)) as sealer:
         for number, part in enumerate(_parts(flights[:mined], FLIGHTS_A_BLOCK)):
-            key = IdempotencyKey(f"earlier-{number}", "1" * 64)
-            accept_in(sealer.mempool, part, now_ms(), key=key)
-            sealer.seal_pending()
-            if number == BLOCKS // 2:
+            with sealer.writing(wait=False):
+                key = IdempotencyKey(f"earlier-{number}", "1" * 64)
+                accept_in(sealer.mempool, part, now_ms(), key=key)
+                sealer.seal_pending()
+            if number in {BLOCKS // 4, BLOCKS // 2}:
+                rotate(folder)
                 sealer.trim()  # so that some keys are in their file
-        keyed = accept_in(
-            sealer.mempool,
-            flights[mined : mined + FLIGHTS_A_RECORD],
-            now_ms(),
-            key=_key(keyed_lines(flights[mined : mined + FLIGHTS_A_RECORD])),
-        )
+            if number == BLOCKS // 2:
+                add_small_files(folder)
+                shutil.copytree(folder, older, symlinks=True)
+                Tokens(settings.folder).add("somebody else")
+        keyed = flights[mined : mined + FLIGHTS_A_RECORD]
+        accept_in(sealer.mempool, keyed, now_ms(), key=_key(keyed_lines(keyed)))
         for part in _parts(flights[mined + FLIGHTS_A_RECORD :], FLIGHTS_A_RECORD):
             accept_in(sealer.mempool, part, now_ms())
-        # As a kill leaves it, with what SQLite has not put into its file yet.
-        shutil.copytree(settings.folder, folder / "template", symlinks=True)
-    return Template(folder / "template", flights, mined, keyed.first_transaction)
+        add_small_files(folder)
+        with sealer.writing(wait=False):  # so the index has its log
+            shutil.copytree(folder, copy, symlinks=True)
 
 
 def keyed_lines(flights: Sequence[Flight]) -> bytes:

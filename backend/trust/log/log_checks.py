@@ -11,6 +11,7 @@ from pathlib import Path
 from backend.base.errors import Damage, NotFound
 from backend.base.words import counted
 from backend.storage.block_store import BlockStore
+from backend.storage.genesis import genesis_in
 from backend.trust.log import (
     CHECKPOINT_NAME,
     KEY_NAME,
@@ -36,7 +37,7 @@ def check_log(folder: Path, store: BlockStore, tree: HistoryTree | None = None) 
     tree: of the chain, if one is kept, which is faster.
     """
     tree = tree or HistoryTree(store)
-    if problem := foreign_log(folder, store):
+    if problem := foreign_log(folder):
         raise Damage(problem)
     key, path = key_in(folder), folder / CHECKPOINT_NAME
     checked_successions(folder, key)
@@ -61,11 +62,10 @@ def _checked_size(path: Path, key: VerifierKey) -> int:
     return signed.size
 
 
-def foreign_log(folder: Path, store: BlockStore) -> str:
+def foreign_log(folder: Path) -> str:
     """Say which file of the log belongs to another ledger than the blocks; "" if none does."""
-    if store.height() < 0:
+    if not (genesis := genesis_in(folder)):
         return ""
-    genesis = store.place(0).hash.hex()
     for name, key in _key_in_files(folder):
         if not checkpoints.is_origin_of(key.name, genesis):
             return (

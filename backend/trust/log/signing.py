@@ -68,7 +68,7 @@ class CheckpointSigner:
 
     def _key(self) -> SecretKey:
         """The key of this log, which is made if there never was one. Raises Damage."""
-        if problem := foreign_log(self._folder, self._store):
+        if problem := foreign_log(self._folder):
             raise Damage(problem)
         self._make_room_for_new_key()
         origin = checkpoints.origin_of(self._store.place(0).hash.hex())
