@@ -560,8 +560,8 @@ class Client:
         if last_day is not None:
             asked["FINAL_DATE"] = _day(last_day)
         asked["OP_CARRIER_AIRLINE_ID"] = carrier
-        answer, found = self._asked("/filter_transactions", asked, engine, as_of)
-        return _made(Legs, answer, as_of=found)
+        answer, as_of_block = self._asked("/filter_transactions", asked, engine, as_of)
+        return _made(Legs, answer, as_of=as_of_block)
 
     def average_delays(
         self,
@@ -588,8 +588,8 @@ class Client:
             **_period(first_day, last_day),
             "group_by": group_by,
         }
-        answer, found = self._asked("/average_delays", asked, engine, as_of)
-        return _made(Averages, answer, groups=answer.get(f"by_{group_by}", []), as_of=found)
+        answer, as_of_block = self._asked("/average_delays", asked, engine, as_of)
+        return _made(Averages, answer, groups=answer.get(f"by_{group_by}", []), as_of=as_of_block)
 
     def flight_counter(
         self,
@@ -610,8 +610,8 @@ class Client:
             **_period(first_day, last_day),
             "group_by": group_by,
         }
-        answer, found = self._asked("/flight_counter", asked, engine, as_of)
-        return _made(Count, answer, groups=answer.get(f"by_{group_by}", []), as_of=found)
+        answer, as_of_block = self._asked("/flight_counter", asked, engine, as_of)
+        return _made(Count, answer, groups=answer.get(f"by_{group_by}", []), as_of=as_of_block)
 
     def _asked(
         self, path: str, asked: Mapping[str, object], engine: Engine, as_of: int | None
@@ -630,8 +630,8 @@ class Client:
 
     def block(self, height: int) -> Block:
         """The block at `height`."""
-        found = _part(self._get(f"/blocks/{height}"), "block", dict)
-        return _made(Block, found, header=_made(Header, found))
+        block = _part(self._get(f"/blocks/{height}"), "block", dict)
+        return _made(Block, block, header=_made(Header, block))
 
     def blocks(self, before: int | None = None) -> Iterator[Header]:
         """The headers of all blocks, newest first. before: only blocks below this height.
@@ -640,13 +640,13 @@ class Client:
         """
         while True:
             page = self._get("/blocks", {"before": before, "limit": HEADERS_PER_PAGE})
-            found = _part(page, "blocks", list) + _part({"damaged": [], **page}, "damaged", list)
-            for each in sorted(found, key=lambda header: -_part(header, "height", int)):
-                before = each["height"]
-                if "detail" in each:
-                    raise Problem(503, {"title": "Service Unavailable", **each})
-                yield _made(Header, each)
-            if page.get("next") is None or not found:
+            headers = _part(page, "blocks", list) + _part({"damaged": [], **page}, "damaged", list)
+            for header in sorted(headers, key=lambda row: -_part(row, "height", int)):
+                before = header["height"]
+                if "detail" in header:
+                    raise Problem(503, {"title": "Service Unavailable", **header})
+                yield _made(Header, header)
+            if page.get("next") is None or not headers:
                 return
 
     def transaction(self, transaction_id: int) -> Entry:
@@ -654,10 +654,10 @@ class Client:
         return self._entry(f"/transactions/{transaction_id}")
 
     def _entry(self, path: str) -> Entry:
-        found = self._get(path)
-        is_mined = found.get("block") is not None
-        where = _part(found, "block", dict) if is_mined else {"height": None, "hash": None}
-        return _made(Entry, {**found, **where})
+        answer = self._get(path)
+        is_mined = answer.get("block") is not None
+        where = _part(answer, "block", dict) if is_mined else {"height": None, "hash": None}
+        return _made(Entry, {**answer, **where})
 
     def wait(self, accepted: Receipt | int, timeout_s: float = 120) -> Entry:
         """Wait until a transaction is mined, and return it. Questions count it a moment later.

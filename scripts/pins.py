@@ -127,9 +127,9 @@ def _uv(arguments: list[str]) -> None:
 def pinned(text: str, registry: str = REGISTRY) -> str:
     """`text` with the digests that its images now have in the registry."""
 
-    def pin(found: re.Match[str]) -> str:
-        digest = index_digest(found["name"], found["tag"], registry)
-        return f"{found['before']}{found['name']}:{found['tag']}@{digest}"
+    def pin(image: re.Match[str]) -> str:
+        digest = index_digest(image["name"], image["tag"], registry)
+        return f"{image['before']}{image['name']}:{image['tag']}@{digest}"
 
     return IMAGE.sub(pin, text)
 
@@ -157,8 +157,8 @@ def _architectures(index: Any) -> Iterator[str]:
 def _fetched(url: str, headers: dict[str, str]) -> bytes:
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  the registry's address
     with urllib.request.urlopen(request, timeout=WITHIN_S) as response:  # noqa: S310
-        found: bytes = response.read()
-        return found
+        body: bytes = response.read()
+        return body
 
 
 # --- the command ---------------------------------------------------------------------------------

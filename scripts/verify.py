@@ -105,7 +105,7 @@ def included(hashed: bytes, index: int, size: int, path: list[str]) -> bytes:
 
 def extended(old: int, size: int, old_root: bytes, path: list[str]) -> bytes:
     """The root of the tree of `size` leaves, if a path shows that it begins with an older tree."""
-    hashes = [b64(one) for one in list.copy(path)]  # which fails for other kinds
+    hashes = [b64(text) for text in list.copy(path)]  # which fails for other kinds
 
     def walk(old: int, size: int, *, is_first: bool) -> tuple[bytes, bytes]:
         if old == size:
@@ -124,7 +124,7 @@ def extended(old: int, size: int, old_root: bytes, path: list[str]) -> bytes:
 
 def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> bytes:
     """The root of the tree of `size` leaves, from adjacent ones and the subtrees beside them."""
-    stop, others, known = first + len(leaves), [b64(one) for one in list.copy(beside)], iter(leaves)
+    stop, others, known = first + len(leaves), [b64(t) for t in list.copy(beside)], iter(leaves)
 
     def walk(low: int, high: int) -> bytes:
         if not leaves or stop <= low or high <= first:
@@ -145,7 +145,7 @@ def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
     d, base = -121665 * pow(121666, -1, p) % p, (4 * pow(5, -1, p) % p).to_bytes(32, "little")
 
     def plus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        x, y, z = (one * other % p for one, other in zip(a, b, strict=True))
+        x, y, z = (i * j % p for i, j in zip(a, b, strict=True))
         t, cross = d * x * y % p, (a[0] + a[1]) * (b[0] + b[1]) - x - y
         return z * cross * (z * z - t) % p, z * (x + y) * (z * z + t) % p, (z**4 - t * t) % p
 
@@ -164,7 +164,7 @@ def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
     r, s = signature[:32], int.from_bytes(signature[32:], "little")
     k = int.from_bytes(hashlib.sha512(r + public + message).digest(), "little") % order
     a, b = times(s % order, point_of(base)), plus(point_of(r), times(k, point_of(public)))
-    is_right = all((one * b[2] - other * a[2]) % p == 0 for one, other in zip(a, b, strict=True))
+    is_right = all((i * b[2] - j * a[2]) % p == 0 for i, j in zip(a, b, strict=True))
     return is_right and s < order and len(signature) == 64
 
 
@@ -180,7 +180,7 @@ def key_of(text: str, kind: str) -> tuple[str, bytes, bytes]:
 def signed_at(key: str, note: str, kind: str = "log") -> datetime | None:
     """When a key has signed a note: 1970 if that is not stated, None if it has not."""
     (name, key_id, public), (text, _, lines) = key_of(key, kind), note.rpartition("\n\n")
-    for line in [one for one in lines.split("\n") if one.startswith(f"\u2014 {name} ")]:
+    for line in [line for line in lines.split("\n") if line.startswith(f"\u2014 {name} ")]:
         data, at = b64(line.rpartition(" ")[2], 0), 12 if kind == "witness" else 4
         if data[:4] == key_id:
             seconds = int.from_bytes(data[4:at], "big")
@@ -231,7 +231,7 @@ def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
     require(unzip.eof and sha256(body).hex() == header["body_hash"], f"{place}: wrong body")
     sizes, _, rest = body.partition(b"\n")
     columns: Json = {"TRANSACTION_ID": list(range(first, first + count))}
-    texts = {name: [f'"{name}":{one}' for one in ids] for name, ids in columns.items()}
+    texts = {name: [f'"{name}":{number}' for number in ids] for name, ids in columns.items()}
     for name, (size, code_size) in zip(NAMES, read(sizes, place, 2, r"[^][,\d]"), strict=True):
         values = parsed(rest[:size].decode(), f"{place}: column {name}")
         codes, rest = rest[size : size + code_size], rest[size + code_size :]
@@ -278,18 +278,18 @@ def shown(block: Json, header: Json, low: Any, high: Any) -> tuple[Json, list[Js
 def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]], most: int = MOST_VALUES) -> Json:
     """The answer to a question, from what blocks show. most: how many flights it has."""
     name, carrier, legs, t = asked["name"], asked.get(CARRIER), list[Json](), dict.fromkeys(SUMS, 0)
-    kinds = {one: type(value) for one, value in asked.items() if one != "name"}
+    kinds = {field: type(value) for field, value in asked.items() if field != "name"}
     require(kinds in PARAMETERS.get(name, []), f"{name!r} does not have these parameters")
-    since, until = days = [str(asked.get(one, asked.get(DAY))) for one in PERIOD]
+    since, until = days = [str(asked.get(field, asked.get(DAY))) for field in PERIOD]
     require([str(date.fromisoformat(day)) for day in days] == sorted(days), "the days are wrong")
     ends = ((-1, ""), (2**64, "")) if carrier is None else ((carrier, since), (carrier, until))
-    equal = {one: value for one, value in asked.items() if one in NAMES}.items()
+    equal = {field: value for field, value in asked.items() if field in NAMES}.items()
     for block, header in blocks:
         columns, cells = opened(block, header) if "body" in block else shown(block, header, *ends)
         cells = [c for c in cells if carrier in {None, c[CARRIER]} and since <= c[DAY] <= until]
         is_enough = columns or name == "average_delays" or not cells
         require(is_enough, f"block {header['height']} leaves out flights that may count")
-        t = {one: t[one] + sum(cell[one] for cell in cells) for one in SUMS}
+        t = {field: t[field] + sum(cell[field] for cell in cells) for field in SUMS}
         for leg in (dict(zip(columns, row)) for row in zip(*columns.values())):  # noqa: B905
             if since <= leg[DAY] <= until and equal <= leg.items():
                 late = leg["ARR_DELAY"]
@@ -299,7 +299,7 @@ def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]], most: int = MOST
     if name != "average_delays":
         return {"count": len(legs), **({"flights": legs} if name == "filter_transactions" else {})}
     means = {name: t[a] / t[b] if t[b] else None for name, _, a, _, b in map(str.split, MEANS)}
-    counts = {one: t[one] for one in ("flights", "arrived", "cancelled")}
+    counts = {field: t[field] for field in ("flights", "arrived", "cancelled")}
     return {**means, **counts, "no_arrival": t["flights"] - t["cancelled"] - t["arrived"]}
 
 
@@ -325,26 +325,26 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
         count = sum(len(opened(*block)[0]["YEAR"]) for block in blocks)
         return f"{below} are one chain, and their headers fit them: {count} transactions"
     require(kind == "answer", f"proofs of the kind {kind!r} are unknown")
-    found = answer_to(head["question"], blocks, len(canonical(head["answer"])) // 300)
-    require(canonical(found) == canonical(head["answer"]), f"the answer is wrong: it is {found}")
-    told = {name: value for name, value in found.items() if not isinstance(value, list)}
-    return f"in {below}, {canonical(head['question'])} has the answer {json.dumps(told)}"
+    answer = answer_to(head["question"], blocks, len(canonical(head["answer"])) // 300)
+    require(canonical(answer) == canonical(head["answer"]), f"the answer is wrong: it is {answer}")
+    figures = {name: value for name, value in answer.items() if not isinstance(value, list)}
+    return f"in {below}, {canonical(head['question'])} has the answer {json.dumps(figures)}"
 
 
 def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
     """What a file proves, and the roots that the log's tree had."""
     with Path(path).open("rb") as file:
         is_note = file.peek(1)[:1] != b"{"
-        lines = (read(one, "a line", 4) for one in iter(lambda: file.readline(MOST_BYTES + 1), b""))
+        lines = (read(row, "a line", 4) for row in iter(lambda: file.readline(MOST_BYTES + 1), b""))
         head: Json = {"checkpoint": file.read(2**16).decode()} if is_note else next(lines)
-        for one in head.get("successions", []):
-            if one.startswith(f"flightchain key succession\n{key}\n"):
-                require(signed_at(key, one), "the old key has not signed the new one")
-                key = one.split("\n")[2]
+        for note in head.get("successions", []):
+            if note.startswith(f"flightchain key succession\n{key}\n"):
+                require(signed_at(key, note), "the old key has not signed the new one")
+                key = note.split("\n")[2]
         origin, size, root = checkpoint_of(note := head["checkpoint"])
         is_signed_by_log = origin == key_of(key, "log")[0] and signed_at(key, note)
         require(is_signed_by_log, f"the checkpoint of {origin} is not signed by that key")
-        times = {one: str(signed_at(one, note, "witness")) for one in witnesses}
+        times = {name: str(signed_at(name, note, "witness")) for name in witnesses}
         require("None" not in times.values(), f"not cosigned by all witnesses: {times}")
         what, covered, roots = f"the log has {size} blocks", size, Roots()
         if not is_note:
@@ -353,10 +353,10 @@ def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
             top = extended(covered, size, roots[covered], head["consistency"])
             require(top == root, "the proof does not lead to the signed checkpoint")
             require(next(lines, lines) is lines, "the file goes on after its proof")
-    found = {"proved": what, "log": origin, "key": key, "covered": covered, "blocks": size}
+    verdict = {"proved": what, "log": origin, "key": key, "covered": covered, "blocks": size}
     if head.get("kind") in {"answer", "chain"} and covered < size:
-        found["warning"] = f"nothing is proved about blocks {covered} to {size - 1}"
-    return {**found, "cosigned": times}, {**roots, size: root}
+        verdict["warning"] = f"nothing is proved about blocks {covered} to {size - 1}"
+    return {**verdict, "cosigned": times}, {**roots, size: root}
 
 
 def main() -> int:
@@ -367,31 +367,31 @@ def main() -> int:
     parser.add_argument("--witness", metavar="KEY", action="append", default=[], help="must cosign")
     parser.add_argument("--kept", metavar="FILE", help="a checkpoint that you kept from last time")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
-    args, about, verdict, found = parser.parse_args(), "--key, --witness", "verified", list[Json]()
+    args, about, verdict, files = parser.parse_args(), "--key, --witness", "verified", list[Json]()
     try:  # what has the two `+` of a key is never taken for the name of a file
         keys = [k if k.count("+") > 1 else Path(k).read_text() for k in (args.key, *args.witness)]
-        key, *witnesses = (one.strip() for one in keys)
+        key, *witnesses = (text.strip() for text in keys)
         about = f"--kept {args.kept}"
         log, least, top = checkpoint_of(Path(args.kept).read_text()) if args.kept else ("", 0, b"")
         known = {least: top}
         for about in args.files:
-            one, roots = checked(about, key, witnesses)
-            require(not args.kept or log == one["log"], f"its log is {one['log']}, not {log}")
+            result, roots = checked(about, key, witnesses)
+            require(not args.kept or log == result["log"], f"its log is {result['log']}, not {log}")
             low, high = sorted((least, max(roots)))
             why = f"nothing connects it with --kept; get /proofs/consistency?from={low}&to={high}"
             require(max(known.keys() & roots.keys(), default=0) >= low, why)
             for size, root in roots.items():
                 require(known.setdefault(size, root) == root, f"a fork: it has other {size} blocks")
-            found.append({"file": about, **one})
+            files.append({"file": about, **result})
     except Exception as error:  # noqa: BLE001  whatever goes wrong, nothing is verified
-        is_told = type(error) is ValueError or isinstance(error, OSError)
+        is_ours = type(error) is ValueError or isinstance(error, OSError)
         missing = f"it has no {error}" if type(error) is KeyError else "a value is of another kind"
         why = str(error)[:999] if isinstance(error, ValueError | OSError) else missing
-        reason = why if is_told else f"it is damaged, or is not a proof: {why}"
-        verdict, found = "refused", [{"file": about, "reason": reason}]
-    lines = [verdict.upper(), *(f"{name}: {v}" for one in found for name, v in one.items())]
+        reason = why if is_ours else f"it is damaged, or is not a proof: {why}"
+        verdict, files = "refused", [{"file": about, "reason": reason}]
+    lines = [verdict.upper(), *(f"{name}: {v}" for result in files for name, v in result.items())]
     text = "\n  ".join(line.encode("unicode_escape").decode() for line in lines)
-    print(json.dumps({"verdict": verdict, "files": found}) if args.json else text)
+    print(json.dumps({"verdict": verdict, "files": files}) if args.json else text)
     return int(verdict == "refused")
 
 
