@@ -7,12 +7,14 @@ and so have the other two, so that no other page waits for them.
 """
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 from flask import Flask, Response
 
 from backend.serving.environs import WAIT, Environ
-from backend.serving.front import Headers, Route, Wsgi
+from backend.serving.front import Headers, Route, Site, Wsgi
 from backend.serving.lanes import INLINE, Threads
 from frontend.app import HEADERS
 from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
@@ -42,15 +44,15 @@ SHORTER = (
 )
 
 
-class PagesSite:
-    """A `backend.serving.front.Site`."""
+class PagesSite(Site):
+    """The pages, and how requests for them are answered."""
 
     def __init__(self, settings: Settings, app: Flask) -> None:
         self.max_body_bytes = UNBOUNDED  # `receive` judges the length of each, by its page
         self.max_body_bytes_in_memory = FORM_BYTES
         self._max_file_bytes = settings.max_body_bytes
         self._files = 0  # how many requests with a file are here, in full or in part
-        self.lanes = {
+        self.lanes: Mapping[Any, Threads] = {
             PAGES: Threads(PAGES, settings.threads, MOST_PAGES_WAITING),
             SCANS: Threads(SCANS, LONG_THREADS, MOST_LONG_WAITING),
             UPLOADS: Threads(UPLOADS, LONG_THREADS, MOST_LONG_WAITING),
@@ -90,9 +92,6 @@ class PagesSite:
         if wait := environ.get(WAIT):
             headers.append(("Server-Timing", wait.removeprefix(", ")))
 
-    def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
-        """Log nothing."""
-
     def failed(self, error: Exception, environ: Environ) -> Wsgi:  # noqa: ARG002
         """The answer to a request whose body could not be kept."""
         logging.getLogger(__name__).error("cannot keep what was posted: %s", error)
@@ -115,14 +114,6 @@ class PagesSite:
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             detail = f"{detail}. {SHORTER}"
         return list(_headers(status).items()), plain_page(status, detail)
-
-    def tick(self) -> None:
-        """Forget how long requests have waited for threads: each page has told it already."""
-        for lane in self.lanes.values():
-            lane.numbers()
-
-    def stop(self) -> None:
-        """Do nothing: no page waits for a block."""
 
 
 def _is_file(environ: Environ) -> bool:

@@ -18,8 +18,7 @@ from backend.api import (
     health,
     metrics,
     proof_routes,
-    questions,
-    receipts,
+    question_answers,
     routes,
     specification,
     study_paths,
@@ -78,8 +77,6 @@ class Service:
     def _install(self, app: Flask) -> None:
         app.extensions[SERVICE] = self
         app.config["MAX_CONTENT_LENGTH"] = self.settings.max_body_bytes
-        app.url_map.merge_slashes = False  # so that an unknown address is 404, not a redirect
-        app.url_map.converters["id"] = transactions.Id
         routes.install(app, self.table)
         study_paths.install(app)
         self.problems.install(app)
@@ -97,12 +94,11 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     answering, writing = Answering(ledger, answers), Writing(ledger)
     streams = Streams(max(1, ledger.settings.threads // 4))
     table = Table()
-    table.add(questions.rows(ledger, answering))
+    table.add(question_answers.rows(ledger, answering))
     table.add(exporting.rows(ledger, streams))
     table.add(suggest.rows(ledger))
     table.add(transactions.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
-    table.add(receipts.rows(ledger))
     table.add(blocks.rows(ledger))
     table.add(proof_routes.rows(ledger, streams))
     table.add(transparency_log.rows(ledger))

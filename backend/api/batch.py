@@ -10,7 +10,7 @@ from functools import partial
 from flask import Response
 
 from backend.api.json_answers import answer, encode
-from backend.api.operation import ADDING, JSON, Answer, Media, Operation
+from backend.api.operation import ADDING, Media, Operation, in_json
 from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
@@ -18,7 +18,6 @@ from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
 from backend.ledger.ledger import Ledger
 from backend.ledger.submission import MOST_DUPLICATES_SHOWN
-from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
 from backend.sources.posted_batch import Batch, batch_of
@@ -45,10 +44,10 @@ _EXAMPLES = {
         for cells in (FLIGHT_EXAMPLE, FLIGHT_EXAMPLE.values())
     ),
 }
-_TRIED = Answer(
+_TRIED = in_json(
     "How many flights would be accepted, how many of the good ones are in the ledger already "
     "(`duplicates`, with the ids of the first), or that no row is good.",
-    {JSON: Media(ref("BatchTried"))},
+    "BatchTried",
 )
 ADD_BATCH = Operation(
     "add_batch",
@@ -73,7 +72,6 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     most_flights = ledger.settings.mempool_transactions
 
     def add_batch(environ: Environ) -> Response:
-        """Accept many flights: all or none, or with on_error=skip the good ones."""
         writing.require_token(environ)
         given = ADD_BATCH.given(environ)
         mode = MODE.of(given)

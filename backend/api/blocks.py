@@ -19,13 +19,12 @@ from backend.api.conditions import (
 )
 from backend.api.encodings import compressed, encoding_for
 from backend.api.json_answers import BodyCache, encode, encoded, versioned
-from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
+from backend.api.operation import BLOCKS, Operation, in_json
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
 from backend.base.errors import FlightchainError
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
 from backend.questions.parameters import Hash, Number
 from backend.serving.environs import Environ
 
@@ -54,18 +53,14 @@ TIP = Operation(
     "tip",
     BLOCKS,
     "State of the ledger",
-    {
-        200: Answer(
-            "The newest block, and the number of pending transactions.", {JSON: Media(ref("Tip"))}
-        )
-    },
+    {200: in_json("The newest block, and the number of pending transactions.", "Tip")},
     has_etag=True,
 )
 GET_BLOCK = Operation(
     "get_block",
     BLOCKS,
     "A block with its transactions",
-    {200: Answer("The block.", {JSON: Media(ref("BlockFound"))})},
+    {200: in_json("The block.", "BlockFound")},
     parameters=(OFFSET, LIMIT),
     in_path=(HEIGHT,),
     errors=(404,),
@@ -76,10 +71,10 @@ LIST_BLOCKS = Operation(
     BLOCKS,
     "Headers of blocks, newest first",
     {
-        200: Answer(
+        200: in_json(
             "Headers; `next` is the address of the next page. `damaged`, if it is there, has what "
             "is known of blocks of this page that cannot be read.",
-            {JSON: Media(ref("Headers"))},
+            "Headers",
             may_have=("Link",),
         )
     },
@@ -93,7 +88,6 @@ def rows(ledger: Ledger) -> list[Row]:
     kept = BodyCache(ledger.settings.block_bodies_bytes)
 
     def tip(environ: Environ) -> Response:
-        """Where the ledger stands: its newest block, and what is pending."""
         TIP.given(environ)
         if "HTTP_IF_NONE_MATCH" in environ and (
             known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
@@ -103,7 +97,6 @@ def rows(ledger: Ledger) -> list[Row]:
         return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
     def block(environ: Environ, height: str) -> Response:
-        """One block; `offset` and `limit` choose some of its transactions."""
         query, given = query_string(environ), GET_BLOCK.given(environ)
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)
@@ -124,10 +117,6 @@ def rows(ledger: Ledger) -> list[Row]:
         return versioned(environ, body, tag_of_block(block_hash, query), SETTLED, compress)
 
     def blocks(environ: Environ) -> Response:
-        """Headers, newest first: up to `limit` below height `before`. `next`: the next page.
-
-        `damaged`: what is known of those of these blocks that cannot be read.
-        """
         given = LIST_BLOCKS.given(environ)
         beginning, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
         found = ledger.blocks(before, limit, beginning)

@@ -6,16 +6,15 @@ from flask import Response
 
 from backend.api.conditions import REVALIDATE, tag_of_content
 from backend.api.json_answers import encode, versioned
-from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
+from backend.api.operation import PROOFS, Operation, in_json
 from backend.api.routes import Lane, Row
-from backend.questions.answer_types import ref
 from backend.serving.environs import Environ
 
 CHEATS = Operation(
     "cheats",
     PROOFS,
     "Attempts to cheat, and the checks that notice them",
-    {200: Answer("The attempts, in order.", {JSON: Media(ref("Cheats"))})},
+    {200: in_json("The attempts, in order.", "Cheats")},
     has_etag=True,
 )
 
@@ -36,7 +35,6 @@ def rows() -> list[Row]:
             return made[0]
 
     def cheats(environ: Environ) -> Response:
-        """Attempts to cheat."""
         CHEATS.given(environ)
         body = outcomes()
         return versioned(environ, body, tag_of_content(body), REVALIDATE)

@@ -54,7 +54,6 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
         return body, tag_of_content(body)
 
     def docs(environ: Environ) -> Response:
-        """The service's description as a page."""
         READ.given(environ)
         body, tag = rendered()
         response = versioned(environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)

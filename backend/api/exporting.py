@@ -71,7 +71,6 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     """The route that exports flights from `ledger`."""
 
     def flights(environ: Environ) -> Response:
-        """The flights of some days as CSV or NDJSON."""
         query = query_string(environ)
         given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]

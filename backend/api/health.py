@@ -5,13 +5,12 @@ from flask import Response
 from backend.api.body_types import Live
 from backend.api.conditions import NO_STORE
 from backend.api.json_answers import MIMETYPE, answer, encode
-from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
+from backend.api.operation import OPERATION, Operation, in_json
 from backend.api.problems import problem
 from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.base.version import VERSION, commit
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
 from backend.serving.environs import Environ
 
 RETRY_AFTER_S = 1
@@ -20,18 +19,13 @@ LIVE = Operation(
     "health_live",
     OPERATION,
     "Does the service answer?",
-    {200: Answer("The service answers.", {JSON: Media(ref("Live"))})},
+    {200: in_json("The service answers.", "Live")},
 )
 READY = Operation(
     "health_ready",
     OPERATION,
     "Does everything work: chain, index, miner?",
-    {
-        200: Answer(
-            "Everything works; otherwise 503, and `reasons` says what does not.",
-            {JSON: Media(ref("Status"))},
-        )
-    },
+    {200: in_json("Everything works; otherwise 503, and `reasons` says what does not.", "Status")},
 )
 
 
@@ -45,7 +39,6 @@ def rows(ledger: Ledger) -> list[Row]:
         return Whole(alive, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
 
     def ready(environ: Environ) -> Response:
-        """Whether everything works: chain, index at the tip, miner. 503 says what does not."""
         READY.given(environ)
         reasons = ledger.not_ready()
         if not reasons:

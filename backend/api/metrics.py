@@ -381,7 +381,6 @@ def rows(shown: Metrics) -> list[Row]:
     """The route that shows the numbers counted in `shown`."""
 
     def metrics(environ: Environ) -> Response:
-        """Numbers for Prometheus."""
         SHOW_METRICS.given(environ)
         response = Response(shown.text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
         response.headers["Cache-Control"] = NO_STORE

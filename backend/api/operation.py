@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.api.reading import given_in
+from backend.questions.answer_types import ref
 from backend.questions.parameters import Parameter, Schema, require_known
 from backend.serving.environs import Environ
 
@@ -56,6 +57,11 @@ class Answer:
     content: Mapping[str, Media] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     may_have: tuple[str, ...] = ()
+
+
+def in_json(meaning: str, type_name: str, **more: Any) -> Answer:
+    """Describe an answer in JSON. type_name: of its body. more: members of `Answer`."""
+    return Answer(meaning, {JSON: Media(ref(type_name))}, **more)
 
 
 @dataclass(frozen=True, slots=True)

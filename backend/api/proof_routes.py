@@ -13,13 +13,12 @@ from backend.api.conditions import NO_STORE, REVALIDATE, tag_of_content
 from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
-from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
+from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
 from backend.api.routes import Handler, Lane, Row
 from backend.api.streaming import Streams
 from backend.api.transactions import TRANSACTION_ID
 from backend.base.errors import InvalidQuery
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
 from backend.questions.parameters import AS_OF, Choice, Number
 from backend.questions.values import (
     PROVABLE,
@@ -46,7 +45,7 @@ PROVE_TRANSACTION = Operation(
     "prove_transaction",
     PROOFS,
     "Prove that a transaction is in the ledger",
-    {200: Answer("The proof.", {JSON: Media(ref("TransactionProof"))})},
+    {200: in_json("The proof.", "TransactionProof")},
     parameters=(TIP,),
     in_path=(TRANSACTION_ID,),
     errors=(404,),
@@ -56,7 +55,7 @@ PROVE_CONSISTENCY = Operation(
     "prove_consistency",
     PROOFS,
     "Prove that the ledger has only grown",
-    {200: Answer("The proof.", {JSON: Media(ref("ConsistencyProof"))})},
+    {200: in_json("The proof.", "ConsistencyProof")},
     parameters=(OLD_SIZE, SIZE),
     errors=(404,),
     has_etag=True,
@@ -113,12 +112,10 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     prover = ledger.prover
 
     def transaction(environ: Environ, transaction_id: str) -> Response:
-        """That a transaction is in the ledger."""
         tip = TIP.find(PROVE_TRANSACTION.given(environ))
         return _whole(environ, prover.transaction(TRANSACTION_ID.parse(transaction_id), tip))
 
     def consistency(environ: Environ) -> Response:
-        """That the ledger has only grown."""
         given = PROVE_CONSISTENCY.given(environ)
         old_size, size = OLD_SIZE.of(given), SIZE.find(given)
         if size is not None and old_size > size:
@@ -126,7 +123,6 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         return _whole(environ, prover.consistency(old_size, size))
 
     def chain(environ: Environ) -> Response:
-        """All blocks."""
         anchor = prover.anchor(AS_OF.find(PROVE_CHAIN.given(environ)))
         return _streamed(streams, environ, prover.chain(anchor), PROVE_CHAIN.name)
 
@@ -166,7 +162,6 @@ def _proving(
     """Handles requests for the proof of an answer to questions of a kind. ask: answers them."""
 
     def proof(environ: Environ) -> Response:
-        """An answer, and what proves it."""
         given = dict(operation.given(environ))
         form = FORM.of(given)
         given.pop(FORM.name, None)

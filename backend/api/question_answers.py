@@ -31,9 +31,9 @@ from backend.api.flight_lines import (
 )
 from backend.api.json_answers import AnswerCache, CachedAnswer, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
-from backend.api.operation import JSON, Answer, Media, Operation
+from backend.api.operation import JSON, QUESTIONS, Answer, Media, Operation
 from backend.api.reading import given_in, parameters, query_string
-from backend.api.routes import Lane
+from backend.api.routes import Lane, Row
 from backend.base.errors import InvalidQuery
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import ref
@@ -44,7 +44,9 @@ from backend.questions.values import (
     PARAMETERS,
     PROVABLE,
     Asked,
+    AverageDelays,
     FilterTransactions,
+    FlightCounter,
     Options,
     Question,
     asked,
@@ -69,29 +71,6 @@ class _State(Hashable, Protocol):
 
 
 Ask = Callable[[Asked, Options, Costs | None], Any]
-
-
-def question(
-    kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
-) -> Operation:
-    """The operation for a question of `kind`. schema, meaning: of its answer."""
-    in_lines = kind is FilterTransactions
-    content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
-    return Operation(
-        name,
-        tag,
-        summary,
-        {200: Answer(meaning, content, may_have=(AS_OF_HEADER,) if in_lines else ())},
-        parameters=(
-            *PARAMETERS[kind].values(),
-            ENGINE,
-            AS_OF,
-            *BREAKDOWNS[kind].values(),
-            *([FORMAT] if in_lines else []),
-        ),
-        errors=(404,),
-        has_etag=True,
-    )
 
 
 class Answering:
@@ -236,3 +215,73 @@ def _parts_of(costs: Costs) -> str:
     parts["last"] = f'desc="{costs.last_blocks} blocks"'
     parts["random"] = f'desc="{costs.random_blocks} blocks"'
     return "".join(f", {name};{what}" for name, what in parts.items())
+
+
+def question(
+    kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
+) -> Operation:
+    """The operation for a question of `kind`. schema, meaning: of its answer."""
+    in_lines = kind is FilterTransactions
+    content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
+    return Operation(
+        name,
+        tag,
+        summary,
+        {200: Answer(meaning, content, may_have=(AS_OF_HEADER,) if in_lines else ())},
+        parameters=(
+            *PARAMETERS[kind].values(),
+            ENGINE,
+            AS_OF,
+            *BREAKDOWNS[kind].values(),
+            *([FORMAT] if in_lines else []),
+        ),
+        errors=(404,),
+        has_etag=True,
+    )
+
+
+FILTER_TRANSACTIONS = question(
+    FilterTransactions,
+    "filter_transactions",
+    QUESTIONS,
+    "What happened to flight N on day D?",
+    "Legs",
+    "The legs, oldest id first; the list may be empty.",
+)
+AVERAGE_DELAYS = question(
+    AverageDelays,
+    "average_delays",
+    QUESTIONS,
+    "How late was carrier C on average between two dates?",
+    "AverageDelays",
+    "Means, counts and shares; a mean of no flights is null.",
+)
+FLIGHT_COUNTER = question(
+    FlightCounter,
+    "flight_counter",
+    QUESTIONS,
+    "How many flights went from city A to city B between two dates?",
+    "FlightCount",
+    "The count.",
+)
+
+
+def row(
+    answering: Answering, operation: Operation, kind: type[Any], ask: Ask[Any], rule: str = ""
+) -> Row:
+    """Return the row for questions of `kind`. ask: asks the ledger. rule: by default as named."""
+
+    def answer(environ: Environ) -> Response:
+        return answering.answered(environ, kind, ask)
+
+    return Row("GET", rule or f"/{operation.name}", operation, answer, lane_of(kind))
+
+
+def rows(ledger: Ledger, answering: Answering) -> list[Row]:
+    """Return the routes for the three questions to `ledger`."""
+    answers = ledger.answers
+    return [
+        row(answering, FILTER_TRANSACTIONS, FilterTransactions, answers.filter_transactions),
+        row(answering, AVERAGE_DELAYS, AverageDelays, answers.average_delays),
+        row(answering, FLIGHT_COUNTER, FlightCounter, answers.flight_counter),
+    ]

@@ -32,8 +32,6 @@ from backend.serving.host_policy import HostPolicy, Refusal, hide_query
 
 ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
 
-RECEPTION = "flightchain.reception"  # in the application's extensions
-
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 

@@ -66,12 +66,14 @@ _OF_ALL = ("X-Request-ID", "Cache-Control")
 _OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
 _OF_LAB = ("X-Emulated-Disk", "X-Service-Start", "X-Boot-Id", "X-Worker")
 
+_STRING: Schema = {"type": "string"}
+
 HEADERS: dict[str, tuple[str, Schema]] = {
-    "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
-    "Content-Disposition": ("A name for the file.", {"type": "string"}),
-    "ETag": ("Names these bytes, for If-None-Match.", {"type": "string"}),
-    "Link": ('The address of the next page, with `rel="next"`.', {"type": "string"}),
-    "Location": ("The address of the transaction, or of the first one.", {"type": "string"}),
+    "Cache-Control": ("How long the answer may be kept.", _STRING),
+    "Content-Disposition": ("A name for the file.", _STRING),
+    "ETag": ("Names these bytes, for If-None-Match.", _STRING),
+    "Link": ('The address of the next page, with `rel="next"`.', _STRING),
+    "Location": ("The address of the transaction, or of the first one.", _STRING),
     "Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1}),
     "Server-Timing": (
         (
@@ -80,33 +82,24 @@ HEADERS: dict[str, tuple[str, Schema]] = {
             "how many blocks were read), `decompress`, `hash`, `decode`, `filter`. `last` and "
             "`random` say how many blocks these caches had."
         ),
-        {"type": "string"},
+        _STRING,
     ),
-    "WWW-Authenticate": ("Bearer.", {"type": "string"}),
+    "WWW-Authenticate": ("Bearer.", _STRING),
     "X-Boot-Id": (
         "Only in the lab: the running kernel, whose clock `X-Service-Start` has.",
-        {"type": "string"},
+        _STRING,
     ),
     "X-Emulated-Disk": (
         "Only in the lab: the disk is emulated, this many times as fast as the study's.",
         {"type": "integer", "minimum": 1},
     ),
-    "X-Flightchain-As-Of": (
-        "Height and hash of the block up to which an export counts.",
-        {"type": "string"},
-    ),
-    "X-Request-ID": (
-        "The request's id in the logs: the client's own, if it sent one.",
-        {"type": "string"},
-    ),
+    "X-Flightchain-As-Of": ("Height and hash of the block up to which an export counts.", _STRING),
+    "X-Request-ID": ("The request's id in the logs: the client's own, if it sent one.", _STRING),
     "X-Service-Start": (
         "Only in the lab: when `total` began, in seconds of the monotonic clock.",
-        {"type": "string"},
+        _STRING,
     ),
-    "X-Worker": (
-        "Only in the lab: the id of the process that answered.",
-        {"type": "string"},
-    ),
+    "X-Worker": ("Only in the lab: the id of the process that answered.", _STRING),
 }
 
 IF_NONE_MATCH: Schema = {
@@ -149,7 +142,6 @@ def rows(table: Iterable[Row]) -> list[Row]:
         return body, tag_of_content(body)
 
     def specification(environ: Environ) -> Response:
-        """What the service takes and answers."""
         DESCRIBE.given(environ)
         body, tag = described()
         return versioned(environ, body, tag, REVALIDATE, compressed_once)

@@ -11,15 +11,14 @@ Pages count from 0. The study answered 404 after the last page, and so does this
 from flask import Flask, Response
 
 from backend.api.json_answers import answer
-from backend.api.operation import JSON, STUDY, Answer, Media, Operation
-from backend.api.question_answers import Answering, lane_of, question
+from backend.api.operation import STUDY, Operation, in_json
+from backend.api.question_answers import Answering, question, row
 from backend.api.routes import Lane, Post, Row
 from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
 from backend.base.errors import NotFound
 from backend.base.words import counted
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
 from backend.questions.parameters import Number
 from backend.questions.values import FilterTransactions
 from backend.serving.environs import Environ
@@ -42,7 +41,7 @@ NEW_TRANSACTION = Operation(
     "new_transaction",
     STUDY,
     "Accept a flight as POST /transactions does, but answer 201 when it is on the disk",
-    {201: Answer("The flight is accepted.", {JSON: Media(ref("Receipt"))}, headers=("Location",))},
+    {201: in_json("The flight is accepted.", "Receipt", headers=("Location",))},
     body=ONE_FLIGHT,
     writes=True,
 )
@@ -50,7 +49,7 @@ TRANSACTIONS_PAGES = Operation(
     "transactions_pages",
     STUDY,
     "Mined transactions in the order of their ids, in pages",
-    {200: Answer("A page; 404 after the last.", {JSON: Media(ref("Transactions"))})},
+    {200: in_json("A page; 404 after the last.", "Transactions")},
     parameters=(PAGE, PER_PAGE),
     errors=(404,),
 )
@@ -58,10 +57,6 @@ TRANSACTIONS_PAGES = Operation(
 
 def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     """The routes of the study's paths to `ledger`."""
-
-    def flight_status(environ: Environ) -> Response:
-        """What happened to flight N on day D?"""
-        return answering.answered(environ, FilterTransactions, ledger.answers.filter_transactions)
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
@@ -71,11 +66,9 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
         return Post(post.offer, lambda accepted: _created(post.answer(accepted)))
 
     def new_transaction(environ: Environ) -> Response:
-        """Accept one flight. It is durable when this answers."""
         return writing.accept(prepare(environ))
 
     def transactions_pages(environ: Environ) -> Response:
-        """One page of all mined transactions."""
         given = TRANSACTIONS_PAGES.given(environ)
         page, count = PAGE.of(given), PER_PAGE.of(given)
         found = ledger.transactions(page * count, count)
@@ -85,7 +78,13 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
 
     together = Group(prepare, writing.accept_all)
     return [
-        Row("GET", "/transactions", FLIGHT_STATUS, flight_status, lane_of(FilterTransactions)),
+        row(
+            answering,
+            FLIGHT_STATUS,
+            FilterTransactions,
+            ledger.answers.filter_transactions,
+            "/transactions",
+        ),
         Row(
             "POST",
             "/new_transaction",

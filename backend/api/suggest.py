@@ -4,11 +4,10 @@ from flask import Response
 
 from backend.api.conditions import REVALIDATE, tag_of, unchanged
 from backend.api.json_answers import answer, encode, versioned
-from backend.api.operation import JSON, READING, Answer, Media, Operation
+from backend.api.operation import READING, Operation, in_json
 from backend.api.routes import Row
 from backend.index.suggestions import FIELDS
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
 from backend.questions.parameters import Choice, Number, Text
 from backend.serving.environs import Environ
 
@@ -20,14 +19,14 @@ SUGGEST = Operation(
     "suggest",
     READING,
     "Completions from the ledger",
-    {200: Answer("Completions, best first.", {JSON: Media(ref("Suggestions"))})},
+    {200: in_json("Completions, best first.", "Suggestions")},
     parameters=(FIELD, TYPED, LIMIT),
 )
 COVERAGE = Operation(
     "coverage",
     READING,
     "Days, carriers and airports in the ledger",
-    {200: Answer("What the ledger covers.", {JSON: Media(ref("Coverage"))})},
+    {200: in_json("What the ledger covers.", "Coverage")},
     has_etag=True,
 )
 
@@ -36,12 +35,10 @@ def rows(ledger: Ledger) -> list[Row]:
     """The routes for completions from `ledger` and for its coverage."""
 
     def suggest(environ: Environ) -> Response:
-        """Cities, airports, carriers or flight numbers that begin with `q` or contain it."""
         given = SUGGEST.given(environ)
         return answer(ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
 
     def coverage(environ: Environ) -> Response:
-        """What the ledger covers: days, carriers, airports."""
         COVERAGE.given(environ)
         tag = tag_of(ledger.answers.recent_state().tip_hash, "coverage", "")
         if known := unchanged(environ, tag, REVALIDATE):

@@ -1,19 +1,20 @@
-"""`POST /transactions` and `GET /transactions/ID`. `writing` tells what each mode promises."""
+"""`POST /transactions`, `GET /transactions/ID`, and `GET /receipts/RECEIPT` in a cluster.
+
+`writing` tells what each mode of a POST promises.
+"""
 
 from flask import Response
-from werkzeug.routing import BaseConverter
 
 from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.json_answers import answer, versioned
-from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
+from backend.api.operation import ADDING, BLOCKS, Operation, in_json
 from backend.api.reading import idempotency_key
 from backend.api.routes import Lane, Post, Row
 from backend.api.writing import DRY_RUN, MODE, ONE_FLIGHT, Writing, accepted, sent_flight
 from backend.base.errors import FlightchainError
 from backend.chain.flight import as_mapping
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
-from backend.questions.parameters import Number
+from backend.questions.parameters import Number, Text
 from backend.serving.environs import Environ
 from backend.serving.lanes import Group
 
@@ -24,9 +25,9 @@ ADD_TRANSACTION = Operation(
     ADDING,
     "Accept one flight",
     {
-        200: Answer(
+        200: in_json(
             "With `dry_run`: `flight` would be accepted; `duplicate_of` names an equal one.",
-            {JSON: Media(ref("Tried"))},
+            "Tried",
         ),
         **accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
     },
@@ -40,9 +41,9 @@ GET_TRANSACTION = Operation(
     BLOCKS,
     "Show a flight, pending or mined, with its block",
     {
-        200: Answer(
+        200: in_json(
             "The transaction; it has an ETag once it is mined.",
-            {JSON: Media(ref("TransactionState"))},
+            "TransactionState",
             may_have=("ETag",),
         )
     },
@@ -50,16 +51,26 @@ GET_TRANSACTION = Operation(
     errors=(404,),
     has_etag=True,
 )
+RECEIPT = Text(
+    "RECEIPT",
+    "The node that accepted the flight, its number there, and a tag.",
+    "node0-17-9f86d081",
+)
 
-
-class Id(BaseConverter):
-    """An id in a path: any text but `batch`, which has a route of its own for POST.
-
-    So `GET /transactions/batch` is 405, and not an invalid id.
-    """
-
-    regex = "(?!batch$)[^/]+"
-    part_isolating = True  # it never takes a slash
+GET_RECEIPT = Operation(
+    "get_receipt",
+    BLOCKS,
+    "Show a flight that a node of a cluster accepted",
+    {
+        200: in_json(
+            "The transaction; its id is null until it is mined. A ledger that belongs to no "
+            "cluster has no receipts and answers 404.",
+            "AcceptedState",
+        )
+    },
+    in_path=(RECEIPT,),
+    errors=(404,),
+)
 
 
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
@@ -72,16 +83,12 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return writing.post(mode, flight, idempotency_key(environ, data))
 
     def add(environ: Environ) -> Response:
-        """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined; async: 202."""
         if DRY_RUN.of(ADD_TRANSACTION.given(environ)) == "true":
             return tried(environ)
         return writing.accept(prepare(environ))
 
     def tried(environ: Environ) -> Response:
-        """Whether the flight would be accepted, and which one equals it.
-
-        This writes nothing, so it needs no token.
-        """
+        # This writes nothing, so it needs no token.
         flight, _ = sent_flight(environ)
         (copy,) = ledger.submitter.copies_of([flight])
         return answer(
@@ -89,7 +96,6 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         )
 
     def transaction(environ: Environ, transaction_id: str) -> Response:
-        """A transaction, pending or mined, with its block."""
         GET_TRANSACTION.given(environ)
         number = TRANSACTION_ID.parse(transaction_id)
         where = ledger.locate(number)
@@ -99,6 +105,10 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return unchanged(environ, tag, SETTLED) or versioned(
             environ, ledger.encoded_transaction(number, where), tag, SETTLED
         )
+
+    def receipt(environ: Environ, receipt: str) -> Response:
+        GET_RECEIPT.given(environ)
+        return answer(ledger.accepted_as(receipt))
 
     def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
         """INLINE for a transaction in a block at hand."""
@@ -124,4 +134,5 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             transaction,
             lane_of_transaction,
         ),
+        Row("GET", "/receipts/<receipt>", GET_RECEIPT, receipt),
     ]

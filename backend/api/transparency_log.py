@@ -4,11 +4,10 @@ from flask import Response
 
 from backend.api.conditions import IMMUTABLE, REVALIDATE, SETTLED, tag_of_content
 from backend.api.json_answers import answer, versioned
-from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
+from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
 from backend.api.routes import Lane, Row
 from backend.base.errors import NotFound
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
 from backend.questions.parameters import Text
 from backend.serving.environs import Environ
 from backend.trust.log import tiles
@@ -44,11 +43,7 @@ WITNESSES = Operation(
     "log_witnesses",
     PROOFS,
     "Who has cosigned the newest checkpoint",
-    {
-        200: Answer(
-            "The witnesses, and the times at which they cosigned.", {JSON: Media(ref("Witnesses"))}
-        )
-    },
+    {200: in_json("The witnesses, and the times at which they cosigned.", "Witnesses")},
     errors=(404,),
 )
 TILE = Operation(
@@ -66,22 +61,18 @@ def rows(ledger: Ledger) -> list[Row]:
     """The routes for the log of `ledger`."""
 
     def checkpoint(environ: Environ) -> Response:
-        """The newest checkpoint, signed by the process that writes blocks."""
         CHECKPOINT.given(environ)
         return _text(environ, ledger.prover.checkpoint())
 
     def key(environ: Environ) -> Response:
-        """The public key that verifies checkpoints."""
         KEY.given(environ)
         return _text(environ, ledger.prover.verifier_key())
 
     def witnesses(environ: Environ) -> Response:
-        """The witnesses that have cosigned the newest checkpoint."""
         WITNESSES.given(environ)
         return answer(ledger.prover.cosigners())
 
     def tile(environ: Environ, tile: str) -> Response:
-        """A tile of the log, which never changes under its name."""
         TILE.given(environ)
         found = tiles.parse(tile)
         if found is None:

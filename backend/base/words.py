@@ -1,5 +1,9 @@
 """Writes words for messages: counts with their nouns, and what others have written."""
 
+from collections.abc import Callable
+
+Report = Callable[[str], None]  # takes a line for people: for a log, or standard error
+
 
 def counted(count: int, one: str, many: str = "") -> str:
     """Write a count and its noun: "1,500 flights" for 1500 and "flight", "1 flight" for 1.

@@ -406,25 +406,21 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
         asked,
     )
 
+    kinds: dict[str, type[Any]] = {
+        "filter_transactions": FilterTransactions,
+        "average_delays": AverageDelays,
+        "flight_counter": FlightCounter,
+    }
     given: dict[str, str] = {}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
         if not equals or name in given:
             raise click.BadParameter(f"{parameter!r} is not NAME=VALUE, or {name} is given twice")
         given[name] = value
+    if question not in kinds:
+        raise click.BadParameter(f"unknown question {question!r}; allowed: {', '.join(kinds)}")
     with _ledger(settings) as ledger:
-        match question:
-            case "filter_transactions":
-                _print(ledger.answers.filter_transactions(*asked(FilterTransactions, given)))
-            case "average_delays":
-                _print(ledger.answers.average_delays(*asked(AverageDelays, given)))
-            case "flight_counter":
-                _print(ledger.answers.flight_counter(*asked(FlightCounter, given)))
-            case _:
-                raise click.BadParameter(
-                    f"unknown question {question!r}; allowed: "
-                    "filter_transactions, average_delays, flight_counter"
-                )
+        _print(getattr(ledger.answers, question)(*asked(kinds[question], given)))
 
 
 @main.command("accept-loss")

@@ -75,7 +75,7 @@ def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) ->
     """
     from backend.sealing.miner import Sealer
     from backend.trust.log.secret_keys import log_key
-    from backend.trust.log.succession_checks import notes_in_proof, rebuild_successions
+    from backend.trust.log.successions import notes_in_proof, rebuild_successions
 
     texts = [text for path in proofs for text in notes_in_proof(path)]
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True, sign=False):

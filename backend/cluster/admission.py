@@ -6,15 +6,13 @@ up, or take the places of others. A reader has no vote and so is not in the gene
 in `config/readers` of every node, ids separated by white space, which is read each time.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
+from backend.base.words import Report
 from backend.cluster.membership import Membership
 
 READERS_NAME = "readers"
 MOST_NAMED = 20  # strangers that are reported, so that they cannot fill the log
-
-Report = Callable[[str], None]
 
 
 class Admission:

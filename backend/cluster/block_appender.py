@@ -12,6 +12,7 @@ from pathlib import Path
 from backend.base.clock import now_ms
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.chain.block import Block
 from backend.chain.block_content import Content, content_of
 from backend.chain.columns import columns_of
@@ -29,8 +30,6 @@ from backend.storage.layout import Place
 from backend.storage.receipts import Entry, ReceiptWriter
 from backend.trust.log import checkpoints
 from backend.trust.log.signing import CheckpointSigner
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

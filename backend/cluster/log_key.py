@@ -10,11 +10,12 @@ from before there was a common one, that signs the new key first (`trust.log.rot
 """
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import FlightchainError
+from backend.base.words import Report
 from backend.trust.log.rotation import rotate
 from backend.trust.log.secret_keys import (
     LOG,
@@ -26,8 +27,6 @@ from backend.trust.log.secret_keys import (
     secret_key,
 )
 from backend.trust.log.successions import SUCCESSIONS_NAME
-
-Report = Callable[[str], None]
 
 
 def common_key_path(home: Path) -> Path:

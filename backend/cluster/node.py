@@ -18,7 +18,7 @@ from backend.base.errors import DamagedMempool, FlightchainError, TryLater, Writ
 from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import Report, counted
 from backend.cluster import node_status, put_back
 from backend.cluster.admission import Admission
 from backend.cluster.application import OK, OLD, Application
@@ -40,8 +40,6 @@ from backend.verify.scrub import scrubbing
 POLL_S = 0.05
 RETRY_S = 0.5
 TRIM_EVERY_S = 30.0
-
-Report = Callable[[str], None]
 
 
 class Node:

@@ -10,14 +10,14 @@ If it had given such a number to another flight meanwhile, that one would be tak
 accepted again under a new number before the block is appended.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import DamagedMempool, FlightchainError
-from backend.base.words import counted
+from backend.base.words import Report, counted
 from backend.chain.flight import Flight
 from backend.cluster.block_appender import Built
 from backend.cluster.view import tag_of
@@ -25,8 +25,6 @@ from backend.mempool import Accepted, Mempool, Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
 
 NOTE_NAME = "put-back"
-
-Report = Callable[[str], None]
 
 
 def refusal(folder: Path) -> str:

@@ -18,7 +18,7 @@ from backend.base.clock import now_ms
 from backend.base.errors import Damage, NotFound, TryLater
 from backend.base.files import free_bytes
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import Report, counted
 from backend.chain.block import Block, Header
 from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES, Value
@@ -48,7 +48,6 @@ from backend.verify.folder_check import FolderCheck, require_own_blocks
 from backend.verify.scrub_state import ScrubState
 
 Json = dict[str, Any]
-Report = Callable[[str], None]
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
 _OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
 

@@ -19,11 +19,12 @@ from multiprocessing.connection import Connection
 
 from backend.base.errors import BadRow, FlightchainError, TryLater
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.chain.block_content import Content
 from backend.chain.columns import decode_body
 from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, Message, build
-from backend.sealing.miner import Report, Sealer, Unsealed
+from backend.sealing.miner import Sealer, Unsealed
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.source import Source
 

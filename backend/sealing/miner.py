@@ -25,7 +25,7 @@ from backend.base.errors import DamagedMempool, TryLater, WriterBusy
 from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import Report, counted
 from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.block_content import Content, content_of
 from backend.chain.columns import Columns, columns_of
@@ -47,7 +47,6 @@ from backend.verify.scrub import scrubbing
 POLL_S = 0.2
 RETRY_S = 1.0  # the pause after an error that a person may have to put right
 
-Report = Callable[[str], None]
 WaitsOn = Callable[[Doubt], bool]
 Sealed = Callable[[int, float], None]  # a block's transactions, and the seconds it took
 

@@ -9,7 +9,6 @@ machine share and which no correction of the time of day moves.
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,14 +16,13 @@ import msgspec
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import WriteFailed
+from backend.base.words import Report
 
 LOCK_NAME = "miner.lock"
 STATUS_NAME = "miner.json"
 SEALING_S = 30.0  # how long one piece of work may take: a sync of a disk that has to spin up
 INDEXING_S = 600.0  # how long making an index may take, which may sync gigabytes at the end
 OVERDUE_S = 4.0  # how late a miner may be on a busy machine before it counts as overdue
-
-Report = Callable[[str], None]
 
 
 class MinerStatus(msgspec.Struct, frozen=True):

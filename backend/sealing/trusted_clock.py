@@ -28,6 +28,7 @@ import msgspec
 from backend.base import clock, files
 from backend.base.errors import FlightchainError, TryLater, WriteFailed
 from backend.base.settings import Settings, variable
+from backend.base.words import Report
 from backend.sealing.miner_status import miner_status
 from backend.storage.block_store import BlockStore
 
@@ -35,8 +36,6 @@ FILE_NAME = "clock.json"
 LEAP_MS = 24 * 60 * 60 * 1000
 NOTED_EVERY_MS = 60 * 60 * 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Report = Callable[[str], None]
 
 
 class _Noted(msgspec.Struct):

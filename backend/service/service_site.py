@@ -1,10 +1,10 @@
 """Tells the front which lane and which handler a request of the REST service goes to.
 
-The table of routes decides both. A request that no row matches (a tile of the log, an unknown
-address, another method) goes to the Flask application, in the lane of long reads.
+The table of routes decides both. A request that no row matches (an unknown address, another
+method) goes to the Flask application, in the lane of long reads.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -34,7 +34,7 @@ class ServiceSite:
         self.service = service
         self.max_body_bytes = service.settings.max_body_bytes
         self.max_body_bytes_in_memory = self.max_body_bytes
-        self.lanes = lanes_of(service.settings)
+        self.lanes: Mapping[Any, Threads] = lanes_of(service.settings)
         self._table = service.table
         reception = service.reception
         self.receive, self.finalise_response = reception.receive, reception.finalise_response

@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from backend.base.errors import FlightchainError, InvalidSetting
@@ -26,6 +26,7 @@ from backend.base.http_requests import Answer, NoAnswer, ask
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, variable
+from backend.base.words import Report
 from backend.sealing.miner_status import miner_status
 from backend.service.hang_detection import Watch, overdue_miner, silent_server, stopped
 from backend.storage import tokens
@@ -34,8 +35,6 @@ GRACE_S = 30
 READY_WITHIN_S = 60
 ANSWER_WITHIN_S = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-
-Report = Callable[[str], None]
 
 
 class Child:

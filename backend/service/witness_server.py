@@ -15,7 +15,7 @@ from backend.base.errors import FlightchainError
 from backend.base.words import printable
 from backend.serving import gunicorn_app
 from backend.serving.environs import Environ
-from backend.serving.front import Front, Headers, Route, Wsgi
+from backend.serving.front import Front, Headers, Route, Site, Wsgi
 from backend.serving.lanes import INLINE, Threads
 from backend.trust.log import checkpoints
 from backend.trust.log.notes import NoteError, VerifierKey, decoded
@@ -51,31 +51,19 @@ def run_witness(witness: Witness, logs: Sequence[VerifierKey], host: str, port: 
     gunicorn_app.run(lambda: Front(site), options)
 
 
-class WitnessSite:
-    """The `backend.serving.front.Site` of a witness. application: answers every request."""
+class WitnessSite(Site):
+    """The site of a witness. application: answers every request."""
 
     max_body_bytes = max_body_bytes_in_memory = MOST_BYTES
 
     def __init__(self, application: Wsgi) -> None:
-        self.lanes = {LANE: Threads(LANE, THREADS, MOST_WAITING)}
+        self.lanes: Mapping[Any, Threads] = {LANE: Threads(LANE, THREADS, MOST_WAITING)}
         self._application = application
-
-    def receive(self, environ: Environ) -> Wsgi | None:
-        """Refuse nothing by its head."""
 
     def route(self, environ: Environ) -> Route:
         """Answer the key at once; what is to be cosigned waits for a thread and the disk."""
         is_read = environ["REQUEST_METHOD"] != "POST"
         return Route(INLINE if is_read else LANE, self._application)
-
-    def leave(self, environ: Environ) -> None:
-        """Do nothing."""
-
-    def finalise_response(self, environ: Environ, status: str, headers: Headers) -> None:
-        """Add no headers."""
-
-    def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
-        """Log nothing."""
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:
         """The answer to a request whose body could not be kept."""
@@ -96,13 +84,6 @@ class WitnessSite:
     ) -> tuple[Headers, bytes]:
         """A line of text for a request that HTTP refuses."""
         return [("Content-Type", "text/plain; charset=utf-8")], f"{detail}\n".encode()
-
-    def tick(self) -> None:
-        """Forget how long requests have waited, as nobody asks for it."""
-        self.lanes[LANE].numbers()
-
-    def stop(self) -> None:
-        """Do nothing: no request waits for long."""
 
 
 def _answer(

@@ -9,6 +9,7 @@ A client may ask before it sends a body (`Expect: 100-continue`). It gets the fi
 if the application makes it without reading the body.
 """
 
+# ruff: noqa: ARG001, ARG002 (methods of a site may do nothing, and must have a body)
 import asyncio
 import logging
 import math
@@ -71,56 +72,60 @@ class Route(NamedTuple):
 
 
 class Site(Protocol):
-    """The application that a front serves.
+    """The application that a front serves. What a subclass leaves out does nothing.
 
     max_body_bytes: the most a request may have. max_body_bytes_in_memory: longer bodies are kept on
-    a disk until they are answered.
+    a disk until they are answered. lanes: threads by the name of their lane.
     """
 
     max_body_bytes: int
     max_body_bytes_in_memory: int
-
-    @property
-    def lanes(self) -> Mapping[Any, Threads]:
-        """Threads by the name of their lane."""
+    lanes: Mapping[Any, Threads]
 
     def receive(self, environ: Environ) -> Wsgi | None:
         """Begin a request, of which only the head is known. `leave` follows.
 
         Returns an answer if the request is refused; then its body is not read.
         """
+        return None
 
     def route(self, environ: Environ) -> Route:
-        """How a request is answered."""
+        """Say how a request is answered."""
 
     def leave(self, environ: Environ) -> None:
         """Note that the beginning of an answer has been made, or has failed."""
+        return
 
     def finalise_response(self, environ: Environ, status: str, headers: Headers) -> None:
         """Complete the headers of an answer that goes out. status: as in WSGI, `200 OK`."""
+        return
 
     def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
         """Note that a body has gone out or broken off."""
+        return
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:
-        """The answer to a post that a group did not accept, or whose body could not be kept."""
+        """Make the answer to a post that a group did not accept, or whose body has no room."""
 
     def full(self, lane: str) -> Wsgi:
-        """The answer to a request whose lane is full."""
+        """Make the answer to a request whose lane is full."""
 
     def reject(
         self, client: object, status: int, detail: str, **more: object
     ) -> tuple[Headers, bytes]:
-        """Headers and body of the answer to a request that HTTP refuses.
+        """Make headers and body of the answer to a request that HTTP refuses.
 
         client: the client's address. more: further members of a problem (RFC 9457).
         """
 
     def tick(self) -> None:
-        """Do the work that is due once a second."""
+        """Do the work that is due once a second: here, forget how long requests have waited."""
+        for lane in self.lanes.values():
+            lane.numbers()
 
     def stop(self) -> None:
         """End all long waits, because the worker ends."""
+        return
 
 
 class Answer(NamedTuple):
@@ -295,7 +300,7 @@ class Front:
         """The beginning of an application's answer; the whole answer if it comes as a list."""
         begun: list[Any] = []
 
-        def start(status: str, headers: Headers, exc_info: Any = None) -> None:  # noqa: ARG001
+        def start(status: str, headers: Headers, exc_info: Any = None) -> None:
             self.site.finalise_response(environ, status, headers)
             begun[:] = status, headers
 

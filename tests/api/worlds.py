@@ -21,11 +21,12 @@ from backend.api.conditions import REVALIDATE
 from backend.api.json_answers import CachedAnswer, plain
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
 from backend.index.checkpoint_note import note_of, note_settled
 from backend.index.database import index_path
-from backend.ledger.ledger import Ledger, Report
+from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.sources.source import validated

@@ -8,9 +8,9 @@ for so many microseconds; `alive` sends twice in that time, however often it is 
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-Report = Callable[[str], None]
+from backend.base.words import Report
 
 
 class Notifier:

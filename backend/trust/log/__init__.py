@@ -4,8 +4,8 @@ The log's entries are the hashes of the blocks, and its Merkle tree is the histo
 header commits to. It is served as C2SP tlog-tiles. `notes` writes and reads signed notes,
 `checkpoints` the text that is signed, `secret_keys` keeps the keys that sign, `tree` computes the
 hashes of the tree, and `tiles` names and cuts the tiles. The process that writes blocks signs
-(`signing`); all others only read what it has signed. `log_checks` and
-`succession_checks` say what is wrong with the log's files.
+(`signing`); all others only read what it has signed. `log_checks` says what is wrong with the log's
+files.
 """
 
 # Files in the chain's folder.

@@ -20,12 +20,10 @@ from backend.trust.log import (
     checkpoints,
 )
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.notes import NoteError, VerifierKey, parse_key
+from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
 from backend.trust.log.secret_keys import key_in
-from backend.trust.log.succession_checks import checked_successions, keys_named
-from backend.trust.log.successions import SUCCESSIONS_NAME
+from backend.trust.log.successions import SUCCESSIONS_NAME, checked_successions, keys_named
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import signed_at
 
 LOG_FILES = "log.key, log.vkey, log.successions, checkpoint and cosigned"
 GO_ON = "`python -m backend accept-loss`"

@@ -11,6 +11,9 @@ import base64
 from dataclasses import dataclass
 from hashlib import sha256
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 ED25519, COSIGNATURE = b"\x01", b"\x04"  # kinds of keys
 KEY_BYTES = 32
 TIME_BYTES = 8
@@ -138,3 +141,38 @@ def decoded(text: str, what: str) -> bytes:
 def encoded(data: bytes) -> str:
     """Bytes in Base64 (RFC 4648 section 4)."""
     return base64.b64encode(data).decode()
+
+
+def signed_at(note: Note, key: VerifierKey) -> int | None:
+    """When a key has signed a note: Unix seconds, 0 for a key that does not say, None if never.
+
+    Raises NoteError if a signature that names the key is wrong.
+    """
+    signature = signature_by(note, key)
+    return None if signature is None else seconds_of(signature, key)
+
+
+def signature_by(note: Note, key: VerifierKey) -> Signature | None:
+    """The signature of a note by a key, which is verified; None if it has not signed the note.
+
+    Raises NoteError if a signature that names the key is wrong.
+    """
+    for one in note.signatures:
+        if (one.name, one.key_id) != (key.name, key.key_id):
+            continue
+        data, signed = one.signature, note.text.encode()
+        if key.kind == COSIGNATURE:
+            data, signed = data[TIME_BYTES:], cosigned_text(note.text, seconds_of(one, key))
+        try:
+            Ed25519PublicKey.from_public_bytes(key.public).verify(data, signed)
+        except (InvalidSignature, ValueError):
+            raise NoteError(f"the signature of {key.name} is wrong") from None
+        return one
+    return None
+
+
+def seconds_of(signature: Signature, key: VerifierKey) -> int:
+    """When a key says that it signed, in Unix seconds; 0 for a key that does not say."""
+    if key.kind != COSIGNATURE:
+        return 0
+    return int.from_bytes(signature.signature[:TIME_BYTES], "big")

@@ -25,8 +25,12 @@ from backend.trust.log.secret_keys import (
     public_text,
     write_checkpoint,
 )
-from backend.trust.log.succession_checks import checked_successions, write_successions
-from backend.trust.log.successions import TITLE, successions_in
+from backend.trust.log.successions import (
+    TITLE,
+    checked_successions,
+    successions_in,
+    write_successions,
+)
 
 _NEW = f"{LOG.secret}.new"
 

@@ -7,11 +7,11 @@ the same, because a torn block was left out or a person has decided, that is rep
 witness will refuse what follows.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 from backend.base import files
 from backend.base.errors import Damage, FlightchainError
+from backend.base.words import Report
 from backend.chain.state import ChainState
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, checkpoints
@@ -28,8 +28,6 @@ from backend.trust.log.secret_keys import (
 )
 from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.trust.log.tree import HistoryTree
-
-Report = Callable[[str], None]
 
 
 class CheckpointSigner:

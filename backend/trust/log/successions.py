@@ -1,15 +1,40 @@
-"""Reads the notes with which keys of the log have signed the ones that followed (see `rotation`).
+"""Reads, checks and rebuilds the notes with which keys of the log have signed later ones
+(`rotation`).
 
-All who prove something read them, so this module loads nothing that signs.
+The newest note must lead to the key that the log has now, and each other note to the key that has
+signed the next one. A key that followed another one names it in its own file, so that it is noticed
+if notes are missing.
 """
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from backend.base.errors import Damage
+from backend.base import files
+from backend.base.errors import Damage, InvalidInput
+from backend.trust.log import notes
+from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
+from backend.trust.log.secret_keys import SecretKey
 
 SUCCESSIONS_NAME = "log.successions"
 TITLE = "flightchain key succession"
+MOST_BYTES = 2**24  # of the first line of a proof
+
+REMEDY = (
+    "put back a copy (backups have one), or rebuild it from proofs that somebody has kept, with "
+    "`python -m backend log rebuild-successions PROOF…`; until then whoever trusts an older key of "
+    "this log refuses its proofs"
+)
+
+
+class Succession(NamedTuple):
+    """A verified note with which the key `old` has signed the key `new`."""
+
+    old: VerifierKey
+    new: VerifierKey
+    note: str
 
 
 def successions_in(folder: Path) -> list[str]:
@@ -28,3 +53,112 @@ def successions_in(folder: Path) -> list[str]:
     if not is_right:
         raise Damage(f"{path} is damaged or cannot be read ({reason}); put back a copy")
     return list(found)
+
+
+def parsed_succession(text: str) -> Succession:
+    """The succession in a note, whose signature is verified. Raises NoteError."""
+    note = notes.parse(text.encode())
+    lines = note.text.split("\n")
+    if len(lines) != 4 or lines[0] != TITLE:
+        raise NoteError("it does not name an old and a new key")
+    old, new = parse_key(lines[1]), parse_key(lines[2])
+    if signed_at(note, old) is None:
+        raise NoteError("the old key has not signed it")
+    return Succession(old, new, text)
+
+
+def checked_successions(folder: Path, key: SecretKey | None) -> list[Succession]:
+    """The successions in `folder`, all of which lead to `key`. Raises Damage.
+
+    key: the key that the log has now; None if it is not here, as in a backup.
+    """
+    path = folder / SUCCESSIONS_NAME
+    try:
+        chain = [parsed_succession(text) for text in successions_in(folder)]
+    except NoteError as error:
+        raise Damage(f"{path} is damaged: {error}; {REMEDY}") from error
+    for one, following in pairwise(chain):
+        if one.new != following.old:
+            raise Damage(f"{path} lacks the note with which {one.new} was followed; {REMEDY}")
+    if key is not None:
+        _require_leads_to(path, chain, key)
+    return chain
+
+
+def _require_leads_to(path: Path, chain: list[Succession], key: SecretKey) -> None:
+    """Raise Damage unless the successions are those from the first key of the log to `key`."""
+    if not chain and key.follows:
+        followed = f"{key.verifier} followed other keys"
+        raise Damage(f"{path} is missing or empty, but {followed}; {REMEDY}")
+    if chain and chain[-1].new != key.verifier:
+        raise Damage(f"{path} does not lead to {key.verifier}, the key of this log; {REMEDY}")
+    if missing := _missing(chain, key):
+        raise Damage(f"{path} does not have the note of {', '.join(missing)}; {REMEDY}")
+
+
+def _missing(chain: list[Succession], key: SecretKey) -> list[str]:
+    """The keys that `key` followed and whose notes are not in `chain`."""
+    there = {str(one.old) for one in chain}
+    return [old for old in key.follows if old not in there]
+
+
+def keys_named(folder: Path) -> list[VerifierKey]:
+    """All keys that sound notes in `folder` name. Raises Damage if the file cannot be read."""
+    return [key for one in _sound(successions_in(folder)) for key in (one.old, one.new)]
+
+
+def _sound(texts: Iterable[str]) -> Iterator[Succession]:
+    for text in texts:
+        try:
+            yield parsed_succession(text)
+        except NoteError:
+            continue
+
+
+def notes_in_proof(path: Path) -> list[str]:
+    """The notes in the first line of the proof at `path`. Raises InvalidInput if there are none."""
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline(MOST_BYTES))
+        texts = head["successions"]
+        if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
+            return texts
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        pass
+    reason = (
+        "is not a proof with notes in `successions`; take one that was made when the log had had "
+        "its present key for a while, and log.successions was whole"
+    )
+    raise InvalidInput("PROOF", str(path), reason)
+
+
+def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> int:
+    """Write the successions that lead to `key`, from `texts` and those in `folder`; how many.
+
+    Only the process that holds the lock for writing may call it. Raises InvalidInput if they do
+    not lead to the key, WriteFailed.
+    """
+    try:
+        texts = [*texts, *successions_in(folder)]
+    except Damage:
+        texts = list(texts)
+    by_new = {str(one.new): one for one in _sound(texts)}
+    chain: list[Succession] = []
+    wanted = str(key.verifier)
+    while wanted in by_new:
+        one = by_new.pop(wanted)
+        chain.insert(0, one)
+        wanted = str(one.old)
+    if not chain or _missing(chain, key):
+        reason = (
+            f"do not have all notes that lead to {key.verifier}; nothing was changed; take proofs "
+            "that were made after the log got that key"
+        )
+        raise InvalidInput("PROOF", None, reason)
+    write_successions(folder, [one.note for one in chain])
+    return len(chain)
+
+
+def write_successions(folder: Path, texts: list[str]) -> None:
+    """Replace the file of successions, durably. Raises WriteFailed."""
+    files.write_new(folder / SUCCESSIONS_NAME, json.dumps(texts, indent=1).encode())

@@ -7,7 +7,7 @@ again with the next checkpoint, or after a while.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from backend.base import files
 from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.http_requests import NoAnswer, ask
-from backend.base.words import counted, printable
+from backend.base.words import Report, counted, printable
 from backend.trust.log import CHECKPOINT_NAME, COSIGNED_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import (
@@ -26,15 +26,14 @@ from backend.trust.log.notes import (
     VerifierKey,
     encoded,
     parse_signature,
+    seconds_of,
+    signature_by,
 )
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import seconds_of, signature_by
 
 LOOK_EVERY_S = 0.5
 AGAIN_AFTER_S = 60.0
 MOST_OFF_S = 86_400  # between the clock of a witness and ours
-
-Report = Callable[[str], None]
 
 
 class WitnessAddress(NamedTuple):

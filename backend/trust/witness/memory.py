@@ -13,8 +13,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import Damage
 from backend.trust.log import notes
-from backend.trust.log.notes import Note, NoteError, VerifierKey
-from backend.trust.log.verifying import signed_at
+from backend.trust.log.notes import Note, NoteError, VerifierKey, signed_at
 
 # Suffixes of files, each of which holds the note that was kept and one that contradicts it: another
 # tree of the same size, a larger tree of which no proof was shown, a smaller tree.

@@ -15,9 +15,8 @@ from backend.base.words import counted
 from backend.chain import merkle
 from backend.trust.log import checkpoints
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.notes import Note, NoteError, VerifierKey
+from backend.trust.log.notes import Note, NoteError, VerifierKey, signed_at
 from backend.trust.log.secret_keys import WITNESS, SecretKey, secret_key
-from backend.trust.log.verifying import signed_at
 from backend.trust.witness.memory import FORK, ROLLBACK, UNPROVED, Memory
 
 LOCK_NAME = "witness.lock"

@@ -25,8 +25,7 @@ from backend.mempool.records import Record
 from backend.storage import tokens
 from backend.storage.genesis import Genesis
 from backend.trust.log.secret_keys import key_in
-from backend.trust.log.succession_checks import checked_successions
-from backend.trust.log.successions import SUCCESSIONS_NAME
+from backend.trust.log.successions import SUCCESSIONS_NAME, checked_successions
 
 PRIVATE = 0o600
 MAKING = "making.sqlite"  # a copy that is being made

@@ -16,11 +16,12 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import BackupRefused, Damage, NotFound, WriterBusy
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import check_mempool
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.mempool.watermark import Mark, Watermark
-from backend.sealing.miner import Report, Sealer
+from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
 from backend.storage import layout, tokens, unfinished_restore
 from backend.storage.block_store import BlockStore

@@ -14,11 +14,11 @@ from backend.base.errors import Damage, NotFound
 from backend.cli.commands import main
 from backend.storage.block_store import BlockStore
 from backend.trust.log import notes
+from backend.trust.log.notes import signed_at
 from backend.trust.log.rotation import finish_rotation, rotate
 from backend.trust.log.secret_keys import key_in
 from backend.trust.log.successions import successions_in
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import signed_at
 from backend.verify.audit import verify as audit
 from backend.verify.folder_check import FolderCheck
 from tests.api.worlds import client_of, seal, settings_for

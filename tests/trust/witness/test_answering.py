@@ -9,10 +9,9 @@ from werkzeug.wrappers import Request
 
 from backend.service.witness_server import answer
 from backend.trust.log import notes
-from backend.trust.log.notes import Note, Signature, encoded
+from backend.trust.log.notes import Note, Signature, encoded, signed_at
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import signed_at
 from backend.trust.witness.witness import Witness
 from tests.trust.witness.logs import grow, key_of, signed
 

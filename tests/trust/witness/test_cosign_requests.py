@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from backend.trust.log import notes
-from backend.trust.log.notes import COSIGNATURE, Signature
+from backend.trust.log.notes import COSIGNATURE, Signature, signed_at
 from backend.trust.log.rotation import rotate
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import signed_at
 from backend.trust.witness import cosign_requests
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress
 from tests.trust.witness.logs import answering, key_of, note_of, signed

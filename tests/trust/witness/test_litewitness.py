@@ -15,10 +15,9 @@ import pytest
 from backend.chain import merkle
 from backend.storage.block_store import BlockStore
 from backend.trust.log import notes
-from backend.trust.log.notes import COSIGNATURE, VerifierKey
+from backend.trust.log.notes import COSIGNATURE, VerifierKey, signed_at
 from backend.trust.log.secret_keys import key_in
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import signed_at
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress
 from tests.api.processes import free_port, until
 from tests.api.worlds import seal, settings_for

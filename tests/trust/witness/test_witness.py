@@ -19,10 +19,9 @@ from backend.chain import merkle
 from backend.storage.block_store import BlockStore
 from backend.trust.log import checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.notes import Note, VerifierKey
+from backend.trust.log.notes import Note, VerifierKey, signed_at
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
-from backend.trust.log.verifying import signed_at
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
 from backend.trust.witness.witness import (

@@ -10,14 +10,8 @@ from statistics import median
 
 from frontend.charts.time_axis import slots
 from frontend.coverage import Carrier, Coverage
-from frontend.filters import short_day
-from frontend.questions.flights_of_day import (
-    Leg,
-    outcome_of_all,
-    scheduled_departure,
-    status_of,
-    worst,
-)
+from frontend.questions.legs import Leg, outcome_of_all, scheduled_departure, status_of, worst
+from frontend.words import short_day
 
 SIGNS = {"on_time": "●", "late": "▲", "cancelled": "✕", "no_arrival": "○", "": "·"}
 """How a day looks in the calendar, by the status of the leg that went worst; "": no flight."""
