@@ -8,8 +8,9 @@ that says what is on it:
     backend_client  the only module that talks to the backend
     coverage        what the ledger covers, a few seconds old
     form_request    from a form to a question, and from a refusal to a message beside a field
-    words, fields   values and names as people read them
-    tables          the `.csv` and `.json` twins of a page
+    filters         values as people read them
+    field_labels    names of fields as people read them
+    twins           the `.csv` and `.json` twins of a page
     compression     pages and twins in gzip
     static_files    styles and scripts, at addresses that change with them
     forgery         keeps other sites from making a visitor's browser post

@@ -8,15 +8,15 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import bodies, flight_numbers, request_guard, static_files, words
+from frontend import bodies, filters, flight_numbers, request_guard, static_files
 from frontend.backend_client import Backend
 from frontend.compression import compressed
 from frontend.coverage import CoverageKeeper
 from frontend.evidence import address_to_cite
-from frontend.form_request import Asked
+from frontend.form_request import FormRequest
 from frontend.pages import (
     about,
-    adding,
+    add_flight,
     airports,
     average_delays,
     blocks,
@@ -24,19 +24,19 @@ from frontend.pages import (
     cheating,
     cluster,
     days,
-    errors,
+    error_pages,
     flight_counter,
     flight_status,
     home,
-    lab,
+    lab_results,
     proofs,
     rankings,
     receipts,
     report,
     route,
-    search,
+    search_results,
     transactions,
-    uploading,
+    upload_file,
 )
 from frontend.parameters import known_of
 from frontend.search.examples import Examples
@@ -83,10 +83,10 @@ def create_app(settings: Settings) -> Flask:
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     coverage = CoverageKeeper(backend)
     examples = Examples(backend, coverage)
-    words.install(app)
+    filters.install(app)
     app.jinja_env.globals |= {
         "coverage": coverage.now,
-        "nothing_asked": Asked(),
+        "nothing_asked": FormRequest(),
         "flight_number_pattern": flight_numbers.PATTERN,
         "address_to_cite": address_to_cite,
         "search_examples": examples,
@@ -98,11 +98,11 @@ def create_app(settings: Settings) -> Flask:
         flight_counter.blueprint(backend, coverage),
         blocks.blueprint(backend),
         transactions.blueprint(backend),
-        adding.blueprint(backend, coverage),
+        add_flight.blueprint(backend, coverage),
         receipts.blueprint(backend),
         proofs.blueprint(backend),
-        uploading.blueprint(backend, settings.max_body_bytes),
-        search.blueprint(backend, coverage, examples),
+        upload_file.blueprint(backend, settings.max_body_bytes),
+        search_results.blueprint(backend, coverage, examples),
         days.blueprint(backend, coverage),
         rankings.blueprint(backend, coverage),
         route.blueprint(backend, coverage),
@@ -111,13 +111,13 @@ def create_app(settings: Settings) -> Flask:
         about.blueprint(settings),
         cheating.blueprint(backend),
         cluster.blueprint(backend),
-        lab.blueprint(settings),
+        lab_results.blueprint(settings),
         calculator.blueprint(),
     )
     for part in parts:
         app.register_blueprint(part)
     app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
-    errors.install(app)
+    error_pages.install(app)
     static_files.install(app)
     app.after_request(_finished)
     return app

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from frontend.backend_client import Json
 from frontend.errors import Refused
-from frontend.words import number
+from frontend.filters import number
 
 PROVED = {
     "average_delays": (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from frontend.backend_client import Json
 from frontend.errors import Refused
-from frontend.words import sentence
+from frontend.filters import sentence
 
 Values = Mapping[str, str]
 
@@ -21,7 +21,7 @@ REWORDED = {  # beginning of a message of the backend -> what is said beside the
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FormRequest:
     """A form that was sent. answer: None if no field was filled in, or if it was `refused`."""
 
     values: Values = field(default_factory=dict)
@@ -47,17 +47,17 @@ def filled_in(values: Values) -> dict[str, str]:
     return {name: text.strip() for name, text in values.items() if text.strip()}
 
 
-def asked(values: Values, ask: Callable[[dict[str, str]], Json]) -> Asked:
+def asked(values: Values, ask: Callable[[dict[str, str]], Json]) -> FormRequest:
     """The answer of `ask` to the fields that are filled in, if any are.
 
     Raises BackendAway, and Refused for everything but bad input.
     """
     given = filled_in(values)
     if not given:
-        return Asked()
+        return FormRequest()
     try:
-        return Asked(given, ask(given))
+        return FormRequest(given, ask(given))
     except Refused as error:
         if error.status not in BAD_INPUT:
             raise
-        return Asked(given, None, error)
+        return FormRequest(given, None, error)

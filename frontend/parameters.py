@@ -11,7 +11,7 @@ import re
 from urllib.parse import unquote_plus
 
 from frontend.evidence import DIGEST, PARAMETERS, TIP_HASH
-from frontend.lab import closed_network, open_queue
+from frontend.lab import closed_network_form, open_queue_form
 
 KNOWN = frozenset(
     {
@@ -19,8 +19,8 @@ KNOWN = frozenset(
         *("engine", "as_of", TIP_HASH, DIGEST, "group_by", "distribution", "format"),
         *("before", "limit", "hash", "height", "offset", "check"),
         *("by", "sort", "order", "page", "ORIGIN", "DEST"),
-        *open_queue.FIELDS,
-        *closed_network.FIELDS,
+        *open_queue_form.FIELDS,
+        *closed_network_form.FIELDS,
     }
 )
 """The parameters of all pages in `PAGES`."""

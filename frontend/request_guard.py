@@ -17,10 +17,10 @@ from werkzeug.wsgi import get_content_length
 from backend.serving.environs import Environ
 from backend.serving.host_policy import Headers, HostPolicy, Refusal, guarded
 from frontend.bodies import most_bytes
+from frontend.filters import size
 from frontend.forgery import ForeignForm, is_from_own_page
 from frontend.plain_page import plain_page
 from frontend.settings import Settings
-from frontend.words import size
 
 READING = {"GET", "HEAD", "OPTIONS"}
 UNNAMED = "a page that does not say its address"

@@ -19,7 +19,7 @@ from backend.storage import layout
 from backend.trust.log import tiles
 from backend.trust.log.notes import VerifierKey
 from backend.trust.witness.memory import Memory
-from frontend.lab import results
+from frontend.lab import result_folders
 from loadtests.lab.results import Results, ResultsError
 from tests.frontend.lab.folders import make_result
 
@@ -97,7 +97,7 @@ def test_a_witness_keeps_what_it_knows_of_any_log_in_its_own_folder(origin: str)
 
 @given(names)
 def test_a_name_in_an_address_leads_to_no_result_but_those_of_the_lab(name: str) -> None:
-    assert results.find([Path("/"), Path("/etc")], name) is None
+    assert result_folders.find([Path("/"), Path("/etc")], name) is None
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -138,7 +138,7 @@ def test_a_result_shows_no_file_that_a_link_leads_to(name: str, tmp_path: Path) 
     (made / name).unlink()
     (made / name).symlink_to(secret_of(tmp_path))
     assert "secret" not in json.dumps([each.as_json() for each in _listed(tmp_path / "lab")])
-    result = results.find([tmp_path / "lab"], "run")
+    result = result_folders.find([tmp_path / "lab"], "run")
     assert (result is None) == (name == "manifest.json")
     if result is not None:
         assert result.file(name) is None
@@ -155,8 +155,8 @@ def test_a_result_that_is_a_pipe_keeps_no_page_waiting(tmp_path: Path) -> None:
     assert result.problem == "summary.json is not a regular file"
 
 
-def _listed(folder: Path) -> tuple[results.Result, ...]:
-    return results.listing([folder]).results
+def _listed(folder: Path) -> tuple[result_folders.Result, ...]:
+    return result_folders.listing([folder]).results
 
 
 def as_link(path: Path) -> None:

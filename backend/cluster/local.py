@@ -158,7 +158,6 @@ class LocalCluster:
         self._signal(pids, signal.SIGTERM)
         until = time.monotonic() + STOP_WITHIN_S
         while running := [pid for tree in trees.values() for pid in tree if _is_running(pid)]:
-            self._reap()
             if time.monotonic() > until:
                 raise FlightchainError(f"processes {running} do not end")
             time.sleep(0.05)

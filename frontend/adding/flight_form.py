@@ -13,9 +13,9 @@ from typing import Any
 
 from frontend.coverage import Coverage
 from frontend.errors import Refused
+from frontend.filters import sentence
 from frontend.flight_numbers import CARRIER, NUMBER, understood
 from frontend.form_request import Values
-from frontend.words import sentence
 
 Record = dict[str, Any]
 

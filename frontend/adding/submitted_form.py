@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from flask import Response
 
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
+from frontend.filters import duration
 from frontend.form_request import Values
-from frontend.words import duration
 
 AWAY = "The ledger does not answer, so nobody knows yet whether anything was added."
 NEVER_TWICE = "Nothing is added twice."
@@ -16,7 +16,7 @@ KNOWS_ANOTHER = "This token is unknown or was revoked. Please enter another one.
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class SubmittedForm:
     """A form with its values and what is to be said about them.
 
     values: what was typed. notice: text above the form. problems: texts beside fields. status: the
@@ -46,7 +46,7 @@ class Filled:
         return response
 
 
-def come_back(problem: Exception, values: Values, token: str, again: str) -> Filled:
+def come_back(problem: Exception, values: Values, token: str, again: str) -> SubmittedForm:
     """The form after a problem that belongs to none of its own fields.
 
     problem: a BackendAway or Refused. token: the one that came with the form. again: a
@@ -54,19 +54,23 @@ def come_back(problem: Exception, values: Values, token: str, again: str) -> Fil
     """
     match problem:
         case Refused(status=401):
-            return Filled(values, problems={"TOKEN": about_token(token)}, status=401)
+            return SubmittedForm(values, problems={"TOKEN": about_token(token)}, status=401)
         case Refused(status=503, retry_after_s=wait_s):
             wait = f" Another try may help in about {duration(wait_s)}." if wait_s else ""
             notice = f"The ledger accepts nothing at the moment: {problem.detail}."
             notice = f"{notice} Nothing was added. {again}{wait}"
-            return Filled(values, notice, status=503, retry_after_s=wait_s)
+            return SubmittedForm(values, notice, status=503, retry_after_s=wait_s)
         case Refused(status=status) if status < 500:
-            return Filled(values, f"The ledger does not accept this: {problem}.", status=status)
+            return SubmittedForm(
+                values, f"The ledger does not accept this: {problem}.", status=status
+            )
         case Refused():
-            return Filled(values, f"The ledger reports an error: {problem}. {again}", status=502)
+            return SubmittedForm(
+                values, f"The ledger reports an error: {problem}. {again}", status=502
+            )
         case BackendAway():
             notice = f"{AWAY} {again} {NEVER_TWICE}"
-            return Filled(values, notice, status=503, retry_after_s=RETRY_AFTER_S)
+            return SubmittedForm(values, notice, status=503, retry_after_s=RETRY_AFTER_S)
     raise problem
 
 

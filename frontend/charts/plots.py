@@ -11,7 +11,7 @@ from datetime import date
 from typing import NamedTuple
 
 from frontend.charts.time_axis import TimeAxis
-from frontend.words import number
+from frontend.filters import number
 
 MOST_TICKS = 14  # along the time axis of a wide chart
 MOST_COARSE_TICKS = 5  # so many of these are kept on a narrow chart

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 
 from frontend.coverage import Coverage
-from frontend.words import ordinal
+from frontend.filters import ordinal
 
 MOST_SLOTS = 400  # in a chart and its table: somewhat more than a year of days
 

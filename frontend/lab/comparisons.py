@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from frontend.lab import closed_network, open_queue
+from frontend.filters import NOTHING
+from frontend.lab import closed_network_form, open_queue_form
 from frontend.lab.quantities import change, rate, significant, time
-from frontend.words import NOTHING
 
 SHOWN_CUSTOMERS = (1, 2, 5, 10, 50)  # and the largest number
 NO_STEADY_STATE = "grows without end"
@@ -21,7 +21,7 @@ class Row:
     change: str
 
 
-def of_queue(found: open_queue.Answer) -> list[Row]:
+def of_queue(found: open_queue_form.Answer) -> list[Row]:
     """Rows about the open queue in order of arrival, at the same arrival rate."""
     before = found.before
     if before is None:
@@ -37,7 +37,7 @@ def of_queue(found: open_queue.Answer) -> list[Row]:
     return [*rows, Row("Mean response time", _time_or_none(slow), _time_or_none(fast), said)]
 
 
-def _response(found: open_queue.Answer) -> float | None:
+def _response(found: open_queue_form.Answer) -> float | None:
     return found.states[0][1].response_time_s if found.states else None
 
 
@@ -45,7 +45,7 @@ def _time_or_none(seconds: float | None) -> str:
     return NO_STEADY_STATE if seconds is None else time(seconds)
 
 
-def of_network(found: closed_network.Answer) -> list[Row]:
+def of_network(found: closed_network_form.Answer) -> list[Row]:
     """Rows about the closed network, at some numbers of customers."""
     before = found.before
     if before is None:
@@ -61,7 +61,9 @@ def of_network(found: closed_network.Answer) -> list[Row]:
     ]
 
 
-def _at_customers(before: closed_network.Answer, found: closed_network.Answer) -> Iterator[Row]:
+def _at_customers(
+    before: closed_network_form.Answer, found: closed_network_form.Answer
+) -> Iterator[Row]:
     most = found.network.customers
     for n in [*(n for n in SHOWN_CUSTOMERS if n < most), most]:
         one, other = before.solutions[n - 1], found.solutions[n - 1]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from frontend.lab.closed_network import Answer
+from frontend.lab.closed_network_form import Answer
 from frontend.lab.curves import STUDY_CURVE, Chart, Curve, chart
 from frontend.lab.quantities import rate, significant, time, time_unit
 from loadtests.models.bounds import Bounds

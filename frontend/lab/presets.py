@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from frontend.lab import study
-from frontend.lab.closed_network import STUDIED, Visited
+from frontend.lab.closed_network_form import STUDIED, Visited
 from frontend.lab.quantities import plain
 
 SHOWN_CUSTOMERS = 30  # as in the study's figures

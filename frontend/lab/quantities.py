@@ -2,7 +2,7 @@
 
 import math
 
-from frontend.words import NOTHING
+from frontend.filters import NOTHING
 
 DIGITS = 4
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from flask import Blueprint, render_template, request
 
-from frontend import fields
+from frontend import field_labels
 from frontend.settings import EVERYWHERE, Settings, for_url
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 PORT_BEHIND_NGINX = 8001  # of the service, in scripts/deploy/nginx.conf
 
@@ -44,7 +44,7 @@ def blueprint(settings: Settings) -> Blueprint:
     def about() -> str:
         """The page with definitions, fields and the address of the API."""
         return render_template(
-            "about.html", definitions=DEFINITIONS, fields=fields.TRANSACTION, **_api(settings)
+            "about.html", definitions=DEFINITIONS, fields=field_labels.TRANSACTION, **_api(settings)
         )
 
     @twins(routes, "/about", JSON_ALONE)
@@ -52,7 +52,7 @@ def blueprint(settings: Settings) -> Blueprint:
         """Definitions, fields and the address of the API."""
         dictionary = [
             {"name": field.name, "label": field.label, "meaning": field.meaning}
-            for field in fields.TRANSACTION
+            for field in field_labels.TRANSACTION
         ]
         api = _api(settings)["api"]
         return Twin({"definitions": DEFINITIONS, "fields": dictionary, "api": api})

@@ -6,12 +6,12 @@ from flask import Blueprint, abort, render_template, request
 
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Airport, CoverageKeeper
-from frontend.form_request import Asked, filled_in
-from frontend.questions.breakdowns import Breakdowns, Groups, interval_of, require_known
+from frontend.form_request import FormRequest, filled_in
 from frontend.questions.delays import FEW_ARRIVALS
-from frontend.questions.groups import FIGURES, Row, extremes, lines_of, other_airports, rows_of
+from frontend.questions.group_queries import Breakdowns, Groups, interval_of, require_known
+from frontend.questions.group_rows import FIGURES, Row, extremes, lines_of, other_airports, rows_of
 from frontend.questions.intervals import offered
-from frontend.tables import Twin, twins
+from frontend.twins import Twin, twins
 
 ROUTES_SHOWN = 15
 _LARGEST = {"limit": str(ROUTES_SHOWN)}  # the most flights first
@@ -69,7 +69,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             "airport.html",
             found=airport,
             known=known,
-            asked=Asked(airport.interval),
+            asked=FormRequest(airport.interval),
             intervals=offered(known, airport.interval["FINAL_DATE"]),
             hours=extremes(airport.rows["hour"]),
             others=other_airports(known, airport.airport),

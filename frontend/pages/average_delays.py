@@ -11,7 +11,6 @@ from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.flight_numbers import CARRIER
 from frontend.form_request import asked, filled_in
-from frontend.questions.breakdowns import Breakdowns, Groups
 from frontend.questions.delay_panels import GROUPS, Panels, panels
 from frontend.questions.delays import (
     DAY_COLUMNS,
@@ -21,8 +20,9 @@ from frontend.questions.delays import (
     day_rows,
     report,
 )
+from frontend.questions.group_queries import Breakdowns, Groups
 from frontend.questions.intervals import offered
-from frontend.tables import Twin, twins
+from frontend.twins import Twin, twins
 
 MOST_CARRIERS = 6  # more could not be told apart
 ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}

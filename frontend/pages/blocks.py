@@ -6,17 +6,21 @@ from typing import Any
 from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response as Answer
 
-from frontend import fields
+from frontend import field_labels
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height
 from frontend.errors import Refused
-from frontend.form_request import BAD_INPUT, Asked, asked, filled_in
-from frontend.tables import Twin, twins
+from frontend.form_request import BAD_INPUT, FormRequest, asked, filled_in
+from frontend.twins import Twin, twins
 
 BLOCKS_A_PAGE = 25
 TRANSACTIONS_A_PAGE = 50
-HEADER_COLUMNS = ("height", "hash", *(name for name in fields.HEADER_NAMES if name != "height"))
-TRANSACTION_COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT")
+HEADER_COLUMNS = (
+    "height",
+    "hash",
+    *(name for name in field_labels.HEADER_NAMES if name != "height"),
+)
+TRANSACTION_COLUMNS = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT")
 
 
 def blueprint(backend: Backend) -> Blueprint:
@@ -74,10 +78,10 @@ def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
                 raise
             detail = error.detail
     refused = Refused({"field": "height", "detail": detail}, 404, None)
-    return _list_page(backend, Asked({"height": wanted}, None, refused))
+    return _list_page(backend, FormRequest({"height": wanted}, None, refused))
 
 
-def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
+def _list_page(backend: Backend, question: FormRequest) -> tuple[str, int]:
     """The list for a question; if that is refused, the newest blocks below the message."""
     found: Any = question.answer or backend.get("/blocks", {"limit": BLOCKS_A_PAGE})
     tip = backend.get("/tip")["height"]
@@ -129,8 +133,8 @@ def _add_block(routes: Blueprint, backend: Backend) -> None:
             offset=int(given.get("offset", 0)),
             page_size=TRANSACTIONS_A_PAGE,
             is_checked=is_checked,
-            header=list(fields.in_words(fields.HEADER, found)),
-            canonical=fields.canonical(found, fields.HEADER),
+            header=list(field_labels.in_words(field_labels.HEADER, found)),
+            canonical=field_labels.canonical(found, field_labels.HEADER),
         )
 
     @twins(routes, "/blocks/<int:height>")

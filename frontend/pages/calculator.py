@@ -10,10 +10,17 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as Answer
 
-from frontend.form_request import Asked, asked, filled_in
-from frontend.lab import closed_network, comparisons, network_charts, open_queue, presets, study
+from frontend.form_request import FormRequest, asked, filled_in
+from frontend.lab import (
+    closed_network_form,
+    comparisons,
+    network_charts,
+    open_queue_form,
+    presets,
+    study,
+)
 from frontend.lab.curves import STUDY_CURVE, Chart
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 SPARE_ROWS = 2  # empty rows below those that are filled in
 FEWEST_ROWS = 4
@@ -39,7 +46,7 @@ def blueprint() -> Blueprint:
     @routes.get("/lab/calculator/open")
     def open_page() -> Response:
         """The form, and the answer if something is asked."""
-        question = _asked(open_queue.answer_to)
+        question = _asked(open_queue_form.answer_to)
         found = question.answer["found"] if question.answer else None
         return _page(
             "lab/open.html",
@@ -47,9 +54,9 @@ def blueprint() -> Blueprint:
             presets.QUEUES,
             found=found,
             rows=comparisons.of_queue(found) if found else [],
-            chart=(chart := open_queue.response_chart(found) if found else None),
+            chart=(chart := open_queue_form.response_chart(found) if found else None),
             is_study_hidden=_is_study_hidden(found, chart),
-            limits=open_queue,
+            limits=open_queue_form,
             study=study,
         )
 
@@ -57,17 +64,17 @@ def blueprint() -> Blueprint:
     def open_twin() -> Twin:
         """The results of the models; as CSV the curves."""
         given = _given()
-        rows = open_queue.curve_rows(open_queue.read(given))
-        return Twin(open_queue.answer_to(given).as_json(), tuple(rows[0]), rows)
+        rows = open_queue_form.curve_rows(open_queue_form.read(given))
+        return Twin(open_queue_form.answer_to(given).as_json(), tuple(rows[0]), rows)
 
     @routes.get("/lab/calculator/closed")
     def closed_page() -> Answer:
         """The form, and the answer if something is asked; at an address without empty fields."""
         given = _given()
-        wanted = closed_network.without_blanks(given)
-        if len(wanted) < len(request.args) and not set(given) - set(closed_network.FIELDS):
+        wanted = closed_network_form.without_blanks(given)
+        if len(wanted) < len(request.args) and not set(given) - set(closed_network_form.FIELDS):
             return redirect(f"{request.path}?{urlencode(wanted)}")
-        question = _asked(closed_network.answer_to)
+        question = _asked(closed_network_form.answer_to)
         found = question.answer["found"] if question.answer else None
         return _page(
             "lab/closed.html",
@@ -80,15 +87,15 @@ def blueprint() -> Blueprint:
             shown_rows=_shown_rows(question.values),
             studied=presets.NETWORKS[0].values,
             most_rows_open=MOST_ROWS_OPEN,
-            limits=closed_network,
+            limits=closed_network_form,
         )
 
     @twins(routes, "/lab/calculator/closed")
     def closed_twin() -> Twin:
         """The results of mean value analysis, and bounds; as CSV a row for each N of customers."""
         given = _given()
-        rows = closed_network.answer(closed_network.read(given)).rows()
-        return Twin(closed_network.answer_to(given).as_json(), tuple(rows[0]), rows)
+        rows = closed_network_form.answer(closed_network_form.read(given)).rows()
+        return Twin(closed_network_form.answer_to(given).as_json(), tuple(rows[0]), rows)
 
     return routes
 
@@ -97,12 +104,12 @@ def _given() -> dict[str, str]:
     return filled_in(request.args.to_dict())
 
 
-def _asked(answer_to: Callable[[Mapping[str, str]], object]) -> Asked:
+def _asked(answer_to: Callable[[Mapping[str, str]], object]) -> FormRequest:
     return asked(request.args.to_dict(), lambda given: {"found": answer_to(given)})
 
 
 def _page(
-    template: str, question: Asked, offered: tuple[presets.Preset, ...], **more: Any
+    template: str, question: FormRequest, offered: tuple[presets.Preset, ...], **more: Any
 ) -> Response:
     text = render_template(
         template,
@@ -115,7 +122,7 @@ def _page(
 
 
 def _is_study_hidden(
-    found: open_queue.Answer | closed_network.Answer | None, chart: Chart | None
+    found: open_queue_form.Answer | closed_network_form.Answer | None, chart: Chart | None
 ) -> bool:
     """Whether the study's curve was asked for but does not fit into the chart."""
     if found is None or found.before is None or chart is None:
@@ -123,7 +130,7 @@ def _is_study_hidden(
     return STUDY_CURVE not in {curve.number for curve in chart.curves}
 
 
-def _charts(found: closed_network.Answer) -> tuple[tuple[str, Chart], ...]:
+def _charts(found: closed_network_form.Answer) -> tuple[tuple[str, Chart], ...]:
     return (
         ("Throughput", network_charts.throughput(found)),
         ("Response time", network_charts.response(found)),
@@ -133,8 +140,8 @@ def _charts(found: closed_network.Answer) -> tuple[tuple[str, Chart], ...]:
 
 def _shown_rows(values: Mapping[str, str]) -> list[int]:
     """The numbers of the rows to show: those that are filled in, and some more."""
-    last = max(closed_network.filled_rows(values), default=0)
-    most = min(max(FEWEST_ROWS, last + SPARE_ROWS), closed_network.MOST_STATIONS)
+    last = max(closed_network_form.filled_rows(values), default=0)
+    most = min(max(FEWEST_ROWS, last + SPARE_ROWS), closed_network_form.MOST_STATIONS)
     return list(range(1, most + 1))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, render_template
 
 from frontend.backend_client import Backend
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 TITLES = {
     "change-a-delay": "Change a delay",

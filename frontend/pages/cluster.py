@@ -3,7 +3,7 @@
 from flask import Blueprint, abort, render_template
 
 from frontend.backend_client import Backend, Json
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 
 def blueprint(backend: Backend) -> Blueprint:

@@ -6,7 +6,7 @@ from flask import Blueprint, abort, render_template
 
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
-from frontend.tables import Twin, twins
+from frontend.twins import Twin, twins
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
 COLUMNS = (

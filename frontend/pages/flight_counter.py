@@ -9,10 +9,10 @@ from frontend.coverage import Coverage, CoverageKeeper, all_days
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.form_request import asked, filled_in
-from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
+from frontend.questions.group_queries import Breakdowns
 from frontend.questions.intervals import offered
-from frontend.tables import Twin, twins
+from frontend.twins import Twin, twins
 
 PATH = "/flight_counter"
 

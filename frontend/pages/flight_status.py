@@ -2,26 +2,34 @@
 
 from flask import Blueprint, render_template, request
 
-from frontend import fields
+from frontend import field_labels
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.flight_numbers import understood
-from frontend.form_request import Asked, asked
-from frontend.questions import legs
-from frontend.questions.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
-from frontend.tables import Twin, twins
+from frontend.form_request import FormRequest, asked
+from frontend.questions import flights_of_day
+from frontend.questions.status_answers import (
+    DAY,
+    PATH,
+    DayStatus,
+    FlightStatus,
+    NumberStatus,
+    plain,
+    rows,
+)
+from frontend.twins import Twin, twins
 
 MOST_LEGS_SHOWN = 100
-COLUMNS = ("carrier", "leg", *fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status", "outcome")
+COLUMNS = ("carrier", "leg", *field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status", "outcome")
 FILTERS = (
-    legs.outcome,
-    legs.outcome_of_all,
-    legs.worst,
-    legs.departure_day,
-    legs.arrival_day,
-    legs.day_in_words,
+    flights_of_day.outcome,
+    flights_of_day.outcome_of_all,
+    flights_of_day.worst,
+    flights_of_day.departure_day,
+    flights_of_day.arrival_day,
+    flights_of_day.day_in_words,
 )
 
 
@@ -43,7 +51,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         cited = Citation(request.args)
         question = asked(uncited(request.args), cited.asked(answer))
         found = question.answer and question.answer["found"]
-        if isinstance(found, OfNumber):
+        if isinstance(found, NumberStatus):
             shown = render_template("flight_days.html", asked=question, answer=found)
         else:
             answered = [Answered("filter_transactions", found.found)] if found else []
@@ -63,17 +71,17 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     def twin() -> Twin:
         """The legs in order, and the days around; without a day, the last days with flights."""
         found = _found(asked(uncited(request.args), answer))
-        as_of = found.found["as_of"] if isinstance(found, OfDay) else None
+        as_of = found.found["as_of"] if isinstance(found, DayStatus) else None
         return Twin(plain(found), COLUMNS, rows(found.carriers), as_of)
 
     return routes
 
 
-def _found(question: Asked) -> OfDay | OfNumber:
+def _found(question: FormRequest) -> DayStatus | NumberStatus:
     """The answer for a twin, which has no form that could say what is wrong. Raises Refused."""
     if question.answer is None:
         raise question.refused or Refused({"detail": "there is no question"}, 400, None)
-    found: OfDay | OfNumber = question.answer["found"]
+    found: DayStatus | NumberStatus = question.answer["found"]
     return found
 
 

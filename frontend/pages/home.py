@@ -5,7 +5,7 @@ from flask import Blueprint, render_template
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height
 from frontend.errors import Refused
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 RECENT_BLOCKS = 6
 

@@ -7,10 +7,10 @@ from flask import Blueprint, Response, render_template, request
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper, all_days
 from frontend.errors import Refused
-from frontend.form_request import Asked, asked, filled_in
-from frontend.questions.breakdowns import interval_of, require_known
+from frontend.form_request import FormRequest, asked, filled_in
 from frontend.questions.delays import FEW_ARRIVALS
-from frontend.questions.groups import (
+from frontend.questions.group_queries import interval_of, require_known
+from frontend.questions.group_rows import (
     FIGURES,
     KEYS,
     SORTS,
@@ -22,7 +22,7 @@ from frontend.questions.groups import (
     rows_of,
 )
 from frontend.questions.intervals import offered
-from frontend.tables import Twin, twins
+from frontend.twins import Twin, twins
 
 PATH = "/rankings"
 BY = {
@@ -92,7 +92,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         """The ranking and its form."""
         known = keeper.now()
         given = filled_in(request.args.to_dict()) or dict(DEFAULTS)
-        result = Asked(given)
+        result = FormRequest(given)
         if known.first_date:
             result = asked(given, lambda values: {"ranked": ranked(values)})
         found = result.answer["ranked"] if result.answer else None

@@ -14,9 +14,9 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.backend_client import Backend, Json
 from frontend.errors import Refused
-from frontend.fields import TRANSACTION, canonical
+from frontend.field_labels import TRANSACTION, canonical
 from frontend.pages.transactions import standing
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 GIVEN_BY_THE_LEDGER = {"TRANSACTION_ID", "timestamp"}
 

@@ -2,19 +2,19 @@
 
 from flask import Blueprint, Response, render_template, request
 
-from frontend import fields
+from frontend import field_labels
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper, all_days
 from frontend.flight_numbers import CARRIER, NUMBER, understood
 from frontend.form_request import asked, filled_in
-from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.group_queries import require_known
 from frontend.questions.intervals import offered
-from frontend.questions.report_card import SIGNS, cards
-from frontend.tables import Twin, twins
+from frontend.questions.punctuality_report import SIGNS, cards
+from frontend.twins import Twin, twins
 
 PATH = "/report"
-COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
+COLUMNS = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
 
 
 def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:

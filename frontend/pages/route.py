@@ -7,12 +7,12 @@ from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
 from frontend.coverage import CoverageKeeper
 from frontend.form_request import asked, filled_in
-from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.delays import FEW_ARRIVALS
-from frontend.questions.groups import FIGURES, lines_of
+from frontend.questions.group_queries import Breakdowns
+from frontend.questions.group_rows import FIGURES, lines_of
 from frontend.questions.intervals import offered
-from frontend.questions.route import Route, asked_route
-from frontend.tables import Twin, twins
+from frontend.questions.route_delays import Route, asked_route
+from frontend.twins import Twin, twins
 
 PATH = "/route"
 

@@ -2,13 +2,13 @@
 
 from flask import Blueprint, render_template, request
 
-from frontend import fields
+from frontend import field_labels
 from frontend.backend_client import Backend, Json
 from frontend.form_request import Values, filled_in
-from frontend.tables import Twin, twins
+from frontend.twins import Twin, twins
 
 NOTHING_GIVEN: Values = {}
-COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "state")
+COLUMNS = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "state")
 
 
 def blueprint(backend: Backend) -> Blueprint:
@@ -22,8 +22,8 @@ def blueprint(backend: Backend) -> Blueprint:
     def transaction(transaction_id: int) -> str:
         """All that is known of a transaction."""
         found = standing(backend, transaction_id, filled_in(request.args))
-        in_words = list(fields.in_words(fields.TRANSACTION, found["transaction"]))
-        content = fields.canonical(found["transaction"], fields.TRANSACTION)
+        in_words = list(field_labels.in_words(field_labels.TRANSACTION, found["transaction"]))
+        content = field_labels.canonical(found["transaction"], field_labels.TRANSACTION)
         return render_template("transaction.html", **found, fields=in_words, canonical=content)
 
     @routes.get("/transactions/<int:transaction_id>/state")

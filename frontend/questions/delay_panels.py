@@ -7,10 +7,10 @@ from functools import cached_property
 from frontend.backend_client import Json
 from frontend.charts.plots import Axis, Bars, axis, bars_of_groups
 from frontend.coverage import Coverage
-from frontend.fields import WEEKDAYS
+from frontend.field_labels import WEEKDAYS
+from frontend.filters import counted, minutes
 from frontend.questions.delays import FEW_IN_A_SLOT, Delays
-from frontend.questions.groups import KEYS, Extremes, Interval, Row, extremes, rows_of
-from frontend.words import counted, minutes
+from frontend.questions.group_rows import KEYS, Extremes, Interval, Row, extremes, rows_of
 
 GROUPS = ("weekday", "hour")
 HEADS = {"weekday": "Weekday", "hour": "Scheduled departure"}

@@ -21,8 +21,8 @@ from frontend.charts.plots import (
 )
 from frontend.charts.time_axis import TimeAxis
 from frontend.coverage import Carrier
-from frontend.questions.legs import LATE_FROM_MINUTES
-from frontend.words import counted, minutes, number, share
+from frontend.filters import counted, minutes, number, share
+from frontend.questions.flights_of_day import LATE_FROM_MINUTES
 
 WEEK_DAYS = 7
 LEAST_DAYS_FOR_WEEKS = 14  # with fewer days a mean of seven of them would say little

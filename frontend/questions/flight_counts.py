@@ -8,8 +8,8 @@ from frontend.backend_client import Json
 from frontend.charts.plots import Bars, bars_in_time
 from frontend.charts.time_axis import TimeAxis, shown
 from frontend.coverage import Coverage
+from frontend.filters import counted
 from frontend.search.cities import meant
-from frontend.words import counted
 
 ORIGIN, DESTINATION = "ORIGIN_CITY_NAME", "DEST_CITY_NAME"
 

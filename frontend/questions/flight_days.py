@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from frontend.coverage import Coverage
-from frontend.questions.legs import Leg
+from frontend.questions.flights_of_day import Leg
 
 MOST_DAYS_ASKED = 62
 

@@ -11,7 +11,7 @@ from itertools import islice, product
 from typing import Any
 from urllib.parse import urlencode
 
-from frontend import words
+from frontend import filters
 from frontend.coverage import Coverage, all_days
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
@@ -209,7 +209,7 @@ def _days(asked: _Asked) -> Iterator[Lead]:
         return
     if days.is_one:
         iso = days.first.isoformat()
-        yield Lead(words.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
+        yield Lead(filters.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
     else:
         address = _address("/rankings", {"by": CARRIER}, **asked.interval)
         yield Lead(f"Carriers{asked.phrase}{UNSORTED[-1]}", address, RANKING_SHOWS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from frontend import words
+from frontend import filters
 from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height, is_damaged
 from frontend.coverage import Coverage
@@ -125,7 +125,7 @@ class Finder:
         elif answer is not None:
             flight = answer["transaction"]
             where = f"in block {answer['block']['height']:,}" if answer["block"] else "pending"
-            shows = f"{self._flight_name(flight)} on {words.day(flight['FL_DATE'])}, {where}"
+            shows = f"{self._flight_name(flight)} on {filters.day(flight['FL_DATE'])}, {where}"
             yield Found(f"Transaction {meaning.id}", f"/transactions/{meaning.id}", shows)
 
     def _block(self, meaning: texts.Block) -> Iterator[Found]:
@@ -234,7 +234,7 @@ def _found(lead: Lead, count: int | None) -> Found:
     """A page with the number of flights that it shows, if that is known."""
     shows = lead.shows
     if count is not None:
-        shows = f"{words.counted(count, 'flight')}: {shows}"
+        shows = f"{filters.counted(count, 'flight')}: {shows}"
     return Found(lead.label, lead.address, shows if count != 0 else NO_FLIGHTS)
 
 
@@ -243,7 +243,7 @@ def _of_block(header: Mapping[str, Any]) -> Found:
     if is_damaged(header):
         return Found(f"Block {height:,}", f"/blocks/{height}", "it is damaged")
     shows = (
-        f"{words.counted(header['transaction_count'], 'transaction')}, "
-        f"sealed {words.moment(header['timestamp'])}"
+        f"{filters.counted(header['transaction_count'], 'transaction')}, "
+        f"sealed {filters.moment(header['timestamp'])}"
     )
     return Found(f"Block {height:,}", f"/blocks/{height}", shows)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
+from operator import itemgetter
 
-from frontend import words
+from frontend import filters
 
 MONTHS = (
     "january",
@@ -50,7 +51,7 @@ class Days:
             return f"{self.first:%B %Y}"
         if self == year_of(self.first.year):
             return f"{self.first.year}"
-        return words.short_interval(self.first.isoformat(), self.last.isoformat())
+        return filters.short_interval(self.first.isoformat(), self.last.isoformat())
 
     @property
     def phrase(self) -> str:
@@ -111,11 +112,7 @@ def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
 
     None if there is none, or if no such days exist: "February 30" is not February.
     """
-    days, end = max(
-        _times_at(text, at, newest),
-        key=lambda each: (each[1], each[0] is not None),
-        default=(None, at),
-    )
+    days, end = max(_times_at(text, at, newest), key=itemgetter(1), default=(None, at))
     return (days, end) if days else None
 
 

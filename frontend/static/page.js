@@ -1,4 +1,4 @@
-// Words and elements that several scripts use. The words are those of the server: see frontend/words.py.
+// Words and elements that several scripts use. The words are those of the server: see frontend/filters.py.
 
 const UNITS = [["year", 31557600], ["month", 2630016], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 

@@ -49,7 +49,7 @@ def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
         yield from _against_nothing(bench, 1, service, kind, asked[kind], at_least(0.9))
     with bench.service(month, answer_cache_bytes=0) as forgetful:
         for kind in KINDS:
-            what = f"{kind}, each computed anew"
+            what = f"{kind}, no answers kept"
             yield from _against_nothing(bench, 1, forgetful, what, asked[kind], None)
 
 
@@ -167,8 +167,8 @@ LIMIT = f"the limit: an empty ASGI application, {WORKERS} workers of uvicorn"
 FLASK = f"a bare Flask view, {WORKERS} gthread workers of {FLASK_THREADS} threads"
 YARDSTICKS = {LIMIT: "the limit", FLASK: "the Flask view"}
 KEPT, UNCHANGED = "kept questions", "kept questions, unchanged (304)"
-TRANSACTIONS = "transactions of blocks at hand"
-PAGES = f"first {PAGE} flights of blocks at hand"
+TRANSACTIONS = "transactions of cached blocks"
+PAGES = f"first {PAGE} flights of cached blocks"
 POSTS = f"posts of {CLIENTS} clients, durable"
 
 # What has to be reached by a load: requests per second, as multiples of those of another load;

@@ -3,45 +3,66 @@
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import requests
 
-from backend.base.settings import Settings
+from backend.base.settings import Settings, table
+from backend.cli.commands import main as command_line
 from loadtests.bench.benchmark import ROWS
 from loadtests.bench.measurements import read
 from loadtests.bench.session import QUICK
 from loadtests.chains import generated
 from tests import reference
-from tests.api.processes import ROOT, Service, environment, serving
+from tests.api.processes import ROOT, Service, environment, free_port, serving
 from tests.api.worlds import copy_chain
 
-PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "scripts" / "deploy" / "README.md",
+]
 MOST_README_BYTES = 8 * 1024
 
-COMMAND = re.compile(r"(\S+=\S+ )*(curl|\S*python3?|sudo|docker|go|scripts/\S+|scp) ")
-NOT_RUN = {
-    "git clone": "brings the code; scripts/run and scripts/test are run by tests/test_scripts.py",
-    "scripts/": "run by tests/test_scripts.py and tests/cluster",
-    "sudo": "needs root; the installer is run by tests/test_deploy.py",
+NOT_RUN_HERE = {
+    "git clone": "tests/test_scripts.py",
+    "scripts/run": "tests/test_scripts.py",
+    "scripts/test": "tests/test_scripts.py",
+    "scripts/bench": "tests/loadtests/bench/test_benchmark.py",
+    ".venv/bin/python -m tests.reference": "tests/api/test_documents.py",
+    "scripts/cluster": "tests/cluster/test_faults.py",
+    "scripts/cluster configure": "tests/cluster/test_configure.py",
+    "scripts/cluster log-key": "tests/cluster/test_log_key.py",
+    "FLIGHTCHAIN_BACKEND_URL": "tests/browser/test_cluster.py",
+    ".venv/bin/python -m backend import ON_TIME": "docs/how-to/add.md",
+    "sudo scripts/deploy/install": "tests/test_deploy.py",
+    "sudo flightchain": "tests/faults/installed.py",
+    "sudo systemctl": "tests/faults/installed.py",
+    "go run": "tests/trust/log/test_serving.py",
+    ".venv/bin/python -m backend witness": "tests/api/test_documents.py",
+    "export FLIGHTCHAIN_WITNESSES": "tests/api/test_documents.py",
+    ".venv/bin/python -m backend cosign": "tests/api/test_documents.py",
+    "python3 scripts/verify.py proof.json": "tests/api/test_documents.py",
+}
+"""How a command of a page begins, and the test or page that runs it."""
+
+CANNOT_BE_RUN = {
+    "sudo apt": "installs Debian's packages",
+    "sudo install": "makes a folder of another user",
+    "sudo ufw": "changes the firewall",
     "docker": "needs a container engine",
-    "go run": "run by tests/trust/log/test_serving.py",
+    "FLIGHTCHAIN_DATA=nycflights docker": "needs a container engine",
     "scp": "needs other machines",
     "rm -r ~/node0": "needs other machines",
     "timedatectl": "needs systemd",
     "curl -s http://127.0.0.1:8000/health/ready": "stands among commands for other machines",
-    "0 * * * *": "a line for cron",
-    ".venv/bin/python -m backend witness": "run by tests/witness",
-    ".venv/bin/python -m backend cosign": "run by tests/witness",
-    "FLIGHTCHAIN_WITNESSES": "run by tests/witness",
-    "FLIGHTCHAIN_DATA": "needs a container engine",
-    "python3 scripts/verify.py proof.json --key log.vkey --witness": "run by tests/witness",
-    "FLIGHTCHAIN_BACKEND_URL": "run by tests/cluster/test_pages.py",
+    "0 * * * *": "is a line for cron",
 }
-"""How a command begins that stands in a block which is not run, and why."""
+"""How a command of a page begins that no test can run, and why."""
 
 
 def name_of(path: Path) -> str:
@@ -98,15 +119,58 @@ def blocks_of(path: Path, language: str) -> list[str]:
     return [text for named, _, text in blocks if named.strip() == language]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_a_command_that_is_not_run_is_run_elsewhere_or_cannot_be(path: Path) -> None:
-    if path.parent.name == "reference" or path.name == "performance.md":
-        pytest.skip("what stands there are answers and usages")
-    for block in blocks_of(path, ""):
-        for line in block.replace("\\\n", " ").splitlines():
-            is_command = COMMAND.match(line)
-            if is_command and path.parent != ROOT:
-                assert line.startswith(tuple(NOT_RUN)), line
+def commands_not_run_here() -> Iterator[str]:
+    """The lines of blocks without a language, but for the transcripts and usages of a reference."""
+    for path in PAGES:
+        if path.parent.name != "reference":
+            for block in blocks_of(path, ""):
+                lines = block.replace("\\\n", " ").splitlines()
+                yield from (line for line in lines if not is_run_of_readme(line))
+
+
+def is_run_of_readme(line: str) -> bool:
+    """Whether a line is one of README's questions, which are run although their block is plain."""
+    return line.startswith("curl 'http://")
+
+
+def test_every_command_is_run_somewhere_or_cannot_be() -> None:
+    beginnings = {**NOT_RUN_HERE, **CANNOT_BE_RUN}
+    needed = set()
+    for line in commands_not_run_here():
+        matches = [beginning for beginning in beginnings if line.startswith(beginning)]
+        assert matches, f"{line}: no test runs it"
+        needed.add(max(matches, key=len))
+    assert needed == beginnings.keys()
+
+
+def test_whatever_runs_a_command_is_there() -> None:
+    assert [name for name in NOT_RUN_HERE.values() if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/explanation/house.md"])
+def test_every_file_that_is_named_is_there(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    names = re.findall(r"`((?:backend|frontend|loadtests|tests|docs|scripts)/[\w./]+)[` ]", text)
+    assert len(names) > 5
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_the_house_has_the_floors_that_imports_keep_to() -> None:
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = configuration["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each.get("containers") == ["backend"]]
+    floors = [name for layer in layers for name in layer.split(" | ")]
+    house = (ROOT / "docs" / "explanation" / "house.md").read_text(encoding="utf-8")
+    assert re.findall(r"^  (\w+)/ ", house, re.MULTILINE) == floors
+
+
+def test_commands_and_settings_that_are_named_are_there() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    commands = set(re.findall(r"(?:python -m backend|sudo flightchain) ([a-z][a-z-]*)", text))
+    assert commands - command_line.commands.keys() == set()
+    assert len(commands) > 12
+    variables = set(re.findall(r"\bFLIGHTCHAIN_[A-Z_]*[A-Z]\b", text))
+    assert variables - {name for name, *_ in table()} == set()
 
 
 @pytest.fixture
@@ -144,11 +208,25 @@ def test_the_commands_of_a_page_do_what_it_says(ledger: Service, clone: Path, na
         blocks = [block for block in blocks_of(ROOT / name, "") if block.startswith("curl")]
     assert blocks
     make_files_to_import(ledger, clone)
-    script = "\n".join(["set -e", *blocks]).replace("127.0.0.1:8000", f"127.0.0.1:{ledger.port}")
-    for folder in ("/mnt/usb", "/srv"):
-        script = script.replace(folder, str(clone.parent / folder.strip("/")))
-        (clone.parent / folder.strip("/")).mkdir(parents=True)
-    with_curl = f'curl() {{ command curl --silent --show-error --fail "$@"; }}\n{script}'
+    folders = {folder: str(clone.parent / folder.strip("/")) for folder in ("/mnt/usb", "/srv")}
+    for folder in folders.values():
+        Path(folder).mkdir(parents=True)
+    printed = printed_by(blocks, ledger, clone, folders)
+    if name.endswith(("tutorial.md", "prove.md")):
+        assert "VERIFIED" in printed
+
+
+def printed_by(
+    commands: Iterable[str], ledger: Service, clone: Path, others: Mapping[str, str]
+) -> str:
+    """What the commands print in the folder of a clone, one after the other.
+
+    others: stand in the place of addresses and folders of the page, as do those of the service.
+    """
+    script = "\n".join(commands)
+    for shown, real in {"127.0.0.1:8000": f"127.0.0.1:{ledger.port}", **others}.items():
+        script = script.replace(shown, real)
+    with_curl = f'curl() {{ command curl --silent --show-error --fail "$@"; }}\nset -e\n{script}'
     done = subprocess.run(
         ["bash", "-c", with_curl],
         cwd=clone,
@@ -158,8 +236,61 @@ def test_the_commands_of_a_page_do_what_it_says(ledger: Service, clone: Path, na
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    if name.endswith(("tutorial.md", "prove.md")):
-        assert "VERIFIED" in done.stdout
+    return done.stdout
+
+
+def test_a_witness_is_set_up_by_the_commands_of_its_page(ledger: Service, clone: Path) -> None:
+    blocks = "\n".join(blocks_of(ROOT / "docs" / "how-to" / "witness.md", ""))
+    (asks, listens), (names,), (cosigns,), (verifies,) = (
+        [line for line in blocks.splitlines() if line.startswith(beginning)]
+        for beginning in (
+            ".venv/bin/python -m backend witness",
+            "export FLIGHTCHAIN_WITNESSES",
+            ".venv/bin/python -m backend cosign",
+            "python3 scripts/verify.py",
+        )
+    )
+    witness, folder = f"127.0.0.1:{free_port()}", clone.parent / "witness"
+    others = {
+        "~/witness": str(folder),
+        "http://pi:8000": ledger.url,
+        "0.0.0.0:8100": witness,
+        "second-pi:8100": witness,
+        "'example.org/second-pi+c2f3…+BG…": f'"$(cat {folder}/witness.vkey)"\'',
+        "example.org/second-pi+c2f3…+BG…": f'"$(cat {folder}/witness.vkey)"',
+    }
+    printed = printed_by(
+        [
+            f"curl {ledger.url}/log/key > log.vkey",
+            asks.partition("#")[0],
+            f"{listens.partition('#')[0]} & trap 'kill $!' EXIT",
+            f"until curl http://{witness}/key 2> /dev/null; do sleep 0.1; done",
+            names,
+            cosigns,
+            f"curl {ledger.url}/transactions/700/proof > proof.json",
+            verifies,
+        ],
+        ledger,
+        clone,
+        others,
+    )
+    assert "VERIFIED" in printed
+    assert "example.org/second-pi" in printed
+
+
+VARIES = r"""…|(?<="timestamp":)\d+|(?<="tip_hash":")[\da-f]+"""
+
+
+def test_the_answers_that_are_shown_are_those_that_come(ledger: Service) -> None:
+    """Compared up to what differs from ledger to ledger, or is cut."""
+    transcripts = "".join(blocks_of(ROOT / "docs" / "reference" / "rest.md", "")).split("$ curl ")
+    assert len(transcripts) > 4
+    for transcript in transcripts[1:]:
+        address, _, shown = transcript.partition("\n")
+        url = address.strip("'").replace("127.0.0.1:8000", f"127.0.0.1:{ledger.port}")
+        answer = requests.get(url, timeout=30).text
+        for part in re.split(VARIES, shown.replace("\n", "").strip()):
+            assert part in answer, part
 
 
 def make_files_to_import(ledger: Service, clone: Path) -> None:

@@ -20,7 +20,7 @@ from frontend.adding.uploads import PIECE_BYTES, Unreadable, go_to_text
 from frontend.app import create_app
 from frontend.bodies import FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
 from frontend.errors import InvalidSetting
-from frontend.pages import uploading
+from frontend.pages import upload_file
 from frontend.settings import Settings, from_environment
 from frontend.site import MOST_FILES, PagesSite
 from tests.doors import scope_of
@@ -244,7 +244,7 @@ def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
     monkeypatch: pytest.MonkeyPatch, lonely_pages: FlaskClient, path: str, kind: str
 ) -> None:
     monkeypatch.setattr(bodies, "body_file", full_disk)
-    monkeypatch.setattr(uploading, "body_file", full_disk)
+    monkeypatch.setattr(upload_file, "body_file", full_disk)
     sent = FILE_HEAD + b"x" * MOST + b"\r\n--x--\r\n"
     headers = {"Origin": "http://localhost"}
     response = lonely_pages.post(path, data=sent, content_type=kind, headers=headers)

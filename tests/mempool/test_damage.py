@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -347,7 +347,7 @@ def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House
 # --- how far is acknowledged -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["missing", "damaged", "empty", "cut short"])
+@pytest.mark.parametrize("how", ["missing", "damaged", "empty", "cut short", "too long"])
 def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None:
     batches_written(house)
     path = house.folder / MARK_NAME
@@ -355,7 +355,8 @@ def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None
     if how == "missing":
         path.unlink()
     else:
-        path.write_bytes({"damaged": b"?" + data[1:], "empty": b"", "cut short": data[:-1]}[how])
+        spoiled = {"damaged": b"?" + data[1:], "cut short": data[:-1], "too long": 2 * data}
+        path.write_bytes(spoiled.get(how, b""))
     mempool = house.mempool()
     assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
     assert everything(mempool) == [*ALL, (len(ALL), NEW)]
@@ -394,6 +395,19 @@ def test_the_mark_follows_the_sync_and_never_goes_back(
     mark.note(Mark(2, 0, 2))
     mark.close()
     assert house.mark() == Mark(4, 0, 4)
+
+
+def test_a_mark_that_is_raised_while_the_chain_is_away_still_names_its_ledger(house: House) -> None:
+    def naming(genesis: str) -> Watermark:
+        return Watermark(house.folder, lambda: genesis)
+
+    ours, nobody, other = naming(GENESIS), naming(""), naming(OTHER)
+    with closing(ours), closing(nobody), closing(other):
+        ours.note(Mark(1))
+        nobody.note(Mark(2))
+        assert ours.read() == Mark(2, genesis=GENESIS)
+        with pytest.raises(DamagedMempool, match="belongs to another ledger"):
+            other.read()
 
 
 def test_a_new_chain_has_nothing_to_say(house: House) -> None:

@@ -336,6 +336,15 @@ def test_what_does_not_wait_is_synced_soon_by_one_sync(house: House, synced: lis
     assert everything(house.mempool()) == numbered([flight(i) for i in range(50)])
 
 
+def test_of_several_that_do_not_wait_the_last_is_synced_in_whatever_order_they_come() -> None:
+    synced: list[int] = []
+    background = syncs.BackgroundSync(synced.append)
+    for written in (2, 3, 1):
+        background.add(written)
+    background.close()
+    assert synced == [3]
+
+
 def test_closing_syncs_what_did_not_wait(house: House, synced: list[float]) -> None:
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], T, durable=False)

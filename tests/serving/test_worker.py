@@ -26,7 +26,10 @@ from backend.serving.connection import (
     IGNORED_BYTES,
     LEAVE_WITHIN_S,
     LINGER_S,
+    MAX_FIELD_BYTES,
+    MAX_FIELDS,
     MAX_HEAD_BYTES,
+    MAX_LINE_BYTES,
     SEND_WITHIN_S,
 )
 from backend.serving.worker import FrontWorker
@@ -145,6 +148,27 @@ def test_what_is_too_large_is_refused_before_it_has_come(loop: Loop) -> None:
     assert CONTINUE not in found.got
     found = loop.answered(b"GET /quick HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD_BYTES + 4096))
     assert answers(found.got)[0][0] == 431
+
+
+HEADS = {
+    "a field that fits": (b"X: " + b"x" * (MAX_FIELD_BYTES - 1), 200),
+    "a long value": (b"X: " + b"x" * MAX_FIELD_BYTES, 431),
+    "a long name": (b"x" * MAX_FIELD_BYTES + b": x", 431),
+    "as many fields as may be": (b"\r\n".join([b"X: x"] * (MAX_FIELDS - 1)), 200),
+    "one field too many": (b"\r\n".join([b"X: x"] * MAX_FIELDS), 431),
+}
+
+
+@pytest.mark.parametrize(("fields", "status"), HEADS.values(), ids=HEADS)
+def test_fields_have_bounds(loop: Loop, fields: bytes, status: int) -> None:
+    found = loop.answered(request("GET /quick", fields + b"\r\n"))
+    assert answers(found.got)[0][0] == status
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_LINE_BYTES, 200), (MAX_LINE_BYTES + 1, 414)])
+def test_an_address_has_a_bound(loop: Loop, length: int, status: int) -> None:
+    found = loop.answered(request("GET /quick?".ljust(len("GET ") + length, "x")))
+    assert answers(found.got)[0][0] == status
 
 
 # --- 100 Continue --------------------------------------------------------------------------------

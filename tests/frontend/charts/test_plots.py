@@ -247,6 +247,19 @@ def test_labels_with_room_stay_where_they_belong(wanted: list[float]) -> None:
     assert spread(wanted, LABEL_DISTANCE, 0, 100) == pytest.approx(wanted)
 
 
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
+def test_labels_that_touch_are_as_close_as_can_be_to_where_they_belong(wanted: list[float]) -> None:
+    found = spread(wanted, LABEL_DISTANCE, -1000, 1000)
+    runs: list[list[float]] = []  # how far the labels of each run have been moved
+    above = -math.inf
+    for place, moved in sorted((p, p - w) for p, w in zip(found, wanted, strict=True)):
+        if place - above > LABEL_DISTANCE + 1e-6:
+            runs.append([])
+        runs[-1].append(moved)
+        above = place
+    assert [sum(run) for run in runs] == pytest.approx([0] * len(runs), abs=1e-5)
+
+
 def test_labels_without_room_still_do_not_overlap() -> None:
     assert spread([5, 5, 5], 10, 0, 12) == [0, 10, 20]
     assert spread([50, 50, 50], 10, 0, 100) == [40, 50, 60]

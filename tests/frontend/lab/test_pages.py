@@ -13,7 +13,7 @@ from frontend.errors import InvalidSetting
 from frontend.lab.presets import NETWORKS, QUEUES
 from frontend.settings import DEFAULT, Settings, from_environment
 from tests.frontend.lab.folders import FINDING, make_result
-from tests.frontend.lab.test_closed_network import ONE
+from tests.frontend.lab.test_closed_network_form import ONE
 from tests.frontend.pages.reading import MOST_BYTES, source, table, text
 
 EVERY = [*QUEUES, *NETWORKS]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.lab import closed_network, open_queue
+from frontend.lab import closed_network_form, open_queue_form
 from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
 from loadtests.experiments.queueing_network.block_costs import demands_on_the_pi
 
@@ -10,12 +10,12 @@ EVERY = [*QUEUES, *NETWORKS]
 
 
 def response_s(preset: Preset) -> float:
-    return open_queue.answer_to(preset.values).states[0][1].response_time_s
+    return open_queue_form.answer_to(preset.values).states[0][1].response_time_s
 
 
 @pytest.mark.parametrize("preset", EVERY, ids=lambda each: f"{each.path} {each.name}")
 def test_each_is_a_form_with_an_answer(preset: Preset) -> None:
-    answer_to = open_queue.answer_to if preset in QUEUES else closed_network.answer_to
+    answer_to = open_queue_form.answer_to if preset in QUEUES else closed_network_form.answer_to
     found = answer_to(preset.values)
     assert (found.before is None) is (preset.name == "The study's Pi")
     assert preset.address.startswith(f"{preset.path}?")
@@ -42,7 +42,7 @@ def test_the_lab_bounds_an_ssd_like_the_calculator() -> None:
         (NETWORKS[1], lab.without_files()),
         (NETWORKS[2], lab.with_twice_the_processor()),
     ):
-        ours = closed_network.answer_to(preset.values).most_throughput_per_s
+        ours = closed_network_form.answer_to(preset.values).most_throughput_per_s
         assert ours == pytest.approx(theirs.several_per_s, rel=0.01)
 
 

@@ -11,9 +11,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
-from frontend.fields import WEEKDAYS
+from frontend.field_labels import WEEKDAYS
+from frontend.filters import minutes, number, share
 from frontend.settings import Settings
-from frontend.words import minutes, number, share
 from tests.api.worlds import World, averages_of
 from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import slot_rows, small_source, table

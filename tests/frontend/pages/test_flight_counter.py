@@ -9,9 +9,9 @@ from flask.testing import FlaskClient
 
 from frontend.app import create_app
 from frontend.charts import maps
-from frontend.questions.breakdowns import Breakdowns
+from frontend.filters import number
+from frontend.questions.group_queries import Breakdowns
 from frontend.settings import Settings
-from frontend.words import number
 from tests.api.processes import Service
 from tests.api.worlds import World
 from tests.frontend.pages.reading import slot_rows, small_source

@@ -13,7 +13,7 @@ from backend.questions.carriers import CARRIER
 from frontend.app import create_app
 from frontend.backend_client import Backend
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
-from frontend.questions import legs
+from frontend.questions import flights_of_day
 from frontend.questions.flight_days import plus
 from frontend.settings import Settings
 from tests.api.processes import Service
@@ -141,7 +141,7 @@ def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world
         assert each["is_covered"] == (first <= day <= last)
         flights = of(world, 1, day)
         assert each["count"] == len(flights)
-        expected = legs.outcome_of_all(flights) if each["is_covered"] else None
+        expected = flights_of_day.outcome_of_all(flights) if each["is_covered"] else None
         assert each["outcome"] == expected
         assert (expected or "No data") in page
         link = f'<a href="{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={day}">'
@@ -157,7 +157,7 @@ def test_a_number_alone_gives_the_last_days_on_which_it_flew(
     twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}").get_json()
     assert [each["FL_DATE"] for each in twin["flown"]] == flown[:10]
     for each in twin["flown"]:
-        assert each["outcome"] == legs.outcome_of_all(of(world, number, each["FL_DATE"]))
+        assert each["outcome"] == flights_of_day.outcome_of_all(of(world, number, each["FL_DATE"]))
     before = flown[3]
     page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&before={before}")
     linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM={number}&FL_DATE=([0-9-]+)"', page)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.words import share
+from frontend.filters import share
 from tests.api.worlds import World, averages_of
 
 

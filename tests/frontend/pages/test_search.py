@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from backend.questions.carriers import CARRIERS
 from backend.questions.carriers import code_of as code_of_carrier
-from frontend import words
+from frontend import filters
 from frontend.search.examples import UNTIL_KNOWN
 from tests.api.worlds import Json, World
 
@@ -102,7 +102,7 @@ def test_what_there_is_one_of_is_shown_at_once(
     pages: FlaskClient, look: Look, world: World, flight: Json
 ) -> None:
     assert look(world.hashes[7].upper()) == (302, "/blocks/7", {})
-    for shown in (words.short(world.hashes[7]), world.hashes[7][:8]):
+    for shown in (filters.short(world.hashes[7]), world.hashes[7][:8]):
         found = pages.get("/search.json", query_string={"q": shown}).get_json()["possibilities"]
         assert "/blocks/7" in [each["address"] for each in found]
     assert look("block 7") == (302, "/blocks/7", {})
@@ -209,7 +209,7 @@ def test_flight_numbers_are_suggested_with_how_often_they_flew(
             assert parts["OP_CARRIER_AIRLINE_ID"] == [str(carrier)]
             (shown,) = parts["OP_CARRIER_FL_NUM"]
             assert shown.startswith(begun)
-            assert each["shows"].startswith(words.counted(flown[int(shown)], "flight"))
+            assert each["shows"].startswith(filters.counted(flown[int(shown)], "flight"))
     plain = [each["label"] for each in completions(pages, begun)]
     assert any(label.startswith("Flight number ") for label in plain)
 

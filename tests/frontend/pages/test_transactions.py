@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
-from frontend.questions import legs
+from frontend.questions import flights_of_day
 from frontend.settings import Settings
 from tests.api.processes import Service, backend, until
 from tests.api.worlds import GOOD, Json, World, transaction_of
@@ -28,7 +28,7 @@ def test_a_page_shows_every_field_with_its_meaning(pages: FlaskClient, world: Wo
     assert rows["DAY_OF_WEEK"].startswith(f"{flight['DAY_OF_WEEK']} (")
     assert rows["CANCELLED"] == "No"
     assert rows["ORIGIN_AIRPORT_ID"] == (str(flight["ORIGIN_AIRPORT_ID"] or "–"))
-    assert legs.outcome(flight) in bare
+    assert flights_of_day.outcome(flight) in bare
 
 
 def test_it_leads_to_its_block_its_neighbours_and_its_flight(

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 from frontend.coverage import Coverage
 from frontend.questions.flight_days import MOST_DAYS_ASKED, last_before, nearest, plus
-from frontend.questions.legs import Leg
+from frontend.questions.flights_of_day import Leg
 
 
 class Diary:

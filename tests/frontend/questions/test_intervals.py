@@ -3,8 +3,8 @@
 import pytest
 
 from frontend.coverage import Coverage, all_days
+from frontend.filters import short_interval
 from frontend.questions.intervals import offered
-from frontend.words import short_interval
 
 
 def covering(first: str | None, last: str | None) -> Coverage:

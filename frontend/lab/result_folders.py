@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from frontend.backend_client import Json
-from frontend.lab.figures import Figure, figures_in
+from frontend.lab.report_figures import Figure, figures_in
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,119}", re.ASCII)

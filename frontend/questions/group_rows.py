@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
-from frontend.fields import WEEKDAYS
+from frontend.field_labels import WEEKDAYS
 from frontend.questions.delays import FEW_ARRIVALS
 
 Interval = Mapping[str, str]  # INITIAL_DATE, FINAL_DATE

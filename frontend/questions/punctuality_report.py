@@ -10,8 +10,14 @@ from statistics import median
 
 from frontend.charts.time_axis import slots
 from frontend.coverage import Carrier, Coverage
-from frontend.questions.legs import Leg, outcome_of_all, scheduled_departure, status_of, worst
-from frontend.words import short_day
+from frontend.filters import short_day
+from frontend.questions.flights_of_day import (
+    Leg,
+    outcome_of_all,
+    scheduled_departure,
+    status_of,
+    worst,
+)
 
 SIGNS = {"on_time": "●", "late": "▲", "cancelled": "✕", "no_arrival": "○", "": "·"}
 """How a day looks in the calendar, by the status of the leg that went worst; "": no flight."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.lab.results import MOST_JSON_BYTES, Result, find, listing
+from frontend.lab.result_folders import MOST_JSON_BYTES, Result, find, listing
 from tests.frontend.lab.folders import FINDING, MANIFEST, make_result
 
 

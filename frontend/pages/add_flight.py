@@ -22,7 +22,7 @@ from frontend.adding.flight_form import (
     typed,
     wrong,
 )
-from frontend.adding.submitted_form import Filled, come_back, token_in
+from frontend.adding.submitted_form import SubmittedForm, come_back, token_in
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.errors import BackendAway, Refused
@@ -43,7 +43,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     def form() -> Response:
         """An empty form; if the ledger is away, the page that says so."""
         coverage.now()
-        return adding.form(Filled(), new_key())
+        return adding.form(SubmittedForm(), new_key())
 
     @routes.post("/add")
     def add() -> AnyResponse:
@@ -64,13 +64,13 @@ class _Adding:
         """Do what a button asks for."""
         values = typed(request.form)
         if asked_for == CHANGE:
-            return self.form(Filled(values), _key())
+            return self.form(SubmittedForm(values), _key())
         try:
-            return self._added(values) if asked_for == ADD else self._checked(Filled(values))
+            return self._added(values) if asked_for == ADD else self._checked(SubmittedForm(values))
         except (BackendAway, Refused) as problem:
             return self.again(problem)
 
-    def form(self, filled: Filled, key: str) -> Response:
+    def form(self, filled: SubmittedForm, key: str) -> Response:
         """The page with the form."""
         known = self._coverage.last_known()
         page = render_template(
@@ -87,17 +87,17 @@ class _Adding:
         """The form as it was sent, with the problem; or the checked flight, if it lacks a token."""
         values = typed(request.form)
         if is_used_up(problem):
-            return self.form(Filled(values, _other_flight(problem), status=422), new_key())
+            return self.form(SubmittedForm(values, _other_flight(problem), status=422), new_key())
         if isinstance(problem, Refused) and problem.errors:
             wrongs = problems_of(problem, values, self._coverage.last_known())
-            return self.form(Filled(values, problems=wrongs, status=422), _key())
+            return self.form(SubmittedForm(values, problems=wrongs, status=422), _key())
         filled = come_back(problem, values, token_in(request.form), AGAIN)
         if filled.wants_token:
             with suppress(BackendAway, Refused):
                 return self._checked(filled)
         return self.form(filled, _key())
 
-    def _checked(self, filled: Filled) -> Response:
+    def _checked(self, filled: SubmittedForm) -> Response:
         """What will be added, and what is there already. Raises BackendAway, Refused."""
         known = self._coverage.now()
         found = self._backend.try_one(record_of(filled.values, known))

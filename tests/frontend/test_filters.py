@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.words import NOTHING, moment
+from frontend.filters import NOTHING, moment
 
 LAST_MS = 253_402_300_799_999  # of the year 9999
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.questions import legs
+from frontend.questions import flights_of_day
 
 
 def leg(origin: str, dest: str, departed: str | None = None, **more: Any) -> dict[str, Any]:
@@ -52,13 +52,13 @@ ORDERS = [
 def test_legs_are_chained_by_airports_then_by_departure(
     given_legs: list[tuple[str, str, str | None]], expected: list[str], why: str
 ) -> None:
-    assert paths(legs.routes([leg(*one) for one in given_legs])) == expected, why
+    assert paths(flights_of_day.routes([leg(*one) for one in given_legs])) == expected, why
 
 
 def test_the_schedule_decides_and_not_the_delay() -> None:
     late = leg("A", "B", "1200", DEP_DELAY=360)  # was to leave at 0600
     back = leg("B", "A", "1100")
-    assert paths(legs.routes([back, late])) == ["ABA"]
+    assert paths(flights_of_day.routes([back, late])) == ["ABA"]
 
 
 AIRPORTS = st.sampled_from("ABCD")
@@ -70,7 +70,7 @@ def test_every_leg_is_in_one_route_and_every_route_is_a_chain(
     given_legs: list[tuple[str, str, str | None]],
 ) -> None:
     flights = [leg(*one, TRANSACTION_ID=place) for place, one in enumerate(given_legs)]
-    found = legs.routes(flights)
+    found = flights_of_day.routes(flights)
     ids = sorted(one["TRANSACTION_ID"] for route in found for one in route)
     assert ids == list(range(len(flights)))
     for route in found:
@@ -106,11 +106,14 @@ def test_days_are_counted_from_the_day_of_the_flight(
     departed: str, delay: int, arrived: str, air_time: int | None, departure: int, arrival: int
 ) -> None:
     flight = leg("A", "B", departed, DEP_DELAY=delay, ARR_TIME=arrived, AIR_TIME=air_time)
-    assert (legs.departure_day(flight), legs.arrival_day(flight)) == (departure, arrival)
+    assert (flights_of_day.departure_day(flight), flights_of_day.arrival_day(flight)) == (
+        departure,
+        arrival,
+    )
 
 
 def test_a_day_is_said_unless_it_is_the_day_of_the_flight() -> None:
-    said = [legs.day_in_words(days) for days in (-1, 0, 1, 2)]
+    said = [flights_of_day.day_in_words(days) for days in (-1, 0, 1, 2)]
     assert said == ["the day before", "", "next day", "2 days later"]
 
 
@@ -135,4 +138,4 @@ OUTCOMES = [
 def test_what_happened_is_said_in_words(
     flights: list[dict[str, Any]], said: str, worst: str
 ) -> None:
-    assert (legs.outcome_of_all(flights), legs.worst(flights)) == (said, worst)
+    assert (flights_of_day.outcome_of_all(flights), flights_of_day.worst(flights)) == (said, worst)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from flask import Blueprint, Response, abort, render_template, send_file
 
-from frontend.lab import quantities, results
+from frontend.filters import duration
+from frontend.lab import quantities, result_folders
 from frontend.settings import Settings
-from frontend.tables import JSON_ALONE, Twin, twins
-from frontend.words import duration
+from frontend.twins import JSON_ALONE, Twin, twins
 
 MOST_SHOWN = 100  # results in the list
 CHARTS_AT_ONCE = 4  # on the page of a result; the report has all
@@ -37,20 +37,20 @@ def _add_list(routes: Blueprint, folders: Sequence[Path]) -> None:
     @routes.get("/lab")
     def lab() -> str:
         """What the lab is, and its results."""
-        listing = results.listing(folders)
+        listing = result_folders.listing(folders)
         return render_template(
             "lab/lab.html",
             results=listing.results[:MOST_SHOWN],
             more=len(listing.results) - MOST_SHOWN,
             left_out=listing.left_out,
             folder=folders[0],
-            findings_at_once=results.FINDINGS_AT_ONCE,
+            findings_at_once=result_folders.FINDINGS_AT_ONCE,
         )
 
     @twins(routes, "/lab", JSON_ALONE)
     def lab_twin() -> Twin:
         """All results, newest first."""
-        listing = results.listing(folders)
+        listing = result_folders.listing(folders)
         left_out = [{"folder": name, "reason": why} for name, why in listing.left_out]
         return Twin(
             {"results": [result.as_json() for result in listing.results], "left_out": left_out}
@@ -58,8 +58,8 @@ def _add_list(routes: Blueprint, folders: Sequence[Path]) -> None:
 
 
 def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
-    def found(name: str) -> results.Result:
-        result = results.find(folders, name)
+    def found(name: str) -> result_folders.Result:
+        result = result_folders.find(folders, name)
         if result is None:
             abort(404, "The lab has no result with that name, or cannot read it.")
         return result
@@ -79,7 +79,7 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
     @routes.get("/lab/results/<name>/report")
     def report(name: str) -> Response:
         """The report about a result, as the lab wrote it."""
-        return _sent(found(name), results.REPORT)
+        return _sent(found(name), result_folders.REPORT)
 
     @routes.get("/lab/results/<name>/figures/<int:number>.svg")
     def figure(name: str, number: int) -> Response:
@@ -97,11 +97,13 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
         return _sent(found(name), file)
 
 
-def _sent(result: results.Result, name: str) -> Response:
+def _sent(result: result_folders.Result, name: str) -> Response:
     """A file of `result`, unchanged."""
     path = result.file(name)
     if path is None:
         abort(404, f"{result.name} has no {name} to show.")
-    response = send_file(path, mimetype=results.FILES[path.suffix], conditional=True, max_age=0)
+    response = send_file(
+        path, mimetype=result_folders.FILES[path.suffix], conditional=True, max_age=0
+    )
     response.headers["Content-Security-Policy"] = REPORT_POLICY
     return response

@@ -7,14 +7,14 @@ from functools import cached_property
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
 from frontend.errors import Refused
-from frontend.questions.breakdowns import (
+from frontend.questions.group_queries import (
     Breakdowns,
     Groups,
     asked_like,
     interval_of,
     require_known,
 )
-from frontend.questions.groups import Extremes, Row, extremes, other_airports, place, rows_of
+from frontend.questions.group_rows import Extremes, Row, extremes, other_airports, place, rows_of
 from frontend.search.cities import called, meant
 
 ENDS = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.coverage import NOTHING_KNOWN
-from frontend.questions.report_card import MOST_CALENDAR_DAYS, cards
+from frontend.questions.punctuality_report import MOST_CALENDAR_DAYS, cards
 
 FIRST = date(2013, 1, 1)
 

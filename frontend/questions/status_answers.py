@@ -9,9 +9,9 @@ from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.flight_numbers import CARRIER, NUMBER
-from frontend.questions import flight_days, legs
+from frontend.questions import flight_days, flights_of_day
 from frontend.questions.flight_days import Day, Found
-from frontend.questions.legs import Leg
+from frontend.questions.flights_of_day import Leg
 
 PATH = "/filter_transactions"
 DAY = "FL_DATE"
@@ -21,7 +21,7 @@ NUMBERS_OFFERED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class OfCarrier:
+class CarrierFlights:
     """One carrier's legs: one route, or several if they do not form a single chain."""
 
     number: int
@@ -43,14 +43,14 @@ class OfCarrier:
 
 
 @dataclass(frozen=True, slots=True)
-class OfDay:
+class DayStatus:
     """A flight number's legs on a day. found: the backend's answer.
 
     days: this day and its neighbours.
     """
 
     found: Json
-    carriers: list[OfCarrier]
+    carriers: list[CarrierFlights]
     days: list[Day]
 
     @property
@@ -72,12 +72,12 @@ class OfDay:
 
 
 @dataclass(frozen=True, slots=True)
-class OfNumber:
+class NumberStatus:
     """The days on which a flight number flew. numbers: similar ones if there are no such days."""
 
     query: Json
     found: Found
-    carriers: list[OfCarrier]
+    carriers: list[CarrierFlights]
     numbers: list[Json]
 
 
@@ -86,7 +86,7 @@ class Offers:
     """Offers for a question without flights: days that have some, other carriers and numbers."""
 
     flown: list[Day]
-    others: list[OfCarrier]
+    others: list[CarrierFlights]
     numbers: list[Json]
 
 
@@ -97,15 +97,15 @@ class FlightStatus:
         self._backend = backend
         self._coverage = coverage
 
-    def of_day(self, given: Mapping[str, str]) -> OfDay:
+    def of_day(self, given: Mapping[str, str]) -> DayStatus:
         """The legs of a flight number on a day."""
         answer, known = self._ask(given), self._coverage.now()
         flights, query = answer["flights"], answer["query"]
         days = flight_days.around(query[DAY], flights, DAYS_AROUND, known, self._asker(given))
         carriers = _by_carrier(flights, known)
-        return OfDay(answer, carriers, days)
+        return DayStatus(answer, carriers, days)
 
-    def of_number(self, given: Mapping[str, str]) -> OfNumber:
+    def of_number(self, given: Mapping[str, str]) -> NumberStatus:
         """The last days on which a flight number flew, before the day `before` if that is given."""
         known = self._coverage.now()
         others = {name: text for name, text in given.items() if name != "before"}
@@ -117,9 +117,9 @@ class FlightStatus:
         found = flight_days.last_before(before, DAYS_OFFERED, known, self._asker(given))
         carriers = _by_carrier([leg for day in found.flown for leg in day.legs], known)
         numbers = [] if found.flown else self._numbers_like(str(query[NUMBER]))
-        return OfNumber(query, found, carriers, numbers)
+        return NumberStatus(query, found, carriers, numbers)
 
-    def offers(self, asked: OfDay) -> Offers:
+    def offers(self, asked: DayStatus) -> Offers:
         """What to offer for a day without flights."""
         known, query = self._coverage.now(), asked.query
         given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
@@ -164,16 +164,16 @@ def _iso(name: str, text: str) -> str:
         raise Refused.parameter(name, text, "must be a date, YYYY-MM-DD") from None
 
 
-def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:
+def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
     """The flights by carrier; those of each day in order, the days as they come."""
     found: dict[int, dict[str, list[Leg]]] = {}
     for leg in flights:
         found.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)
     carriers = (
-        OfCarrier(
+        CarrierFlights(
             number,
             known.carrier(number).label,
-            [route for of_day in days.values() for route in legs.routes(of_day)],
+            [route for of_day in days.values() for route in flights_of_day.routes(of_day)],
         )
         for number, days in found.items()
     )
@@ -183,21 +183,25 @@ def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:
 # --- for programs ----------------------------------------------------------------------------
 
 
-def rows(carriers: list[OfCarrier]) -> list[Json]:
+def rows(carriers: list[CarrierFlights]) -> list[Json]:
     """Each leg with its carrier's name, its place among that carrier's legs, and its outcome."""
     found: list[Json] = []
     for one in carriers:
         places: Counter[str] = Counter()
         for leg in one.legs:
             places[leg[DAY]] += 1
-            more = {"carrier": one.label, "leg": places[leg[DAY]], "outcome": legs.outcome(leg)}
+            more = {
+                "carrier": one.label,
+                "leg": places[leg[DAY]],
+                "outcome": flights_of_day.outcome(leg),
+            }
             found.append({**leg, **more})
     return found
 
 
-def plain(answer: OfDay | OfNumber) -> Json:
+def plain(answer: DayStatus | NumberStatus) -> Json:
     """The answer for JSON."""
-    if isinstance(answer, OfDay):
+    if isinstance(answer, DayStatus):
         return {
             "query": answer.query,
             "count": answer.count,
@@ -214,5 +218,5 @@ def _plain_day(day: Day) -> Json:
         "FL_DATE": day.date,
         "is_covered": day.is_covered,
         "count": len(day.legs),
-        "outcome": legs.outcome_of_all(day.legs) if day.is_covered else None,
+        "outcome": flights_of_day.outcome_of_all(day.legs) if day.is_covered else None,
     }

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from frontend import words
+from frontend import filters
 
 Leg = Mapping[str, Any]
 
@@ -38,8 +38,8 @@ def status_of(transaction: Leg) -> str:
 
 
 def outcome(transaction: Leg) -> str:
-    """The outcome in words: see `words.status`."""
-    return words.status({**transaction, "status": status_of(transaction)})
+    """The outcome in words: see `filters.status`."""
+    return filters.status({**transaction, "status": status_of(transaction)})
 
 
 def worst(legs: Iterable[Leg]) -> str:

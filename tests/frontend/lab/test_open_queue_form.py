@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.errors import Refused
-from frontend.lab import open_queue, study
+from frontend.lab import open_queue_form, study
 from frontend.lab.curves import STUDY_CURVE
-from frontend.lab.open_queue import MOST_LOAD, Queue, answer, answer_to, read, response_chart
+from frontend.lab.open_queue_form import MOST_LOAD, Queue, answer, answer_to, read, response_chart
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED, OpenWorkload
 
 FORM = {
@@ -24,7 +24,7 @@ QUEUES = st.builds(
     st.floats(1e-6, 1e3),
     st.floats(1e-6, 1e3),
     st.floats(0, 10),
-    st.integers(1, open_queue.MOST_SERVERS),
+    st.integers(1, open_queue_form.MOST_SERVERS),
 )
 
 
@@ -84,8 +84,8 @@ def test_an_answer_is_stable_exactly_below_the_capacity(queue: Queue) -> None:
 def test_its_chart_can_be_drawn_whatever_is_asked(queue: Queue, is_compared: bool) -> None:
     found = answer(queue)
     if is_compared:
-        before = answer(open_queue.studied(queue.arrival_rate_per_s))
-        found = open_queue.Answer(queue, found.states, found.unstable, before)
+        before = answer(open_queue_form.studied(queue.arrival_rate_per_s))
+        found = open_queue_form.Answer(queue, found.states, found.unstable, before)
     drawn = response_chart(found)
     assert drawn.lines.lines
     for line in drawn.lines.lines:
@@ -104,7 +104,7 @@ def test_the_studys_curve_is_drawn_where_it_can_be_seen() -> None:
 
 
 def test_the_curve_goes_from_no_load_to_nearly_all() -> None:
-    rows = open_queue.curve_rows(read(FORM))
+    rows = open_queue_form.curve_rows(read(FORM))
     assert rows[0]["fcfs_response_time_s"] == pytest.approx(study.SERVICE_TIME_S)
     assert rows[-1]["utilisation"] == pytest.approx(MOST_LOAD)
     assert rows[-1].keys() >= {"fcfs_response_time_s", "ps_response_time_s"}

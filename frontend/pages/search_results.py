@@ -10,7 +10,7 @@ from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.search.examples import Examples
 from frontend.search.finding import Finder
-from frontend.tables import JSON_ALONE, Twin, twins
+from frontend.twins import JSON_ALONE, Twin, twins
 
 
 def blueprint(backend: Backend, coverage: CoverageKeeper, examples: Examples) -> Blueprint:

@@ -5,8 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from frontend.app import create_app
-from frontend.lab.figures import figures_in
-from frontend.lab.results import find
+from frontend.lab.report_figures import figures_in
+from frontend.lab.result_folders import find
 from frontend.settings import Settings
 from tests.api.processes import ROOT
 from tests.frontend.lab.folders import FINDING, make_result

@@ -22,7 +22,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from backend.serving.environs import body_file
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
-from frontend.adding.submitted_form import NEVER_TWICE, Filled, come_back, token_in
+from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, come_back, token_in
 from frontend.adding.uploads import (
     Unreadable,
     added,
@@ -34,9 +34,9 @@ from frontend.adding.uploads import (
 from frontend.backend_client import Backend
 from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON, NO_ROOM, reason_of
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
-from frontend.pages.errors import problem_twin
-from frontend.tables import json_twin
-from frontend.words import size
+from frontend.filters import size
+from frontend.pages.error_pages import problem_twin
+from frontend.twins import json_twin
 
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."
@@ -86,7 +86,7 @@ def _add_form(routes: Blueprint, backend: Backend, page: "_Page") -> None:
     @routes.get("/upload")
     def form() -> Response:
         """The form to choose a file."""
-        return page.shown(Filled(), wants_token=backend.wants_token())
+        return page.shown(SubmittedForm(), wants_token=backend.wants_token())
 
     @routes.post("/upload")
     def whole() -> Response:
@@ -124,7 +124,7 @@ class _Page:
     def __init__(self, max_file_bytes: int) -> None:
         self._max_file_bytes = max_file_bytes
 
-    def shown(self, filled: Filled, *, wants_token: bool, **result: Any) -> Response:
+    def shown(self, filled: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
         """Return the form. result: further values of the template, about a file."""
         page = render_template(
             "upload.html",
@@ -153,7 +153,7 @@ class _Page:
         is_refused = bool(outcome.bad) and not outcome.added and not is_check
         is_another = request.form.get("action") == "add" and not is_checked
         return self.shown(
-            Filled(notice=ANOTHER if is_another else "", status=422 if is_refused else 200),
+            SubmittedForm(notice=ANOTHER if is_another else "", status=422 if is_refused else 200),
             wants_token=bool(token),
             outcome=outcome,
             is_check=is_check,
@@ -168,10 +168,12 @@ class _Page:
         with suppress(RequestEntityTooLarge):
             token = token_in(request.form)
         if _is_too_long(problem):
-            filled = Filled(problems={"file": f"{self._too_long(problem)} {ONWARD}"}, status=413)
+            filled = SubmittedForm(
+                problems={"file": f"{self._too_long(problem)} {ONWARD}"}, status=413
+            )
         elif isinstance(problem, Unreadable):
             where = f"Line {problem.line}: " if problem.line else ""
-            filled = Filled(problems={"file": f"{where}{problem}"}, status=422)
+            filled = SubmittedForm(problems={"file": f"{where}{problem}"}, status=422)
         else:
             filled = come_back(problem, {}, token, AGAIN)
         return self.shown(filled, wants_token=bool(token) or filled.wants_token)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.errors import Refused
-from frontend.lab import closed_network, network_charts
-from frontend.lab.closed_network import (
+from frontend.lab import closed_network_form, network_charts
+from frontend.lab.closed_network_form import (
     MOST_STATIONS,
     STUDIED,
     Network,
@@ -176,4 +176,4 @@ def test_a_form_without_stations_asks_for_the_first() -> None:
 def test_the_limits_are_those_of_the_models() -> None:
     from loadtests.models.mva import MOST_MULTI_SERVERS
 
-    assert closed_network.MOST_MULTI_SERVERS <= MOST_MULTI_SERVERS
+    assert closed_network_form.MOST_MULTI_SERVERS <= MOST_MULTI_SERVERS
