@@ -9,7 +9,7 @@ A client may ask before it sends a body (`Expect: 100-continue`). It gets the fi
 if the application makes it without reading the body.
 """
 
-# ruff: noqa: ARG001, ARG002, PLR1711 (methods of a site may do nothing, and must have a body)
+# ruff: noqa: ARG001, ARG002 (methods of a site may do nothing, and must have a body)
 import asyncio
 import logging
 import math
