@@ -6,11 +6,10 @@
     delays       how a distribution of delays is stored
     database     how index files are named and opened, so that every page is checked
     checkpoint_note  whether a file holds pages of one moment: the note that its writer leaves
-    comparison   whether an index stands at a block of the chain
-    damage_mark  how whoever finds an index to be wrong has it made anew
+    damage_mark  how whoever finds an index to be wrong has it rebuilt
     rebuilding   rebuilds a marked index, in at most a tenth of the writer's time
-    connections  connections to an index that is believed
-    follower     the one that writes: follows the chain block by block, or makes the index anew
+    connections  connections to an index that is trusted
+    follower     the one that writes: follows the chain block by block, or rebuilds the index
     queries      the ones that read: one snapshot for each answer
     group_queries  answers by day, by carrier, by delay
     completions  which cities, airports, carriers, days and flight numbers occur

@@ -51,7 +51,7 @@ from backend.index.totals import (
     FlightRow,
 )
 from backend.index.writer import Airport, SealedBlock, flight_rows
-from backend.storage.checked_sqlite import Outdated
+from backend.storage.checked_sqlite import OUTDATED, Outdated
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
 
@@ -68,6 +68,8 @@ _STRAYS = """
          + (SELECT count(*) FROM route_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM carrier_delays WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM city WHERE city NOT IN (SELECT city FROM place))"""
+
+_LOST = "SELECT count(*) FROM pragma_foreign_key_check"
 
 # The period of a day in SQL: ordinal 719163 is 1970-01-01.
 _DATE = "({day} - 719163) * 86400, 'unixepoch'"
@@ -322,6 +324,7 @@ class IndexCheck:
     def _problems(self, part: str, flights: int) -> Iterator[str]:
         if part == FILE:
             yield from self._differs("PRAGMA integrity_check", "ok", "check of the file by SQLite")
+            yield from self._differs(_LOST, 0, "number of rows that refer to no other")
         elif part == FLIGHT:
             yield from self._differs("SELECT count(*) FROM flight", flights, "number of flights")
             yield from self._differs(_STRAYS, 0, "number of rows that belong to nothing")
@@ -354,6 +357,18 @@ class IndexCheck:
     def _rows(self, sql: str, values: Row = ()) -> Iterator[Row]:
         assert self._connection is not None
         return iter(self._connection.execute(sql, values))
+
+
+def inconsistency(folder: Path) -> str:
+    """What is wrong between the tables of the index of the chain in `folder`; "" if nothing is.
+
+    Reads the whole file, not the chain. Raises TryLater.
+    """
+    with IndexCheck(folder) as check:
+        if check.position is None:
+            return check.problem or OUTDATED
+        flights = check.position.transactions
+        return next(filter(None, (check.wrong_part(part, flights) for part in PARTS)), "")
 
 
 def _in_words(action: Callable[[], str]) -> str:

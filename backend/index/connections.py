@@ -18,10 +18,11 @@ import apsw
 from backend.base.errors import Damage, TryLater
 from backend.chain.fields import Value
 from backend.index import damage_mark
-from backend.index.checkpoint_note import adds_up, is_settled
-from backend.index.comparison import difference_from
+from backend.index.checkpoint_note import is_settled
+from backend.index.checks import inconsistency
 from backend.index.database import (
     Position,
+    difference_from,
     index_path,
     is_frozen,
     is_wrong,
@@ -48,7 +49,7 @@ UNCHECKED = (
 )
 CHANGED = "the index was changed while it was read; try again"
 
-_LOOK_AGAIN_S = 1.0  # how often to look whether the index has been made anew, or is refused
+_LOOK_AGAIN_S = 1.0  # how often to look whether the index has been rebuilt, or is refused
 _NONSENSE = (ArithmeticError, LookupError, TypeError, ValueError)  # what wrong rows may cause
 
 
@@ -69,7 +70,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A file that is not believed, and why."""
+    """A file that is not trusted, and why."""
 
     file: File
     reason: str
@@ -78,7 +79,7 @@ class _Refusal:
 class Connections:
     """Connections to the index of the chain in `folder`: a pool that grows to as many as are lent.
 
-    Safe for threads. Everything raises TryLater while there is no index that is believed.
+    Safe for threads. Everything raises TryLater while there is no index that is trusted.
     """
 
     def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
@@ -86,13 +87,14 @@ class Connections:
 
         store: the blocks of the same chain. report: takes a line whenever a file proves wrong.
         """
+        self._folder = folder
         self._path = index_path(folder)
         self._store = store
         self._report = report
         self._idle: list[Opened] = []
         self._looked_at = -_LOOK_AGAIN_S
         self._refused: _Refusal | None = None
-        self._added_up = NO_FILE  # a frozen file that was added up
+        self._consistent = NO_FILE  # a frozen file that was checked
         self.file = NO_FILE  # the one in use
 
     def close(self) -> None:
@@ -149,7 +151,7 @@ class Connections:
             opened.connection.close()
 
     def _look(self) -> None:
-        """Take note if the index has been made anew, or is refused."""
+        """Take note if the index has been rebuilt, or is refused."""
         path = self._in_use()
         try:
             self.file, damage = _file(path), damage_mark.damage_of(path)
@@ -194,25 +196,25 @@ class Connections:
         return opened
 
     def _opened(self, path: Path) -> Opened:
-        """A connection to an index file that is believed. Raises apsw.Error, OSError, TryLater."""
+        """A connection to an index file that is trusted. Raises apsw.Error, OSError, TryLater."""
         file, frozen = _file(path), _condition(path) if is_frozen(path) else None
         connection = open_to_read(path)
         try:
             self._position_in(connection)
-            if not (is_settled(connection, path) or self._adds_up(connection, frozen, file)):
+            if not (is_settled(connection, path) or (frozen and self._is_consistent(file))):
                 raise TryLater(UNCHECKED, RETRY_AFTER_S)
         except BaseException:
             connection.close()
             raise
         return Opened(path, file, connection, frozen, {}, {})
 
-    def _adds_up(self, connection: apsw.Connection, frozen: Condition | None, file: File) -> bool:
-        """Whether a frozen file, which no miner will check, adds up. May take a second, once."""
-        if frozen is not None and self._added_up != file and adds_up(connection):
-            self._added_up = file
-        return frozen is not None and self._added_up == file
+    def _is_consistent(self, file: File) -> bool:
+        """Whether a frozen file, which no miner will check, is consistent. Takes seconds, once."""
+        if self._consistent != file and not inconsistency(self._folder):
+            self._consistent = file
+        return self._consistent == file
 
-    # --- believing ---------------------------------------------------------------------------
+    # --- trusting ----------------------------------------------------------------------------
 
     def _position_in(self, connection: apsw.Connection) -> Position:
         """Where the index stands. Raises Wrong if the chain says otherwise, TryLater."""

@@ -1,4 +1,4 @@
-"""Names, opens and checks index files, and tells where an index stands.
+"""Names and opens index files, and tells where an index stands and how that differs from the chain.
 
 Every page of a file carries a checksum, which `backend.storage.checked_sqlite` explains. This
 module is the only one that opens index files.
@@ -22,8 +22,11 @@ from typing import Any
 import apsw
 
 from backend.base import files
+from backend.base.errors import NotFound
+from backend.base.words import counted
 from backend.index import damage_mark
 from backend.storage import checked_sqlite
+from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import Wrong, require_checksums
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
@@ -165,6 +168,27 @@ def position_in(connection: apsw.Connection) -> Position | None:
     if schema_version != SCHEMA_VERSION:
         raise Wrong(f"it has version {schema_version} of the schema, not {SCHEMA_VERSION}")
     return Position(*position)
+
+
+def difference_from(store: BlockStore, position: Position | None) -> str | None:
+    """How an index that stands at `position` differs from the chain in `store`; None if it agrees.
+
+    An index may be behind the chain, but not ahead of it, nor on another branch. Raises Damage if
+    the chain cannot be read there.
+    """
+    if position is None:
+        return "it holds no block"
+    try:
+        genesis, there = store.place(0), store.place(position.height)
+    except NotFound:
+        return f"it stands at block {position.height}, and the chain ends at {store.height()}"
+    if genesis.hash.hex() != position.genesis_hash:
+        return f"it is of another chain: its block 0 is {position.genesis_hash}"
+    if there.hash.hex() != position.tip_hash:
+        return f"it is on another branch: its block {position.height} is {position.tip_hash}"
+    if there.next_transaction != position.transactions:
+        return f"it holds {counted(position.transactions, 'flight')} at block {position.height}"
+    return None
 
 
 def new_file(folder: Path) -> Path:

@@ -2,8 +2,8 @@
 
 A crash may lose the newest transactions of SQLite; the index then stands at an earlier block and
 follows again. An index that is missing, damaged or marked so, of another chain, of another schema,
-ahead of the chain or on another branch is made anew beside the old one, and put in its place when
-complete. So is one that may hold pages of two moments (see `checkpoint_note`) and does not add up.
+ahead of the chain or on another branch is rebuilt beside the old one, and put in its place when
+complete. So is one that may hold pages of two moments (see `checkpoint_note`) and is inconsistent.
 
 Between two sessions (`follow` to `close`) other processes may write, so nothing is remembered.
 """
@@ -20,9 +20,9 @@ import apsw
 from backend.base import files
 from backend.base.errors import TryLater, WriteFailed
 from backend.index import damage_mark, database
-from backend.index.checkpoint_note import adds_up, is_settled, note_settled
-from backend.index.comparison import difference_from
-from backend.index.database import index_path, is_wrong, open_to_read, position_in
+from backend.index.checkpoint_note import is_settled, note_settled
+from backend.index.checks import inconsistency
+from backend.index.database import difference_from, index_path, is_wrong, open_to_read, position_in
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import verified_block
@@ -43,7 +43,7 @@ class IndexFollower:
     def __init__(
         self, folder: Path, store: BlockStore, report: Callable[[str], None] = lambda line: None
     ) -> None:
-        """Open nothing yet. report: takes a line whenever the index had to be made anew."""
+        """Open nothing yet. report: takes a line whenever the index had to be rebuilt."""
         self.rebuild_count = 0  # how often, so far
         self._report = report
         self._folder = folder
@@ -68,7 +68,7 @@ class IndexFollower:
                     ) from error
 
     def follow(self, progress: Progress = no_progress) -> None:
-        """Begin a session: bring the index to the tip, made anew if it is not one of this chain.
+        """Begin a session: bring the index to the tip, rebuilt if it is not one of this chain.
 
         Raises WriteFailed, DamagedBlock, or TryLater if the index cannot be looked at now.
         """
@@ -118,7 +118,7 @@ class IndexFollower:
                 self._finish()
 
     def _finish(self) -> bool:
-        """Wait for the last blocks. Returns whether the index was made anew, with all blocks."""
+        """Wait for the last blocks. Returns whether the index was rebuilt, with all blocks."""
         unfinished, self._unfinished = self._unfinished, None
         if unfinished is None:
             return False
@@ -141,13 +141,13 @@ class IndexFollower:
             raise TryLater(f"the index cannot be read ({error})") from error
 
     def _rebuild_because(self, problem: str, progress: Progress) -> None:
-        """Make an index anew that is wrong, and say why."""
+        """Rebuild an index that is wrong, and report why."""
         self.rebuild(progress)
         self.rebuild_count += 1
         self._report(f"the index was rebuilt: {problem}")
 
     def rebuild(self, progress: Progress = no_progress) -> None:
-        """Make the index anew; readers have the old one until it is complete."""
+        """Build the index again; readers have the old one until it is complete."""
         self.close()
         files.make_folder(self._path.parent)
         database.remove_all_but(self._path.resolve())  # of builds that were never completed
@@ -161,7 +161,7 @@ class IndexFollower:
         self._writer = self._tried(lambda: IndexWriter(path))
 
     def _given_up(self, error: apsw.Error) -> None:
-        """Close an index that is to be made anew; raise WriteFailed if that would not help."""
+        """Close an index that is to be rebuilt; raise WriteFailed if that would not help."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abandon()
@@ -177,7 +177,7 @@ class IndexFollower:
     def _problem(self, progress: Progress) -> str | None:
         """Why the index that is there cannot be gone on with; None if it can.
 
-        progress: told before the whole file is read. Raises TryLater if it cannot be told now.
+        progress: called before the whole file is read. Raises TryLater if nothing can be said now.
         """
         path = self._path.resolve()
         try:
@@ -188,17 +188,17 @@ class IndexFollower:
                 problem = difference_from(self._store, position)
                 if problem is not None or position is None or is_settled(connection, path):
                     return problem
-                progress(0, self._store.height() + 1)
-                if not adds_up(connection):
-                    return "its tables count different flights"
+            progress(0, self._store.height() + 1)
+            problem = inconsistency(self._folder) or None
+            if problem is None:
                 note_settled(path, position.height)  # it may be a copy, which readers refuse
-                return None
         except apsw.Error as error:
             if is_wrong(error):
                 return str(error)
             raise TryLater(f"the index cannot be read ({error})") from error
         except OSError as error:
             raise TryLater(f"the index cannot be read ({error})") from error
+        return problem
 
 
 def _build(path: Path, store: BlockStore, progress: Progress) -> None:

@@ -16,7 +16,7 @@ from backend.base.errors import Damage, FlightchainError
 from backend.base.words import counted
 from backend.chain.columns import decode_body
 from backend.index.checks import Examined, IndexCheck
-from backend.index.comparison import difference_from
+from backend.index.database import difference_from
 from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED

@@ -2,16 +2,16 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from backend.base.errors import TryLater
 from backend.index import checkpoint_note
-from backend.index.checkpoint_note import SUFFIX, adds_up, note_of
+from backend.index.checkpoint_note import SUFFIX, note_of
+from backend.index.checks import inconsistency
 from backend.index.damage_mark import damage_of, mark
-from backend.index.database import index_path, open_to_read
+from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from tests.index.test_follower import (
     damage_table,
@@ -207,7 +207,7 @@ def test_a_mark_of_another_file_says_nothing(indexed: Path) -> None:
 # --- one moment ------------------------------------------------------------------------------
 
 
-def test_a_copy_that_adds_up_is_believed_when_the_follower_has_seen_it(
+def test_a_consistent_copy_is_trusted_when_the_follower_has_seen_it(
     indexed: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(indexed, tmp_path / "copy", symlinks=True))
@@ -253,25 +253,22 @@ TWO_MOMENTS = {
 
 
 @pytest.mark.parametrize("case", TWO_MOMENTS)
-def test_an_index_of_two_moments_does_not_add_up_and_is_made_anew(
+def test_an_index_of_two_moments_is_inconsistent_and_rebuilt(
     indexed: Path, tmp_path: Path, case: str
 ) -> None:
-    with closing(open_to_read(in_use(indexed))) as connection:
-        assert adds_up(connection)
+    assert inconsistency(indexed) == ""
     execute(indexed, TWO_MOMENTS[case])
-    with closing(open_to_read(in_use(indexed))) as connection:
-        assert not adds_up(connection)
+    assert inconsistency(indexed) != ""
     copy = Path(shutil.copytree(indexed, tmp_path / "copy", symlinks=True))
     with pytest.raises(TryLater):
         IndexReader(copy).legs(ONE_LEG)
     is_mended(copy)
 
 
-def test_an_index_without_flights_adds_up(tmp_path: Path) -> None:
+def test_an_index_without_flights_is_consistent(tmp_path: Path) -> None:
     make_chain(tmp_path, [[], []])
     follow(tmp_path)
-    with closing(open_to_read(in_use(tmp_path))) as connection:
-        assert adds_up(connection)
+    assert inconsistency(tmp_path) == ""
 
 
 def test_a_reader_that_comes_while_the_log_is_brought_in_waits_for_nothing(

@@ -317,19 +317,19 @@ def unsealed_of(some: list[Flight]) -> Content:
     return content_of(columns_of(some, [now_ms()] * len(some)))
 
 
-def test_an_index_that_is_added_up_may_take_long(
+def test_the_check_of_an_index_may_take_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after another process died that was writing to it."""
     promised: list[float] = []
     monkeypatch.setattr("backend.index.follower.is_settled", lambda *_: False)
 
-    def slow(*_: object) -> bool:
+    def slow(*_: object) -> str:
         if miner_status(tmp_path) is not None:
             promised.append(promised_s(tmp_path))
-        return True
+        return ""
 
-    monkeypatch.setattr("backend.index.follower.adds_up", slow)
+    monkeypatch.setattr("backend.index.follower.inconsistency", slow)
     with mining(settings_for(tmp_path, 0.1)):
         eventually(lambda: len(promised) >= 2)
     assert min(promised) > SEALING_S
