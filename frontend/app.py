@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import bodies, filters, flight_numbers, request_guard, static_files
-from frontend.backend_client import Backend
+from frontend import bodies, context, filters, flight_numbers, request_guard, static_files
 from frontend.compression import compressed
-from frontend.coverage import CoverageKeeper
+from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import (
@@ -39,7 +38,7 @@ from frontend.pages import (
     upload_file,
 )
 from frontend.parameters import known_of
-from frontend.search.examples import Examples
+from frontend.questions.delays import FEW_ARRIVALS
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,6 +56,31 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+
+
+PAGES = (
+    about,
+    add_flight,
+    airports,
+    average_delays,
+    blocks,
+    calculator,
+    cheating,
+    cluster,
+    days,
+    flight_counter,
+    flight_status,
+    home,
+    lab_results,
+    proofs,
+    rankings,
+    receipts,
+    report,
+    route,
+    search_results,
+    transactions,
+    upload_file,
+)
 
 
 class _Pages(Flask):
@@ -77,53 +101,29 @@ def create_app(settings: Settings) -> Flask:
     """Make the pages over the backend at `settings.backend_url`. It is not asked anything yet."""
     app = _Pages(__name__, static_folder=None)
     bodies.install(app, settings.max_body_bytes)
-    backend = Backend(settings.backend_url, *settings.more_backends)
-    _tell_times(app, backend)  # first, so that it measures everything else
+    context.install(app, settings)
+    _install_server_timing(app)  # first, so that it measures everything else
     request_guard.install(app, settings, HEADERS)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    coverage = CoverageKeeper(backend)
-    examples = Examples(backend, coverage)
     filters.install(app)
     app.jinja_env.globals |= {
-        "coverage": coverage.now,
-        "nothing_asked": FormRequest(),
+        "coverage": app.extensions["coverage"].now,
+        "empty_form": FormRequest[None](),
+        "few_arrivals": FEW_ARRIVALS,
         "flight_number_pattern": flight_numbers.PATTERN,
         "address_to_cite": address_to_cite,
-        "search_examples": examples,
+        "search_examples": app.extensions["examples"],
     }
-    parts = (
-        home.blueprint(backend),
-        flight_status.blueprint(backend, coverage),
-        average_delays.blueprint(backend, coverage),
-        flight_counter.blueprint(backend, coverage),
-        blocks.blueprint(backend),
-        transactions.blueprint(backend),
-        add_flight.blueprint(backend, coverage),
-        receipts.blueprint(backend),
-        proofs.blueprint(backend),
-        upload_file.blueprint(backend, settings.max_body_bytes),
-        search_results.blueprint(backend, coverage, examples),
-        days.blueprint(backend, coverage),
-        rankings.blueprint(backend, coverage),
-        route.blueprint(backend, coverage),
-        airports.blueprint(backend, coverage),
-        report.blueprint(backend, coverage),
-        about.blueprint(settings),
-        cheating.blueprint(backend),
-        cluster.blueprint(backend),
-        lab_results.blueprint(settings),
-        calculator.blueprint(),
-    )
-    for part in parts:
-        app.register_blueprint(part)
+    for page in PAGES:
+        app.register_blueprint(page.routes)
     app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     error_pages.install(app)
     static_files.install(app)
-    app.after_request(_finished)
+    app.after_request(_finish)
     return app
 
 
-def _tell_times(app: Flask, backend: Backend) -> None:
+def _install_server_timing(app: Flask) -> None:
     """Say in Server-Timing how long a page took, and how much of that was spent waiting."""
 
     @app.before_request
@@ -132,7 +132,7 @@ def _tell_times(app: Flask, backend: Backend) -> None:
         backend.begin_page()
 
     @app.after_request
-    def tell(response: Response) -> Response:
+    def end(response: Response) -> Response:
         total_ms = 1000 * (time.perf_counter() - g.started)
         waited_ms = 1000 * backend.take_waited_s()
         timing = f"total;dur={total_ms:.2f}, backend;dur={waited_ms:.2f}"
@@ -140,7 +140,7 @@ def _tell_times(app: Flask, backend: Backend) -> None:
         return response
 
 
-def _finished(response: Response) -> Response:
+def _finish(response: Response) -> Response:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)  # a report of the lab has a policy of its own
     response.headers.setdefault("Cache-Control", "no-cache")

@@ -87,13 +87,13 @@ class Backend:
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """The JSON at `path`. Raises BackendAway, Refused."""
-        return self._object(self._asked(path, params=dict(parameters or {})))
+        return self._object(self._first_answer(path, params=dict(parameters or {})))
 
-    def of_each(self, path: str) -> list[tuple[str, Json | None]]:
+    def answers_of_all(self, path: str) -> list[tuple[str, Json | None]]:
         """The address of each backend with the JSON at `path`; None if it does not answer."""
-        return [(url, self._of(url, path)) for url in self.urls]
+        return [(url, self._answer_or_none(url, path)) for url in self.urls]
 
-    def _of(self, url: str, path: str) -> Json | None:
+    def _answer_or_none(self, url: str, path: str) -> Json | None:
         try:
             return self._object(self._answer(url, "GET", path))
         except (BackendAway, Refused):
@@ -105,9 +105,9 @@ class Backend:
         encodings: an Accept-Encoding, of whoever gets it.
         """
         headers = {"Accept-Encoding": encodings or "identity"}
-        return File(self._asked(path, params=dict(parameters), headers=headers, stream=True))
+        return File(self._first_answer(path, params=dict(parameters), headers=headers, stream=True))
 
-    def try_one(self, record: Mapping[str, Any]) -> Json:
+    def check(self, record: Mapping[str, Any]) -> Json:
         """What would become of one flight; nothing is added. Raises as `get`."""
         return self._json("POST", "/transactions", params={"dry_run": "true"}, json=record)
 
@@ -159,7 +159,7 @@ class Backend:
         except msgspec.DecodeError as error:
             raise BackendAway(self.url, f"the answer is not JSON ({error})") from error
 
-    def _asked(self, path: str, **how: Any) -> requests.Response:
+    def _first_answer(self, path: str, **how: Any) -> requests.Response:
         """The first good answer of a backend, or the first problem. Raises BackendAway, Refused."""
         problems: list[BackendAway | Refused] = []
         for url in self._in_turn():
@@ -221,7 +221,7 @@ class Backend:
 def _headers(token: str, key: str) -> dict[str, str]:
     headers = {"Idempotency-Key": key} if key else {}
     # No token holds a character that a header may not: with a ? instead it is a wrong token.
-    sendable = "".join(one if one.isascii() and one.isprintable() else "?" for one in token)
+    sendable = "".join(c if c.isascii() and c.isprintable() else "?" for c in token)
     return headers | ({"Authorization": f"Bearer {sendable}"} if token else {})
 
 

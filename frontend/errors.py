@@ -9,7 +9,7 @@ FrontendError
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-RETRY_AFTER_S = 5  # told when the backend is away, or when it tells no time itself
+RETRY_AFTER_S = 5  # when the backend is away, or names no time itself
 
 
 class FrontendError(Exception):
@@ -36,7 +36,9 @@ class Refused(FrontendError):
     damaged_blocks: the heights of blocks that are damaged, if that is the problem.
     """
 
-    def __init__(self, problem: Mapping[str, Any], status: int, retry_after_s: int | None) -> None:
+    def __init__(
+        self, problem: Mapping[str, Any], status: int, retry_after_s: int | None = None
+    ) -> None:
         self.detail = str(problem.get("detail") or problem.get("title") or f"status {status}")
         super().__init__(self.detail)
         self.status = status
@@ -44,30 +46,31 @@ class Refused(FrontendError):
         self.value = problem.get("value")
         self.errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
         self.retry_after_s = retry_after_s
-        self.problem = dict(problem)
         self.damaged_blocks: Sequence[int] = problem.get("damaged_blocks") or ()
 
     @classmethod
     def parameter(cls, name: str, value: object, reason: str) -> "Refused":
         """The refusal of a parameter of a page, in the form that the backend uses for its own."""
         detail = f"{name} {value!r}: {reason}"
-        return cls({"field": name, "value": value, "detail": detail}, 400, None)
+        return cls({"field": name, "value": value, "detail": detail}, 400)
 
     @property
     def fields(self) -> list[str]:
         """The names of all fields at fault, each once, in the order of the answer."""
-        found = [str(error["field"]) for error in self.errors if error.get("field")]
-        return list(dict.fromkeys(found)) or ([self.field] if self.field else [])
+        names = [str(error["field"]) for error in self.errors if error.get("field")]
+        return list(dict.fromkeys(names)) or ([self.field] if self.field else [])
 
-    def told(self, field: str) -> str:
+    def describe(self, field: str) -> str:
         """What is wrong with `field`, with its name; what is wrong at all if it has no errors."""
-        reason = "; ".join(str(e["detail"]) for e in self.errors if e.get("field") == field)
+        reason = self._errors_of(field)
         return f"{field} {reason}" if reason else self.detail
 
-    def of(self, field: str) -> str:
+    def message_for(self, field: str) -> str:
         """What is wrong with `field`, without its name and value; "" if nothing is."""
-        found = [error["detail"] for error in self.errors if error.get("field") == field]
-        if not found and self.field == field:
-            prefix = f"{field} {self.value!r}: "
-            found = [self.detail.removeprefix(prefix).removeprefix(f"{field} ")]
-        return "; ".join(found)
+        reason = self._errors_of(field)
+        if reason or self.field != field:
+            return reason
+        return self.detail.removeprefix(f"{field} {self.value!r}: ").removeprefix(f"{field} ")
+
+    def _errors_of(self, field: str) -> str:
+        return "; ".join(str(e["detail"]) for e in self.errors if e.get("field") == field)

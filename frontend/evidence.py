@@ -2,7 +2,7 @@
 
 The service proves of an answer what `PROVED` names. A citation is the address of a question with
 three more parameters: `as_of`, the height of the block up to which it was answered, `tip_hash`,
-that block's hash, and `digest`, of what can be proved of the answers. Whoever opens it is told
+that block's hash, and `digest`, of what can be proved of the answers. Whoever opens it reads
 whether all three are still the same.
 """
 
@@ -11,11 +11,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from frontend.backend_client import Json
 from frontend.errors import Refused
 from frontend.filters import number
+
+Answer = TypeVar("Answer")
+Ask = Callable[[dict[str, str]], Answer]
 
 PROVED = {
     "average_delays": (
@@ -50,27 +54,27 @@ FORMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer of the service. name: of the question. found: what the service sent."""
+class ProvableAnswer:
+    """An answer of the service. name: of the question."""
 
     name: str
-    found: Json
+    answer: Json
 
     @property
     def question(self) -> Json:
         """The parameters, as the service understood them."""
-        query = self.found["query"]
+        query = self.answer["query"]
         return {name: query[name] for name in PARAMETERS if name in query}
 
     @property
-    def answer(self) -> Json:
+    def proved(self) -> Json:
         """What can be proved of it."""
-        return {name: self.found[name] for name in PROVED[self.name]}
+        return {name: self.answer[name] for name in PROVED[self.name]}
 
     @property
     def height(self) -> int:
         """The block up to which it counts."""
-        height: int = self.found["as_of"]["height"]
+        height: int = self.answer["as_of"]["height"]
         return height
 
     @property
@@ -79,19 +83,19 @@ class Answered:
         return f"/{self.name}/proof?{urlencode({**self.question, AS_OF: self.height})}"
 
 
-def digest(answers: Sequence[Answered]) -> str:
+def digest(answers: Sequence[ProvableAnswer]) -> str:
     """The first digits of the SHA-256 of what can be proved, as JSON with sorted names."""
-    found = [one.answer for one in answers]
-    text = json.dumps(found, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    proved = [answer.proved for answer in answers]
+    text = json.dumps(proved, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 
 
-def address_to_cite(answers: Sequence[Answered]) -> str:
+def address_to_cite(answers: Sequence[ProvableAnswer]) -> str:
     """The address that cites these answers to one question, each about another carrier."""
     first = answers[0]
-    pairs = [(name, value) for one in answers for name, value in one.question.items()]
-    as_of = first.found[AS_OF]
-    pairs += [(AS_OF, first.height), (TIP_HASH, as_of[TIP_HASH]), (DIGEST, digest(answers))]
+    pairs = [(name, value) for answer in answers for name, value in answer.question.items()]
+    tip_hash = first.answer[AS_OF][TIP_HASH]
+    pairs += [(AS_OF, first.height), (TIP_HASH, tip_hash), (DIGEST, digest(answers))]
     return f"/{first.name}?{urlencode(list(dict.fromkeys(pairs)))}"
 
 
@@ -103,7 +107,7 @@ class Verdict:
     """Whether what was cited is still the same, and that in words."""
 
     is_same: bool
-    said: str
+    message: str
 
 
 def uncited(values: Mapping[str, str]) -> dict[str, str]:
@@ -116,17 +120,19 @@ class Citation:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._cited = {name: values[name] for name in FORMS if values.get(name)}
-        self._is_one = bool({TIP_HASH, DIGEST} & self._cited.keys())
+        self._is_citation = bool({TIP_HASH, DIGEST} & self._cited.keys())
         self._is_missing = False
 
-    def asked(self, ask: Callable[[dict[str, str]], Json]) -> Callable[[dict[str, str]], Json]:
+    def or_newest(
+        self, ask: Callable[[dict[str, str]], Answer]
+    ) -> Callable[[dict[str, str]], Answer]:
         """`ask`, which asks about the newest block if the cited one is not there.
 
         Raises Refused for a citation that is none.
         """
 
-        def ask_again(given: dict[str, str]) -> Json:
-            if not self._is_one:
+        def ask_again(given: dict[str, str]) -> Answer:
+            if not self._is_citation:
                 return ask(given)
             self._require_form()
             try:
@@ -134,9 +140,9 @@ class Citation:
             except Refused as error:
                 if error.status != 404:
                     raise
-            found = ask({name: text for name, text in given.items() if name != AS_OF})
+            answer = ask({name: text for name, text in given.items() if name != AS_OF})
             self._is_missing = True
-            return found
+            return answer
 
         return ask_again
 
@@ -145,25 +151,30 @@ class Citation:
             text = self._cited.get(name, "")
             if re.fullmatch(form, text) is None:
                 detail = f"the citation's {name} {text!r} {reason}"
-                raise Refused({"detail": detail, "field": name, "value": text}, 400, None)
+                raise Refused({"detail": detail, "field": name, "value": text}, 400)
 
-    def verdict(self, answers: Sequence[Answered]) -> Verdict | None:
+    def verdict(self, answers: Sequence[ProvableAnswer]) -> Verdict | None:
         """Whether what is cited is still the same; None if nothing is cited."""
-        if not self._is_one or not answers:
+        if not self._is_citation or not answers:
             return None
         block = f"block {number(int(self._cited[AS_OF]))}"
         if self._is_missing:
             tip = f"block {number(answers[0].height)}"
-            said = f"The cited answer counted up to {block}, which this ledger does not have: it "
-            return Verdict(is_same=False, said=f"{said}ends at {tip}, and so does this answer.")
-        is_same_chain = answers[0].found[AS_OF][TIP_HASH] == self._cited[TIP_HASH]
+            message = (
+                f"The cited answer counted up to {block}, which this ledger does not have: it "
+            )
+            return Verdict(
+                is_same=False, message=f"{message}ends at {tip}, and so does this answer."
+            )
+        is_same_chain = answers[0].answer[AS_OF][TIP_HASH] == self._cited[TIP_HASH]
         is_same_answer = digest(answers) == self._cited[DIGEST]
         if is_same_chain and is_same_answer:
-            said = "still has the hash that this link cites, and the answer as of it is unchanged"
-            return Verdict(is_same=True, said=f"{block.capitalize()} {said}.")
-        if is_same_chain:
-            said = "has the hash that this link cites, but the answer differs from the cited one"
+            change = "still has the hash that this link cites, and the answer as of it is unchanged"
+        elif is_same_chain:
+            change = "has the hash that this link cites, but the answer differs from the cited one"
         else:
-            said = "does not have the hash that this link cites, so this is a different chain; "
-            said += f"the answer is {'the same' if is_same_answer else 'different, too'}"
-        return Verdict(is_same=False, said=f"{block.capitalize()} {said}.")
+            change = (
+                "does not have the hash that this link cites, so this is a different chain; the "
+                f"answer is {'the same' if is_same_answer else 'different, too'}"
+            )
+        return Verdict(is_same_chain and is_same_answer, f"{block.capitalize()} {change}.")

@@ -6,12 +6,13 @@ page and the answer at the backend have the same address.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from frontend.backend_client import Json
 from frontend.errors import Refused
 from frontend.filters import sentence
 
 Values = Mapping[str, str]
+Answer = TypeVar("Answer")
 
 BAD_INPUT = {400, 422}
 REWORDED = {  # beginning of a message of the backend -> what is said beside the field
@@ -20,12 +21,12 @@ REWORDED = {  # beginning of a message of the backend -> what is said beside the
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FormRequest:
+@dataclass(frozen=True)
+class FormRequest(Generic[Answer]):
     """A form that was sent. answer: None if no field was filled in, or if it was `refused`."""
 
     values: Values = field(default_factory=dict)
-    answer: Json | None = None
+    answer: Answer | None = None
     refused: Refused | None = None
 
     @property
@@ -35,11 +36,9 @@ class FormRequest:
 
     def error(self, name: str) -> str:
         """What is wrong with a field, as a sentence; "" if nothing is."""
-        reason = self.refused.of(name) if self.refused else ""
-        for start, said in REWORDED.items():
-            if reason.startswith(start):
-                return said
-        return sentence(reason) if reason else ""
+        reason = self.refused.message_for(name) if self.refused else ""
+        reworded = (text for start, text in REWORDED.items() if reason.startswith(start))
+        return next(reworded, sentence(reason) if reason else "")
 
 
 def filled_in(values: Values) -> dict[str, str]:
@@ -47,8 +46,8 @@ def filled_in(values: Values) -> dict[str, str]:
     return {name: text.strip() for name, text in values.items() if text.strip()}
 
 
-def asked(values: Values, ask: Callable[[dict[str, str]], Json]) -> FormRequest:
-    """The answer of `ask` to the fields that are filled in, if any are.
+def submit(values: Values, answer: Callable[[dict[str, str]], Answer]) -> FormRequest[Answer]:
+    """The form with the answer to the fields that are filled in, if any are.
 
     Raises BackendAway, and Refused for everything but bad input.
     """
@@ -56,7 +55,7 @@ def asked(values: Values, ask: Callable[[dict[str, str]], Json]) -> FormRequest:
     if not given:
         return FormRequest()
     try:
-        return FormRequest(given, ask(given))
+        return FormRequest(given, answer(given))
     except Refused as error:
         if error.status not in BAD_INPUT:
             raise

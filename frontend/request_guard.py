@@ -32,8 +32,8 @@ def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
     host_policy = HostPolicy(settings.host, settings.hosts, gethostname())
 
     def page(refusal: Refusal) -> tuple[Headers, bytes]:
-        found = {"Content-Type": "text/html; charset=utf-8", **headers}
-        return list(found.items()), plain_page(refusal.status, refusal.detail)
+        all_headers = {"Content-Type": "text/html; charset=utf-8", **headers}
+        return list(all_headers.items()), plain_page(refusal.status, refusal.detail)
 
     inner: Any = guarded(app.wsgi_app, host_policy, page)
     app.wsgi_app = inner  # type: ignore[method-assign]

@@ -18,11 +18,11 @@ JSON_ALONE, BOTH = ("json",), ("json", "csv")
 class Twin:
     """What a page shows, for programs.
 
-    found: for JSON. columns, rows: of the CSV. as_of: the last block that the rows count, `height`
+    answer: for JSON. columns, rows: of the CSV. as_of: the last block that the rows count, `height`
     and `tip_hash`, for X-Flightchain-As-Of.
     """
 
-    found: Any
+    answer: Any
     columns: Sequence[str] = ()
     rows: Iterable[Mapping[str, Any]] = ()
     as_of: Mapping[str, Any] | None = None
@@ -39,27 +39,26 @@ def twins(routes: Blueprint, path: str, formats: Sequence[str] = BOTH) -> Callab
 
     def add(make: Make) -> Make:
         for form in formats:
-            answer = partial(_answered, make, _json_of if form == "json" else _csv_of)
-            routes.add_url_rule(f"{path}.{form}", f"{make.__name__}_{form}", answer)
+            respond = partial(_response, make, _csv_twin if form == "csv" else _json_twin)
+            routes.add_url_rule(f"{path}.{form}", f"{make.__name__}_{form}", respond)
         return make
 
     return add
 
 
-def _answered(make: Make, write: Callable[[Twin], Response], **parts: Any) -> Response:
+def _response(make: Make, write: Callable[[Twin], Response], **parts: Any) -> Response:
     return write(make(**parts))
 
 
-def _json_of(twin: Twin) -> Response:
-    return json_twin(twin.found)
+def _json_twin(twin: Twin) -> Response:
+    return json_twin(twin.answer)
 
 
-def json_twin(found: Any) -> Response:
-    """`found` as JSON."""
-    return Response(json.dumps(found, ensure_ascii=False), content_type="application/json")
+def json_twin(answer: Any) -> Response:
+    return Response(json.dumps(answer, ensure_ascii=False), content_type="application/json")
 
 
-def _csv_of(twin: Twin) -> Response:
+def _csv_twin(twin: Twin) -> Response:
     """The rows as CSV with a header (RFC 4180). Spreadsheets take no text in it for a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
@@ -73,6 +72,5 @@ def _csv_of(twin: Twin) -> Response:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return f" {value}"
-    return value
+    is_formula = isinstance(value, str) and value.startswith(FORMULA_STARTS)
+    return f" {value}" if is_formula else value

@@ -63,7 +63,7 @@ _time_of_day = re.compile(r"(\d{1,2}):?(\d{2})", re.ASCII).fullmatch
 _is_code = re.compile(r"[A-Z0-9]{3,4}").fullmatch
 
 
-def wrong(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def labelled(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """(name, label, problem) of each field that is wrong, in the order of the form."""
     return [(name, label, problems[name]) for name, label in LABELS.items() if name in problems]
 

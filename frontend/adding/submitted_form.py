@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from flask import Response
+from flask import Response, make_response
 
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import duration
@@ -38,15 +38,15 @@ class SubmittedForm:
         """Whether the backend asked for a token, or for another one."""
         return "TOKEN" in self.problems
 
-    def finish(self, response: Response) -> Response:
-        """`response` with the status, and with the time for another try."""
-        response.status_code = self.status
+    def response(self, page: str | Response) -> Response:
+        """`page` with the status, and with the time for another try."""
+        response = make_response(page, self.status)
         if self.retry_after_s:
             response.headers["Retry-After"] = str(self.retry_after_s)
         return response
 
 
-def come_back(problem: Exception, values: Values, token: str, again: str) -> SubmittedForm:
+def form_after(problem: Exception, values: Values, token: str, again: str) -> SubmittedForm:
     """The form after a problem that belongs to none of its own fields.
 
     problem: a BackendAway or Refused. token: the one that came with the form. again: a

@@ -12,7 +12,7 @@ are clipped. Places are in units of the drawing, `WIDTH` by `HEIGHT`; those of t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from frontend.charts.coordinates import Places
+from frontend.charts.coordinates import places_of
 from frontend.charts.sphere import KM_PER_MILE, AroundMiddle, Place, Point, distance_km, way
 from frontend.coverage import Airport, Coverage
 
@@ -22,10 +22,7 @@ ROOM_WIDE, ROOM_HIGH = 1.7, 2.4  # size of the view in sizes of the route: label
 LEAST_WIDTH_KM = 2600.0  # a narrower view shows no shape that one knows
 LEAST_AIRPORTS = 200  # around fewer the land is not recognised
 LAND_KM = 210.0  # radius of the land that is drawn around an airport
-LABELS_INSIDE = (
-    40.0,
-    60.0,
-)  # percent: left of them labels begin at their places, right they end
+LABELS_INSIDE = (40.0, 60.0)  # percent: left of them labels begin at their places, right they end
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +60,25 @@ class RouteMap:
         return self.distance_km / KM_PER_MILE
 
 
-class Maps:
-    """Maps of routes between the airports of a ledger."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-
-    def route(self, known: Coverage, origin: str, destination: str) -> RouteMap | None:
-        """The map from city to city; None if one of them has no airport with a known place."""
-        places = self._places.of(airport.code for airport in known.airports)
-        first, last = (
-            [
-                airport
-                for airport in known.airports
-                if airport.city == city and airport.code in places
-            ]
-            for city in (origin, destination)
-        )
-        if not first or not last or origin == destination:
-            return None
-        return drawn(places, first, last)
+def map_of_route(known: Coverage, origin: str, destination: str) -> RouteMap | None:
+    """The map from city to city; None if one of them has no airport with a known place."""
+    places = places_of(airport.code for airport in known.airports)
+    first, last = (
+        [airport for airport in known.airports if airport.city == city and airport.code in places]
+        for city in (origin, destination)
+    )
+    if not first or not last or origin == destination:
+        return None
+    return _drawn(places, first, last)
 
 
-def drawn(
+def _drawn(
     places: Mapping[str, Place], first: Sequence[Airport], last: Sequence[Airport]
 ) -> RouteMap | None:
     """The map; None if the cities are opposite. first, last: their airports, busiest first."""
-    one, other = first[0].code, last[0].code
+    start, end = first[0].code, last[0].code
     try:
-        along = way(places[one], places[other], PIECES)
+        along = way(places[start], places[end], PIECES)
     except ValueError:
         return None
     view = _View(along)
@@ -109,8 +96,8 @@ def drawn(
             _end(first, route[0], is_first_above),
             _end(last, route[-1], not is_first_above),
         ),
-        (one, other),
-        distance_km(places[one], places[other]),
+        (start, end),
+        distance_km(places[start], places[end]),
     )
 
 
@@ -128,10 +115,10 @@ class _View:
 
     def point(self, place: Place) -> Point | None:
         """The point of a place; None if it is too far away."""
-        found = self._map.point(place)
-        if found is None:
+        point = self._map.point(place)
+        if point is None:
             return None
-        x, y = found
+        x, y = point
         return WIDTH / 2 + x * self.scale, HEIGHT / 2 + y * self.scale
 
     def points(self, places: Iterable[Place]) -> list[Point]:

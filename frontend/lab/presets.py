@@ -20,17 +20,21 @@ QUEUE_PATH, NETWORK_PATH = "/lab/calculator/open", "/lab/calculator/closed"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset. name: of the link. told: what is assumed, and its source. values: of the form."""
+    """A form to start from. name: of the link. assumptions: and their source."""
 
     name: str
     path: str
-    told: str
+    assumptions: str
     values: Mapping[str, str]
 
     @property
     def address(self) -> str:
         """The address of the page with the answer."""
         return f"{self.path}?{urlencode(self.values)}"
+
+    def as_json(self) -> dict[str, str]:
+        named = {"name": self.name, "assumes": self.assumptions, "address": self.address}
+        return {**named, **self.values}
 
 
 def _compared(name: str) -> dict[str, str]:
@@ -65,7 +69,7 @@ _INDEX = (
 )
 
 
-def _queue(name: str, told: str, service_time_s: float, cv: float = study.CV) -> Preset:
+def _queue(name: str, assumptions: str, service_time_s: float, cv: float = study.CV) -> Preset:
     """A preset of the open queue, at the arrival rate of the study's highest load."""
     values = {
         "arrivals": plain(study.HIGHEST_LOAD * study.MAXIMUM_RATE_PER_S),
@@ -74,7 +78,7 @@ def _queue(name: str, told: str, service_time_s: float, cv: float = study.CV) ->
         "cv": f"{cv:.4g}",
         "servers": "1",
     }
-    return Preset(name, QUEUE_PATH, told, values | _compared(name))
+    return Preset(name, QUEUE_PATH, assumptions, values | _compared(name))
 
 
 QUEUES = (
@@ -95,7 +99,7 @@ QUEUES = (
 )
 
 
-def _network(name: str, told: str, visited: tuple[Visited, ...]) -> Preset:
+def _network(name: str, assumptions: str, visited: tuple[Visited, ...]) -> Preset:
     values: dict[str, str] = {}
     for row, each in enumerate(visited, start=1):
         values |= {
@@ -106,7 +110,7 @@ def _network(name: str, told: str, visited: tuple[Visited, ...]) -> Preset:
             f"servers_{row}": str(each.servers),
         }
     more = {"customers": str(SHOWN_CUSTOMERS), "think_time_s": plain(study.THINK_TIME_S)}
-    return Preset(name, NETWORK_PATH, told, values | more | _compared(name))
+    return Preset(name, NETWORK_PATH, assumptions, values | more | _compared(name))
 
 
 NETWORKS = (
@@ -136,4 +140,4 @@ NETWORKS = (
 
 def chosen(presets: tuple[Preset, ...], values: Mapping[str, str]) -> Preset | None:
     """The preset that the form shows unchanged, if any."""
-    return next((each for each in presets if each.values == values), None)
+    return next((preset for preset in presets if preset.values == values), None)

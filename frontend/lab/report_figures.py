@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 _FIGURE = re.compile(
     r"<figure>\s*<h3>(?P<title>[^<]*)</h3>.*?(?P<svg><svg .*?</svg>).*?"
-    r"<figcaption>(?P<told>[^<]*)</figcaption>",
+    r"<figcaption>(?P<caption>[^<]*)</figcaption>",
     re.DOTALL,
 )
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -22,10 +22,10 @@ _SPACE = "http://www.w3.org/2000/svg"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing. title: what it shows. told: the same for those who cannot see it."""
+    """A drawing. title: what it shows. caption: the same for those who cannot see it."""
 
     title: str
-    told: str
+    caption: str
     svg: str
 
 
@@ -35,7 +35,7 @@ def figures_in(report: str) -> Iterator[Figure]:
     sheet = html.unescape(style[1]) if style else ""
     for found in _FIGURE.finditer(report):
         svg = _standing_alone(found["svg"], sheet)
-        yield Figure(html.unescape(found["title"]), html.unescape(found["told"]).strip(), svg)
+        yield Figure(html.unescape(found["title"]), html.unescape(found["caption"]).strip(), svg)
 
 
 def _standing_alone(svg: str, sheet: str) -> str:

@@ -1,1 +1,1 @@
-"""The pages, one module for each kind. Each has `blueprint(…)` over the backend it asks."""
+"""The pages, one module for each kind. Each has its `routes`, and asks the backend of `context`."""

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, render_template, request
 
 from frontend import field_labels
+from frontend.context import settings
 from frontend.settings import EVERYWHERE, Settings, for_url
 from frontend.twins import JSON_ALONE, Twin, twins
 
@@ -36,32 +37,27 @@ DEFINITIONS = {
 }
 
 
-def blueprint(settings: Settings) -> Blueprint:
-    """`/about` and its twin. They need no backend, so they can be read while that is away."""
-    routes = Blueprint("about", __name__)
-
-    @routes.get("/about")
-    def about() -> str:
-        """The page with definitions, fields and the address of the API."""
-        return render_template(
-            "about.html", definitions=DEFINITIONS, fields=field_labels.TRANSACTION, **_api(settings)
-        )
-
-    @twins(routes, "/about", JSON_ALONE)
-    def twin() -> Twin:
-        """Definitions, fields and the address of the API."""
-        dictionary = [
-            {"name": field.name, "label": field.label, "meaning": field.meaning}
-            for field in field_labels.TRANSACTION
-        ]
-        api = _api(settings)["api"]
-        return Twin({"definitions": DEFINITIONS, "fields": dictionary, "api": api})
-
-    return routes
+routes = Blueprint("about", __name__)  # it needs no backend, so it can be read while that is away
 
 
-def _api(settings: Settings) -> dict[str, Any]:
-    """The address at which this visitor reaches the service, if at all, and what is said of it."""
+@routes.get("/about")
+def about() -> str:
+    return render_template(
+        "about.html", definitions=DEFINITIONS, fields=field_labels.TRANSACTION, **_api()
+    )
+
+
+@twins(routes, "/about", JSON_ALONE)
+def twin() -> Twin:
+    dictionary = [
+        {"name": field.name, "label": field.label, "meaning": field.meaning}
+        for field in field_labels.TRANSACTION
+    ]
+    return Twin({"definitions": DEFINITIONS, "fields": dictionary, "api": _api()["api"]})
+
+
+def _api() -> dict[str, Any]:
+    """The address at which this visitor reaches the service, if at all, and whether by a proxy."""
     visited = urlsplit(f"//{request.host}").hostname or ""
     is_proxied = "X-Forwarded-For" in request.headers
     return {"api": api_for(settings, visited, is_proxied=is_proxied), "is_proxied": is_proxied}

@@ -3,14 +3,14 @@
 Nothing is measured and the backend is not asked: the models answer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Blueprint, Response, redirect, render_template, request
-from werkzeug.wrappers import Response as Answer
+from flask import Blueprint, redirect, render_template, request
+from werkzeug.wrappers import Response as AnyResponse
 
-from frontend.form_request import FormRequest, asked, filled_in
+from frontend.form_request import FormRequest, filled_in, submit
 from frontend.lab import (
     closed_network_form,
     comparisons,
@@ -26,115 +26,107 @@ SPARE_ROWS = 2  # empty rows below those that are filled in
 FEWEST_ROWS = 4
 MOST_ROWS_OPEN = 12  # a table with more rows is folded
 
-
-def blueprint() -> Blueprint:
-    """`/lab/calculator` and its two halves, with twins."""
-    routes = Blueprint("calculator", __name__)
-
-    @routes.get("/lab/calculator")
-    def calculator() -> str:
-        """The page that leads to both halves of the calculator and to the presets."""
-        return render_template(
-            "lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS
-        )
-
-    @twins(routes, "/lab/calculator", JSON_ALONE)
-    def calculator_twin() -> Twin:
-        """The presets of both halves."""
-        return Twin({"open": _listed(presets.QUEUES), "closed": _listed(presets.NETWORKS)})
-
-    @routes.get("/lab/calculator/open")
-    def open_page() -> Response:
-        """The form, and the answer if something is asked."""
-        question = _asked(open_queue_form.answer_to)
-        found = question.answer["found"] if question.answer else None
-        return _page(
-            "lab/open.html",
-            question,
-            presets.QUEUES,
-            found=found,
-            rows=comparisons.of_queue(found) if found else [],
-            chart=(chart := open_queue_form.response_chart(found) if found else None),
-            is_study_hidden=_is_study_hidden(found, chart),
-            limits=open_queue_form,
-            study=study,
-        )
-
-    @twins(routes, "/lab/calculator/open")
-    def open_twin() -> Twin:
-        """The results of the models; as CSV the curves."""
-        given = _given()
-        rows = open_queue_form.curve_rows(open_queue_form.read(given))
-        return Twin(open_queue_form.answer_to(given).as_json(), tuple(rows[0]), rows)
-
-    @routes.get("/lab/calculator/closed")
-    def closed_page() -> Answer:
-        """The form, and the answer if something is asked; at an address without empty fields."""
-        given = _given()
-        wanted = closed_network_form.without_blanks(given)
-        if len(wanted) < len(request.args) and not set(given) - set(closed_network_form.FIELDS):
-            return redirect(f"{request.path}?{urlencode(wanted)}")
-        question = _asked(closed_network_form.answer_to)
-        found = question.answer["found"] if question.answer else None
-        return _page(
-            "lab/closed.html",
-            question,
-            presets.NETWORKS,
-            found=found,
-            rows=comparisons.of_network(found) if found else [],
-            charts_of=(charts := _charts(found) if found else ()),
-            is_study_hidden=_is_study_hidden(found, charts[0][1] if charts else None),
-            shown_rows=_shown_rows(question.values),
-            studied=presets.NETWORKS[0].values,
-            most_rows_open=MOST_ROWS_OPEN,
-            limits=closed_network_form,
-        )
-
-    @twins(routes, "/lab/calculator/closed")
-    def closed_twin() -> Twin:
-        """The results of mean value analysis, and bounds; as CSV a row for each N of customers."""
-        given = _given()
-        rows = closed_network_form.answer(closed_network_form.read(given)).rows()
-        return Twin(closed_network_form.answer_to(given).as_json(), tuple(rows[0]), rows)
-
-    return routes
+routes = Blueprint("calculator", __name__)
 
 
-def _given() -> dict[str, str]:
-    return filled_in(request.args.to_dict())
+@routes.get("/lab/calculator")
+def calculator() -> str:
+    """The page that leads to both halves of the calculator and to the presets."""
+    return render_template("lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS)
 
 
-def _asked(answer_to: Callable[[Mapping[str, str]], object]) -> FormRequest:
-    return asked(request.args.to_dict(), lambda given: {"found": answer_to(given)})
+@twins(routes, "/lab/calculator", JSON_ALONE)
+def calculator_twin() -> Twin:
+    halves = {"open": presets.QUEUES, "closed": presets.NETWORKS}
+    return Twin(
+        {half: [preset.as_json() for preset in offered] for half, offered in halves.items()}
+    )
+
+
+@routes.get("/lab/calculator/open")
+def open_page() -> tuple[str, int]:
+    form = submit(request.args, open_queue_form.answer_to)
+    answer = form.answer
+    chart = open_queue_form.response_chart(answer) if answer else None
+    return _page(
+        "lab/open.html",
+        form,
+        presets.QUEUES,
+        chart,
+        rows=comparisons.of_queue(answer) if answer else [],
+        chart=chart,
+        limits=open_queue_form,
+        study=study,
+    )
+
+
+@twins(routes, "/lab/calculator/open")
+def open_twin() -> Twin:
+    """The results of the models; as CSV the curves."""
+    answer = open_queue_form.answer_to(filled_in(request.args))
+    rows = open_queue_form.curve_rows(answer.queue)
+    return Twin(answer.as_json(), tuple(rows[0]), rows)
+
+
+@routes.get("/lab/calculator/closed")
+def closed_page() -> AnyResponse | tuple[str, int]:
+    """The form, and the answer if something is asked; at an address without empty fields."""
+    given = filled_in(request.args)
+    wanted = closed_network_form.without_blanks(given)
+    if len(wanted) < len(request.args) and not set(given) - set(closed_network_form.FIELDS):
+        return redirect(f"{request.path}?{urlencode(wanted)}")
+    form = submit(given, closed_network_form.answer_to)
+    answer = form.answer
+    charts = _charts(answer) if answer else ()
+    return _page(
+        "lab/closed.html",
+        form,
+        presets.NETWORKS,
+        charts[0][1] if charts else None,
+        rows=comparisons.of_network(answer) if answer else [],
+        charts_of=charts,
+        shown_rows=_shown_rows(form.values),
+        studied=presets.NETWORKS[0].values,
+        most_rows_open=MOST_ROWS_OPEN,
+        limits=closed_network_form,
+    )
+
+
+@twins(routes, "/lab/calculator/closed")
+def closed_twin() -> Twin:
+    """The results of mean value analysis, and bounds; as CSV a row for each N of customers."""
+    answer = closed_network_form.answer_to(filled_in(request.args))
+    rows = answer.rows()
+    return Twin(answer.as_json(), tuple(rows[0]), rows)
 
 
 def _page(
-    template: str, question: FormRequest, offered: tuple[presets.Preset, ...], **more: Any
-) -> Response:
+    template: str,
+    form: FormRequest[Any],
+    offered: tuple[presets.Preset, ...],
+    first_chart: Chart | None,
+    **more: Any,
+) -> tuple[str, int]:
+    """A half. first_chart: may lack the study's curve, which does not fit into every chart."""
+    is_compared = bool(form.answer and form.answer.before and first_chart)
+    curves = first_chart.curves if first_chart else ()
     text = render_template(
         template,
-        asked=question,
+        form_request=form,
+        answer=form.answer,
         presets=offered,
-        chosen=presets.chosen(offered, question.values),
+        chosen=presets.chosen(offered, form.values),
+        is_study_hidden=is_compared and STUDY_CURVE not in {curve.number for curve in curves},
         **more,
     )
-    return Response(text, question.status, content_type="text/html; charset=utf-8")
+    return text, form.status
 
 
-def _is_study_hidden(
-    found: open_queue_form.Answer | closed_network_form.Answer | None, chart: Chart | None
-) -> bool:
-    """Whether the study's curve was asked for but does not fit into the chart."""
-    if found is None or found.before is None or chart is None:
-        return False
-    return STUDY_CURVE not in {curve.number for curve in chart.curves}
-
-
-def _charts(found: closed_network_form.Answer) -> tuple[tuple[str, Chart], ...]:
+def _charts(answer: closed_network_form.Answer) -> tuple[tuple[str, Chart], ...]:
     return (
-        ("Throughput", network_charts.throughput(found)),
-        ("Response time", network_charts.response(found)),
-        ("Utilisation of the stations", network_charts.utilisation(found)),
+        ("Throughput", network_charts.throughput(answer)),
+        ("Response time", network_charts.response(answer)),
+        ("Utilisation of the stations", network_charts.utilisation(answer)),
     )
 
 
@@ -143,10 +135,3 @@ def _shown_rows(values: Mapping[str, str]) -> list[int]:
     last = max(closed_network_form.filled_rows(values), default=0)
     most = min(max(FEWEST_ROWS, last + SPARE_ROWS), closed_network_form.MOST_STATIONS)
     return list(range(1, most + 1))
-
-
-def _listed(offered: tuple[presets.Preset, ...]) -> list[dict[str, Any]]:
-    return [
-        {"name": each.name, "assumes": each.told, "address": each.address, **each.values}
-        for each in offered
-    ]

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from frontend.backend_client import Backend
+from frontend.context import backend
 from frontend.twins import JSON_ALONE, Twin, twins
 
 TITLES = {
@@ -22,22 +22,19 @@ TITLES = {
 }
 
 
-def blueprint(backend: Backend) -> Blueprint:
-    """The page and its twin."""
-    routes = Blueprint("cheating", __name__)
+routes = Blueprint("cheating", __name__)
 
-    def cheats() -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = backend.get("/cheats")["cheats"]
-        return [{"title": TITLES.get(one["name"], one["name"]), **one} for one in found]
 
-    @routes.get("/cheat")
-    def page() -> str:
-        """The attempts, in a table."""
-        return render_template("cheat.html", cheats=cheats())
+def _cheats() -> list[dict[str, Any]]:
+    cheats: list[dict[str, Any]] = backend.get("/cheats")["cheats"]
+    return [{"title": TITLES.get(cheat["name"], cheat["name"]), **cheat} for cheat in cheats]
 
-    @twins(routes, "/cheat", JSON_ALONE)
-    def twin() -> Twin:
-        """The attempts."""
-        return Twin({"cheats": cheats()})
 
-    return routes
+@routes.get("/cheat")
+def page() -> str:
+    return render_template("cheat.html", cheats=_cheats())
+
+
+@twins(routes, "/cheat", JSON_ALONE)
+def twin() -> Twin:
+    return Twin({"cheats": _cheats()})

@@ -2,37 +2,35 @@
 
 from flask import Blueprint, abort, render_template
 
-from frontend.backend_client import Backend, Json
+from frontend.backend_client import Json
+from frontend.context import backend
 from frontend.twins import JSON_ALONE, Twin, twins
 
+routes = Blueprint("cluster", __name__)
 
-def blueprint(backend: Backend) -> Blueprint:
-    """The page, the part of it that changes, and its twin."""
-    routes = Blueprint("cluster", __name__)
 
-    def found() -> Json:
-        tip = backend.get("/tip")
-        seen = backend.of_each("/tip")
-        nodes = [{"address": url, "tip": told} for url, told in seen]
-        highest = max((told["height"] for _, told in seen if told), default=0)
-        return {"cluster": tip.get("cluster"), "height": highest, "nodes": nodes}
+def _nodes() -> Json:
+    cluster = backend.get("/tip").get("cluster")
+    tips = backend.answers_of_all("/tip")
+    nodes = [{"address": url, "tip": tip} for url, tip in tips]
+    highest = max((tip["height"] for _, tip in tips if tip), default=0)
+    return {"cluster": cluster, "height": highest, "nodes": nodes}
 
-    @routes.get("/cluster")
-    def page() -> str:
-        """The members, and how each node does that can be asked."""
-        return render_template("cluster.html", **found())
 
-    @routes.get("/cluster/state")
-    def state() -> str:
-        """The part of the page that changes; `refresh.js` puts it in its place."""
-        seen = found()
-        if not seen["cluster"]:
-            abort(404)
-        return render_template("nodes.html", **seen)
+@routes.get("/cluster")
+def page() -> str:
+    return render_template("cluster.html", **_nodes())
 
-    @twins(routes, "/cluster", JSON_ALONE)
-    def twin() -> Twin:
-        """What the page shows."""
-        return Twin(found())
 
-    return routes
+@routes.get("/cluster/state")
+def state() -> str:
+    """The part of the page that changes; `refresh.js` puts it in its place."""
+    nodes = _nodes()
+    if not nodes["cluster"]:
+        abort(404)
+    return render_template("nodes.html", **nodes)
+
+
+@twins(routes, "/cluster", JSON_ALONE)
+def twin() -> Twin:
+    return Twin(_nodes())

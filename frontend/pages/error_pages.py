@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Flask, Response, render_template, request
+from flask import Flask, Response, current_app, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from frontend.bodies import reason_of
@@ -15,18 +15,19 @@ TWINS = (".json", ".csv")
 
 def install(app: Flask) -> None:
     """Make `app` answer every error in words."""
-    app.register_error_handler(BackendAway, _away)
-    app.register_error_handler(Refused, _refused)
-    app.register_error_handler(ForeignForm, _foreign)
-    app.register_error_handler(RequestEntityTooLarge, _too_long)
-    app.register_error_handler(HTTPException, _of_http)
-    app.register_error_handler(Exception, lambda error: _unexpected(app, error))
+    for error, handler in (
+        (BackendAway, _away),
+        (Refused, _refused),
+        (ForeignForm, _foreign),
+        (RequestEntityTooLarge, _too_long),
+        (HTTPException, _of_http),
+        (Exception, _unexpected),
+    ):
+        app.register_error_handler(error, handler)
 
 
 def _away(error: BackendAway) -> Response:
-    response = _page(503, "The ledger does not answer", str(error), "away")
-    response.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return response
+    return _page(503, "The ledger does not answer", str(error), "away", RETRY_AFTER_S)
 
 
 def _refused(error: Refused) -> Response:
@@ -35,9 +36,8 @@ def _refused(error: Refused) -> Response:
     if error.damaged_blocks:
         return _page(503, "A block is damaged", error.detail, "damaged")
     if error.status == 503:
-        response = _page(503, "Please try again later", error.detail, "later")
-        response.headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
-        return response
+        wait_s = error.retry_after_s or RETRY_AFTER_S
+        return _page(503, "Please try again later", error.detail, "later", wait_s)
     if error.status < 500:
         return _page(error.status, "This request was not accepted", error.detail, "refused")
     return _page(502, "The ledger reports an error", error.detail, "failed")
@@ -63,27 +63,27 @@ def _of_http(error: HTTPException) -> Response:
     return _page(status, error.name, error.description or "", "refused")
 
 
-def _unexpected(app: Flask, error: Exception) -> Response:
-    app.logger.exception("unexpected error at %s", request.full_path, exc_info=error)
+def _unexpected(error: Exception) -> Response:
+    current_app.logger.exception("unexpected error at %s", request.full_path, exc_info=error)
     return _page(500, "Something went wrong", "The log of the pages' server says what.", "failed")
 
 
-def _page(status: int, title: str, detail: str, kind: str) -> Response:
-    """A page about an error. kind: which advice the page gives."""
+def _page(status: int, title: str, detail: str, kind: str, wait_s: int | None = None) -> Response:
+    """A page about an error. kind: which advice the page gives. wait_s: for Retry-After."""
     if request.path.endswith(TWINS):
-        return problem_twin(status, title, detail)
-    page = render_template("error.html", title=title, detail=detail, kind=kind)
-    response = Response(page, content_type="text/html; charset=utf-8")
-    response.status_code = status
-    response.headers["Cache-Control"] = "no-store"
+        response = problem_twin(status, title, detail)
+    else:
+        page = render_template("error.html", title=title, detail=detail, kind=kind)
+        response = make_response(page, status, {"Cache-Control": "no-store"})
+    if wait_s:
+        response.headers["Retry-After"] = str(wait_s)
     return response
 
 
 def problem_twin(status: int, title: str, detail: str, **more: Any) -> Response:
     """An error as JSON (RFC 9457). more: further members."""
-    response = json_twin(
-        {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    )
+    problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    response = json_twin(problem)
     response.content_type = "application/problem+json"
     response.status_code = status
     response.headers["Cache-Control"] = "no-store"

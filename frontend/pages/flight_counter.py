@@ -1,75 +1,65 @@
 """How many flights there are between two cities: the page and its twins."""
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, render_template, request
 
-from frontend.backend_client import Backend, Json
-from frontend.charts.coordinates import Places
-from frontend.charts.maps import Maps
-from frontend.coverage import Coverage, CoverageKeeper, all_days
+from frontend.backend_client import Json
+from frontend.charts.maps import map_of_route
+from frontend.context import backend, coverage
+from frontend.coverage import all_days
 from frontend.errors import Refused
-from frontend.evidence import Answered, Citation, uncited
-from frontend.form_request import asked, filled_in
-from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
-from frontend.questions.group_queries import Breakdowns
+from frontend.evidence import Citation, ProvableAnswer, uncited
+from frontend.form_request import filled_in, submit
+from frontend.questions.flight_counts import DESTINATION, ORIGIN, CountsReport, unknown_cities
+from frontend.questions.group_queries import only_origins
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 PATH = "/flight_counter"
 
+routes = Blueprint("flight_counter", __name__)
 
-def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
-    """`/flight_counter` and its twins."""
-    routes = Blueprint("flight_counter", __name__)
-    maps = Maps(Places())
-    breakdowns = Breakdowns(backend, keeper)
 
-    def answer(given: dict[str, str]) -> Json:
-        """The backend's answers by day and by carrier, up to the same block, as one answer."""
-        for name in (ORIGIN, DESTINATION):
-            if name not in given:
-                raise Refused({"field": name, "detail": "is missing"}, 400, None)
-        question = all_days(keeper.now()) | given
-        found = backend.get(PATH, question | {"group_by": "day"})
-        question["as_of"] = str(found["as_of"]["height"])
-        found["by_carrier"] = backend.get(PATH, question | {"group_by": "carrier"})["by_carrier"]
-        back = {ORIGIN: given[DESTINATION], DESTINATION: given[ORIGIN]}
-        question.pop("group_by", None)
-        return found | {"reverse_count": backend.get(PATH, question | back)["count"]}
+@routes.get(PATH)
+def page() -> tuple[str, int]:
+    known, citation = coverage.now(), Citation(request.args)
+    form = submit(uncited(request.args), citation.or_newest(_counts))
+    counts = form.answer
+    interval = counts["query"] if counts else form.values
+    provable = [ProvableAnswer("flight_counter", counts)] if counts else []
+    is_one_way = counts and not (counts["count"] and counts["reverse_count"])
+    text = render_template(
+        "flight_counter.html",
+        known=known,
+        form_request=form,
+        intervals=offered(known, interval.get("FINAL_DATE")),
+        interval=interval,
+        counts=counts,
+        report=CountsReport(counts, known) if counts else None,
+        map=map_of_route(known, interval[ORIGIN], interval[DESTINATION]) if counts else None,
+        only_origins=only_origins(known) if is_one_way else [],
+        unknown=unknown_cities(known, interval) if counts and not counts["count"] else [],
+        provable=provable,
+        verdict=citation.verdict(provable),
+    )
+    return text, form.status
 
-    def _only_origins(found: Json | None, known: Coverage) -> list[str]:
-        """The airports from which all flights leave; looked up if none go in one direction."""
-        if found is None or (found["count"] and found["reverse_count"]):
-            return []
-        return breakdowns.only_origins(known)
 
-    @routes.get(PATH)
-    def page() -> Response:
-        """The form, and the answer if something is asked."""
-        known = keeper.now()
-        given, cited = request.args.to_dict(), Citation(request.args)
-        result = asked(uncited(given), cited.asked(answer))
-        found = result.answer
-        interval = found["query"] if found else result.values
-        text = render_template(
-            "flight_counter.html",
-            known=known,
-            asked=result,
-            intervals=offered(known, interval.get("FINAL_DATE")),
-            interval=interval,
-            found=found,
-            report=Report(found, known) if found else None,
-            map=maps.route(known, interval[ORIGIN], interval[DESTINATION]) if found else None,
-            only_origins=_only_origins(found, known),
-            unknown=unknown(known, interval) if found and not found["count"] else [],
-            answered=(answered := [Answered("flight_counter", found)] if found else []),
-            citation=cited.verdict(answered),
-        )
-        return Response(text, result.status, content_type="text/html; charset=utf-8")
+@twins(routes, PATH)
+def twin() -> Twin:
+    """The backend's answers as one; as CSV the flights of each day."""
+    counts = _counts(filled_in(uncited(request.args)))
+    return Twin(counts, ("FL_DATE", "count"), counts["by_day"], counts["as_of"])
 
-    @twins(routes, PATH)
-    def twin() -> Twin:
-        """The backend's answers as one; as CSV the flights of each day."""
-        found = answer(filled_in(uncited(request.args.to_dict())))
-        return Twin(found, ("FL_DATE", "count"), found["by_day"], found["as_of"])
 
-    return routes
+def _counts(given: dict[str, str]) -> Json:
+    """The backend's answers by day and by carrier, up to the same block, as one answer."""
+    for name in (ORIGIN, DESTINATION):
+        if name not in given:
+            raise Refused({"field": name, "detail": "is missing"}, 400)
+    question = all_days(coverage.now()) | given
+    counts = backend.get(PATH, question | {"group_by": "day"})
+    question["as_of"] = str(counts["as_of"]["height"])
+    counts["by_carrier"] = backend.get(PATH, question | {"group_by": "carrier"})["by_carrier"]
+    back = {ORIGIN: given[DESTINATION], DESTINATION: given[ORIGIN]}
+    question.pop("group_by", None)
+    return counts | {"reverse_count": backend.get(PATH, question | back)["count"]}

@@ -3,92 +3,75 @@
 from flask import Blueprint, render_template, request
 
 from frontend import field_labels
-from frontend.backend_client import Backend, Json
-from frontend.coverage import CoverageKeeper
+from frontend.context import coverage
 from frontend.errors import Refused
-from frontend.evidence import Answered, Citation, uncited
+from frontend.evidence import Citation, ProvableAnswer, uncited
 from frontend.flight_numbers import understood
-from frontend.form_request import FormRequest, asked
+from frontend.form_request import submit
 from frontend.questions import flights_of_day
 from frontend.questions.status_answers import (
     DAY,
     PATH,
     DayStatus,
-    FlightStatus,
     NumberStatus,
-    plain,
+    as_json,
+    offers,
     rows,
+    status_of_day,
+    status_of_number,
 )
 from frontend.twins import Twin, twins
 
 MOST_LEGS_SHOWN = 100
 COLUMNS = ("carrier", "leg", *field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status", "outcome")
-FILTERS = (
+
+routes = Blueprint("flight_status", __name__)
+for template_filter in (
     flights_of_day.outcome,
     flights_of_day.outcome_of_all,
     flights_of_day.worst,
     flights_of_day.departure_day,
     flights_of_day.arrival_day,
     flights_of_day.day_in_words,
-)
+):
+    routes.add_app_template_filter(template_filter)
 
 
-def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
-    """Flight status, its twins, and the days on which a number flew."""
-    routes = Blueprint("flight_status", __name__)
-    for each in FILTERS:
-        routes.add_app_template_filter(each)
-    status = FlightStatus(backend, coverage)
-
-    def answer(given: dict[str, str]) -> Json:
-        _refuse_format(given)
-        given = understood(given, coverage.now())
-        return {"found": status.of_day(given) if DAY in given else status.of_number(given)}
-
-    @routes.get(PATH)
-    def page() -> tuple[str, int]:
-        """The form, and what happened."""
-        cited = Citation(request.args)
-        question = asked(uncited(request.args), cited.asked(answer))
-        found = question.answer and question.answer["found"]
-        if isinstance(found, NumberStatus):
-            shown = render_template("flight_days.html", asked=question, answer=found)
-        else:
-            answered = [Answered("filter_transactions", found.found)] if found else []
-            offers = status.offers(found) if found and not found.count else None
-            shown = render_template(
-                "flight_status.html",
-                asked=question,
-                answer=found,
-                offers=offers,
-                most=MOST_LEGS_SHOWN,
-                answered=answered,
-                citation=cited.verdict(answered),
-            )
-        return shown, question.status
-
-    @twins(routes, PATH)
-    def twin() -> Twin:
-        """The legs in order, and the days around; without a day, the last days with flights."""
-        found = _found(asked(uncited(request.args), answer))
-        as_of = found.found["as_of"] if isinstance(found, DayStatus) else None
-        return Twin(plain(found), COLUMNS, rows(found.carriers), as_of)
-
-    return routes
+@routes.get(PATH)
+def page() -> tuple[str, int]:
+    citation = Citation(request.args)
+    form = submit(uncited(request.args), citation.or_newest(_status))
+    status = form.answer
+    if isinstance(status, NumberStatus):
+        return render_template("flight_days.html", form_request=form, answer=status), form.status
+    provable = [ProvableAnswer("filter_transactions", status.answer)] if status else []
+    text = render_template(
+        "flight_status.html",
+        form_request=form,
+        answer=status,
+        offers=offers(status) if status and not status.count else None,
+        most=MOST_LEGS_SHOWN,
+        provable=provable,
+        verdict=citation.verdict(provable),
+    )
+    return text, form.status
 
 
-def _found(question: FormRequest) -> DayStatus | NumberStatus:
-    """The answer for a twin, which has no form that could say what is wrong. Raises Refused."""
-    if question.answer is None:
-        raise question.refused or Refused({"detail": "there is no question"}, 400, None)
-    found: DayStatus | NumberStatus = question.answer["found"]
-    return found
+@twins(routes, PATH)
+def twin() -> Twin:
+    """The legs in order, and the days around; without a day, the last days with flights."""
+    form = submit(uncited(request.args), _status)
+    if form.answer is None:
+        raise form.refused or Refused({"detail": "there is no question"}, 400)
+    as_of = form.answer.answer["as_of"] if isinstance(form.answer, DayStatus) else None
+    return Twin(as_json(form.answer), COLUMNS, rows(form.answer.carriers), as_of)
 
 
-def _refuse_format(given: dict[str, str]) -> None:
-    """Raise Refused for `format`: the backend would take it, and answer with something else."""
-    if "format" in given:
+def _status(given: dict[str, str]) -> DayStatus | NumberStatus:
+    if "format" in given:  # the backend would take it, and answer with something else
         detail = (
             "format: pages do not have this parameter; put .json or .csv behind the address instead"
         )
-        raise Refused({"detail": detail, "field": "format"}, 400, None)
+        raise Refused({"detail": detail, "field": "format"}, 400)
+    given = understood(given, coverage.now())
+    return status_of_day(given) if DAY in given else status_of_number(given)

@@ -2,51 +2,51 @@
 
 from flask import Blueprint, render_template
 
-from frontend.backend_client import Backend, Json
+from frontend.backend_client import Json
 from frontend.block_rows import by_height
+from frontend.context import backend
 from frontend.errors import Refused
 from frontend.twins import JSON_ALONE, Twin, twins
 
 RECENT_BLOCKS = 6
 
+routes = Blueprint("home", __name__)
 
-def blueprint(backend: Backend) -> Blueprint:
-    """The page with the three questions and the newest blocks, its twin and its fragment."""
-    routes = Blueprint("home", __name__)
 
-    def standing() -> Json:
-        """The tip, the blocks below it, and the heights of those that are damaged."""
-        blocks = by_height(backend.get("/blocks", {"limit": RECENT_BLOCKS}))
-        return {"tip": backend.get("/tip"), "blocks": blocks, "damaged": damaged()}
+@routes.get("/")
+def page() -> str:
+    return _shown("home.html")
 
-    def damaged() -> list[int]:
-        """The heights of the blocks that are known to be damaged."""
-        try:
-            backend.get("/health/ready")
-        except Refused as error:
-            return list(error.damaged_blocks)
-        return []
 
-    def shown(template: str) -> str:
-        found = standing()
-        return render_template(template, **found, is_due=_is_due(found["tip"], found["blocks"]))
+@twins(routes, "/index", JSON_ALONE)
+def twin() -> Twin:
+    return Twin(_standing())
 
-    @routes.get("/")
-    def home() -> str:
-        """The three questions, and where the ledger stands."""
-        return shown("home.html")
 
-    @twins(routes, "/index", JSON_ALONE)
-    def twin() -> Twin:
-        """What the page shows."""
-        return Twin(standing())
+@routes.get("/standing")
+def fragment() -> str:
+    """The part of the home page that changes; `refresh.js` puts it in its place."""
+    return _shown("standing.html")
 
-    @routes.get("/standing")
-    def fragment() -> str:
-        """The part of the home page that changes; `refresh.js` puts it in its place."""
-        return shown("standing.html")
 
-    return routes
+def _standing() -> Json:
+    """The tip, the blocks below it, and the heights of those that are damaged."""
+    blocks = by_height(backend.get("/blocks", {"limit": RECENT_BLOCKS}))
+    return {"tip": backend.get("/tip"), "blocks": blocks, "damaged": _damaged()}
+
+
+def _damaged() -> list[int]:
+    try:
+        backend.get("/health/ready")
+    except Refused as error:
+        return list(error.damaged_blocks)
+    return []
+
+
+def _shown(template: str) -> str:
+    standing = _standing()
+    is_due = _is_due(standing["tip"], standing["blocks"])
+    return render_template(template, **standing, is_due=is_due)
 
 
 def _is_due(tip: Json, blocks: list[Json]) -> bool:

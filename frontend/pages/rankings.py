@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, render_template, request
 
-from frontend.backend_client import Backend, Json
-from frontend.coverage import CoverageKeeper, all_days
+from frontend.backend_client import Json
+from frontend.context import backend, coverage
+from frontend.coverage import all_days
 from frontend.errors import Refused
-from frontend.form_request import FormRequest, asked, filled_in
-from frontend.questions.delays import FEW_ARRIVALS
+from frontend.form_request import FormRequest, filled_in, submit
 from frontend.questions.group_queries import interval_of, require_known
 from frontend.questions.group_rows import (
     FIGURES,
@@ -34,9 +34,11 @@ BY = {
 ROWS_A_PAGE = 50
 DEFAULTS = {"by": "carrier", "sort": "average_delay", "order": "descending", "page": "1"}
 
+routes = Blueprint("rankings", __name__)
+
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankingPage:
     """A ranking as the page shows it. options: of the request, with defaults."""
 
     answer: Json
@@ -51,17 +53,14 @@ class Ranked:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows of the page."""
         return self.ranking.ranked[self.first - 1 :][:ROWS_A_PAGE]
 
     @property
     def pages(self) -> int:
-        """How many pages there are."""
         return -(-len(self.ranking.ranked) // ROWS_A_PAGE)
 
     @property
     def extremes(self) -> Extremes | None:
-        """The best and the worst of all groups."""
         return extremes(self.ranking.ranked)
 
     def address(self, **changed: str) -> list[tuple[str, str]]:
@@ -71,59 +70,50 @@ class Ranked:
         return list({**given, **self.interval}.items())
 
 
-def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
-    """`/rankings` and its twins."""
-    routes = Blueprint("rankings", __name__)
+@routes.get(PATH)
+def page() -> tuple[str, int]:
+    known = coverage.now()
+    given = filled_in(request.args) or dict(DEFAULTS)
+    form = submit(given, _ranking) if known.first_date else FormRequest[RankingPage](given)
+    ranked = form.answer
+    text = render_template(
+        "rankings.html",
+        known=known,
+        form_request=form,
+        ranked=ranked,
+        kinds=BY,
+        rows_a_page=ROWS_A_PAGE,
+        intervals=offered(known, ranked.interval["FINAL_DATE"] if ranked else None),
+    )
+    return text, form.status
 
-    def ranked(given: dict[str, str]) -> Ranked:
-        """The ranking that a request asks for. Raises Refused, BackendAway."""
-        options = _options(given)
-        require_known(given, DEFAULTS)
-        known = keeper.now()
-        question = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
-        answer = backend.get("/average_delays", question | {"group_by": options["by"]})
-        interval = interval_of(answer)
-        rows = rows_of(answer, options["by"], known, interval)
-        order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
-        return Ranked(answer, order, options, interval)
 
-    @routes.get(PATH)
-    def page() -> Response:
-        """The ranking and its form."""
-        known = keeper.now()
-        given = filled_in(request.args.to_dict()) or dict(DEFAULTS)
-        result = FormRequest(given)
-        if known.first_date:
-            result = asked(given, lambda values: {"ranked": ranked(values)})
-        found = result.answer["ranked"] if result.answer else None
-        text = render_template(
-            "rankings.html",
-            known=known,
-            asked=result,
-            ranked=found,
-            kinds=BY,
-            rows_a_page=ROWS_A_PAGE,
-            few_arrivals=FEW_ARRIVALS,
-            intervals=offered(known, found.interval["FINAL_DATE"] if found else None),
-        )
-        return Response(text, result.status, content_type="text/html; charset=utf-8")
+@twins(routes, PATH)
+def twin() -> Twin:
+    """All groups, the ranked ones in order; those with few flights have no rank."""
+    ranked = _ranking(filled_in(request.args))
+    in_order = [row.as_json() for row in ranked.ranking.ranked]
+    few = [row.as_json() for row in ranked.ranking.few]
+    as_of, query = ranked.answer["as_of"], ranked.options | ranked.interval
+    return Twin(
+        {"query": query, "as_of": as_of, "ranked": in_order, "few_flights": few},
+        ("rank", *KEYS[ranked.options["by"]], "name", *FIGURES),
+        [{"rank": rank, **row} for rank, row in enumerate(in_order, 1)] + few,
+        as_of,
+    )
 
-    @twins(routes, PATH)
-    def twin() -> Twin:
-        """All groups, the ranked ones in order; those with few flights have no rank."""
-        found = ranked(filled_in(request.args.to_dict()))
-        in_order = [row.plain() for row in found.ranking.ranked]
-        few = [row.plain() for row in found.ranking.few]
-        as_of = found.answer["as_of"]
-        query = found.options | found.interval
-        return Twin(
-            {"query": query, "as_of": as_of, "ranked": in_order, "few_flights": few},
-            ("rank", *KEYS[found.options["by"]], "name", *FIGURES),
-            [{"rank": rank, **row} for rank, row in enumerate(in_order, 1)] + few,
-            as_of,
-        )
 
-    return routes
+def _ranking(given: dict[str, str]) -> RankingPage:
+    """The ranking that a request asks for. Raises Refused, BackendAway."""
+    options = _options(given)
+    require_known(given, DEFAULTS)
+    known = coverage.now()
+    question = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
+    answer = backend.get("/average_delays", question | {"group_by": options["by"]})
+    interval = interval_of(answer)
+    rows = rows_of(answer, options["by"], known, interval)
+    order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
+    return RankingPage(answer, order, options, interval)
 
 
 def _options(given: dict[str, str]) -> dict[str, str]:

@@ -17,22 +17,15 @@ from dataclasses import asdict
 from io import BytesIO
 from typing import IO, Any, NamedTuple
 
-from flask import Blueprint, Response, current_app, make_response, render_template, request
+from flask import Blueprint, Response, current_app, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from backend.serving.environs import body_file
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
-from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, come_back, token_in
-from frontend.adding.uploads import (
-    Unreadable,
-    added,
-    checked,
-    digest_of,
-    key_of,
-    kind_of,
-)
-from frontend.backend_client import Backend
+from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
+from frontend.adding.uploads import Unreadable, added, checked, digest_of, key_of, kind_of
 from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON, NO_ROOM, reason_of
+from frontend.context import backend, settings
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
 from frontend.pages.error_pages import problem_twin
@@ -54,45 +47,22 @@ SLICE_TOO_LONG = (
 )
 SAMPLES = {"csv": (sample_csv, CSV), "ndjson": (sample_ndjson, NDJSON)}
 
+routes = Blueprint("uploading", __name__)
 
-def blueprint(backend: Backend, max_file_bytes: int) -> Blueprint:
-    """The pages by which files are added to the ledger of `backend`.
 
-    max_file_bytes: how long a file may be that is sent in one piece.
-    """
-    routes = Blueprint("uploading", __name__)
-    page = _Page(max_file_bytes)
-    _add_form(routes, backend, page)
-    _add_slices(routes, backend)
-    _add_samples(routes)
+@routes.errorhandler(RequestEntityTooLarge)
+def refused(problem: Exception) -> Response:
+    return _failed(problem) if request.path.endswith(".json") else _again(problem)
 
-    def refused(problem: Exception) -> Response:
-        return _failed(problem) if request.path.endswith(".json") else page.again(problem)
 
-    def no_room(error: OSError) -> Response:
-        """Answer a request whose file could not be kept, so that nothing was done with it."""
-        current_app.logger.error("cannot keep a file that was sent: %s", error)
-        return refused(Refused({"detail": NO_ROOM}, 503, RETRY_AFTER_S))
-
-    routes.register_error_handler(RequestEntityTooLarge, refused)
-    routes.register_error_handler(OSError, no_room)
-    return routes
+@routes.errorhandler(OSError)
+def no_room(error: OSError) -> Response:
+    """Answer a request whose file could not be kept, so that nothing was done with it."""
+    current_app.logger.error("cannot keep a file that was sent: %s", error)
+    return refused(Refused({"detail": NO_ROOM}, 503, RETRY_AFTER_S))
 
 
 # --- a file in one piece -------------------------------------------------------------------------
-
-
-def _add_form(routes: Blueprint, backend: Backend, page: "_Page") -> None:
-    @routes.get("/upload")
-    def form() -> Response:
-        """The form to choose a file."""
-        return page.shown(SubmittedForm(), wants_token=backend.wants_token())
-
-    @routes.post("/upload")
-    def whole() -> Response:
-        """Check a file in one piece, or add the one that was checked."""
-        sent = _sent_file()
-        return page.again(Unreadable(NO_FILE)) if sent is None else page.outcome(backend, sent)
 
 
 class _File(NamedTuple):
@@ -107,6 +77,23 @@ class _File(NamedTuple):
         return b64encode(self.body.read()).decode()
 
 
+@routes.get("/upload")
+def empty_form() -> Response:
+    return _page(SubmittedForm(), wants_token=backend.wants_token())
+
+
+@routes.post("/upload")
+def whole() -> Response:
+    """Check a file in one piece, or add the one that was checked."""
+    sent = _sent_file()
+    try:
+        if sent is None:
+            raise Unreadable(NO_FILE)
+        return _outcome(sent)
+    except (Unreadable, BackendAway, Refused) as problem:
+        return _again(problem)
+
+
 def _sent_file() -> _File | None:
     """Return the file of this request; it comes as a file, or as the page of its check kept it."""
     file = request.files.get("file")
@@ -118,91 +105,89 @@ def _sent_file() -> _File | None:
     return None
 
 
-class _Page:
-    """The page with the form, and with what became of a file."""
-
-    def __init__(self, max_file_bytes: int) -> None:
-        self._max_file_bytes = max_file_bytes
-
-    def shown(self, filled: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
-        """Return the form. result: further values of the template, about a file."""
-        page = render_template(
+def _page(form: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
+    """The page with the form. result: further values of the template, about a file."""
+    return form.response(
+        render_template(
             "upload.html",
-            filled=filled,
+            filled=form,
             wants_token=wants_token,
             columns=COLUMNS,
-            max_file_bytes=self._max_file_bytes,
+            max_file_bytes=settings.max_body_bytes,
             **result,
         )
-        return filled.finish(make_response(page))
+    )
 
-    def outcome(self, backend: Backend, sent: _File) -> Response:
-        """Check the file that was sent, or add it if it is the one that was checked."""
-        is_checked = request.form.get("checked") == digest_of(sent.body)
-        is_check = request.form.get("action") != "add" or not is_checked
-        on_error, token = _on_error(request.form), token_in(request.form)
-        kind = kind_of(sent.name, sent.body)
-        try:
-            if is_check:
-                outcome = checked(backend, sent.body, kind, token)
-            else:
-                key = key_of(sent.body, on_error)
-                outcome = added(backend, sent.body, kind, on_error, key, token)
-        except (Unreadable, BackendAway, Refused) as problem:
-            return self.again(problem)
-        is_refused = bool(outcome.bad) and not outcome.added and not is_check
-        is_another = request.form.get("action") == "add" and not is_checked
-        return self.shown(
-            SubmittedForm(notice=ANOTHER if is_another else "", status=422 if is_refused else 200),
-            wants_token=bool(token),
-            outcome=outcome,
-            is_check=is_check,
-            name=sent.name,
-            digest=digest_of(sent.body),
-            content=sent.kept(),
-        )
 
-    def again(self, problem: Exception) -> Response:
-        """Return the form with the problem. Browsers forget the file, so it is chosen again."""
-        token = ""
-        with suppress(RequestEntityTooLarge):
-            token = token_in(request.form)
-        if _is_too_long(problem):
-            filled = SubmittedForm(
-                problems={"file": f"{self._too_long(problem)} {ONWARD}"}, status=413
-            )
-        elif isinstance(problem, Unreadable):
-            where = f"Line {problem.line}: " if problem.line else ""
-            filled = SubmittedForm(problems={"file": f"{where}{problem}"}, status=422)
-        else:
-            filled = come_back(problem, {}, token, AGAIN)
-        return self.shown(filled, wants_token=bool(token) or filled.wants_token)
+def _outcome(sent: _File) -> Response:
+    """Check the file that was sent, or add it if it is the one that was checked."""
+    digest = digest_of(sent.body)
+    wants_to_add = request.form.get("action") == "add"
+    is_check = not (wants_to_add and request.form.get("checked") == digest)
+    on_error, token = _on_error(request.form), token_in(request.form)
+    kind = kind_of(sent.name, sent.body)
+    if is_check:
+        outcome = checked(backend, sent.body, kind, token)
+    else:
+        key = key_of(sent.body, on_error)
+        outcome = added(backend, sent.body, kind, on_error, key, token)
+    is_refused = bool(outcome.bad) and not outcome.added and not is_check
+    notice = ANOTHER if is_check and wants_to_add else ""
+    return _page(
+        SubmittedForm(notice=notice, status=422 if is_refused else 200),
+        wants_token=bool(token),
+        outcome=outcome,
+        is_check=is_check,
+        name=sent.name,
+        digest=digest,
+        content=sent.kept(),
+    )
 
-    def _too_long(self, problem: Exception) -> str:
-        if (request.content_length or 0) > self._max_file_bytes:
-            return TOO_LONG.format(size(self._max_file_bytes))
-        reason = reason_of(problem) if isinstance(problem, RequestEntityTooLarge) else problem
-        return NOT_IN_ONE_PIECE.format(reason)
+
+def _again(problem: Exception) -> Response:
+    """The form with the problem. Browsers forget the file, so it is chosen again."""
+    token = ""
+    with suppress(RequestEntityTooLarge):
+        token = token_in(request.form)
+    if _is_too_long(problem):
+        form = SubmittedForm(problems={"file": f"{_too_long(problem)} {ONWARD}"}, status=413)
+    elif isinstance(problem, Unreadable):
+        where = f"Line {problem.line}: " if problem.line else ""
+        form = SubmittedForm(problems={"file": f"{where}{problem}"}, status=422)
+    else:
+        form = form_after(problem, {}, token, AGAIN)
+    return _page(form, wants_token=bool(token) or form.wants_token)
+
+
+def _is_too_long(problem: Exception) -> bool:
+    is_refused = isinstance(problem, Refused) and problem.status == 413
+    return is_refused or isinstance(problem, RequestEntityTooLarge)
+
+
+def _too_long(problem: Exception) -> str:
+    if (request.content_length or 0) > settings.max_body_bytes:
+        return TOO_LONG.format(size(settings.max_body_bytes))
+    reason = reason_of(problem) if isinstance(problem, RequestEntityTooLarge) else problem
+    return NOT_IN_ONE_PIECE.format(reason)
 
 
 # --- slices --------------------------------------------------------------------------------------
 
 
-def _add_slices(routes: Blueprint, backend: Backend) -> None:
-    @routes.post("/upload.json")
-    def slice_of_file() -> Response:
-        """Take a slice that `upload.js` sends; the answer is its outcome, or a problem."""
-        on_error, token = _on_error(request.args), _token_in_header()
-        kind = NDJSON if request.mimetype == NDJSON else CSV
-        with body_file(request.content_length or 0, FORM_BYTES) as body:
-            shutil.copyfileobj(request.stream, body)
-            key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
-            try:
-                if request.args.get("action") == "check":
-                    return json_twin(asdict(checked(backend, body, kind, token)))
-                return json_twin(asdict(added(backend, body, kind, on_error, key, token)))
-            except (Unreadable, BackendAway, Refused) as problem:
-                return _failed(problem)
+@routes.post("/upload.json")
+def slice_of_file() -> Response:
+    """Take a slice that `upload.js` sends; the answer is its outcome, or a problem."""
+    on_error, token = _on_error(request.args), _token_in_header()
+    kind = NDJSON if request.mimetype == NDJSON else CSV
+    with body_file(request.content_length or 0, FORM_BYTES) as body:
+        shutil.copyfileobj(request.stream, body)
+        key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
+        try:
+            if request.args.get("action") == "check":
+                return json_twin(asdict(checked(backend, body, kind, token)))
+            return json_twin(asdict(added(backend, body, kind, on_error, key, token)))
+        except (Unreadable, BackendAway, Refused) as problem:
+            return _failed(problem)
 
 
 def _failed(problem: Exception) -> Response:
@@ -211,34 +196,27 @@ def _failed(problem: Exception) -> Response:
         return problem_twin(422, "Not readable", str(problem), line=problem.line)
     if _is_too_long(problem):
         return problem_twin(413, "Too long", SLICE_TOO_LONG)
-    filled = come_back(problem, {}, _token_in_header(), NEVER_TWICE)
-    detail = filled.notice or filled.error("TOKEN")
-    return filled.finish(problem_twin(filled.status, "Not added", detail))
+    form = form_after(problem, {}, _token_in_header(), NEVER_TWICE)
+    detail = form.notice or form.error("TOKEN")
+    return form.response(problem_twin(form.status, "Not added", detail))
 
 
 def _token_in_header() -> str:
     return request.headers.get("Authorization", "").removeprefix("Bearer").strip()
 
 
-# --- samples -------------------------------------------------------------------------------------
-
-
-def _add_samples(routes: Blueprint) -> None:
-    @routes.get("/upload/sample.csv", defaults={"form": "csv"})
-    @routes.get("/upload/sample.ndjson", defaults={"form": "ndjson"})
-    def sample(form: str) -> Response:
-        """A file that shows the columns, and can be uploaded."""
-        make, kind = SAMPLES[form]
-        response = Response(make(), content_type=f"{kind}; charset=utf-8")
-        response.headers["Content-Disposition"] = f'attachment; filename="flights.{form}"'
-        return response
-
-
 def _on_error(values: Mapping[str, str]) -> str:
     return SKIP if values.get("on_error") == SKIP else REJECT
 
 
-def _is_too_long(problem: Exception) -> bool:
-    return isinstance(problem, RequestEntityTooLarge) or (
-        isinstance(problem, Refused) and problem.status == 413
-    )
+# --- samples -------------------------------------------------------------------------------------
+
+
+@routes.get("/upload/sample.csv", defaults={"form": "csv"})
+@routes.get("/upload/sample.ndjson", defaults={"form": "ndjson"})
+def sample(form: str) -> Response:
+    """A file that shows the columns, and can be uploaded."""
+    make, kind = SAMPLES[form]
+    response = Response(make(), content_type=f"{kind}; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="flights.{form}"'
+    return response

@@ -135,7 +135,7 @@ def _range(low: int, last: int) -> str:
 
 
 @dataclass(frozen=True)
-class Report:
+class DelaysReport:
     """All that the page shows of some carriers over the same days."""
 
     time: TimeAxis
@@ -291,14 +291,14 @@ def _slot_text(each: Delays, place: int) -> str:
     return text if week is None else f"{text}, {WEEK_DAYS} days {minutes(week, 1)}"
 
 
-def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis) -> Report:
+def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis) -> DelaysReport:
     """The report. answers: of `/average_delays`, by day and with distribution, one per carrier."""
     found = []
     for rank, (carrier, answer) in enumerate(zip(carriers, answers, strict=True), 1):
         cells = _cells(answer["by_day"], time)
         of_weeks = week_means(cells, len(time.slots)) if time.unit == "day" else {}
         found.append(Delays(rank, carrier, answer, cells, of_weeks))
-    return Report(time, found)
+    return DelaysReport(time, found)
 
 
 def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Cell]:

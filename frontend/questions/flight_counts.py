@@ -14,26 +14,26 @@ from frontend.search.cities import meant
 ORIGIN, DESTINATION = "ORIGIN_CITY_NAME", "DEST_CITY_NAME"
 
 
-class Report:
+class CountsReport:
     """What the page shows of an answer.
 
-    found: the answer of `/flight_counter`, by day and by carrier.
+    counts: the answer of `/flight_counter`, by day and by carrier.
     """
 
-    def __init__(self, found: Json, known: Coverage) -> None:
-        query = found["query"]
-        days = [day["FL_DATE"] for day in found["by_day"]]
+    def __init__(self, counts: Json, known: Coverage) -> None:
+        query = counts["query"]
+        days = [day["FL_DATE"] for day in counts["by_day"]]
         self.time: TimeAxis = shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days)
         self.counts = [0] * len(self.time.slots)
-        for day in found["by_day"]:
+        for day in counts["by_day"]:
             self.counts[self.time.place(day["FL_DATE"])] += day["count"]
         self.carriers = [
             (
-                known.carrier(each["OP_CARRIER_AIRLINE_ID"]),
-                each["count"],
-                each["count"] / found["count"],
+                known.carrier(row["OP_CARRIER_AIRLINE_ID"]),
+                row["count"],
+                row["count"] / counts["count"],
             )
-            for each in found["by_carrier"]
+            for row in counts["by_carrier"]
         ]
 
     def bars(self) -> Bars:
@@ -67,24 +67,24 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownCity:
     """A city that the ledger lacks. meant: (city, both cities to ask for) in its place.
 
     is_airport: whether it is the code of an airport instead.
     """
 
-    city: str
+    name: str
     meant: list[tuple[str, dict[str, str]]]
     is_airport: bool
 
 
-def unknown(known: Coverage, query: Mapping[str, Any]) -> list[Unknown]:
+def unknown_cities(known: Coverage, query: Mapping[str, Any]) -> list[UnknownCity]:
     """The cities of a question that the ledger lacks. Each offer puts both ends right."""
     cities = {name: str(query[name]) for name in (ORIGIN, DESTINATION)}
     found = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
     best = cities | {name: offered[0] for name, offered in found.items() if offered}
     return [
-        Unknown(
+        UnknownCity(
             cities[name],
             [(city, best | {name: city}) for city in offered],
             known.airport(cities[name].upper()) is not None,

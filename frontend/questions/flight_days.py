@@ -22,7 +22,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DaysFlown:
     """The days on which a number flew. first, last: the days that were asked about ("" if none).
 
     earlier: the day before which to go on asking; "" if there is none.
@@ -53,10 +53,10 @@ def around(day: str, legs: list[Leg], days: int, known: Coverage, ask: AskDay) -
     ]
 
 
-def last_before(before: str, most: int, known: Coverage, ask: AskDay) -> Found:
+def last_before(before: str, most: int, known: Coverage, ask: AskDay) -> DaysFlown:
     """The last covered days before `before` with legs, the newest first, at most `most` of them."""
     if not known.first_date or not known.last_date:
-        return Found([])
+        return DaysFlown([])
     newest = min(plus(before, -1), known.last_date)
     flown: list[Day] = []
     oldest = ""
@@ -67,7 +67,7 @@ def last_before(before: str, most: int, known: Coverage, ask: AskDay) -> Found:
         if len(flown) == most:
             break
     earlier = oldest if oldest > known.first_date else ""
-    return Found(flown, oldest, newest if oldest else "", earlier)
+    return DaysFlown(flown, oldest, newest if oldest else "", earlier)
 
 
 def nearest(day: str, most: int, known: Coverage, ask: AskDay) -> list[Day]:
@@ -78,7 +78,7 @@ def nearest(day: str, most: int, known: Coverage, ask: AskDay) -> list[Day]:
             flown.append(Day(other, legs))
         if len(flown) == most:
             break
-    return sorted(flown, key=lambda found: found.date)
+    return sorted(flown, key=lambda day: day.date)
 
 
 def _backwards(newest: str, first: str) -> Iterator[str]:

@@ -1,9 +1,13 @@
-"""Asks the backend for several breakdowns of the same flights, all as of the same block."""
+"""Asks the backend about the same flights by several groups, all as of the same block.
+
+Every question raises Refused and BackendAway.
+"""
 
 from collections.abc import Collection, Mapping
 
-from frontend.backend_client import Backend, Json
-from frontend.coverage import Coverage, CoverageKeeper, all_days
+from frontend.backend_client import Json
+from frontend.context import backend, coverage
+from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
 
 PATH = "/average_delays"
@@ -15,45 +19,34 @@ MOST_ORIGINS = 4
 Groups = Mapping[str, Mapping[str, str]]  # group_by -> further options
 
 
-class Breakdowns:
-    """Asks `backend`. Every method raises Refused and BackendAway."""
+def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
+    """The answer for each of `groups`. Without days in `question`, all are meant."""
+    question = all_days(coverage.now()) | dict(question)
+    answers: Json = {}
+    for by, options in groups.items():
+        answers[by] = backend.get(PATH, {**question, "group_by": by, **options})
+        question["as_of"] = str(answers[by]["as_of"]["height"])
+    return answers
 
-    def __init__(self, backend: Backend, keeper: CoverageKeeper) -> None:
-        self._backend, self._keeper = backend, keeper
 
-    def by(self, question: Mapping[str, str], groups: Groups) -> Json:
-        """The answer for each of `groups`. Without days in `question`, all are meant."""
-        question = all_days(self._keeper.now()) | dict(question)
-        found: Json = {}
-        for by, options in groups.items():
-            found[by] = self._backend.get(PATH, {**question, "group_by": by, **options})
-            question["as_of"] = str(found[by]["as_of"]["height"])
-        return found
+def total(question: Mapping[str, str], height: int) -> Json:
+    """The answer without groups, as of a block."""
+    return backend.get(PATH, {**all_days(coverage.now()), **question, "as_of": str(height)})
 
-    def total(self, question: Mapping[str, str], height: int) -> Json:
-        """The answer without groups, as of a block."""
-        question = all_days(self._keeper.now()) | dict(question)
-        return self._backend.get(PATH, {**question, "as_of": str(height)})
 
-    def only_origins(self, known: Coverage) -> list[str]:
-        """The airports from which all flights leave, if the ledger holds only a few of them."""
-        answer = self._backend.get(PATH, {**all_days(known), "group_by": "origin"})
-        codes = [one["ORIGIN"] for one in answer["by_origin"]]
-        return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
+def only_origins(known: Coverage) -> list[str]:
+    """The airports from which all flights leave, if the ledger holds only a few of them."""
+    answer = backend.get(PATH, {**all_days(known), "group_by": "origin"})
+    codes = [row["ORIGIN"] for row in answer["by_origin"]]
+    return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
 
 
 def require_known(given: Mapping[str, str], names: Collection[str]) -> None:
     """Raise Refused for a parameter that is neither among `names` nor about days, nor an option."""
     for name in given:
         if name not in {*names, *DAYS, *OPTIONS}:
-            raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
-
-
-def asked_like(given: Mapping[str, str]) -> dict[str, str]:
-    """The days and options of a request, for another question of the same page."""
-    return {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
+            raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400)
 
 
 def interval_of(answer: Json) -> dict[str, str]:
-    """The days of an answer."""
     return {name: answer["query"][name] for name in DAYS}

@@ -60,7 +60,7 @@ class Row:
         arrived: int = self.figures["arrived"]
         return arrived < FEW_ARRIVALS
 
-    def plain(self) -> Json:
+    def as_json(self) -> Json:
         """For the twins of a page: what the backend says, and the name."""
         return {**self.key, "name": self.name, **self.figures}
 
@@ -82,13 +82,13 @@ KEYS: Mapping[str, Sequence[str]] = {
 
 def rows_of(answer: Json, by: str, known: Coverage, interval: Interval) -> list[Row]:
     """The groups of an answer that was asked for with `group_by`, in its order."""
-    found = []
-    for one in answer[f"by_{by}"]:
-        key = {name: one[name] for name in KEYS[by]}
-        figures = {name: one[name] for name in FIGURES}
+    rows = []
+    for group in answer[f"by_{by}"]:
+        key = {name: group[name] for name in KEYS[by]}
+        figures = {name: group[name] for name in FIGURES}
         name, address = _SHOWN[by](key, known, interval)
-        found.append(Row(key, name, address, figures))
-    return found
+        rows.append(Row(key, name, address, figures))
+    return rows
 
 
 def place(code: str, city: str) -> str:
@@ -112,8 +112,8 @@ def route_address(origin: str, destination: str, interval: Interval) -> str:
 
 
 def _carrier(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
-    asked = urlencode({**key, **interval})
-    return known.carrier(key["OP_CARRIER_AIRLINE_ID"]).label, f"/average_delays?{asked}"
+    query = urlencode({**key, **interval})
+    return known.carrier(key["OP_CARRIER_AIRLINE_ID"]).label, f"/average_delays?{query}"
 
 
 def _origin(key: Json, _: Coverage, interval: Interval) -> tuple[str, str]:
@@ -185,9 +185,13 @@ def extremes(rows: Iterable[Row]) -> Extremes | None:
 
 def other_airports(known: Coverage, airport: Airport) -> list[Airport]:
     """The other airports of an airport's city."""
-    return [one for one in known.airports if one.city == airport.city and one.code != airport.code]
+    return [
+        other
+        for other in known.airports
+        if other.city == airport.city and other.code != airport.code
+    ]
 
 
-def lines_of(rows: Mapping[str, Sequence[Row]]) -> list[Json]:
+def csv_rows(rows: Mapping[str, Sequence[Row]]) -> list[Json]:
     """The rows of several breakdowns, for a CSV twin."""
-    return [{"group_by": by, **row.plain()} for by, of_group in rows.items() for row in of_group]
+    return [{"group_by": by, **row.as_json()} for by, groups in rows.items() for row in groups]

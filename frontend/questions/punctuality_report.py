@@ -57,7 +57,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Card:
+class PunctualityReport:
     """The flights of one carrier's flight number. legs: at least one."""
 
     carrier: Carrier
@@ -163,10 +163,12 @@ def _minute_of(leg: Leg) -> int | None:
     return None if leg["DEP_DELAY"] is None else scheduled_departure(leg)
 
 
-def cards(legs: Iterable[Leg], known: Coverage) -> list[Card]:
-    """A card for each carrier that uses the number, the most flights first."""
+def punctuality_reports(legs: Iterable[Leg], known: Coverage) -> list[PunctualityReport]:
+    """A report for each carrier that uses the number, the most flights first."""
     by_carrier: defaultdict[int, list[Leg]] = defaultdict(list)
     for leg in legs:
         by_carrier[leg["OP_CARRIER_AIRLINE_ID"]].append(leg)
-    found = [Card(known.carrier(number), legs) for number, legs in by_carrier.items()]
-    return sorted(found, key=lambda card: (-len(card.legs), card.carrier.label))
+    reports = [
+        PunctualityReport(known.carrier(number), legs) for number, legs in by_carrier.items()
+    ]
+    return sorted(reports, key=lambda report: (-len(report.legs), report.carrier.label))

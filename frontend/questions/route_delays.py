@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from frontend.backend_client import Json
+from frontend.context import coverage
 from frontend.coverage import Airport, Coverage
 from frontend.errors import Refused
 from frontend.questions.group_queries import (
-    Breakdowns,
+    DAYS,
+    OPTIONS,
     Groups,
-    asked_like,
+    answers_by_group,
     interval_of,
+    only_origins,
     require_known,
+    total,
 )
 from frontend.questions.group_rows import Extremes, Row, extremes, other_airports, place, rows_of
 from frontend.search.cities import called, meant
@@ -28,10 +32,10 @@ GROUPS: Groups = {"carrier": {"distribution": "true"}, "hour": {}, "weekday": {}
 
 
 @dataclass(frozen=True)
-class Route:
+class RouteDelays:
     """A route. ends: the parameters that name it. answers: by each of GROUPS. back: a total.
 
-    only_origins: see `Breakdowns`; asked for only if there are no flights in a direction.
+    only_origins: see `group_queries`; asked for only if there are no flights in a direction.
     """
 
     known: Coverage
@@ -48,18 +52,22 @@ class Route:
 
     @property
     def interval(self) -> dict[str, str]:
-        """The days."""
         return interval_of(self.total)
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Both ends as the page names them."""
-        return [_name(self.ends, end, self.known) for end in ("ORIGIN", "DEST")]
+        return [
+            place(airport.code, airport.city) if airport else self.ends[f"{end}_CITY_NAME"]
+            for end, airport in zip(("ORIGIN", "DEST"), self._airports, strict=True)
+        ]
 
     @property
     def cities(self) -> list[str]:
-        """The cities of both ends."""
-        return [_city(self.ends, end, self.known) for end in ("ORIGIN", "DEST")]
+        return [
+            airport.city if airport else self.ends[f"{end}_CITY_NAME"]
+            for end, airport in zip(("ORIGIN", "DEST"), self._airports, strict=True)
+        ]
 
     @property
     def turned(self) -> dict[str, str]:
@@ -69,40 +77,36 @@ class Route:
     @property
     def more_airports(self) -> list[str]:
         """Other airports of the cities of which an airport is named."""
-        airports = [self.known.airport(self.ends.get(end, "")) for end in ("ORIGIN", "DEST")]
-        more = [one for airport in airports if airport for one in _others(self.known, airport)]
-        return list(dict.fromkeys(more))
+        others = [other_airports(self.known, airport) for airport in self._airports if airport]
+        return list(dict.fromkeys(other.code for airports in others for other in airports))
+
+    @cached_property
+    def _airports(self) -> list[Airport | None]:
+        return [self.known.airport(self.ends.get(end, "")) for end in ("ORIGIN", "DEST")]
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
-        """The rows of each breakdown."""
-        interval = self.interval
-        return {by: rows_of(self.answers[by], by, self.known, interval) for by in GROUPS}
+        return {by: rows_of(self.answers[by], by, self.known, self.interval) for by in GROUPS}
 
     @property
     def carriers(self) -> Extremes | None:
-        """The best and the worst carrier."""
         return extremes(self.rows["carrier"])
 
     @property
     def hours(self) -> Extremes | None:
-        """The best and the worst hour."""
         return extremes(self.rows["hour"])
 
 
-def asked_route(given: Mapping[str, str], known: Coverage, breakdowns: Breakdowns) -> Route:
+def route_delays(given: Mapping[str, str]) -> RouteDelays:
     """The route that a request asks for. Raises Refused, BackendAway."""
     require_known(given, ENDS)
-    ends: dict[str, str] = {}
-    for end in ("ORIGIN", "DEST"):
-        ends |= _end(given, end, known)
-    more = asked_like(given)
-    answers = breakdowns.by(ends | more, GROUPS)
-    height = answers["carrier"]["as_of"]["height"]
-    back = breakdowns.total(turned(ends) | more, height)
+    known = coverage.now()
+    ends = _end(given, "ORIGIN", known) | _end(given, "DEST", known)
+    more = {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
+    answers = answers_by_group(ends | more, GROUPS)
+    back = total(turned(ends) | more, answers["carrier"]["as_of"]["height"])
     is_one_way = not (answers["carrier"]["flights"] and back["flights"])
-    only = breakdowns.only_origins(known) if is_one_way else []
-    return Route(known, ends, answers, back, only)
+    return RouteDelays(known, ends, answers, back, only_origins(known) if is_one_way else [])
 
 
 def turned(ends: Mapping[str, str]) -> dict[str, str]:
@@ -119,13 +123,13 @@ def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:
     if code and known.airport(code) is None:
         raise Refused.parameter(end, code, f"no airport in the ledger has the code {code}")
     if name in given:
-        return ({end: code} if code else {}) | _place(given[name], end, known)
+        return ({end: code} if code else {}) | _city_or_airport(given[name], end, known)
     if not code:
-        raise Refused({"field": name, "detail": "is missing"}, 400, None)
+        raise Refused({"field": name, "detail": "is missing"}, 400)
     return {end: code}
 
 
-def _place(typed: str, end: str, known: Coverage) -> dict[str, str]:
+def _city_or_airport(typed: str, end: str, known: Coverage) -> dict[str, str]:
     """The city that is called so, or the airport with that code. Raises Refused."""
     name = f"{end}_CITY_NAME"
     if airport := known.airport(typed.upper()):
@@ -133,24 +137,9 @@ def _place(typed: str, end: str, known: Coverage) -> dict[str, str]:
     cities = [typed] if typed in known.cities else called(known, typed)
     if len(cities) == 1:
         return {name: cities[0]}
-    offered = " or ".join(meant(known, typed))
     reason = f"no city in the ledger matches “{typed}”"
     if cities:
         reason = f"several cities in the ledger are called “{typed}”"
-    raise Refused.parameter(
-        name, typed, f"{reason}; did you mean {offered}?" if offered else reason
-    )
-
-
-def _name(ends: Mapping[str, str], end: str, known: Coverage) -> str:
-    airport = known.airport(ends.get(end, ""))
-    return place(airport.code, airport.city) if airport else ends[f"{end}_CITY_NAME"]
-
-
-def _city(ends: Mapping[str, str], end: str, known: Coverage) -> str:
-    airport = known.airport(ends.get(end, ""))
-    return airport.city if airport else ends[f"{end}_CITY_NAME"]
-
-
-def _others(known: Coverage, airport: Airport) -> list[str]:
-    return [one.code for one in other_airports(known, airport)]
+    if offered := " or ".join(meant(known, typed)):
+        reason = f"{reason}; did you mean {offered}?"
+    raise Refused.parameter(name, typed, reason)

@@ -1,16 +1,21 @@
-"""Makes the page about a flight from several answers of the backend."""
+"""Makes the page about a flight from several answers of the backend.
+
+Every question raises BackendAway and Refused.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
+from typing import Any
 
-from frontend.backend_client import Backend, Json
-from frontend.coverage import Coverage, CoverageKeeper
+from frontend.backend_client import Json
+from frontend.context import backend, coverage
+from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.flight_numbers import CARRIER, NUMBER
 from frontend.questions import flight_days, flights_of_day
-from frontend.questions.flight_days import Day, Found
+from frontend.questions.flight_days import Day, DaysFlown
 from frontend.questions.flights_of_day import Leg
 
 PATH = "/filter_transactions"
@@ -30,7 +35,6 @@ class CarrierFlights:
 
     @property
     def legs(self) -> list[Leg]:
-        """All legs in order."""
         return [leg for route in self.routes for leg in route]
 
     @property
@@ -44,31 +48,23 @@ class CarrierFlights:
 
 @dataclass(frozen=True, slots=True)
 class DayStatus:
-    """A flight number's legs on a day. found: the backend's answer.
+    """A flight number's legs on a day. answer: the backend's. days: this day and its neighbours."""
 
-    days: this day and its neighbours.
-    """
-
-    found: Json
+    answer: Json
     carriers: list[CarrierFlights]
     days: list[Day]
 
     @property
-    def query(self) -> Json:
-        """The question, as the backend understood it."""
-        query: Json = self.found["query"]
-        return query
+    def query(self) -> Any:
+        return self.answer["query"]
 
     @property
-    def count(self) -> int:
-        """How many legs there are."""
-        count: int = self.found["count"]
-        return count
+    def count(self) -> Any:
+        return self.answer["count"]
 
     @property
     def legs(self) -> list[Leg]:
-        """The legs of all carriers."""
-        return [leg for one in self.carriers for leg in one.legs]
+        return [leg for carrier in self.carriers for leg in carrier.legs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class NumberStatus:
     """The days on which a flight number flew. numbers: similar ones if there are no such days."""
 
     query: Json
-    found: Found
+    days: DaysFlown
     carriers: list[CarrierFlights]
     numbers: list[Json]
 
@@ -90,94 +86,84 @@ class Offers:
     numbers: list[Json]
 
 
-class FlightStatus:
-    """Asks about flights. Every method raises BackendAway and Refused."""
-
-    def __init__(self, backend: Backend, coverage: CoverageKeeper) -> None:
-        self._backend = backend
-        self._coverage = coverage
-
-    def of_day(self, given: Mapping[str, str]) -> DayStatus:
-        """The legs of a flight number on a day."""
-        answer, known = self._ask(given), self._coverage.now()
-        flights, query = answer["flights"], answer["query"]
-        days = flight_days.around(query[DAY], flights, DAYS_AROUND, known, self._asker(given))
-        carriers = _by_carrier(flights, known)
-        return DayStatus(answer, carriers, days)
-
-    def of_number(self, given: Mapping[str, str]) -> NumberStatus:
-        """The last days on which a flight number flew, before the day `before` if that is given."""
-        known = self._coverage.now()
-        others = {name: text for name, text in given.items() if name != "before"}
-        after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
-        before = _iso("before", given.get("before", after_all))
-        some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
-        query = self._ask({**others, DAY: some_day})["query"]  # refuses an invalid number
-        del query[DAY]
-        found = flight_days.last_before(before, DAYS_OFFERED, known, self._asker(given))
-        carriers = _by_carrier([leg for day in found.flown for leg in day.legs], known)
-        numbers = [] if found.flown else self._numbers_like(str(query[NUMBER]))
-        return NumberStatus(query, found, carriers, numbers)
-
-    def offers(self, asked: DayStatus) -> Offers:
-        """What to offer for a day without flights."""
-        known, query = self._coverage.now(), asked.query
-        given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
-        flown = [day for day in asked.days if day.legs] or flight_days.nearest(
-            given[DAY], DAYS_OFFERED, known, self._asker(given)
-        )
-        others: list[Leg] = []
-        if given.pop(CARRIER, None):
-            others = self._ask(given)["flights"]
-        numbers = [] if flown else self._numbers_like(given[NUMBER])
-        return Offers(flown, _by_carrier(others, known), numbers)
-
-    def _ask(self, given: Mapping[str, str]) -> Json:
-        return self._backend.get(PATH, given)
-
-    def _asker(self, given: Mapping[str, str]) -> flight_days.AskDay:
-        same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, "as_of"}}
-
-        def ask(day: str) -> list[Leg]:
-            flights: list[Leg] = self._ask({**same, DAY: day})["flights"]
-            return flights
-
-        return ask
-
-    def _numbers_like(self, number: str) -> list[Json]:
-        """Flight numbers that begin like `number`, those with the most digits in common first."""
-        alike: dict[int, Json] = {}
-        for digits in range(len(number), 0, -1):
-            wanted = {"field": "flight_number", "q": number[:digits], "limit": NUMBERS_OFFERED + 1}
-            for one in self._backend.get("/suggest", wanted)["suggestions"]:
-                alike.setdefault(one["value"], one)
-            if len(alike) > NUMBERS_OFFERED:
-                break
-        alike.pop(int(number), None)
-        return list(alike.values())[:NUMBERS_OFFERED]
+def status_of_day(given: Mapping[str, str]) -> DayStatus:
+    """The legs of a flight number on a day."""
+    answer, known = backend.get(PATH, given), coverage.now()
+    flights, day = answer["flights"], answer["query"][DAY]
+    days = flight_days.around(day, flights, DAYS_AROUND, known, _legs_by_day(given))
+    return DayStatus(answer, _by_carrier(flights, known), days)
 
 
-def _iso(name: str, text: str) -> str:
+def status_of_number(given: Mapping[str, str]) -> NumberStatus:
+    """The last days on which a flight number flew, before the day `before` if that is given."""
+    known = coverage.now()
+    others = {name: text for name, text in given.items() if name != "before"}
+    after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
+    before = given.get("before", after_all)
     try:
-        return date.fromisoformat(text).isoformat()
+        before = date.fromisoformat(before).isoformat()
     except ValueError:
-        raise Refused.parameter(name, text, "must be a date, YYYY-MM-DD") from None
+        raise Refused.parameter("before", before, "must be a date, YYYY-MM-DD") from None
+    some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
+    query = backend.get(PATH, {**others, DAY: some_day})["query"]  # refuses an invalid number
+    del query[DAY]
+    days = flight_days.last_before(before, DAYS_OFFERED, known, _legs_by_day(given))
+    carriers = _by_carrier([leg for day in days.flown for leg in day.legs], known)
+    return NumberStatus(query, days, carriers, [] if days.flown else _numbers_like(query[NUMBER]))
+
+
+def offers(status: DayStatus) -> Offers:
+    """What to offer for a day without flights."""
+    known, query = coverage.now(), status.query
+    given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
+    flown = [day for day in status.days if day.legs] or flight_days.nearest(
+        given[DAY], DAYS_OFFERED, known, _legs_by_day(given)
+    )
+    others: list[Leg] = []
+    if given.pop(CARRIER, None):
+        others = backend.get(PATH, given)["flights"]
+    numbers = [] if flown else _numbers_like(given[NUMBER])
+    return Offers(flown, _by_carrier(others, known), numbers)
+
+
+def _legs_by_day(given: Mapping[str, str]) -> flight_days.AskDay:
+    same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, "as_of"}}
+
+    def legs(day: str) -> list[Leg]:
+        flights: list[Leg] = backend.get(PATH, {**same, DAY: day})["flights"]
+        return flights
+
+    return legs
+
+
+def _numbers_like(number: object) -> list[Json]:
+    """Flight numbers that begin like `number`, those with the most digits in common first."""
+    text = str(number)
+    alike: dict[int, Json] = {}
+    for digits in range(len(text), 0, -1):
+        wanted = {"field": "flight_number", "q": text[:digits], "limit": NUMBERS_OFFERED + 1}
+        for suggestion in backend.get("/suggest", wanted)["suggestions"]:
+            alike.setdefault(suggestion["value"], suggestion)
+        if len(alike) > NUMBERS_OFFERED:
+            break
+    alike.pop(int(text), None)
+    return list(alike.values())[:NUMBERS_OFFERED]
 
 
 def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
     """The flights by carrier; those of each day in order, the days as they come."""
-    found: dict[int, dict[str, list[Leg]]] = {}
+    by_day: dict[int, dict[str, list[Leg]]] = {}
     for leg in flights:
-        found.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)
+        by_day.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)
     carriers = (
         CarrierFlights(
             number,
             known.carrier(number).label,
-            [route for of_day in days.values() for route in flights_of_day.routes(of_day)],
+            [route for legs in days.values() for route in flights_of_day.routes(legs)],
         )
-        for number, days in found.items()
+        for number, days in by_day.items()
     )
-    return sorted(carriers, key=lambda one: one.label)
+    return sorted(carriers, key=lambda carrier: carrier.label)
 
 
 # --- for programs ----------------------------------------------------------------------------
@@ -185,35 +171,32 @@ def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
 
 def rows(carriers: list[CarrierFlights]) -> list[Json]:
     """Each leg with its carrier's name, its place among that carrier's legs, and its outcome."""
-    found: list[Json] = []
-    for one in carriers:
+    legs: list[Json] = []
+    for carrier in carriers:
         places: Counter[str] = Counter()
-        for leg in one.legs:
+        for leg in carrier.legs:
             places[leg[DAY]] += 1
-            more = {
-                "carrier": one.label,
-                "leg": places[leg[DAY]],
-                "outcome": flights_of_day.outcome(leg),
-            }
-            found.append({**leg, **more})
-    return found
+            outcome = flights_of_day.outcome(leg)
+            legs.append(
+                {**leg, "carrier": carrier.label, "leg": places[leg[DAY]], "outcome": outcome}
+            )
+    return legs
 
 
-def plain(answer: DayStatus | NumberStatus) -> Json:
-    """The answer for JSON."""
-    if isinstance(answer, DayStatus):
-        return {
-            "query": answer.query,
-            "count": answer.count,
-            "flights": rows(answer.carriers),
-            "days": list(map(_plain_day, answer.days)),
-            "as_of": answer.found["as_of"],
-        }
-    found = asdict(answer.found)
-    return {"query": answer.query, **found, "flown": list(map(_plain_day, answer.found.flown))}
+def as_json(status: DayStatus | NumberStatus) -> Json:
+    if isinstance(status, NumberStatus):
+        flown = list(map(_day_as_json, status.days.flown))
+        return {"query": status.query, **asdict(status.days), "flown": flown}
+    return {
+        "query": status.query,
+        "count": status.count,
+        "flights": rows(status.carriers),
+        "days": list(map(_day_as_json, status.days)),
+        "as_of": status.answer["as_of"],
+    }
 
 
-def _plain_day(day: Day) -> Json:
+def _day_as_json(day: Day) -> Json:
     return {
         "FL_DATE": day.date,
         "is_covered": day.is_covered,

@@ -6,8 +6,9 @@ from itertools import combinations, pairwise
 import airportsdata
 import pytest
 
-from frontend.charts.coordinates import Places
-from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, Maps, RouteMap
+from frontend.charts import coordinates
+from frontend.charts.coordinates import places_of
+from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, RouteMap, map_of_route
 from frontend.coverage import Airport, Coverage
 
 CITIES = {
@@ -39,13 +40,8 @@ def covering(cities: dict[str, str]) -> Coverage:
     return Coverage(1, "2013-01-01", "2013-01-01", (), tuple(airports))
 
 
-@pytest.fixture(scope="module")
-def places() -> Places:
-    return Places()
-
-
-def route(places: Places, origin: str, destination: str, cities: dict[str, str]) -> RouteMap:
-    found = Maps(places).route(covering(cities), origin, destination)
+def route(origin: str, destination: str, cities: dict[str, str]) -> RouteMap:
+    found = map_of_route(covering(cities), origin, destination)
     assert found is not None
     return found
 
@@ -61,10 +57,8 @@ ROUTES = list(combinations(sorted(set(EVERYWHERE.values())), 2))
 
 
 @pytest.mark.parametrize(("origin", "destination"), ROUTES)
-def test_every_route_is_whole_with_room_for_its_labels(
-    places: Places, origin: str, destination: str
-) -> None:
-    found = route(places, origin, destination, EVERYWHERE)
+def test_every_route_is_whole_with_room_for_its_labels(origin: str, destination: str) -> None:
+    found = route(origin, destination, EVERYWHERE)
     for x, y in points(found.route):
         assert 0.2 * WIDTH <= x <= 0.8 * WIDTH
         assert 0.2 * HEIGHT <= y <= 0.8 * HEIGHT
@@ -75,22 +69,20 @@ def test_every_route_is_whole_with_room_for_its_labels(
         assert end.anchor == ("start" if end.x < 40 else "end" if end.x > 60 else "middle")
 
 
-def test_a_great_circle_over_the_date_line_does_not_jump(places: Places) -> None:
-    line = points(route(places, "Guam, TT", "Honolulu, HI", EVERYWHERE).route)
+def test_a_great_circle_over_the_date_line_does_not_jump() -> None:
+    line = points(route("Guam, TT", "Honolulu, HI", EVERYWHERE).route)
     assert max(abs(x - u) + abs(y - v) for (x, y), (u, v) in pairwise(line)) < WIDTH / 10
 
 
-def test_a_far_island_does_not_squeeze_the_rest(places: Places) -> None:
-    near = route(places, "Chicago, IL", "Miami, FL", CITIES)
-    with_far = route(places, "Chicago, IL", "Miami, FL", EVERYWHERE)
+def test_a_far_island_does_not_squeeze_the_rest() -> None:
+    near = route("Chicago, IL", "Miami, FL", CITIES)
+    with_far = route("Chicago, IL", "Miami, FL", EVERYWHERE)
     assert near.route == with_far.route
     assert near.land_width == with_far.land_width
 
 
-def test_a_city_has_all_its_airports_and_the_distance_is_between_the_busiest(
-    places: Places,
-) -> None:
-    found = route(places, "New York, NY", "Chicago, IL", CITIES)
+def test_a_city_has_all_its_airports_and_the_distance_is_between_the_busiest() -> None:
+    found = route("New York, NY", "Chicago, IL", CITIES)
     assert [end.codes for end in found.ends] == [("LGA", "JFK"), ("ORD", "MDW")]
     assert found.airports == ("LGA", "ORD")
     assert len(points(found.near)) == 4
@@ -98,17 +90,15 @@ def test_a_city_has_all_its_airports_and_the_distance_is_between_the_busiest(
     assert found.distance_miles == pytest.approx(733, abs=3)
 
 
-def test_a_country_of_airports_is_shown_with_its_land(places: Places) -> None:
-    found = route(places, "Newark, NJ", "Baltimore, MD", NEAR | many(LEAST_AIRPORTS))
+def test_a_country_of_airports_is_shown_with_its_land() -> None:
+    found = route("Newark, NJ", "Baltimore, MD", NEAR | many(LEAST_AIRPORTS))
     assert found.has_land
     assert set(points(found.near)) <= set(points(found.dots))
 
 
-def test_around_a_few_airports_no_land_is_drawn_that_nobody_would_recognise(
-    places: Places,
-) -> None:
+def test_around_a_few_airports_no_land_is_drawn_that_nobody_would_recognise() -> None:
     few = NEAR | many(LEAST_AIRPORTS - len(NEAR) - 1)
-    found = route(places, "Newark, NJ", "Baltimore, MD", few)
+    found = route("Newark, NJ", "Baltimore, MD", few)
     assert not found.has_land
     assert len(points(found.near)) == 2
     assert len(points(found.dots)) > len(NEAR)
@@ -123,20 +113,18 @@ def test_around_a_few_airports_no_land_is_drawn_that_nobody_would_recognise(
         ("Chicago, IL", "Chicago, IL"),
     ],
 )
-def test_without_two_known_places_there_is_no_map(
-    places: Places, origin: str, destination: str
-) -> None:
-    assert Maps(places).route(covering(CITIES | UNKNOWN), origin, destination) is None
+def test_without_two_known_places_there_is_no_map(origin: str, destination: str) -> None:
+    assert map_of_route(covering(CITIES | UNKNOWN), origin, destination) is None
 
 
-def test_two_airports_alone_are_a_map_without_land(places: Places) -> None:
-    found = route(places, "Miami, FL", "Seattle, WA", {"MIA": "Miami, FL", "SEA": "Seattle, WA"})
+def test_two_airports_alone_are_a_map_without_land() -> None:
+    found = route("Miami, FL", "Seattle, WA", {"MIA": "Miami, FL", "SEA": "Seattle, WA"})
     assert not found.has_land
     assert len(points(found.dots)) == 2
 
 
 def test_a_place_is_looked_up_once_be_it_known_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = Places()
-    assert places.of(["ORD", "ZZZ"]).keys() == {"ORD"}
+    monkeypatch.setattr(coordinates, "_known", {})
+    assert places_of(["ORD", "ZZZ"]).keys() == {"ORD"}
     monkeypatch.setattr("airportsdata.load", lambda _: pytest.fail("read again"))
-    assert places.of(["ZZZ", "ORD"]).keys() == {"ORD"}
+    assert places_of(["ZZZ", "ORD"]).keys() == {"ORD"}

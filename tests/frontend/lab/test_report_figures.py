@@ -21,7 +21,7 @@ def test_each_drawing_of_a_report_is_a_picture_by_itself() -> None:
     assert len(figures) == report.count("<figure>") > 1
     for figure in figures:
         assert figure.title
-        assert figure.told
+        assert figure.caption
         picture = ElementTree.fromstring(figure.svg)
         assert picture.tag == "{http://www.w3.org/2000/svg}svg"
         assert "--data-1:" in figure.svg

@@ -10,7 +10,6 @@ from flask.testing import FlaskClient
 from frontend.app import create_app
 from frontend.charts import maps
 from frontend.filters import number
-from frontend.questions.group_queries import Breakdowns
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import World
@@ -151,7 +150,9 @@ def test_airports_are_offered_with_the_page_of_their_route(pages: FlaskClient) -
 def test_a_ledger_of_departures_only_says_so_instead_of_0(
     pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Breakdowns, "only_origins", lambda *_: ["EWR", "JFK", "LGA"])
+    monkeypatch.setattr(
+        "frontend.pages.flight_counter.only_origins", lambda *_: ["EWR", "JFK", "LGA"]
+    )
     page = text_of(pages, asking(FROM, FROM))
     assert "The ledger holds only departures from EWR, JFK and LGA" in page
     assert f"{FROM} to {FROM}</a>: no flights." in page

@@ -316,7 +316,7 @@ class Echo(Backend):
 def test_of_very_many_legs_the_first_are_shown_and_all_are_in_the_twin(
     service: Service, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
-    monkeypatch.setattr("frontend.app.Backend", Echo)
+    monkeypatch.setattr("frontend.context.Backend", Echo)
     pages = create_app(Settings(backend_url=service.url)).test_client()
     number, day = max(keys(world), key=lambda key: len(of(world, *key)))
     query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"

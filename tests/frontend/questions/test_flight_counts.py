@@ -4,7 +4,7 @@ import pytest
 
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
-from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
+from frontend.questions.flight_counts import DESTINATION, ORIGIN, CountsReport, unknown_cities
 
 KNOWN = Coverage(
     9,
@@ -39,13 +39,13 @@ def answer(**by_day: int) -> Json:
 def test_the_busiest_days_and_those_without_flights(
     found: Json, busiest: tuple[str, int], ties: int, empty: int
 ) -> None:
-    report = Report(found, KNOWN)
+    report = CountsReport(found, KNOWN)
     assert (report.busiest, report.ties, report.empty_slots) == (busiest, ties, empty)
 
 
 def test_what_is_offered_for_one_city_sets_right_the_other_too() -> None:
-    found = unknown(KNOWN, {ORIGIN: "Chicgo", DESTINATION: "atlanta"})
-    assert [(each.city, [city for city, _ in each.meant]) for each in found] == [
+    found = unknown_cities(KNOWN, {ORIGIN: "Chicgo", DESTINATION: "atlanta"})
+    assert [(each.name, [city for city, _ in each.meant]) for each in found] == [
         ("Chicgo", ["Chicago, IL"]),
         ("atlanta", ["Atlanta, GA"]),
     ]
@@ -55,6 +55,6 @@ def test_what_is_offered_for_one_city_sets_right_the_other_too() -> None:
 
 
 def test_known_cities_and_what_is_like_none_offer_nothing() -> None:
-    assert unknown(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Atlanta, GA"}) == []
-    (found,) = unknown(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Timbuktu"})
+    assert unknown_cities(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Atlanta, GA"}) == []
+    (found,) = unknown_cities(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Timbuktu"})
     assert found.meant == []

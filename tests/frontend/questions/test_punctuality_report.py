@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.coverage import NOTHING_KNOWN
-from frontend.questions.punctuality_report import MOST_CALENDAR_DAYS, cards
+from frontend.questions.punctuality_report import MOST_CALENDAR_DAYS, punctuality_reports
 
 FIRST = date(2013, 1, 1)
 
@@ -44,7 +44,7 @@ def test_the_figures_are_those_of_a_plain_loop(some: list[tuple[int, int, int | 
         leg(n, day, OP_CARRIER_AIRLINE_ID=carrier, ARR_DELAY=delay, CANCELLED=int(delay is None))
         for n, (day, carrier, delay) in enumerate(some)
     ]
-    found = cards(flown, NOTHING_KNOWN)
+    found = punctuality_reports(flown, NOTHING_KNOWN)
     assert sum(len(card.legs) for card in found) == len(flown)
     assert [len(card.legs) for card in found] == sorted(
         (len(card.legs) for card in found), reverse=True
@@ -73,7 +73,9 @@ def test_the_figures_are_those_of_a_plain_loop(some: list[tuple[int, int, int | 
 def test_the_calendar_has_every_day_between_the_first_and_the_last_flight(
     some: list[tuple[int, int, int | None]],
 ) -> None:
-    (card, *_) = cards([leg(n, day) for n, (day, _, _) in enumerate(some)], NOTHING_KNOWN)
+    (card, *_) = punctuality_reports(
+        [leg(n, day) for n, (day, _, _) in enumerate(some)], NOTHING_KNOWN
+    )
     days = [day for _, month in card.calendar() for day in month]
     flown = sorted({day for day, _, _ in some})
     assert len(days) == flown[-1] - flown[0] + 1
@@ -81,7 +83,7 @@ def test_the_calendar_has_every_day_between_the_first_and_the_last_flight(
 
 
 def test_a_long_calendar_is_of_the_last_days() -> None:
-    (card,) = cards([leg(0, 0), leg(1, 3000)], NOTHING_KNOWN)
+    (card,) = punctuality_reports([leg(0, 0), leg(1, 3000)], NOTHING_KNOWN)
     days = [day for _, month in card.calendar() for day in month]
     assert len(days) == MOST_CALENDAR_DAYS
     assert days[-1].status == "on_time"
@@ -98,14 +100,14 @@ def test_a_long_calendar_is_of_the_last_days() -> None:
 def test_a_scheduled_time_may_be_on_the_other_side_of_midnight(
     changed: dict[str, Any], time: str
 ) -> None:
-    (card,) = cards([leg(0, 0, **changed)], NOTHING_KNOWN)
+    (card,) = punctuality_reports([leg(0, 0, **changed)], NOTHING_KNOWN)
     (schedule,) = card.schedules
     assert schedule.time == time
 
 
 def test_schedules_are_told_with_their_first_and_last_days() -> None:
     flown = [leg(0, 3), leg(1, 5), leg(2, 4, DEP_TIME="0700"), leg(3, 1, DEST="BOS")]
-    (card,) = cards(flown, NOTHING_KNOWN)
+    (card,) = punctuality_reports(flown, NOTHING_KNOWN)
     told = [
         (one.dest, one.time, one.flights, one.first[-2:], one.last[-2:]) for one in card.schedules
     ]
