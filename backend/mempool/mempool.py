@@ -142,7 +142,7 @@ class Mempool:
         try:
             with self.exclusive() as mined:
                 free = files.free_bytes(self._folder)  # once for all: posts are small
-                self._empty_full_log(free)
+                self._empty_due_log(free)
                 outcomes, written = self._in_sound_store(
                     lambda: self._write(offers, now_ms, mined, free)
                 )
@@ -344,13 +344,13 @@ class Mempool:
             self.put_right()
             return ask()
 
-    def _empty_full_log(self, free: int) -> None:
-        """Copy the write-ahead log into the file if it is long. Only inside `locked`.
+    def _empty_due_log(self, free: int) -> None:
+        """Copy the write-ahead log into the file if that is due. Only inside `locked`.
 
         free: bytes left on the disk. On a full disk it would fail, and stop this process for good.
         """
         has_room = free >= self._settings.min_free_bytes
-        if has_room and self._has_written and self._store.log_is_full():
+        if has_room and self._store.log_is_due():
             self._store.empty_log()
 
     def _key_time_ms(self, now_ms: int) -> int:
@@ -511,8 +511,8 @@ class Mempool:
                 mark = self._marks[0].read() or Mark()
                 if mined > mark.mined:
                     self._marks[0].note(Mark(mined, mined))
+                self._empty_due_log(files.free_bytes(self._folder))
                 is_more = self._in_sound_store(lambda: self._remove(below))
-                self._empty_full_log(files.free_bytes(self._folder))
 
     def _remove(self, below: int) -> bool:
         with self._lock:

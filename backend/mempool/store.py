@@ -71,6 +71,7 @@ class Store:
         self._connection: apsw.Connection | None = None
         self._log_descriptor: int | None = None
         self._log_limit = LOG_BYTES
+        self._is_log_ours = False  # whether this process has emptied the log, or begun it
         self._forget()
 
     def _forget(self) -> None:
@@ -483,8 +484,16 @@ class Store:
         finally:
             os.close(descriptor)
 
-    def log_is_full(self) -> bool:
-        """Whether it is time to empty the write-ahead log, as far as this process has synced it."""
+    def log_is_due(self) -> bool:
+        """Whether the write-ahead log has to be emptied before this process writes.
+
+        It is when the log is long, and at first: if a sync failed before this process started, the
+        kernel takes lost bytes for written, and no later sync of the log writes them. Who copies
+        them into the file writes them anew.
+        """
+        if not self._is_log_ours and _size_of(self.log_path):
+            return True
+        self._is_log_ours = True
         return self._log_size() >= self._log_limit
 
     def _log_size(self) -> int:
@@ -500,6 +509,7 @@ class Store:
             is_empty = database.empty_log(self.path)
         except apsw.Error as error:
             raise self._refused(error) from error
+        self._is_log_ours = True
         self._log_limit = LOG_BYTES if is_empty else self._log_size() + LOG_BYTES
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -207,6 +208,44 @@ def test_a_failed_sync_poisons_and_is_not_tried_again(
     again = house.mempool()
     first = accept_in(again, [flight(9)], T).first_transaction
     assert everything(again) == numbered([*flights(2)[:first], flight(9)])
+
+
+@pytest.mark.parametrize("is_miner", [False, True], ids=["accepts", "trims"])
+def test_who_writes_first_after_a_start_relies_on_no_sync_of_before(
+    house: House,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    is_miner: bool,
+) -> None:
+    """After a failed sync the kernel takes the lost bytes for written, and each later sync works.
+
+    What it had not written is zeros after a power cut, and SQLite reads nothing behind them.
+    """
+    failing = house.mempool()
+    accept_in(failing, [flight(0)], T)
+    with monkeypatch.context() as patch, pytest.raises(WriteFailed):
+        patch.setattr(os, "fdatasync", mock.Mock(side_effect=OSError(errno.EIO, "I/O error")))
+        accept_in(failing, [flight(1)], T)
+    unsynced = house.log.read_bytes()
+    started = house.mempool()
+    if is_miner:
+        house.chain.transactions = 1
+        started.trim(1)
+    else:
+        accept_in(started, [flight(2)], T)
+    cut = House(tmp_path_factory.mktemp("cut"))
+    shutil.copytree(house.folder, cut.folder, dirs_exist_ok=True)
+    log = cut.log.read_bytes()
+    if log.startswith(unsynced[:100]):
+        cut.log.write_bytes(bytes(len(unsynced)) + log[len(unsynced) :])
+    cut.log.with_name(f"{cut.path.name}-shm").unlink()
+    expected = {0: flight(0), 1: flight(1), 2: flight(2)}
+    if is_miner:
+        expected = {1: flight(1)}
+        cut.chain.transactions = 1
+    assert dict(everything(cut.mempool())) == expected
+    assert cut.lost() == {}
+    cut.close()
 
 
 def test_a_new_file_whose_name_cannot_be_synced_poisons(
@@ -437,7 +476,7 @@ def test_what_another_thread_has_forgotten_is_read_again_before_an_id_is_given(
         mempool._store.close()
         return False
 
-    monkeypatch.setattr(mempool._store, "log_is_full", forget)
+    monkeypatch.setattr(mempool._store, "log_is_due", forget)
     assert accept_in(mempool, [flight(10)], T).first_transaction == 10
     assert everything(mempool) == numbered(flights(7, 4), 4)
 
