@@ -5,7 +5,7 @@
     ledger     one row: the hash of block 0, which names the ledger that the file belongs to
 
 Pages of the file carry checksums (`storage.checked_sqlite`). SQLite reads its write-ahead log
-without comparing anything, so records carry digests, and what the log has lost is noticed by the
+without comparing anything, so rows carry digests, and what the log has lost is noticed by the
 watermark. The log is never copied into the file but under the lock between processes, whole, and
 is emptied then: a part of it that outlived its beginning would be taken for all of it.
 """
@@ -24,7 +24,7 @@ import apsw
 from backend.base import files
 from backend.base.errors import DamagedMempool, NeedsRepair, TryLater
 from backend.mempool.idempotency_keys import KeyUse
-from backend.mempool.records import Record
+from backend.mempool.records import Record, UnsoundRecord
 from backend.storage import checked_sqlite
 
 FILE_NAME = "mempool.sqlite"
@@ -54,10 +54,11 @@ _SCHEMA = f"""
         body_hash  TEXT NOT NULL,
         first      INTEGER NOT NULL,
         count      INTEGER NOT NULL,
-        timestamp  INTEGER NOT NULL
+        timestamp  INTEGER NOT NULL,
+        digest     BLOB NOT NULL
     ) WITHOUT ROWID"""
 INSERT_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_KEY = "INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?)"
+INSERT_KEY = "INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?, ?)"
 _DAMAGE_IN_IO = {apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS}
 
 
@@ -183,12 +184,21 @@ def write_file(
 
 def key_rows(keys: dict[str, KeyUse]) -> list[tuple[Any, ...]]:
     """The rows of the table of keys."""
-    return [(text, *astuple(use)) for text, use in keys.items()]
+    return [(text, *astuple(use), _key_digest(text, use)) for text, use in keys.items()]
 
 
 def keys_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, KeyUse]:
-    """The keys in rows of the table."""
-    return {text: KeyUse(*values) for text, *values in rows}
+    """The keys in rows of the table. Raises UnsoundRecord if a digest is wrong."""
+    keys = {}
+    for text, *values, digest in rows:
+        keys[text] = KeyUse(*values)
+        if digest != _key_digest(text, keys[text]):
+            raise UnsoundRecord(f"the idempotency key {text} is not as it was written")
+    return keys
+
+
+def _key_digest(text: str, use: KeyUse) -> bytes:
+    return blake2b(repr((text, *astuple(use))).encode(), digest_size=16).digest()
 
 
 def read_every_page(connection: apsw.Connection) -> None:

@@ -29,7 +29,7 @@ from backend.base import files
 from backend.base.errors import DamagedMempool
 from backend.base.words import counted
 from backend.mempool import lost_files
-from backend.mempool.database import FILE_NAME, keys_in
+from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.records import Record, record_of, void_record
 from backend.storage import checked_sqlite
@@ -157,8 +157,7 @@ def _keys_in(path: Path) -> tuple[dict[str, KeyUse], str]:
     uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE
     try:
         with closing(checked_sqlite.connect(uri, flags)) as connection:
-            return keys_in(
-                connection.execute("SELECT key, body_hash, first, count, timestamp FROM key_use")
-            ), ""
+            rows = connection.execute("SELECT key, body_hash, first, count, timestamp FROM key_use")
+            return {text: KeyUse(*values) for text, *values in rows}, ""
     except apsw.Error as error:
         return {}, f"{path} cannot be used: {error}; keys of the last day may be used again"

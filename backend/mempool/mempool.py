@@ -49,7 +49,6 @@ from backend.mempool.rebuild import END_MISSING, Rebuild, finish_replacing
 from backend.mempool.records import Accepted, Record, record_of
 from backend.mempool.store import Store
 from backend.mempool.syncs import BackgroundSync, GroupCommit
-from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage import unfinished_restore
 from backend.storage.genesis import Genesis
@@ -101,7 +100,7 @@ class Mempool:
         self._lock = threading.Lock()  # held for moments: the store and the duplicates
         self._genesis = Genesis(settings.folder)
         # one for users of the store, and one for syncs, which happen in other threads
-        self._marks = tuple(Watermark(settings.folder, self._genesis) for _ in range(2))
+        self._marks = tuple(Watermark(settings.folder, self._genesis, report) for _ in range(2))
         self._store = Store(self._folder, chain_transactions, self._genesis)
         self._duplicates = Duplicates()
         self._has_written = False
@@ -330,10 +329,6 @@ class Mempool:
         mined, following = self._chain_transactions(), self._store.next
         if following:
             self._store.sync()
-            self._report(
-                f"{MARK_NAME} was missing or damaged and has been made anew from the mempool; "
-                "if the mempool's end was lost before, nobody can tell"
-            )
         self._marks[0].note(Mark(max(following, mined), mined, following))
 
     def _in_sound_store(self, ask: Callable[[], Result]) -> Result:

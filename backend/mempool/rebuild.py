@@ -90,11 +90,14 @@ class Rebuild:
         """Rebuild the file. Returns the mark that holds for the new one.
 
         store: what this process has open. problem: what is wrong with it, in words. accepts_loss:
-        whether a person has given up blocks that are lost. Raises WriteFailed, or DamagedMempool if
-        blocks are lost or the file is another ledger's; then nothing is changed.
+        whether a person has given up blocks that are lost. Raises WriteFailed, TryLater if the disk
+        is full, or DamagedMempool if blocks are lost or the file is another ledger's; then nothing
+        is changed.
         """
         files.make_folder(self._folder)
         finish_replacing(self._folder)
+        sizes = [path.stat().st_size for path in self._files()]
+        files.require_free(self._folder, 3 * sum(sizes))  # a copy, what is kept, and the new file
         contents = self._contents(store)
         store.close()
         if not accepts_loss:
@@ -139,15 +142,20 @@ class Rebuild:
         """What can be read without what SQLite shares between processes."""
         copy = self._folder / "copy"
         shutil.rmtree(copy, ignore_errors=True)  # of a process that died in this place
-        copy.mkdir()
         try:
-            for name in (FILE_NAME, f"{FILE_NAME}-wal"):
-                if (self._folder / name).exists():
-                    (copy / name).write_bytes((self._folder / name).read_bytes())
+            with files.refusals("copy", self._path):
+                copy.mkdir()
+                for path in self._files():
+                    (copy / path.name).write_bytes(path.read_bytes())
             with closing(Store(copy, lambda: self._mined, self._genesis)) as store:
                 return store.readable()
         finally:
             shutil.rmtree(copy, ignore_errors=True)
+
+    def _files(self) -> list[Path]:
+        """The file and its write-ahead log, as far as they are there."""
+        paths = (self._path, self._path.with_name(f"{FILE_NAME}-wal"))
+        return [path for path in paths if path.exists()]
 
     def _require_all_blocks(self, records: list[Record]) -> None:
         """Raise DamagedMempool if any missing transaction was in a block once."""

@@ -341,7 +341,8 @@ class Store:
                         records[record.first] = record
             with self._forgiving():
                 for row in self._run(_ALL_KEYS + order):
-                    keys |= database.keys_in([row])
+                    with self._forgiving():
+                        keys |= database.keys_in([row])
         return records, keys
 
     @contextmanager

@@ -30,6 +30,10 @@ from backend.base import files
 from backend.base.errors import DamagedMempool, WriteFailed, WriterBusy
 
 NAME = "acknowledged.dat"
+WRITTEN_ANEW = (
+    f"{NAME} was missing or damaged and has been made anew from the mempool; if the mempool's end "
+    "was lost before, nobody can tell"
+)
 
 _MAGIC = b"FCA2"
 _CONTENT = struct.Struct("<4s32sQQQ")
@@ -57,8 +61,17 @@ class Mark(NamedTuple):
 class Watermark:
     """Reads and writes the file in the chain's `folder`. Each thread needs its own object."""
 
-    def __init__(self, folder: Path, genesis: Callable[[], str]) -> None:
-        """genesis: gives the hash of block 0 in hexadecimal, or "" before there is one."""
+    def __init__(
+        self,
+        folder: Path,
+        genesis: Callable[[], str],
+        report: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """genesis: gives the hash of block 0 in hexadecimal, or "" before there is one.
+
+        report: takes a message if a damaged or missing file is written anew.
+        """
+        self._report = report
         self._path = folder / NAME
         self._genesis = genesis
         self._descriptor: int | None = None
@@ -92,6 +105,8 @@ class Watermark:
                 files.lock_within(descriptor, files.LOCK_PATIENCE_S, self._path)
                 data = os.pread(descriptor, _BYTES + 1, 0)
                 known = self._ours(data)
+                if known is None and (data or mark.stored):
+                    self._report(WRITTEN_ANEW)
                 if known is None or len(data) != _BYTES:
                     os.ftruncate(descriptor, 0)  # nothing of another format must be left
                 os.pwrite(descriptor, _packed(self._raised(known or Mark(), mark)), 0)

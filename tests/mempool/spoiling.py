@@ -26,6 +26,13 @@ def spoil(folder: Path, *firsts: int) -> None:
             assert connection.changes() == 1
 
 
+def spoil_key(folder: Path, text: str) -> None:
+    """Change what is kept of one key, as a flip in SQLite's write-ahead log does."""
+    with closing(database.connected(store_path(folder))) as connection:
+        connection.execute("UPDATE key_use SET first = first + 1 WHERE key = ?", (text,))
+        assert connection.changes() == 1
+
+
 def spoil_keys(folder: Path) -> None:
     """Change the page of the table of keys, which is small, so that its checksum is wrong."""
     path = store_path(folder)

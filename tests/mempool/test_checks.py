@@ -16,7 +16,7 @@ from backend.mempool.rebuild import END_MISSING
 from backend.mempool.watermark import Mark
 from tests.flights import flight, flights
 from tests.mempool.house import House, T
-from tests.mempool.spoiling import PAGE_BYTES, spoil, spoil_keys
+from tests.mempool.spoiling import PAGE_BYTES, spoil, spoil_key, spoil_keys
 from tests.submitting import accept_in
 
 KEY = IdempotencyKey("k", "00")
@@ -112,6 +112,27 @@ def test_keys_are_counted_and_compared(house: House) -> None:
     spoil_keys(house.folder)
     with pytest.raises(DamagedMempool, match=rf"{FILE_NAME} .* checksum"):
         check(house)
+
+
+def test_a_key_that_is_not_as_it_was_written_is_named_and_only_that_one_is_forgotten(
+    house: House,
+) -> None:
+    mempool = house.mempool()
+    for number in range(3):
+        accept_in(mempool, [flight(number)], now_ms(), key=IdempotencyKey(f"k{number}", "00"))
+    house.chain.transactions = 3
+    accept_in(mempool, [flight(3)], now_ms())
+    mempool.trim(3)
+    assert check(house).keys == 3
+    spoil_key(house.folder, "k1")
+    with pytest.raises(DamagedMempool, match=r"the idempotency key k1 is not as it was written"):
+        check(house)
+    for number in (1, 0, 2):
+        key = IdempotencyKey(f"k{number}", "00")
+        again = accept_in(mempool, [flight(number)], now_ms(), key=key)
+        assert again.first_transaction == (4 if number == 1 else number)
+    assert "may be used again" in house.messages[0]
+    assert check(house).keys == 2
 
 
 def test_an_older_copy_is_named_though_blocks_hold_what_it_lacks(house: House) -> None:

@@ -1,14 +1,16 @@
 """Damage is repaired by who accepts or seals: what is lost is named, and no id is given twice."""
 
+import errno
 import shutil
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from backend.base import files
-from backend.base.errors import DamagedMempool, TryLater
+from backend.base.errors import DamagedMempool, TryLater, WriteFailed
 from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME, NEW_NAME
@@ -330,6 +332,44 @@ def test_who_dies_while_reading_a_copy_leaves_none_behind(
     spoil(house.folder, 2)
     house.mempool().put_right()
     assert [path for path in (house.folder / FOLDER).iterdir() if path.is_dir()] == []
+
+
+def test_a_full_disk_puts_off_the_repair_and_changes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches_written(house)
+    spoil(house.folder, 1)
+    before = house.path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "free_bytes", lambda folder: len(before))
+        for ask in (house.mempool().put_right, lambda: house.mempool().pending(9)):
+            with pytest.raises(TryLater, match="is nearly full"):
+                ask()
+        patch.undo()
+        full = OSError(errno.ENOSPC, "No space left on device")
+        patch.setattr(Path, "write_bytes", mock.Mock(side_effect=full))
+        with pytest.raises(WriteFailed, match=r"cannot copy .*mempool\.sqlite: No space left"):
+            house.mempool().put_right()
+    assert house.path.read_bytes() == before
+    house.mempool().put_right()
+    assert list(house.lost()) == [(1, 1)]
+
+
+def test_a_mark_that_is_damaged_just_before_it_is_raised_is_named(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches_written(house)
+    mempool = house.mempool()
+    real = files.sync
+
+    def sync(descriptor: int, path: Path) -> None:
+        (house.folder / MARK_NAME).write_bytes(b"?")
+        real(descriptor, path)
+
+    monkeypatch.setattr(files, "sync", sync)
+    accept_in(mempool, [NEW], T)
+    (said,) = house.messages
+    assert said.startswith("acknowledged.dat was missing or damaged and has been made anew")
 
 
 def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House) -> None:
