@@ -1,0 +1,91 @@
+"""Sentences of the documents that have a number in them are made here from the code's own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from backend.api.conditions import SETTLED
+from backend.api.encodings import LEAST_BYTES
+from backend.api.routes import Lane
+from backend.base.files import LOCK_PATIENCE_S
+from backend.base.settings import Settings
+from backend.chain.flight import MOST_ERRORS
+from backend.service.service_site import LONG_NICENESS, MOST_QUESTIONS, lanes_of
+from backend.serving.bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
+from backend.serving.connection import (
+    BYTES_PER_S,
+    HEAD_WITHIN_S,
+    MAX_FIELD_BYTES,
+    MAX_FIELDS,
+    MAX_HEAD_BYTES,
+    SEND_WITHIN_S,
+)
+from backend.serving.front import REFUSED_AT_ONCE, REFUSED_IN_S
+from backend.serving.gunicorn_app import COMMON
+from backend.storage.block_writer import LONGEST_WAIT_S
+from backend.trust.witness.alarms import ALARM_WITHIN_S
+from backend.trust.witness.memory import MOST_CONTRADICTIONS
+from frontend.site import LONG_THREADS, MOST_LONG_WAITING, MOST_PAGES_WAITING
+from tests.api.processes import ROOT
+
+KB, MB = 1024, 2**20
+WORDS = {50: "half", 100: "first hundred", 600: "ten minutes", 60: "a minute"}
+SLICES = (ROOT / "frontend" / "static" / "slices.js").read_text(encoding="utf-8")
+(LINES,) = re.findall(r"MOST_LINES = (\d+);", SLICES)
+assert MAX_RECEIVED_BYTES == MAX_UNSENT_BYTES
+
+PROMISES = {
+    "reference/rest.md": [
+        f"a request has {HEAD_WITHIN_S:g} s for its head",
+        f"at most {MAX_FIELDS} fields of {MAX_FIELD_BYTES // KB} KB, {MAX_HEAD_BYTES // KB} KB in",
+        f"Its body must come at {BYTES_PER_S // KB} KB/s or more",
+        f"read within {SEND_WITHIN_S:g} s and at {BYTES_PER_S // KB} KB/s",
+        f"Idle connections end after {COMMON['keepalive']} s",
+        f"take at most {MAX_UNSENT_BYTES // MB} MB of memory each",
+        f"{WORDS[int(100 * SHARE)]} of them with one address",
+        f"Bodies from {LEAST_BYTES // KB} KB on are compressed",
+        f"for a height or an id may be kept {WORDS[int(SETTLED.rpartition('=')[2])]}",
+        f"names row and field of the {WORDS[MOST_ERRORS]} bad rows",
+    ],
+    "how-to/add.md": [
+        f"slices of {int(LINES):,} lines",
+        f"keeps its lock (`mempool.lock`) for {LOCK_PATIENCE_S:g} s",
+        f"It waits {WORDS[int(LONGEST_WAIT_S)]} at most for another import",
+    ],
+    "how-to/witness.md": [
+        f"takes longer than {WORDS[int(ALARM_WITHIN_S)]}",
+        f"up to {MOST_CONTRADICTIONS} of each kind",
+    ],
+    "explanation/lanes.md": [
+        f"{Settings().threads} threads wait for the backend's answers for pages",
+        f"{LONG_THREADS} others for files of flights and {LONG_THREADS} for questions",
+        f"when {MOST_PAGES_WAITING} pages, {MOST_LONG_WAITING} files or {MOST_LONG_WAITING} scans",
+        f"(`nice` {LONG_NICENESS}, on Linux)",
+        f"If a worker refuses more than {REFUSED_AT_ONCE / REFUSED_IN_S:g} a second",
+        f"`FLIGHTCHAIN_LANE_THREADS` | {MOST_QUESTIONS} |",
+    ],
+}
+"""What a page of `docs` says."""
+
+
+def read(page: str) -> str:
+    """A page of `docs` with single spaces between words."""
+    return " ".join((ROOT / "docs" / Path(page)).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("page", PROMISES)
+def test_a_page_promises_what_the_code_keeps(page: str) -> None:
+    text = read(page)
+    assert [sentence for sentence in PROMISES[page] if sentence not in text] == []
+
+
+def test_the_table_of_lanes_has_them_all_with_their_queues() -> None:
+    rows = re.findall(r"\| `(\w+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|", read("explanation/lanes.md"))
+    settings = Settings()
+    shown = {name: queue.replace(",", "") for name, queue in rows}
+    assert shown.keys() == set(Lane)
+    queues = {name: str(threads.most_waiting) for name, threads in lanes_of(settings).items()}
+    for name, queue in queues.items():
+        expected = shown[name].replace("`FLIGHTCHAIN_LANE_QUEUE`", str(settings.lane_queue))
+        assert expected == queue, name
