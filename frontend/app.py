@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from importlib import import_module
 from string import punctuation
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -13,30 +14,7 @@ from frontend.compression import compressed
 from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
-from frontend.pages import (
-    about,
-    add_flight,
-    airports,
-    average_delays,
-    blocks,
-    calculator,
-    cheating,
-    cluster,
-    days,
-    error_pages,
-    flight_counter,
-    flight_status,
-    home,
-    lab_results,
-    proofs,
-    rankings,
-    receipts,
-    report,
-    route,
-    search_results,
-    transactions,
-    upload_file,
-)
+from frontend.pages import error_pages
 from frontend.parameters import known_of
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.settings import Settings
@@ -59,28 +37,12 @@ HEADERS = {
 
 
 PAGES = (
-    about,
-    add_flight,
-    airports,
-    average_delays,
-    blocks,
-    calculator,
-    cheating,
-    cluster,
-    days,
-    flight_counter,
-    flight_status,
-    home,
-    lab_results,
-    proofs,
-    rankings,
-    receipts,
-    report,
-    route,
-    search_results,
-    transactions,
-    upload_file,
+    *("about", "add_flight", "airports", "average_delays", "blocks", "calculator"),
+    *("cheating", "cluster", "days", "flight_counter", "flight_status", "home"),
+    *("lab_results", "proofs", "rankings", "receipts", "report", "route", "search_results"),
+    *("transactions", "upload_file"),
 )
+"""The modules of `frontend.pages` that have `routes`."""
 
 
 class _Pages(Flask):
@@ -115,7 +77,7 @@ def create_app(settings: Settings) -> Flask:
         "search_examples": app.extensions["examples"],
     }
     for page in PAGES:
-        app.register_blueprint(page.routes)
+        app.register_blueprint(import_module(f"frontend.pages.{page}").routes)
     app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     error_pages.install(app)
     static_files.install(app)

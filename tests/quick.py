@@ -97,7 +97,7 @@ LEFT_OUT: dict[str, str] = {
     **dict.fromkeys(
         (
             "frontend/pages/test_uploading.py::test_a_backend_that_died_is_said_to_have",
-            "frontend/pages/test_adding.py::test_what_was_typed_is_kept_when_the_backend_dies",
+            "frontend/pages/test_adding.py::test_a_form_is_kept_when_the_backend_dies",
             (
                 "index/test_queries.py"
                 "::test_every_answer_is_of_the_height_it_names_while_another_process_writes"

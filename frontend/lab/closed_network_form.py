@@ -4,7 +4,7 @@ It uses exact mean value analysis and its bounds: `loadtests.models.mva`, `loadt
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from frontend.lab import study
@@ -24,6 +24,10 @@ KINDS = {"queue": "Queue", "delay": "Delay (nobody waits)"}
 AGAINST = {"": "nothing", "study": "the study's Pi"}
 ASKED_OF_A_ROW = ("name", "visits", "service_time_s")
 OF_A_ROW = (*ASKED_OF_A_ROW, "kind", "servers")
+BALANCED = (
+    *("throughput_low_per_s", "throughput_high_per_s"),
+    *("response_low_s", "response_high_s"),
+)
 FIELDS = (
     "customers",
     "think_time_s",
@@ -50,6 +54,15 @@ class Visited:
         demand_s = service_demand_s(self.visits, self.service_time_s)
         return Station(self.name, demand_s, self.servers)
 
+    @property
+    def is_limiting(self) -> bool:
+        """Whether customers queue here, so that the throughput has a bound."""
+        return self.servers is not DELAY and self.visits * self.service_time_s > 0
+
+    def as_json(self) -> dict[str, Any]:
+        kind = "delay" if self.servers is DELAY else "queue"
+        return {**asdict(self), "kind": kind, "demand_s": self.station.demand_s}
+
 
 @dataclass(frozen=True, slots=True)
 class Network:
@@ -61,8 +74,7 @@ class Network:
 
     @property
     def stations(self) -> list[Station]:
-        """The stations as the models take them."""
-        return [each.station for each in self.visited]
+        return [visited.station for visited in self.visited]
 
 
 STUDIED = (
@@ -96,17 +108,16 @@ class Answer:
         return self.solutions[-1]
 
     def as_json(self) -> dict[str, Any]:
-        """The answer for the JSON twin."""
-        found: dict[str, Any] = {
-            "stations": [_visited(each) for each in self.network.visited],
+        content: dict[str, Any] = {
+            "stations": [visited.as_json() for visited in self.network.visited],
             "think_time_s": self.network.think_time_s,
             "demand_s": self.demand_s,
             "bottleneck": self.bottleneck.name,
             "maximum_throughput_per_s": self.most_throughput_per_s,
             "optimal_population": self.optimal_population,
-            "populations": list(self.rows()),
+            "populations": self.rows(),
         }
-        return found | ({"study": self.before.as_json()} if self.before else {})
+        return content | ({"study": self.before.as_json()} if self.before else {})
 
     def rows(self) -> list[dict[str, float]]:
         """A row for each N: X, R, bounds, and U of each station; for both twins."""
@@ -121,26 +132,10 @@ class Answer:
             "asymptotic_throughput_per_s": asymptotic.throughput_high_per_s,
             "asymptotic_response_time_s": asymptotic.response_low_s,
         }
-        if self.balanced:
-            tight = self.balanced[at]
-            row |= {
-                "balanced_throughput_low_per_s": tight.throughput_low_per_s,
-                "balanced_throughput_high_per_s": tight.throughput_high_per_s,
-                "balanced_response_low_s": tight.response_low_s,
-                "balanced_response_high_s": tight.response_high_s,
-            }
-        return row | {f"utilisation {each.name}": each.utilisation for each in solution.stations}
-
-
-def _visited(each: Visited) -> dict[str, Any]:
-    return {
-        "name": each.name,
-        "visits": each.visits,
-        "service_time_s": each.service_time_s,
-        "servers": each.servers,
-        "kind": "delay" if each.servers is DELAY else "queue",
-        "demand_s": each.station.demand_s,
-    }
+        for tight in self.balanced[at : at + 1]:
+            row |= {f"balanced_{name}": getattr(tight, name) for name in BALANCED}
+        stations = solution.stations
+        return row | {f"utilisation {station.name}": station.utilisation for station in stations}
 
 
 # --- from a form -----------------------------------------------------------------------------
@@ -157,13 +152,8 @@ def filled_rows(given: Mapping[str, str]) -> list[int]:
 
 def without_blanks(given: Mapping[str, str]) -> dict[str, str]:
     """`given` without the default values that browsers send for rows in which nothing was typed."""
-    kept = filled_rows(given)
-    blank = {
-        f"{name}_{row}"
-        for row in range(1, MOST_STATIONS + 1)
-        if row not in kept
-        for name in OF_A_ROW
-    }
+    empty = set(range(1, MOST_STATIONS + 1)) - set(filled_rows(given))
+    blank = {f"{name}_{row}" for row in empty for name in OF_A_ROW}
     return {name: text for name, text in given.items() if name not in blank}
 
 
@@ -193,28 +183,25 @@ def _read_row(inputs: Inputs, row: int) -> Visited:
     return Visited(name, visits, service_time_s, servers)
 
 
-def _check_together(inputs: Inputs, rows: Sequence[int], visited: Sequence[Visited]) -> None:
+def _check_together(inputs: Inputs, rows: Sequence[int], stations: Sequence[Visited]) -> None:
     names: set[str] = set()
     several = 0
-    for row, each in zip(rows, visited, strict=True):
-        if each.name and each.name in names:
-            inputs.refuse(f"name_{row}", f"must be unique: another station is called {each.name!r}")
-        names.add(each.name)
-        is_multi = (each.servers or 1) > 1
+    for row, station in zip(rows, stations, strict=True):
+        if station.name and station.name in names:
+            detail = f"must be unique: another station is called {station.name!r}"
+            inputs.refuse(f"name_{row}", detail)
+        names.add(station.name)
+        is_multi = (station.servers or 1) > 1
         several += is_multi
         if is_multi and several > MOST_MULTI_SERVERS:
             detail = f"must be 1: at most {MOST_MULTI_SERVERS} stations may have several servers"
             inputs.refuse(f"servers_{row}", detail)
-    if rows and not any(_limits(each) for each in visited):
+    if rows and not any(station.is_limiting for station in stations):
         inputs.refuse(
             f"service_time_s_{rows[0]}",
             "is too little: a station with a queue must have visits and a service time above 0, "
             "because otherwise nothing limits the throughput",
         )
-
-
-def _limits(each: Visited) -> bool:
-    return each.servers is not DELAY and each.visits * each.service_time_s > 0
 
 
 # --- answers ---------------------------------------------------------------------------------
@@ -224,14 +211,12 @@ def answer(network: Network) -> Answer:
     """The results of mean value analysis and of the bounds for `network`."""
     stations, think_time_s = network.stations, network.think_time_s
     populations = range(1, network.customers + 1)
-    is_single = all(each.servers in {1, DELAY} for each in network.visited)
+    is_single = all(visited.servers in {1, DELAY} for visited in network.visited)
     return Answer(
         network,
         mva.solve(stations, network.customers, think_time_s),
         tuple(bounds.asymptotic(stations, n, think_time_s) for n in populations),
-        tuple(bounds.balanced_job(stations, n, think_time_s) for n in populations)
-        if is_single
-        else (),
+        tuple(bounds.balanced_job(stations, n, think_time_s) for n in populations if is_single),
         bottleneck(stations),
         total_demand_s(stations),
         bounds.maximum_throughput_per_s(stations),
@@ -241,8 +226,8 @@ def answer(network: Network) -> Answer:
 
 def answer_to(given: Mapping[str, str]) -> Answer:
     """The answer to a form, beside the study's if it asks for that. Raises Refused."""
-    found = answer(read(given))
+    network = read(given)
     if given.get("against") != "study":
-        return found
-    before = answer(Network(STUDIED, found.network.customers, study.THINK_TIME_S))
-    return replace(found, before=before)
+        return answer(network)
+    studied = Network(STUDIED, network.customers, study.THINK_TIME_S)
+    return replace(answer(network), before=answer(studied))

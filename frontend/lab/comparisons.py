@@ -1,7 +1,7 @@
 """Compares the study's numbers with those of a calculation, as rows for people."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
 
 from frontend.filters import NOTHING
 from frontend.lab import closed_network_form, open_queue_form
@@ -11,8 +11,7 @@ SHOWN_CUSTOMERS = (1, 2, 5, 10, 50)  # and the largest number
 NO_STEADY_STATE = "grows without end"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row: what is compared, its two values, and how they differ, in words."""
 
     name: str
@@ -21,54 +20,48 @@ class Row:
     change: str
 
 
-def of_queue(found: open_queue_form.Answer) -> list[Row]:
+def compare_queues(answer: open_queue_form.Answer) -> list[Row]:
     """Rows about the open queue in order of arrival, at the same arrival rate."""
-    before = found.before
+    if answer.before is None:
+        return []
+    before, after = answer.before.queue, answer.queue
+    times = [
+        states[0][1].response_time_s if states else None
+        for states in (answer.before.states, answer.states)
+    ]
+    slow, fast = times
+    difference = NOTHING if slow is None or fast is None else change(slow, fast)
+    return [
+        _row("Mean service time", before.service_time_s, after.service_time_s, time),
+        _row("Highest throughput, L", before.capacity_per_s, after.capacity_per_s, rate),
+        _row("Utilisation ρ", before.utilisation, after.utilisation, significant),
+        Row("Mean response time", _time_or_none(slow), _time_or_none(fast), difference),
+    ]
+
+
+def compare_networks(answer: closed_network_form.Answer) -> list[Row]:
+    """Rows about the closed network, at some numbers of customers."""
+    before = answer.before
     if before is None:
         return []
-    one, other = before.queue, found.queue
+    names = (before.bottleneck.name, answer.bottleneck.name)
+    capacities = (before.most_throughput_per_s, answer.most_throughput_per_s)
     rows = [
-        _row("Mean service time", one.service_time_s, other.service_time_s, time),
-        _row("Highest throughput, L", one.capacity_per_s, other.capacity_per_s, rate),
-        _row("Utilisation ρ", one.utilisation, other.utilisation, significant),
+        _row("Service time per request, D", before.demand_s, answer.demand_s, time),
+        Row("Bottleneck", *names, "the same" if names[0] == names[1] else "different"),
+        _row("Highest throughput", *capacities, rate),
+        _row("N_opt", before.optimal_population, answer.optimal_population, significant),
     ]
-    slow, fast = _response(before), _response(found)
-    said = NOTHING if slow is None or fast is None else change(slow, fast)
-    return [*rows, Row("Mean response time", _time_or_none(slow), _time_or_none(fast), said)]
-
-
-def _response(found: open_queue_form.Answer) -> float | None:
-    return found.states[0][1].response_time_s if found.states else None
+    most = answer.network.customers
+    for n in [*(n for n in SHOWN_CUSTOMERS if n < most), most]:
+        old, new = before.solutions[n - 1], answer.solutions[n - 1]
+        rows.append(_row(f"X, N = {n}", old.throughput_per_s, new.throughput_per_s, rate))
+        rows.append(_row(f"R, N = {n}", old.response_time_s, new.response_time_s, time))
+    return rows
 
 
 def _time_or_none(seconds: float | None) -> str:
     return NO_STEADY_STATE if seconds is None else time(seconds)
-
-
-def of_network(found: closed_network_form.Answer) -> list[Row]:
-    """Rows about the closed network, at some numbers of customers."""
-    before = found.before
-    if before is None:
-        return []
-    names = (before.bottleneck.name, found.bottleneck.name)
-    said = "the same" if names[0] == names[1] else "different"
-    return [
-        _row("Service time per request, D", before.demand_s, found.demand_s, time),
-        Row("Bottleneck", *names, said),
-        _row("Highest throughput", before.most_throughput_per_s, found.most_throughput_per_s, rate),
-        _row("N_opt", before.optimal_population, found.optimal_population, significant),
-        *_at_customers(before, found),
-    ]
-
-
-def _at_customers(
-    before: closed_network_form.Answer, found: closed_network_form.Answer
-) -> Iterator[Row]:
-    most = found.network.customers
-    for n in [*(n for n in SHOWN_CUSTOMERS if n < most), most]:
-        one, other = before.solutions[n - 1], found.solutions[n - 1]
-        yield _row(f"X, N = {n}", one.throughput_per_s, other.throughput_per_s, rate)
-        yield _row(f"R, N = {n}", one.response_time_s, other.response_time_s, time)
 
 
 def _row(name: str, before: float, after: float, shown: Callable[[float], str]) -> Row:

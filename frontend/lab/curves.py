@@ -65,7 +65,7 @@ def chart(
 ) -> Chart:
     """Curves over 0 to `right`, and up to `top` or a little more.
 
-    is_counted: x is a whole number. texts: what is told at x = 1, 2, …, in words.
+    is_counted: x is a whole number. texts: for x = 1, 2, …, in words.
     """
     upright = axis([top])
     slots = tuple(_slot(at, right, text) for at, text in enumerate(texts, start=1))
@@ -113,10 +113,10 @@ def below(points: Sequence[Point], top: float) -> list[Point]:
     """The points of a curve up to the first one above `top`, which is included."""
     if not points or points[0][1] > top:
         return []
-    found = [points[0]]
+    inside = [points[0]]
     for (x, y), (next_x, next_y) in pairwise(points):
         if next_y > top:
             share = (top - y) / (next_y - y)
-            return [*found, (x + share * (next_x - x), top)]
-        found.append((next_x, next_y))
-    return found
+            return [*inside, (x + share * (next_x - x), top)]
+        inside.append((next_x, next_y))
+    return inside

@@ -39,45 +39,45 @@ class Inputs:
 
     def text(self, name: str, most: int) -> str:
         """A text of at most `most` characters."""
-        found = self._given.get(name, "")
-        if not found:
+        text = self._given.get(name, "")
+        if not text:
             self.refuse(name, "is missing")
-        elif len(found) > most or not found.isprintable():
+        elif len(text) > most or not text.isprintable():
             self.refuse(name, f"must be at most {most} printable characters")
-        return found
+        return text
 
     def number(self, name: str, low: float, high: float) -> float:
         """A number from `low` to `high`; if it is not 0, at least LEAST away from it."""
-        found = self._given.get(name, "")
-        if not found:
+        text = self._given.get(name, "")
+        if not text:
             self.refuse(name, "is missing")
-        elif len(found) > MOST_TEXT or not NUMBER.fullmatch(found):
+        elif len(text) > MOST_TEXT or not NUMBER.fullmatch(text):
             self.refuse(name, "must be a number such as 0.85 or 1e-4")
-        elif not low <= float(found) <= high:
+        elif not low <= float(text) <= high:
             self.refuse(name, f"must be between {_limit(low)} and {_limit(high)}")
-        elif 0 < abs(float(found)) < LEAST:
+        elif 0 < abs(float(text)) < LEAST:
             self.refuse(name, f"must be 0 or at least {_limit(LEAST)}")
         else:
-            return float(found)
+            return float(text)
         return high
 
     def whole(self, name: str, low: int, high: int, default: str = "") -> int:
         """A whole number from `low` to `high`."""
-        found = self._given.get(name, default)
-        if not found:
+        text = self._given.get(name, default)
+        if not text:
             self.refuse(name, "is missing")
-        elif not WHOLE.fullmatch(found) or not low <= int(found) <= high:
+        elif not WHOLE.fullmatch(text) or not low <= int(text) <= high:
             self.refuse(name, f"must be a whole number from {low} to {high}")
         else:
-            return int(found)
+            return int(text)
         return high
 
     def choice(self, name: str, options: Collection[str], default: str) -> str:
         """One of the `options`."""
-        found = self._given.get(name, default)
-        if found not in options:
+        text = self._given.get(name, default)
+        if text not in options:
             self.refuse(name, f"must be one of {', '.join(filter(None, options))}")
-        return found
+        return text
 
 
 def _limit(value: float) -> str:

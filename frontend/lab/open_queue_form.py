@@ -5,7 +5,7 @@ formula is exact for exponential service only. Formulas and their sources: `load
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from frontend.lab import study
@@ -57,7 +57,7 @@ class Queue:
 
     def at(self, arrival_rate_per_s: float) -> "Queue":
         """A queue like this one with another arrival rate."""
-        return Queue(arrival_rate_per_s, self.service_time_s, self.cv, self.servers)
+        return replace(self, arrival_rate_per_s=arrival_rate_per_s)
 
 
 def _fcfs(queue: Queue) -> SteadyState:
@@ -111,25 +111,22 @@ class Answer:
         return self.queue.arrival_rate_per_s - self.queue.capacity_per_s
 
     def as_json(self) -> dict[str, Any]:
-        """The answer for the JSON twin."""
-        found: dict[str, Any] = {
-            "arrival_rate_per_s": self.queue.arrival_rate_per_s,
-            "service_time_s": self.queue.service_time_s,
-            "cv": self.queue.cv,
-            "servers": self.queue.servers,
+        content: dict[str, Any] = {
+            **asdict(self.queue),
             "capacity_per_s": self.queue.capacity_per_s,
             "utilisation": self.queue.utilisation,
             "is_stable": self.unstable is None,
             "detail": str(self.unstable) if self.unstable else None,
             "models": {model.key: _state(state) for model, state in self.states},
         }
-        return found | ({"study": self.before.as_json()} if self.before else {})
+        return content | ({"study": self.before.as_json()} if self.before else {})
 
 
 def _state(state: SteadyState) -> dict[str, float]:
-    names = ("waiting_time_s", "response_time_s", "customers", "customers_waiting")
-    more = {"p_wait": state.p_wait} if isinstance(state, open_queue.MultiServer) else {}
-    return {name: getattr(state, name) for name in names} | more
+    names = ["waiting_time_s", "response_time_s", "customers", "customers_waiting"]
+    if isinstance(state, open_queue.MultiServer):
+        names.append("p_wait")
+    return {name: getattr(state, name) for name in names}
 
 
 def read(given: Mapping[str, str]) -> Queue:
@@ -159,10 +156,9 @@ def answer(queue: Queue) -> Answer:
 
 def answer_to(given: Mapping[str, str]) -> Answer:
     """The answer to a form, beside the study's if it asks for that. Raises Refused."""
-    found = answer(read(given))
-    if given.get("against") != "study":
-        return found
-    return replace(found, before=answer(studied(found.queue.arrival_rate_per_s)))
+    queue = read(given)
+    before = studied(queue.arrival_rate_per_s) if given.get("against") == "study" else None
+    return replace(answer(queue), before=answer(before) if before else None)
 
 
 def studied(arrival_rate_per_s: float) -> Queue:
@@ -181,58 +177,39 @@ def curve_rows(queue: Queue) -> list[dict[str, float]]:
     return rows
 
 
-def response_chart(found: Answer) -> Chart:
+def response_chart(answer: Answer) -> Chart:
     """Response time against the arrival rate, with what was asked for marked."""
-    queue = found.queue
+    queue, before = answer.queue, answer.before
     right = max(queue.capacity_per_s, min(queue.arrival_rate_per_s, 1.25 * queue.capacity_per_s))
-    right, tops = _with_study(found, right)
+    tops = _tops(answer)
+    if before:
+        wider = max(right, before.queue.capacity_per_s)
+        right = wider if queue.capacity_per_s >= LEAST_SHARE * wider else right
+        if not LEAST_SHARE * right <= before.queue.capacity_per_s <= right * (1 + 1e-9):
+            before = None  # its curve would not be seen
+    if before:
+        tops += _tops(before)
     factor, unit = time_unit(ROOM * max(tops))
-    curves = [
-        _curve(queue, model, found.states, factor, model.label, model.curve)
-        for model in models_of(queue)
-    ]
-    if found.before and _is_seen(found.before.queue, right):
-        before = found.before
+    curves = [_curve(answer, model, factor, model.label, model.curve) for model in models_of(queue)]
+    if before:
         name = "The study's Pi, in order of arrival"
-        curves.append(_curve(before.queue, FCFS, before.states, factor, name, STUDY_CURVE))
+        curves.append(_curve(before, FCFS, factor, name, STUDY_CURVE))
     return chart(curves, right, ROOM * max(tops) / factor, f"response time, {unit}")
 
 
-def _with_study(found: Answer, right: float) -> tuple[float, list[float]]:
-    """How far to the right the chart goes, and what should fit below its top, in seconds."""
-    tops = _tops(found)
-    if found.before:
-        wider = max(right, found.before.queue.capacity_per_s)
-        if found.queue.capacity_per_s >= LEAST_SHARE * wider:
-            right = wider
-        if _is_seen(found.before.queue, right):
-            tops += _tops(found.before)
-    return right, tops
-
-
-def _is_seen(queue: Queue, right: float) -> bool:
-    return LEAST_SHARE * right <= queue.capacity_per_s <= right * (1 + 1e-9)
-
-
-def _tops(found: Answer) -> list[float]:
-    usual = found.queue.at(USUAL_LOAD * found.queue.capacity_per_s)
-    asked = [state.response_time_s for _, state in found.states[:1]]
+def _tops(answer: Answer) -> list[float]:
+    """What should fit below the chart's top, in seconds."""
+    usual = answer.queue.at(USUAL_LOAD * answer.queue.capacity_per_s)
+    asked = [state.response_time_s for _, state in answer.states[:1]]
     return [models_of(usual)[0].solve(usual).response_time_s, *asked]
 
 
-def _curve(
-    queue: Queue,
-    model: Model,
-    states: tuple[tuple[Model, SteadyState], ...],
-    factor: float,
-    name: str,
-    number: int,
-) -> Curve:
+def _curve(answer: Answer, model: Model, factor: float, name: str, number: int) -> Curve:
     key = f"{model.key}_response_time_s"
-    points = [(row["arrival_rate_per_s"], row[key] / factor) for row in curve_rows(queue)]
-    asked = [
+    points = [(row["arrival_rate_per_s"], row[key] / factor) for row in curve_rows(answer.queue)]
+    marked = [
         (state.arrival_rate_per_s, state.response_time_s / factor)
-        for one, state in states
-        if one == model
+        for solved, state in answer.states
+        if solved == model
     ]
-    return Curve(name, number, points, marked=asked)
+    return Curve(name, number, points, marked=marked)

@@ -33,9 +33,9 @@ def figures_in(report: str) -> Iterator[Figure]:
     """The drawings of a report, in its order."""
     style = _STYLE.search(report)
     sheet = html.unescape(style[1]) if style else ""
-    for found in _FIGURE.finditer(report):
-        svg = _standing_alone(found["svg"], sheet)
-        yield Figure(html.unescape(found["title"]), html.unescape(found["caption"]).strip(), svg)
+    for figure in _FIGURE.finditer(report):
+        title, caption = html.unescape(figure["title"]), html.unescape(figure["caption"]).strip()
+        yield Figure(title, caption, _standing_alone(figure["svg"], sheet))
 
 
 def _standing_alone(svg: str, sheet: str) -> str:

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,6 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The name of the result in addresses."""
         return self.folder.name
 
     @property
@@ -97,7 +96,6 @@ class Result:
 
     @property
     def title(self) -> str:
-        """The title of the experiment for people."""
         words = self.experiment.replace("-", " ")
         return _text(self.manifest.get("title")) or words[:1].upper() + words[1:]
 
@@ -126,7 +124,7 @@ class Result:
 
     @property
     def started_ms(self) -> int | None:
-        """When the run started, in UTC milliseconds; None if that is not told."""
+        """When the run started, in UTC milliseconds; None if that is not known."""
         return _moment(self.manifest.get("started"))
 
     @property
@@ -137,16 +135,14 @@ class Result:
 
     @property
     def machine(self) -> str:
-        """The processor and its cores."""
-        told = self.manifest.get("machine")
-        known = told if isinstance(told, dict) else {}
-        cores = known.get("cores")
-        parts = (_text(known.get("cpu")), f"{cores} cores" if cores else "")
+        machine = self.manifest.get("machine")
+        machine = machine if isinstance(machine, dict) else {}
+        cores = machine.get("cores")
+        parts = (_text(machine.get("cpu")), f"{cores} cores" if cores else "")
         return ", ".join(filter(None, parts))
 
     @property
     def has_report(self) -> bool:
-        """Whether there is a report to read."""
         return _is_own_file(self.folder / REPORT)
 
     def figures(self) -> list[Figure]:
@@ -162,8 +158,8 @@ class Result:
     def files(self) -> list[tuple[str, int]]:
         """Names and sizes of the files that may be looked at, besides the report."""
         try:
-            found = [path for path in self.folder.iterdir() if path.name != REPORT]
-            return sorted((path.name, path.stat().st_size) for path in found if _is_offered(path))
+            paths = [path for path in self.folder.iterdir() if path.name != REPORT]
+            return sorted((path.name, path.stat().st_size) for path in paths if _is_offered(path))
         except OSError:  # it is being moved away, or may not be read
             return []
 
@@ -176,12 +172,11 @@ class Result:
         """The manifest as names and values; a nested value has both names."""
         for name, value in self.manifest.items():
             if isinstance(value, dict):
-                yield from ((f"{name}: {inner}", _fact(each)) for inner, each in value.items())
+                yield from ((f"{name}: {part}", _fact(inner)) for part, inner in value.items())
             else:
                 yield name, _fact(value)
 
     def as_json(self) -> Json:
-        """The result as plain data, for JSON and CSV twins."""
         return {
             "name": self.name,
             "title": self.title,
@@ -189,7 +184,7 @@ class Result:
             "manifest": self.manifest,
             "conclusion": self.summary.conclusion,
             "findings": list(self.summary.findings),
-            "metrics": [_metric_json(metric) for metric in self.summary.metrics],
+            "metrics": [asdict(metric) for metric in self.summary.metrics],
             "failure": self.summary.failure,
             "problem": self.problem,
         }
@@ -200,12 +195,12 @@ class Listing:
     """All results, newest first. left_out: (folder, why) of folders that cannot be read."""
 
     results: tuple[Result, ...]
-    left_out: tuple[tuple[str, str], ...] = field(default=())
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 def listing(folders: Sequence[Path]) -> Listing:
     """All results in `folders`. Of two with one name, the one in the earlier folder counts."""
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     left_out = []
     for place, folder in enumerate(folders):
         for inner in _folders_in(folder):
@@ -216,8 +211,8 @@ def listing(folders: Sequence[Path]) -> Listing:
                 left_out.append((shown, str(problem)))
             else:
                 if result:
-                    found.setdefault(result.name, result)
-    newest = sorted(found.values(), key=lambda one: (one.started_ms or 0, one.name), reverse=True)
+                    results.setdefault(result.name, result)
+    newest = sorted(results.values(), key=lambda r: (r.started_ms or 0, r.name), reverse=True)
     return Listing(tuple(newest), tuple(left_out))
 
 
@@ -272,21 +267,21 @@ def _read_json(path: Path) -> Json:
             raise Unreadable(f"{path.name} is larger than {MOST_JSON_BYTES:,} bytes")
         if not _is_own_file(path):
             raise Unreadable(f"{path.name} is not a regular file")
-        found = json.loads(
+        content = json.loads(
             path.read_text(encoding="utf-8"), parse_constant=lambda _: None, parse_float=_finite
         )
-        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate could not be sent
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate could not be sent
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(path) from None
     except OSError as error:
         raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from error
+    except Unreadable:
+        raise
     except (ValueError, RecursionError) as error:
-        if isinstance(error, Unreadable):
-            raise
         raise Unreadable(f"{path.name} is not complete JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise Unreadable(f"{path.name} is not a JSON object")
-    return found
+    return content
 
 
 def _finite(text: str) -> float | None:
@@ -295,35 +290,25 @@ def _finite(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _summary(found: Json) -> Summary:
-    findings, metrics = found.get("findings"), found.get("metrics")
+def _summary(content: Json) -> Summary:
+    findings, metrics = content.get("findings"), content.get("metrics")
     if not isinstance(findings, list) or not isinstance(metrics, list):
         raise Unreadable(f"{SUMMARY} has no findings and metrics")
-    told = tuple(each for each in findings if isinstance(each, str))
+    texts = tuple(finding for finding in findings if isinstance(finding, str))
     return Summary(
-        told,
-        tuple(_metric(each) for each in metrics if isinstance(each, dict)),
-        _text(found.get("failure")),
-        _text(found.get("conclusion")) or next(iter(told), ""),
+        texts,
+        tuple(_metric(metric) for metric in metrics if isinstance(metric, dict)),
+        _text(content.get("failure")),
+        _text(content.get("conclusion")) or next(iter(texts), ""),
     )
 
 
-def _metric(found: Mapping[str, Any]) -> Metric:
-    value, low, high = (_number(found.get(name)) for name in ("value", "low", "high"))
-    name, unit = _text(found.get("name")), _text(found.get("unit"))
+def _metric(content: Mapping[str, Any]) -> Metric:
+    value, low, high = (_number(content.get(name)) for name in ("value", "low", "high"))
+    name, unit = _text(content.get("name")), _text(content.get("unit"))
     if low is not None and name.startswith(AMOUNTS):  # earlier labs wrote what an interval gave
         low = max(0.0, low)
     return Metric(name, value, unit, low, high)
-
-
-def _metric_json(metric: Metric) -> Json:
-    return {
-        "name": metric.name,
-        "value": metric.value,
-        "unit": metric.unit,
-        "low": metric.low,
-        "high": metric.high,
-    }
 
 
 def _is_offered(path: Path) -> bool:
@@ -348,12 +333,12 @@ def _number(value: object) -> float | None:
 def _moment(value: object) -> int | None:
     """A time in ISO 8601, in UTC milliseconds."""
     try:
-        found = datetime.fromisoformat(_text(value))
+        moment = datetime.fromisoformat(_text(value))
     except ValueError:
         return None
-    if found.year not in YEARS:
+    if moment.year not in YEARS:
         return None
-    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _fact(value: object) -> str:

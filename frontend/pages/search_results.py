@@ -43,7 +43,7 @@ def _results() -> dict[str, Any]:
     """The text that was typed, what it may be, and if that is nothing, what may help."""
     typed = request.args.get("q", "").strip()
     finder = Finder(backend, coverage.now())
-    possibilities = finder.found(typed)
+    possibilities = finder.pages(typed)
     return {
         "query": typed,
         "possibilities": possibilities,

@@ -21,9 +21,7 @@ COARSE_HOURS = 3  # so many hours from tick to tick on a narrow chart
 class Panels:
     """One kind of group: a chart for each carrier, all with the same places and the same scale.
 
-    upright: the scale.
-
-    rows: the groups of each carrier, in the order of `carriers`, by their key.
+    rows: the groups of each carrier, in the order of `carriers`, by their key. upright: the scale.
     """
 
     by: str
@@ -33,46 +31,46 @@ class Panels:
 
     @property
     def head(self) -> str:
-        """What the groups are."""
         return HEADS[self.by]
 
     @cached_property
     def keys(self) -> range:
         """The groups that have a place: all weekdays; hours from the first to the last."""
-        found = {key for rows in self.rows for key in rows}
         if self.by == "weekday":
             return range(1, len(WEEKDAYS) + 1)
-        return range(min(found), max(found) + 1)
+        return range(min(self._flown), max(self._flown) + 1)
+
+    @property
+    def _flown(self) -> set[int]:
+        return {key for rows in self.rows for key in rows}
 
     @property
     def is_one(self) -> bool:
         """Whether all flights are in one group, so that there is nothing to be compared."""
-        return len({key for rows in self.rows for key in rows}) < 2
+        return len(self._flown) < 2
 
     @cached_property
     def drawn(self) -> list[tuple[str, int, Bars]]:
         """(kind of group, rank of the carrier, chart), for each carrier with bars to compare."""
-        found = []
-        for each, rows in zip(self.carriers, self.rows, strict=True):
+        if self.by == "weekday":
+            ticks = [(name[:3], True) for name in WEEKDAYS]
+        else:
+            ticks = [(str(key), key % COARSE_HOURS == 0) for key in self.keys]
+        charts = []
+        for delays, rows in zip(self.carriers, self.rows, strict=True):
             bars = {
-                key - self.keys[0]: (row.mean, _text(row), _kind(each, row))
+                key - self.keys[0]: (row.mean, _text(row), _kind(delays, row))
                 for key, row in rows.items()
                 if row.mean is not None and has_bar(row)
             }
             if len(bars) > 1:
-                found.append((self.by, each.rank, bars_of_groups(self.upright, self._ticks, bars)))
-        return found
-
-    @property
-    def _ticks(self) -> list[tuple[str, bool]]:
-        if self.by == "weekday":
-            return [(name[:3], True) for name in WEEKDAYS]
-        return [(str(key), key % COARSE_HOURS == 0) for key in self.keys]
+                charts.append((self.by, delays.rank, bars_of_groups(self.upright, ticks, bars)))
+        return charts
 
     def table_rows(self) -> Iterator[tuple[str, list[Row | None]]]:
         """(group, the row of each carrier), for groups with flights."""
         for key in self.keys:
-            rows = [of_carrier.get(key) for of_carrier in self.rows]
+            rows = [by_key.get(key) for by_key in self.rows]
             if any(rows):
                 yield next(row.name for row in rows if row), rows
 
@@ -86,16 +84,16 @@ def panels(
     answers: Sequence[Json], carriers: Sequence[Delays], known: Coverage, interval: Interval
 ) -> dict[str, Panels]:
     """The panels by kind of group. answers: of `carriers`, each with all `GROUPS`."""
-    found = {
+    by_group = {
         by: [
             {row.key[KEYS[by][0]]: row for row in rows_of(answer, by, known, interval)}
             for answer in answers
         ]
         for by in GROUPS
     }
-    all_rows = (row for of_all in found.values() for rows in of_all for row in rows.values())
+    all_rows = (row for groups in by_group.values() for rows in groups for row in rows.values())
     upright = axis([row.mean for row in all_rows if row.mean is not None and has_bar(row)])
-    return {by: Panels(by, carriers, rows, upright) for by, rows in found.items() if any(rows)}
+    return {by: Panels(by, carriers, rows, upright) for by, rows in by_group.items() if any(rows)}
 
 
 def has_bar(row: Row) -> bool:
@@ -104,8 +102,8 @@ def has_bar(row: Row) -> bool:
     return arrived >= FEW_IN_A_SLOT
 
 
-def _kind(each: Delays, row: Row) -> str:
-    return f"s{each.rank} few" if row.is_few else f"s{each.rank}"
+def _kind(delays: Delays, row: Row) -> str:
+    return f"s{delays.rank} few" if row.is_few else f"s{delays.rank}"
 
 
 def _text(row: Row) -> str:

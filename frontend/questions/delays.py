@@ -49,7 +49,6 @@ class Cell(NamedTuple):  # a page has thousands: a tuple is made twice as fast a
 
     @property
     def mean(self) -> float | None:
-        """The mean delay in minutes; None without arrivals."""
         return self.delays / self.arrived if self.arrived else None
 
     @property
@@ -88,7 +87,6 @@ class Delays:
 
     @property
     def code(self) -> str:
-        """A short name of the carrier."""
         return self.carrier.code or str(self.carrier.number)
 
     @property
@@ -108,9 +106,14 @@ class Delays:
         """Slot -> mean delay in minutes."""
         return {s: cell.delays / cell.arrived for s, cell in self.cells.items() if cell.arrived}
 
+    @property
+    def histogram(self) -> dict[tuple[int | None, int | None], int]:
+        """Bounds of a bin in minutes -> arrivals."""
+        rows = self.answer["distribution"]["histogram"]
+        return {(row["from"], row["to"]): row["flights"] for row in rows}
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+
+class Bin(NamedTuple):
     """A bin of the histogram. low: in minutes, inclusive. high: exclusive. None: no bound."""
 
     low: int | None
@@ -121,17 +124,12 @@ class Bin:
         """The name of the bin: "0 to 14 min", because delays are whole minutes."""
         if self.high is None:
             return f"{minutes(self.low)} or more"
-        last = self.high - 1
-        return f"{minutes(last)} or less" if self.low is None else _range(self.low, last)
+        last = minutes(self.high - 1)
+        return f"{last} or less" if self.low is None else f"{number(self.low)} to {last}"
 
     @property
     def kind(self) -> str:
-        """Whether the flights in the bin are on time or late."""
         return "late" if self.high is None or self.high > LATE_FROM_MINUTES else "on_time"
-
-
-def _range(low: int, last: int) -> str:
-    return f"{number(low)} to {minutes(last)}"
 
 
 @dataclass(frozen=True)
@@ -143,13 +141,11 @@ class DelaysReport:
 
     @property
     def is_one_day(self) -> bool:
-        """Whether there is no more than a day to be shown."""
         return self.time.unit == "day" and len(self.time.slots) == 1
 
     @property
     def has_week_means(self) -> bool:
-        """Whether the lines are means of seven days."""
-        return any(each.week_means for each in self.carriers)
+        return any(delays.week_means for delays in self.carriers)
 
     @property
     def incomplete(self) -> list[Json]:
@@ -163,106 +159,94 @@ class DelaysReport:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The carriers as parameters of an address."""
-        return [("OP_CARRIER_AIRLINE_ID", str(each.carrier.number)) for each in self.carriers]
+        return [("OP_CARRIER_AIRLINE_ID", str(delays.carrier.number)) for delays in self.carriers]
 
     @cached_property
     def bins(self) -> list[Bin]:
         """The bins of all histograms together, without gaps."""
-        starts = [
-            each["to"] - BIN_MINUTES if each["from"] is None else each["from"]
-            for each in self._histogram_rows()
-        ]
-        is_open_below = any(each["from"] is None for each in self._histogram_rows())
-        is_open_above = any(each["to"] is None for each in self._histogram_rows())
+        bounds = {bound for delays in self.carriers for bound in delays.histogram}
+        starts = [(high or 0) - BIN_MINUTES if low is None else low for low, high in bounds]
         if not starts:
             return []
-        lows = range(min(starts), max(starts) + 1, BIN_MINUTES)
+        first, last = min(starts), max(starts)
+        is_open_below, is_open_above = (None in ends for ends in zip(*bounds, strict=True))
         return [
             Bin(
-                None if is_open_below and low == lows[0] else low,
-                None if is_open_above and low == lows[-1] else low + BIN_MINUTES,
+                None if is_open_below and low == first else low,
+                None if is_open_above and low == last else low + BIN_MINUTES,
             )
-            for low in lows
+            for low in range(first, last + 1, BIN_MINUTES)
         ]
-
-    def _histogram_rows(self) -> Iterator[Json]:
-        for each in self.carriers:
-            yield from each.answer["distribution"]["histogram"]
 
     @cached_property
     def counts(self) -> list[list[int]]:
         """Arrivals of each carrier in each bin."""
-        found = []
-        for each in self.carriers:
-            rows = each.answer["distribution"]["histogram"]
-            flights = {(row["from"], row["to"]): row["flights"] for row in rows}
-            found.append([flights.get((one.low, one.high), 0) for one in self.bins])
-        return found
+        histograms = [delays.histogram for delays in self.carriers]
+        return [[arrivals.get(bin_, 0) for bin_ in self.bins] for arrivals in histograms]
 
     def histograms(self) -> list[tuple[Delays, Bars]]:
         """A histogram for each carrier with arrivals: their shares in percent, on one scale."""
-        bins = self.bins
-        kinds = [one.kind for one in bins]
+        kinds = [bin_.kind for bin_ in self.bins]
         edges = [
-            (place, number(one.low) + ("+" if one.high is None else ""))
-            for place, one in enumerate(bins)
-            if one.low is not None and one.low % TICK_MINUTES == 0
+            (place, number(low) + ("+" if high is None else ""))
+            for place, (low, high) in enumerate(self.bins)
+            if low is not None and low % TICK_MINUTES == 0
         ]
         drawn = [
-            (each, counts, [100 * count / each.answer["arrived"] for count in counts])
-            for each, counts in zip(self.carriers, self.counts, strict=True)
-            if each.answer["arrived"]
+            (delays, counts, [100 * count / delays.answer["arrived"] for count in counts])
+            for delays, counts in zip(self.carriers, self.counts, strict=True)
+            if delays.answer["arrived"]
         ]
         upright = axis((percent for _, _, shares in drawn for percent in shares), unit=" %")
         divide = next((place for place, kind in enumerate(kinds) if place and kind == "late"), None)
         return [
-            (each, histogram(edges, shares, self._texts(counts), kinds, upright, divide))
-            for each, counts, shares in drawn
+            (delays, histogram(edges, shares, self._texts(counts), kinds, upright, divide))
+            for delays, counts, shares in drawn
         ]
 
     def _texts(self, counts: Sequence[int]) -> list[str]:
         """What each bar of a histogram stands for."""
         arrived = sum(counts)
         return [
-            f"{one.name}: {counted(count, 'flight')}, {share(count / arrived)}"
-            for one, count in zip(self.bins, counts, strict=True)
+            f"{bin_.name}: {counted(count, 'flight')}, {share(count / arrived)}"
+            for bin_, count in zip(self.bins, counts, strict=True)
         ]
 
     def lines(self) -> list[tuple[Delays | None, Lines]]:
         """One chart of all carriers; if that were too full, one for each on the same scale."""
         series = [
-            Series(each.code, each.rank, each.means, each.week_means) for each in self.carriers
+            Series(delays.code, delays.rank, delays.means, delays.week_means)
+            for delays in self.carriers
         ]
         if len(series) == 1 or len(self.time.slots) <= MOST_MARKED:
             return [(None, lines_in_time(self.time, series, list(self._slot_texts())))]
-        upright = usual_axis([value for each in series for value in each.values.values()])
+        upright = usual_axis([mean for delays in self.carriers for mean in delays.means.values()])
         ticks = time_ticks(self.time)
         return [
-            (each, lines_in_time(self.time, [one], [], upright, ticks))
-            for each, one in zip(self.carriers, series, strict=True)
-            if one.values
+            (delays, lines_in_time(self.time, [line], [], upright, ticks))
+            for delays, line in zip(self.carriers, series, strict=True)
+            if line.values
         ]
 
     def beyond(self, drawn: Sequence[tuple[Delays | None, Lines]]) -> list[str]:
         """The means that the charts cut off, in words."""
         return [
-            f"{line.name}, {self.time.names[slot]}: {minutes(one.means[slot])}"
+            f"{line.name}, {self.time.names[slot]}: {minutes(delays.means[slot])}"
             for _, chart in drawn
             for line in chart.lines
-            for one in self.carriers
-            if one.rank == line.number
+            for delays in self.carriers
+            if delays.rank == line.number
             for slot, _ in line.beyond
         ]
 
     def _slot_texts(self) -> Iterator[str]:
         for place, name in enumerate(self.time.names):
-            means = "\n".join(_slot_text(each, place) for each in self.carriers)
-            yield f"{name}\n{means}"
+            yield "\n".join([name, *(_slot_text(delays, place) for delays in self.carriers)])
 
     def rows(self) -> Iterator[tuple[str, list[Cell]]]:
         """(day or other slot, each carrier's flights in it), for slots with flights."""
         for place, name in enumerate(self.time.names):
-            cells = [each.cells.get(place, NO_FLIGHTS) for each in self.carriers]
+            cells = [delays.cells.get(place, NO_FLIGHTS) for delays in self.carriers]
             if any(cell.flights for cell in cells):
                 yield name, cells
 
@@ -280,33 +264,33 @@ class DelaysReport:
     def week_rows(self) -> Iterator[tuple[str, list[str]]]:
         """(middle day, mean delay of seven days of each carrier in minutes), as numbers in text."""
         for place, name in enumerate(self.time.names):
-            means = [each.week_means.get(place) for each in self.carriers]
+            means = [delays.week_means.get(place) for delays in self.carriers]
             if any(mean is not None for mean in means):
                 yield name, [number(mean, 1) for mean in means]
 
 
-def _slot_text(each: Delays, place: int) -> str:
-    text = f"{each.code} {minutes(each.means.get(place), 1)}"
-    week = each.week_means.get(place)
+def _slot_text(delays: Delays, place: int) -> str:
+    text = f"{delays.code} {minutes(delays.means.get(place), 1)}"
+    week = delays.week_means.get(place)
     return text if week is None else f"{text}, {WEEK_DAYS} days {minutes(week, 1)}"
 
 
 def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis) -> DelaysReport:
     """The report. answers: of `/average_delays`, by day and with distribution, one per carrier."""
-    found = []
+    all_delays = []
     for rank, (carrier, answer) in enumerate(zip(carriers, answers, strict=True), 1):
         cells = _cells(answer["by_day"], time)
-        of_weeks = week_means(cells, len(time.slots)) if time.unit == "day" else {}
-        found.append(Delays(rank, carrier, answer, cells, of_weeks))
-    return DelaysReport(time, found)
+        weeks = week_means(cells, len(time.slots)) if time.unit == "day" else {}
+        all_delays.append(Delays(rank, carrier, answer, cells, weeks))
+    return DelaysReport(time, all_delays)
 
 
 def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Cell]:
-    found: dict[int, Cell] = {}
+    cells: dict[int, Cell] = {}
     for day in days:
         place = time.place(day["FL_DATE"])
-        found[place] = found.get(place, NO_FLIGHTS).with_day(day)
-    return found
+        cells[place] = cells.get(place, NO_FLIGHTS).with_day(day)
+    return cells
 
 
 def week_means(cells: Mapping[int, Cell], count: int) -> dict[int, float]:
@@ -319,27 +303,20 @@ def week_means(cells: Mapping[int, Cell], count: int) -> dict[int, float]:
     days = [cells.get(day, NO_FLIGHTS) for day in range(count)]
     arrived = list(accumulate((day.arrived for day in days), initial=0))
     delays = list(accumulate((day.delays for day in days), initial=0))
-    found = {}
+    means = {}
     for first in range(count - WEEK_DAYS + 1):
         flights = arrived[first + WEEK_DAYS] - arrived[first]
         if flights:
             minutes_late = delays[first + WEEK_DAYS] - delays[first]
-            found[first + WEEK_DAYS // 2] = minutes_late / flights
-    return found
+            means[first + WEEK_DAYS // 2] = minutes_late / flights
+    return means
 
 
 DAY_COLUMNS = (
-    "OP_CARRIER_AIRLINE_ID",
-    "FL_DATE",
-    "average_delay",
-    "flights",
-    "arrived",
-    "cancelled",
-    "no_arrival",
-    "on_time_share_of_arrived",
-    "on_time_share_of_scheduled",
-    "average_departure_delay",
-    "average_delay_of_7_days",
+    *("OP_CARRIER_AIRLINE_ID", "FL_DATE", "average_delay"),
+    *("flights", "arrived", "cancelled", "no_arrival"),
+    *("on_time_share_of_arrived", "on_time_share_of_scheduled"),
+    *("average_departure_delay", "average_delay_of_7_days"),
 )
 
 
@@ -347,7 +324,7 @@ def day_rows(answers: Sequence[Json], days: TimeAxis) -> Iterator[dict[str, Any]
     """The days of each answer, for the CSV twin: `DAY_COLUMNS`. days: the axis of all of them."""
     for answer in answers:
         carrier = answer["query"]["OP_CARRIER_AIRLINE_ID"]
-        of_weeks = week_means(_cells(answer["by_day"], days), len(days.slots))
+        weeks = week_means(_cells(answer["by_day"], days), len(days.slots))
         for day in answer["by_day"]:
-            week = of_weeks.get(days.place(day["FL_DATE"]))
+            week = weeks.get(days.place(day["FL_DATE"]))
             yield {"OP_CARRIER_AIRLINE_ID": carrier, **day, "average_delay_of_7_days": week}

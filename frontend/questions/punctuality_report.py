@@ -1,4 +1,4 @@
-"""Sums up all flights of a flight number over some days: the report card. Pure."""
+"""Sums up all flights of a flight number over some days: how punctual they are. Pure."""
 
 import math
 from collections import defaultdict
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
-from statistics import median
+from statistics import mean, median
+from typing import NamedTuple
 
 from frontend.charts.time_axis import slots
 from frontend.coverage import Carrier, Coverage
@@ -25,9 +26,8 @@ MOST_SCHEDULES = 12
 MOST_CALENDAR_DAYS = 731
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarDay:
-    """A day of the calendar. status: see `legs.worst`; "" without flights."""
+class CalendarDay(NamedTuple):
+    """A day of the calendar. status: see `flights_of_day.worst`; "" without flights."""
 
     iso: str
     status: str
@@ -35,12 +35,10 @@ class CalendarDay:
 
     @property
     def sign(self) -> str:
-        """One character for the status."""
         return SIGNS[self.status]
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """A route and a time at which it was scheduled. minute: of the day, None if it is not known."""
 
     origin: str
@@ -66,10 +64,10 @@ class PunctualityReport:
     @cached_property
     def days(self) -> dict[str, list[Leg]]:
         """The flights of each day that has any, cancelled ones too."""
-        found: defaultdict[str, list[Leg]] = defaultdict(list)
+        days: defaultdict[str, list[Leg]] = defaultdict(list)
         for leg in sorted(self.legs, key=lambda leg: (leg["FL_DATE"], leg["TRANSACTION_ID"])):
-            found[leg["FL_DATE"]].append(leg)
-        return dict(found)
+            days[leg["FL_DATE"]].append(leg)
+        return dict(days)
 
     @property
     def days_flown(self) -> int:
@@ -83,7 +81,6 @@ class PunctualityReport:
 
     @cached_property
     def on_time_flights(self) -> int:
-        """The number of flights that were on time."""
         return sum(status_of(leg) == "on_time" for leg in self.legs)
 
     @property
@@ -98,12 +95,10 @@ class PunctualityReport:
 
     @property
     def mean(self) -> float | None:
-        """The mean arrival delay in minutes."""
-        return sum(self.delays) / len(self.delays) if self.delays else None
+        return mean(self.delays) if self.delays else None
 
     @property
     def median(self) -> float | None:
-        """The middle delay in minutes, or the mean of the middle two."""
         return median(self.delays) if self.delays else None
 
     @property
@@ -113,7 +108,6 @@ class PunctualityReport:
 
     @property
     def cancelled(self) -> int:
-        """How many were cancelled."""
         return sum(leg["CANCELLED"] for leg in self.legs)
 
     @property
@@ -127,11 +121,11 @@ class PunctualityReport:
     @cached_property
     def schedules(self) -> list[Schedule]:
         """Each route with each scheduled departure, in the order of their first days."""
-        found: defaultdict[tuple[str, str, int | None], list[str]] = defaultdict(list)
+        days: defaultdict[tuple[str, str, int | None], list[str]] = defaultdict(list)
         for leg in self.legs:
-            key = (leg["ORIGIN"], leg["DEST"], _minute_of(leg))
-            found[key].append(leg["FL_DATE"])
-        rows = [Schedule(*key, len(days), min(days), max(days)) for key, days in found.items()]
+            minute = None if leg["DEP_DELAY"] is None else scheduled_departure(leg)
+            days[leg["ORIGIN"], leg["DEST"], minute].append(leg["FL_DATE"])
+        rows = [Schedule(*key, len(flown), min(flown), max(flown)) for key, flown in days.items()]
         return sorted(rows, key=lambda row: (row.first, row.minute is None, row.minute or 0))
 
     @property
@@ -150,17 +144,15 @@ class PunctualityReport:
         earliest = end - timedelta(days=MOST_CALENDAR_DAYS - 1)
         start = max(date.fromisoformat(days[0]), earliest)
         for month in slots(start, end, "month"):
-            of_month = slots(month.first, month.last, "day")
-            shown = [self._calendar_day(day.first.isoformat()) for day in of_month]
-            yield f"{month.first:%b %Y}", shown
+            in_month = slots(month.first, month.last, "day")
+            yield (
+                f"{month.first:%b %Y}",
+                [self._calendar_day(day.first.isoformat()) for day in in_month],
+            )
 
     def _calendar_day(self, iso: str) -> CalendarDay:
         legs = self.days.get(iso, [])
         return CalendarDay(iso, worst(legs), f"{short_day(iso)}: {outcome_of_all(legs)}")
-
-
-def _minute_of(leg: Leg) -> int | None:
-    return None if leg["DEP_DELAY"] is None else scheduled_departure(leg)
 
 
 def punctuality_reports(legs: Iterable[Leg], known: Coverage) -> list[PunctualityReport]:
@@ -168,7 +160,5 @@ def punctuality_reports(legs: Iterable[Leg], known: Coverage) -> list[Punctualit
     by_carrier: defaultdict[int, list[Leg]] = defaultdict(list)
     for leg in legs:
         by_carrier[leg["OP_CARRIER_AIRLINE_ID"]].append(leg)
-    reports = [
-        PunctualityReport(known.carrier(number), legs) for number, legs in by_carrier.items()
-    ]
+    reports = [PunctualityReport(known.carrier(n), legs) for n, legs in by_carrier.items()]
     return sorted(reports, key=lambda report: (-len(report.legs), report.carrier.label))

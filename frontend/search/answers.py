@@ -16,31 +16,14 @@ from frontend.coverage import Coverage, all_days
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
 from frontend.search.times import Days
-from frontend.search.vocabulary import (
-    AIRPORT,
-    BEST,
-    BUSIEST,
-    CANCELLED,
-    CARRIER,
-    DELAYS,
-    DESTINATION,
-    LEAST,
-    MOST,
-    ON_TIME,
-    ORIGIN,
-    QUIETEST,
-    ROUTE,
-    UNRANKED,
-    WEEK,
-    WORST,
-)
+from frontend.search.vocabulary import UNRANKED, WEEK
 
 MOST_ENDS = 3  # places that one end of a route may mean
 MOST_COMPARED = 6  # carriers on one page
 UNSORTED = ("", "", ", ranked")
 RANKING_SHOWS = "a ranking with the number of flights behind each figure"
 
-Question = Mapping[str, Any]
+Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +57,15 @@ def leads(reading: Reading, known: Coverage) -> list[Lead]:
         covered = reading.days.within(first, last)
         if covered is None:
             return []
-    asked = _Asked(reading, covered, known)
+    question = _Question(reading, covered, known)
     for holds, answer in _TABLE:
         if holds(reading):
-            return list(answer(asked))
+            return list(answer(question))
     return []
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A reading. covered: its days as far as the ledger has them; None if it names none."""
 
     reading: Reading
@@ -113,39 +96,39 @@ class _Asked:
 # --- the pages -----------------------------------------------------------------------------------
 
 
-def _flight(asked: _Asked) -> Iterator[Lead]:
+def _flight(question: _Question) -> Iterator[Lead]:
     """The report of a flight number, or what happened to it on a day."""
-    number, days = asked.reading.number or 0, asked.covered
-    groups = asked.reading.carriers or ((None,),)
-    for carrier in dict.fromkeys(one for group in groups for one in group):
-        question: dict[str, Any] = {"OP_CARRIER_FL_NUM": number}
+    number, days = question.reading.number or 0, question.covered
+    groups = question.reading.carriers or ((None,),)
+    for carrier in dict.fromkeys(carrier for group in groups for carrier in group):
+        parameters: dict[str, Any] = {"OP_CARRIER_FL_NUM": number}
         label = f"Flight number {number}"
         if carrier is not None:
-            question["OP_CARRIER_AIRLINE_ID"] = carrier.number
+            parameters["OP_CARRIER_AIRLINE_ID"] = carrier.number
             label = f"Flight {carrier.flight(number)}"
         period: dict[str, Any] = {}
         if days is not None:
             period = {"FL_DATE": days.first.isoformat(), "FINAL_DATE": days.last.isoformat()}
-        counted = ("/filter_transactions", (*question.items(), *period.items()))
+        counted = ("/filter_transactions", (*parameters.items(), *period.items()))
         if days is not None and days.is_one:
-            address = _address("/filter_transactions", question, FL_DATE=days.first.isoformat())
+            address = _address("/filter_transactions", parameters, FL_DATE=days.first.isoformat())
             shows = "what happened to it"
         else:
-            address = _address("/report", question, **asked.interval)
+            address = _address("/report", parameters, **question.interval)
             shows = "how often it is late"
-        yield Lead(f"{label}{asked.phrase}", address, shows, counted, is_shown_empty=bool(days))
+        yield Lead(f"{label}{question.phrase}", address, shows, counted, is_shown_empty=bool(days))
 
 
-def _route(asked: _Asked) -> Iterator[Lead]:
-    origins, destinations = asked.reading.origin, asked.reading.destination
+def _route(question: _Question) -> Iterator[Lead]:
+    origins, destinations = question.reading.origin, question.reading.destination
     for origin, destination in product(origins[:MOST_ENDS], destinations[:MOST_ENDS]):
         if origin == destination:
             continue
         ends = {**_end("ORIGIN", origin), **_end("DEST", destination)}
-        counted = ("/flight_counter", (*ends.items(), *asked.whole_interval.items()))
+        counted = ("/flight_counter", (*ends.items(), *question.whole_interval.items()))
         yield Lead(
-            f"{origin.label} to {destination.label}{asked.phrase}",
-            _address("/route", ends, **asked.interval),
+            f"{origin.label} to {destination.label}{question.phrase}",
+            _address("/route", ends, **question.interval),
             "delays of each carrier, by hour and weekday",
             counted,
             is_shown_empty=True,
@@ -156,13 +139,13 @@ def _end(name: str, place: Place) -> dict[str, str]:
     return {name: place.airport} if place.airport else {f"{name}_CITY_NAME": place.city}
 
 
-def _airports(asked: _Asked) -> Iterator[Lead]:
+def _airports(question: _Question) -> Iterator[Lead]:
     """The airports of a place, and how late the carriers are that are named besides it."""
-    reading = asked.reading
-    for place in _airports_of(reading.at or reading.origin or reading.destination, asked.known):
-        address = _address(f"/airports/{place.airport}", asked.interval)
-        yield Lead(f"{place.label}{asked.phrase}", address, "flights and delays of this airport")
-    yield from _carriers(asked)
+    reading = question.reading
+    for place in _airports_of(reading.at or reading.origin or reading.destination, question.known):
+        address = _address(f"/airports/{place.airport}", question.interval)
+        yield Lead(f"{place.label}{question.phrase}", address, "flights and delays of this airport")
+    yield from _carriers(question)
 
 
 def _airports_of(places: Places, known: Coverage) -> list[Place]:
@@ -174,81 +157,80 @@ def _airports_of(places: Places, known: Coverage) -> list[Place]:
     return list(found)
 
 
-def _carriers(asked: _Asked) -> Iterator[Lead]:
+def _carriers(question: _Question) -> Iterator[Lead]:
     """How late a carrier is; several carriers are compared."""
-    for carriers in islice(product(*asked.reading.carriers), MOST_COMPARED):
+    for carriers in islice(product(*question.reading.carriers), MOST_COMPARED):
         compared = list(dict.fromkeys(carriers))[:MOST_COMPARED]
         if not compared:
             continue
-        numbers = [("OP_CARRIER_AIRLINE_ID", one.number) for one in compared]
-        address = f"/average_delays?{urlencode([*numbers, *asked.whole_interval.items()])}"
+        numbers = [("OP_CARRIER_AIRLINE_ID", carrier.number) for carrier in compared]
+        address = f"/average_delays?{urlencode([*numbers, *question.whole_interval.items()])}"
         shows = "delays and punctuality"
         if len(compared) > 1:
-            names = " and ".join(one.called for one in compared)
-            yield Lead(f"{names} compared{asked.phrase}", address, shows)
+            names = " and ".join(carrier.called for carrier in compared)
+            yield Lead(f"{names} compared{question.phrase}", address, shows)
         else:
-            is_or_was = "was" if asked.reading.days else "is"
-            label = f"How late {is_or_was} {compared[0].called}{asked.phrase}?"
+            is_or_was = "was" if question.reading.days else "is"
+            label = f"How late {is_or_was} {compared[0].called}{question.phrase}?"
             yield Lead(label, address, shows)
 
 
-def _rankings(asked: _Asked) -> Iterator[Lead]:
-    wanted = asked.reading.wanted
-    sort, order, how = next((row for asks, row in _ORDERS if asks <= wanted), UNSORTED)
-    subject = next((word for word in _SUBJECTS if word in wanted), CARRIER)
+def _rankings(question: _Question) -> Iterator[Lead]:
+    wanted = question.reading.wanted
+    sort, order, how = next((row for words, row in _ORDERS if words <= wanted), UNSORTED)
+    subject = next((word for word in _SUBJECTS if word in wanted), "carrier")
     for by, name in _SUBJECTS[subject]:
-        question: dict[str, str] = {"by": by, **asked.interval}
+        parameters: dict[str, str] = {"by": by, **question.interval}
         if sort:
-            question |= {"sort": sort, "order": order}
-        label = f"{name}{asked.phrase}{how}"
-        yield Lead(label, _address("/rankings", question), RANKING_SHOWS)
+            parameters |= {"sort": sort, "order": order}
+        label = f"{name}{question.phrase}{how}"
+        yield Lead(label, _address("/rankings", parameters), RANKING_SHOWS)
 
 
-def _days(asked: _Asked) -> Iterator[Lead]:
-    if (days := asked.covered) is None:
+def _days(question: _Question) -> Iterator[Lead]:
+    if (days := question.covered) is None:
         return
     if days.is_one:
         iso = days.first.isoformat()
         yield Lead(filters.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
     else:
-        address = _address("/rankings", {"by": CARRIER}, **asked.interval)
-        yield Lead(f"Carriers{asked.phrase}{UNSORTED[-1]}", address, RANKING_SHOWS)
+        address = _address("/rankings", {"by": "carrier"}, **question.interval)
+        yield Lead(f"Carriers{question.phrase}{UNSORTED[-1]}", address, RANKING_SHOWS)
 
 
-def _address(path: str, question: Question, **more: Any) -> str:
-    parameters = {**question, **more}
+def _address(path: str, given: Parameters, **more: Any) -> str:
+    parameters = {**given, **more}
     return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 # --- the tables ----------------------------------------------------------------------------------
 
 _SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
-    ROUTE: (("route", "Routes"),),
-    ORIGIN: (("origin", "Airports by departures"),),
-    DESTINATION: (("destination", "Airports by arrivals"),),
-    AIRPORT: (
+    "route": (("route", "Routes"),),
+    "origin": (("origin", "Airports by departures"),),
+    "destination": (("destination", "Airports by arrivals"),),
+    "airport": (
         ("origin", "Airports by departures"),
         ("destination", "Airports by arrivals"),
     ),
-    CARRIER: (("carrier", "Carriers"),),
+    "carrier": (("carrier", "Carriers"),),
 }
 
 _DELAY, _PUNCTUALITY = "average_delay", "on_time_share_of_arrived"
-_FLIGHTS, _CANCELLED = "flights", "cancelled"
 _ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
-    ({LEAST, CANCELLED}, (_CANCELLED, "ascending", ", least cancelled first")),
-    ({CANCELLED}, (_CANCELLED, "descending", ", most cancelled first")),
-    ({WORST, ON_TIME}, (_PUNCTUALITY, "ascending", ", least punctual first")),
-    ({LEAST, ON_TIME}, (_PUNCTUALITY, "ascending", ", least punctual first")),
-    ({ON_TIME}, (_PUNCTUALITY, "descending", ", most punctual first")),
-    ({LEAST, DELAYS}, (_DELAY, "ascending", ", best first")),
-    ({MOST, DELAYS}, (_DELAY, "descending", ", worst first")),
-    ({WORST}, (_DELAY, "descending", ", worst first")),
-    ({BEST}, (_DELAY, "ascending", ", best first")),
-    ({BUSIEST}, (_FLIGHTS, "descending", ", most flights first")),
-    ({MOST}, (_FLIGHTS, "descending", ", most flights first")),
-    ({QUIETEST}, (_FLIGHTS, "ascending", ", fewest flights first")),
-    ({LEAST}, (_FLIGHTS, "ascending", ", fewest flights first")),
+    ({"least", "cancelled"}, ("cancelled", "ascending", ", least cancelled first")),
+    ({"cancelled"}, ("cancelled", "descending", ", most cancelled first")),
+    ({"worst", "on_time"}, (_PUNCTUALITY, "ascending", ", least punctual first")),
+    ({"least", "on_time"}, (_PUNCTUALITY, "ascending", ", least punctual first")),
+    ({"on_time"}, (_PUNCTUALITY, "descending", ", most punctual first")),
+    ({"least", "delays"}, (_DELAY, "ascending", ", best first")),
+    ({"most", "delays"}, (_DELAY, "descending", ", worst first")),
+    ({"worst"}, (_DELAY, "descending", ", worst first")),
+    ({"best"}, (_DELAY, "ascending", ", best first")),
+    ({"busiest"}, ("flights", "descending", ", most flights first")),
+    ({"most"}, ("flights", "descending", ", most flights first")),
+    ({"quietest"}, ("flights", "ascending", ", fewest flights first")),
+    ({"least"}, ("flights", "ascending", ", fewest flights first")),
 )
 
 
@@ -259,7 +241,7 @@ def _names_a_ranking(reading: Reading) -> bool:
 
 
 _TABLE: tuple[
-    tuple[Callable[[Reading], object], Callable[[_Asked], Iterator[Lead]]], ...
+    tuple[Callable[[Reading], object], Callable[[_Question], Iterator[Lead]]], ...
 ] = (  # the first row that holds for a reading tells its pages
     (lambda reading: reading.number, _flight),
     (lambda reading: reading.origin and reading.destination, _route),

@@ -28,8 +28,8 @@ def named(coverage: Coverage, typed: str) -> list[str]:
     if airport:
         return [airport.city]
     wanted = folded(typed)
-    found = [city for city in coverage.cities if folded(city).startswith(wanted)]
-    return sorted(found, key=lambda city: wanted not in _names(city))[:MOST]
+    begun = [city for city in coverage.cities if folded(city).startswith(wanted)]
+    return sorted(begun, key=lambda city: wanted not in _names(city))[:MOST]
 
 
 def called(coverage: Coverage, typed: str) -> list[str]:

@@ -67,7 +67,7 @@ def number_begun(text: str, known: Coverage) -> NumberBegun | None:
             number=1
         ):
             return None
-        carriers |= {one.number for group in reading.carriers for one in group}
+        carriers |= {carrier.number for group in reading.carriers for carrier in group}
     return NumberBegun(before, frozenset(carriers), match["digits"])
 
 
@@ -80,7 +80,7 @@ def completed(text: str, known: Coverage) -> Iterator[str]:
     starts = [match.start() for match in _WORD.finditer(text)][-MOST_WORDS:]
     for start in starts:
         before, begun = text[:start], text[start:].lower()
-        yield from (f"{before}{asked}" for asked in RANKINGS if asked.startswith(begun))
+        yield from (f"{before}{ranking}" for ranking in RANKINGS if ranking.startswith(begun))
         for thing in _without_airports_of_cities(names.beginning(begun), begun)[:MOST_NAMES]:
             yield f"{before}{written(thing)}"
         if before.endswith(" "):  # a month goes with something
@@ -89,14 +89,14 @@ def completed(text: str, known: Coverage) -> Iterator[str]:
 
 def _without_airports_of_cities(things: list[Thing], typed: str) -> list[Thing]:
     """`things` without the airports of cities among them, but for one with the code `typed`."""
-    cities = {one.city for one in things if isinstance(one, Place) and not one.airport}
+    cities = {thing.city for thing in things if isinstance(thing, Place) and not thing.airport}
     return [
-        one
-        for one in things
-        if isinstance(one, Carrier)
-        or not one.airport
-        or one.city not in cities
-        or one.airport.lower() == typed
+        thing
+        for thing in things
+        if isinstance(thing, Carrier)
+        or not thing.airport
+        or thing.city not in cities
+        or thing.airport.lower() == typed
     ]
 
 
@@ -147,13 +147,13 @@ def spoken(carrier: Carrier) -> str:
 def _runs(unknown: tuple[Unknown, ...], text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of each piece of `text` in which all words are unknown."""
     start, end = 0, 0
-    for one in unknown:
-        if end and not text[end : one.start].strip(" ,"):
-            end = one.end
+    for word in unknown:
+        if end and not text[end : word.start].strip(" ,"):
+            end = word.end
             continue
         if end:
             yield start, end
-        start, end = one.start, one.end
+        start, end = word.start, word.end
     if end:
         yield start, end
 

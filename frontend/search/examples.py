@@ -30,7 +30,7 @@ class Examples:
         """The examples. Raises BackendAway, Refused."""
         made = self._made
         if made is None or time.monotonic() - made[0] > MAKE_AGAIN_S:
-            made = self._made = (time.monotonic(), self._of(self._coverage.now()))
+            made = self._made = (time.monotonic(), self._make(self._coverage.now()))
         return made[1]
 
     def for_field(self) -> str:
@@ -38,7 +38,7 @@ class Examples:
         kept = self._made[1] if self._made else []
         return ", ".join(kept[:MOST_SHOWN_IN_FIELD]) or UNTIL_KNOWN
 
-    def _of(self, known: Coverage) -> list[str]:
+    def _make(self, known: Coverage) -> list[str]:
         if not known.carriers or known.last_date is None:
             return []
         height = self._backend.get("/tip")["height"]
@@ -49,7 +49,7 @@ class Examples:
             f"How late is {spoken(known.carriers[0])}?",
             *_times(date.fromisoformat(known.last_date)),
             f"block {height}",
-            *(f"transaction {one['TRANSACTION_ID']}" for one in flight),
+            *(f"transaction {newest['TRANSACTION_ID']}" for newest in flight),
         ]
 
     def _newest_flight(self, height: int) -> list[Json]:
@@ -60,15 +60,15 @@ class Examples:
             if not error.damaged_blocks:
                 raise
             return []
-        found: list[Json] = block["transactions"][:1]
-        return found
+        flights: list[Json] = block["transactions"][:1]
+        return flights
 
     def _flight_numbers(self, known: Coverage) -> Iterator[str]:
         """The most common flight number, with the carrier that uses it most."""
         question = {"field": "flight_number", "limit": 1}
-        for one in self._backend.get("/suggest", question)["suggestions"]:
-            carrier = known.carrier(one["carriers"][0]["OP_CARRIER_AIRLINE_ID"])
-            yield f"{carrier.code or ''} {one['label']}".strip()
+        for number in self._backend.get("/suggest", question)["suggestions"]:
+            carrier = known.carrier(number["carriers"][0]["OP_CARRIER_AIRLINE_ID"])
+            yield f"{carrier.code or ''} {number['label']}".strip()
 
 
 def _routes(flights: list[Json]) -> Iterator[str]:

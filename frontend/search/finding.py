@@ -1,7 +1,7 @@
 """Finds which meanings of a search exist in the ledger, their pages, and what these show."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -13,8 +13,8 @@ from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.flight_numbers import CARRIER, NUMBER
 from frontend.search import completing
-from frontend.search import meanings as texts
 from frontend.search.answers import Lead, leads
+from frontend.search.meanings import BLOCK, HASH, TRANSACTION, meanings
 from frontend.search.sentences import Reading, readings
 
 MOST_SUGGESTIONS = 8
@@ -27,8 +27,8 @@ BAD_INPUT = {400, 422}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A find. label: what it is. address: of its page. shows: what the page shows."""
+class Page:
+    """A page that answers. label: what it is about. shows: what is on it."""
 
     label: str
     address: str
@@ -42,37 +42,34 @@ class Finder:
         self._backend = backend
         self._coverage = coverage
 
-    def found(self, text: str) -> list[Found]:
+    def pages(self, text: str) -> list[Page]:
         """The pages for everything that `text` means, each address once.
 
         What travellers ask for comes before transactions and blocks.
         """
-        look_up: dict[type, Callable[[Any], Iterator[Found]]] = {
-            texts.Transaction: self._transaction,
-            texts.Block: self._block,
-            texts.BlockHash: self._block_hash,
-        }
-        each = [one for reading in self._read(text) for one in self._shown(reading)]
-        each += [one for meaning in texts.meanings(text) for one in look_up[type(meaning)](meaning)]
-        return list({one.address: one for one in each}.values())
+        look_up = {TRANSACTION: self._transaction, BLOCK: self._block, HASH: self._block_hash}
+        pages = [page for reading in self._read(text) for page in self._shown(reading)]
+        for kind, digits in meanings(text):
+            pages += look_up[kind](digits)
+        return list({page.address: page for page in pages}.values())
 
-    def _shown(self, reading: Reading) -> list[Found]:
+    def _shown(self, reading: Reading) -> list[Page]:
         """The pages for a reading; if none has flights, the one that explains that."""
         return self._named(reading) or self._explained(reading)
 
-    def _named(self, reading: Reading) -> list[Found]:
+    def _named(self, reading: Reading) -> list[Page]:
         """The pages for what a reading names, if they have flights to show."""
         counted = [(lead, self._count(lead)) for lead in leads(reading, self._coverage)]
-        return [_found(lead, count) for lead, count in counted if count != 0]
+        return [_page(lead, count) for lead, count in counted if count != 0]
 
-    def _explained(self, reading: Reading) -> list[Found]:
+    def _explained(self, reading: Reading) -> list[Page]:
         """The page that explains why there are no flights such as the reading names."""
         explained = (
-            one
-            for one in leads(reading, self._coverage)
-            if one.is_shown_empty and self._is_flown(one)
+            lead
+            for lead in leads(reading, self._coverage)
+            if lead.is_shown_empty and self._is_flown(lead)
         )
-        return [_found(lead, 0) for lead in islice(explained, 1)]
+        return [_page(lead, 0) for lead in islice(explained, 1)]
 
     def _is_flown(self, lead: Lead) -> bool:
         """Whether the flight number that is asked about is used on any day, if there is one."""
@@ -92,10 +89,10 @@ class Finder:
         """The flights of a number on all days: the completions tell, unless there are too many."""
         carrier = question.get(CARRIER)
         suggested = self._suggested(str(question[NUMBER]), MOST_NUMBERS)
-        for one in suggested:
-            if one["value"] == question[NUMBER]:
-                by = {used[CARRIER]: used["flights"] for used in one["carriers"]}
-                flights: int = by.get(carrier, 0) if carrier else one["flights"]
+        for number in suggested:
+            if number["value"] == question[NUMBER]:
+                by = {used[CARRIER]: used["flights"] for used in number["carriers"]}
+                flights: int = by.get(carrier, 0) if carrier else number["flights"]
                 return flights
         if len(suggested) < MOST_NUMBERS:
             return 0
@@ -118,70 +115,69 @@ class Finder:
 
     # --- finds of which there is one
 
-    def _transaction(self, meaning: texts.Transaction) -> Iterator[Found]:
-        if (answer := self._if_there(f"/transactions/{meaning.id}")) == DAMAGED:
-            shows = "it is in a block that is damaged"
-            yield Found(f"Transaction {meaning.id}", f"/transactions/{meaning.id}", shows)
+    def _transaction(self, digits: str) -> Iterator[Page]:
+        label, address = f"Transaction {int(digits)}", f"/transactions/{int(digits)}"
+        if (answer := self._if_there(address)) == DAMAGED:
+            yield Page(label, address, "it is in a block that is damaged")
         elif answer is not None:
             flight = answer["transaction"]
             where = f"in block {answer['block']['height']:,}" if answer["block"] else "pending"
             shows = f"{self._flight_name(flight)} on {filters.day(flight['FL_DATE'])}, {where}"
-            yield Found(f"Transaction {meaning.id}", f"/transactions/{meaning.id}", shows)
+            yield Page(label, address, shows)
 
-    def _block(self, meaning: texts.Block) -> Iterator[Found]:
-        if (answer := self._if_there(f"/blocks/{meaning.height}", limit=0)) == DAMAGED:
-            yield _of_block({"height": meaning.height, "detail": DAMAGED})
+    def _block(self, digits: str) -> Iterator[Page]:
+        height = int(digits)
+        if (answer := self._if_there(f"/blocks/{height}", limit=0)) == DAMAGED:
+            yield _page_of_block({"height": height, "detail": DAMAGED})
         elif answer is not None:
-            yield _of_block(answer["block"])
+            yield _page_of_block(answer["block"])
 
-    def _block_hash(self, meaning: texts.BlockHash) -> Iterator[Found]:
-        for header in by_height(self._backend.get("/blocks", {"hash": meaning.digits})):
-            yield _of_block(header)
+    def _block_hash(self, digits: str) -> Iterator[Page]:
+        yield from map(_page_of_block, by_height(self._backend.get("/blocks", {"hash": digits})))
 
     # --- what may help when nothing is found
 
-    def suggestions(self, text: str) -> list[Found]:
+    def suggestions(self, text: str) -> list[Page]:
         """Pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage
         read = chain(self._read(text), self._all_read(completing.similar(text, known)))
-        near = (each for one in read for each in (one, *completing.looser(one, known)))
-        found = chain(self._pages(near), self._numbers_like(text))
-        return _first(found, MOST_SUGGESTIONS)
+        near = (r for reading in read for r in (reading, *completing.looser(reading, known)))
+        return _first(chain(self._pages_of(near), self._numbers_like(text)), MOST_SUGGESTIONS)
 
-    def completions(self, text: str) -> list[Found]:
+    def completions(self, text: str) -> list[Page]:
         """Pages for what `text` means, and for texts that begin like it."""
         longer = self._all_read(completing.completed(text, self._coverage))
         return _first(
-            chain(self.found(text), self._numbers(text), self._pages(longer)), MOST_COMPLETIONS
+            chain(self.pages(text), self._numbers(text), self._pages_of(longer)), MOST_COMPLETIONS
         )
 
-    def _pages(self, read: Iterable[Reading]) -> Iterator[Found]:
+    def _pages_of(self, read: Iterable[Reading]) -> Iterator[Page]:
         """The pages for the first `MOST_READ` readings, each of which is looked up once."""
-        for reading in _once(islice(read, MOST_READ)):
+        for reading in dict.fromkeys(islice(read, MOST_READ)):
             yield from self._named(reading)
 
-    def _all_read(self, each_text: Iterable[str]) -> Iterator[Reading]:
-        return (reading for text in each_text for reading in self._read(text))
+    def _all_read(self, texts: Iterable[str]) -> Iterator[Reading]:
+        return (reading for text in texts for reading in self._read(text))
 
     def _read(self, text: str) -> list[Reading]:
         return readings(text, self._coverage)
 
-    def _numbers(self, text: str, digits: int | None = None) -> Iterator[Found]:
+    def _numbers(self, text: str, digits: int | None = None) -> Iterator[Page]:
         """Flights whose numbers begin with the last digits of `text`, or the first few of these."""
         begun = completing.number_begun(text, self._coverage)
         if begun is None:
             return
         flights: Counter[str] = Counter()
-        for one in self._suggested(begun.digits[:digits], MOST_NUMBERS):
-            for used in one["carriers"]:
+        for number in self._suggested(begun.digits[:digits], MOST_NUMBERS):
+            for used in number["carriers"]:
                 if not begun.carriers or used[CARRIER] in begun.carriers:
-                    flights[one["label"]] += used["flights"]
+                    flights[number["label"]] += used["flights"]
         for label, count in flights.most_common(MOST_COMPLETIONS):
             for reading in self._read(f"{begun.before}{label}"):
                 if reading.number:
-                    yield from (_found(lead, count) for lead in leads(reading, self._coverage))
+                    yield from (_page(lead, count) for lead in leads(reading, self._coverage))
 
-    def _numbers_like(self, text: str) -> Iterator[Found]:
+    def _numbers_like(self, text: str) -> Iterator[Page]:
         """Flights whose numbers begin like the one in `text`, with ever fewer digits in common."""
         if begun := completing.number_begun(text, self._coverage):
             for digits in range(len(begun.digits) - 1, 0, -1):
@@ -211,39 +207,30 @@ class Finder:
         return suggestions
 
 
-def _once(read: Iterable[Reading]) -> Iterator[Reading]:
-    """The readings without those that were there before."""
-    seen = set()
-    for reading in read:
-        if reading not in seen:
-            seen.add(reading)
-            yield reading
-
-
-def _first(found: Iterable[Found], most: int) -> list[Found]:
-    """The first of `found`, each address once."""
-    some: dict[str, Found] = {}
-    for one in found:
-        some.setdefault(one.address, one)
-        if len(some) == most:
+def _first(pages: Iterable[Page], most: int) -> list[Page]:
+    """The first of the pages, each address once."""
+    first: dict[str, Page] = {}
+    for page in pages:
+        first.setdefault(page.address, page)
+        if len(first) == most:
             break
-    return list(some.values())
+    return list(first.values())
 
 
-def _found(lead: Lead, count: int | None) -> Found:
+def _page(lead: Lead, count: int | None) -> Page:
     """A page with the number of flights that it shows, if that is known."""
     shows = lead.shows
     if count is not None:
         shows = f"{filters.counted(count, 'flight')}: {shows}"
-    return Found(lead.label, lead.address, shows if count != 0 else NO_FLIGHTS)
+    return Page(lead.label, lead.address, shows if count != 0 else NO_FLIGHTS)
 
 
-def _of_block(header: Mapping[str, Any]) -> Found:
+def _page_of_block(header: Mapping[str, Any]) -> Page:
     height = header["height"]
     if is_damaged(header):
-        return Found(f"Block {height:,}", f"/blocks/{height}", "it is damaged")
+        return Page(f"Block {height:,}", f"/blocks/{height}", "it is damaged")
     shows = (
         f"{filters.counted(header['transaction_count'], 'transaction')}, "
         f"sealed {filters.moment(header['timestamp'])}"
     )
-    return Found(f"Block {height:,}", f"/blocks/{height}", shows)
+    return Page(f"Block {height:,}", f"/blocks/{height}", shows)

@@ -6,63 +6,31 @@ flight number, too, is what `sentences` says.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
+
+TRANSACTION, BLOCK, HASH = "transaction", "block", "hash"
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """A transaction by its id."""
+class Meaning(NamedTuple):
+    """A transaction by its id, a block by its height, or a block by 8 to 64 digits of its hash."""
 
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block by its height."""
-
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class BlockHash:
-    """A block by its hash or the beginning of it: 8 to 64 hex digits in small letters."""
-
+    kind: str
     digits: str
-
-
-Meaning = Transaction | Block | BlockHash
 
 
 def meanings(text: str) -> list[Meaning]:
     """Everything of the chain that `text` may name, in the order of the table."""
     text = " ".join(text.split())
-    found = ((pattern.fullmatch(text), meaning) for pattern, meaning in _PATTERNS)
-    return [meaning(match[1]) for match, meaning in found if match]
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII | re.IGNORECASE)
+    matches = ((pattern.fullmatch(text), kind) for kind, pattern in _PATTERNS)
+    return [Meaning(kind, match[1].replace(",", "").lower()) for match, kind in matches if match]
 
 
 _NUMBER = r"#?(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"  # as pages show it, or plain
-
-
-def _number(text: str) -> int:
-    return int(text.replace(",", ""))
-
-
-_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[str], Meaning]], ...] = (
-    (
-        _pattern(rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
-        lambda text: Transaction(_number(text)),
-    ),
-    (
-        _pattern(rf"(?:block (?:height )?|height )?{_NUMBER}"),
-        lambda text: Block(_number(text)),
-    ),
-    (
-        _pattern(r"(?:block |hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
-        lambda text: BlockHash(text.lower()),
-    ),
+_PATTERNS = tuple(
+    (kind, re.compile(pattern, re.ASCII | re.IGNORECASE))
+    for kind, pattern in (
+        (TRANSACTION, rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
+        (BLOCK, rf"(?:block (?:height )?|height )?{_NUMBER}"),
+        (HASH, r"(?:block |hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
+    )
 )

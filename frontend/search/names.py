@@ -59,20 +59,20 @@ class Names:
     def __init__(self, known: Coverage) -> None:
         self._things: dict[Words, dict[Thing, None]] = {}
         self.codes = frozenset(
-            {one.code.lower() for one in known.carriers if one.code}
-            | {one.code.lower() for one in known.airports}
+            {carrier.code.lower() for carrier in known.carriers if carrier.code}
+            | {airport.code.lower() for airport in known.airports}
         )
         for carrier in known.carriers:
             self._add(carrier, _names_of_carrier(carrier))
         for city, airports in _by_city(known).items():
-            place = Place(city, flights=sum(one.flights for one in airports))
+            place = Place(city, flights=sum(airport.flights for airport in airports))
             self._add(place, _names_of_city(city))
         for airport in known.airports:
             place = Place(airport.city, airport.code, airport.flights)
             self._add(place, [(airport.code.lower(),)])
-        for said, meant in NICKNAMES.items():
-            for thing in self.named(words_of(meant)):
-                self._add(thing, [words_of(said)])
+        for nickname, name in NICKNAMES.items():
+            for thing in self.named(words_of(name)):
+                self._add(thing, [words_of(nickname)])
         self.longest = max(map(len, self._things), default=0)
 
     def _add(self, thing: Thing, names: Iterable[Words]) -> None:
@@ -93,13 +93,13 @@ class Names:
         wanted = " ".join(words_of(text))
         if not wanted:
             return []
-        found = {
+        matches = {
             thing: None
             for name, things in self._things.items()
             if " ".join(name).startswith(wanted)
             for thing in things
         }
-        return sorted(found, key=lambda thing: -thing.flights)
+        return sorted(matches, key=lambda thing: -thing.flights)
 
 
 _kept: list[tuple[Coverage, Names]] = []
@@ -116,10 +116,10 @@ def names_in(known: Coverage) -> Names:
 
 
 def _by_city(known: Coverage) -> dict[str, list[Airport]]:
-    found: dict[str, list[Airport]] = {city: [] for city in known.cities}
+    by_city: dict[str, list[Airport]] = {city: [] for city in known.cities}
     for airport in known.airports:
-        found[airport.city].append(airport)
-    return found
+        by_city[airport.city].append(airport)
+    return by_city
 
 
 def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:

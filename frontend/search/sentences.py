@@ -8,7 +8,7 @@ carrier in a year, or a flight.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice, product
 
@@ -102,15 +102,7 @@ class Reading:
     @property
     def says_nothing(self) -> bool:
         """Whether it names nothing and asks for nothing."""
-        return not (
-            self.carriers
-            or self.origin
-            or self.destination
-            or self.at
-            or self.days
-            or self.number
-            or self.wanted
-        )
+        return replace(self, unknown=()) == Reading()
 
 
 def readings(text: str, known: Coverage) -> list[Reading]:
@@ -119,8 +111,12 @@ def readings(text: str, known: Coverage) -> list[Reading]:
         return []
     newest = date.fromisoformat(known.last_date)
     parts = list(_Scanner(bare(text), names_in(known), newest).parts())
-    found = map(_reading, islice(product(*parts), MOST_READINGS))
-    return list(dict.fromkeys(one for one in found if not one.says_nothing or one.unknown))
+    all_readings = map(_reading, islice(product(*parts), MOST_READINGS))
+    return list(
+        dict.fromkeys(
+            reading for reading in all_readings if not reading.says_nothing or reading.unknown
+        )
+    )
 
 
 # --- from a text to parts ----------------------------------------------------------------------
@@ -151,8 +147,8 @@ class _Scanner:
         self._newest = newest
         self._tokens = list(self._split())
         self._is_shouted = text == text.upper()
-        said = [each.word for each in self._tokens if JOINING.get(each.word) not in {FROM, TO}]
-        self._is_all_codes = all(word in names.codes for word in said)
+        words = [t.word for t in self._tokens if JOINING.get(t.word) not in {FROM, TO}]
+        self._is_all_codes = all(word in names.codes for word in words)
 
     def _split(self) -> Iterator[_Token]:
         """The words of the text; a carrier's code is parted from the number behind it."""
@@ -200,17 +196,17 @@ class _Scanner:
             words = self._words(at, length)
             things = self._names.named(words) if words else ()
             if things and (length > 1 or self._is_name(at)):
-                carriers = tuple(one for one in things if isinstance(one, Carrier))
-                places = tuple(one for one in things if isinstance(one, Place))
+                carriers = tuple(thing for thing in things if isinstance(thing, Carrier))
+                places = tuple(thing for thing in things if isinstance(thing, Place))
                 if carriers:  # "Delta" is no short name of "Montrose/Delta, CO"
-                    places = tuple(one for one in places if one.is_named(words))
-                found: list[Part] = [CarrierNamed(carriers)] if carriers else []
-                return found + ([PlaceNamed(places)] if places else []), at + length
+                    places = tuple(place for place in places if place.is_named(words))
+                named: list[Part] = [CarrierNamed(carriers)] if carriers else []
+                return named + ([PlaceNamed(places)] if places else []), at + length
         return [], at
 
     def _words(self, at: int, length: int) -> Words:
         tokens = self._tokens[at : at + length]
-        return tuple(each.word for each in tokens) if len(tokens) == length else ()
+        return tuple(token.word for token in tokens) if len(tokens) == length else ()
 
     def _is_name(self, at: int) -> bool:
         """Whether a single word is meant as a name although it may be a common word."""
@@ -228,10 +224,7 @@ class _Scanner:
         )
 
     def _days_at(self, at: int) -> tuple[Days | None, int]:
-        found = time_at(self._text, self._tokens[at].start, self._newest)
-        if found is None:
-            return None, at
-        days, end = found
+        days, end = time_at(self._text, self._tokens[at].start, self._newest) or (None, 0)
         after = at
         while after < len(self._tokens) and self._tokens[after].start < end:
             after += 1
@@ -270,7 +263,7 @@ _YEARS_OF_A_LEDGER = 40
 
 
 def _reading(parts: tuple[Part, ...]) -> Reading:
-    ends = _Ends()
+    places: list[tuple[Places, str]] = []
     days: list[tuple[Days, str]] = []
     numbers: list[int] = []
     carriers: list[Carriers] = []
@@ -290,19 +283,17 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
                 wanted.add(word)
             case Unknown():
                 unknown.append(part)
-            case CarrierNamed(alternatives):
-                carriers.append(alternatives)
-            case PlaceNamed(places):
-                ends.add(places, joining)
+            case CarrierNamed(same_name):
+                carriers.append(same_name)
+            case PlaceNamed(alternatives):
+                _add_place(places, alternatives, joining)
         joining = ""
     named_days = _one_interval(days)
-    if len(numbers) > 1 or ends.are_too_many or (days and named_days is None):
+    if len(numbers) > 1 or len(places) > 2 or (days and named_days is None):
         unknown.append(Unknown("", 0, 0))
     return Reading(
         carriers=tuple(dict.fromkeys(carriers)),
-        origin=ends.origin,
-        destination=ends.destination,
-        at=ends.at,
+        **_ends(places),
         days=named_days,
         number=numbers[0] if numbers else None,
         wanted=frozenset(wanted),
@@ -326,58 +317,31 @@ def _one_interval(days: list[tuple[Days, str]]) -> Days | None:
     return None
 
 
-class _Ends:
-    """The places of a text in their order, which become the ends of a route or a single place."""
+def _add_place(places: list[tuple[Places, str]], new: Places, joining: str) -> None:
+    """Add a place, or narrow the last one: "New York (JFK)". joining: the word in front of it."""
+    if places and not joining:
+        before, word = places[-1]
+        if same := _in_both(before, new):
+            places[-1] = (same, word)
+            return
+    places.append((new, joining))
 
-    def __init__(self) -> None:
-        self._places: list[tuple[Places, str]] = []
 
-    def add(self, places: Places, joining: str) -> None:
-        """Add a place. joining: the word in front of it, or "" for none."""
-        if self._places and not joining:
-            before, word = self._places[-1]
-            if same := _in_both(before, places):
-                self._places[-1] = (same, word)
-                return
-        self._places.append((places, joining))
-
-    @property
-    def are_too_many(self) -> bool:
-        return len(self._places) > 2
-
-    @property
-    def origin(self) -> Places:
-        if len(self._places) == 2:
-            return self._places[int(self._are_swapped)][0]
-        return self._only(FROM)
-
-    @property
-    def destination(self) -> Places:
-        if len(self._places) == 2:
-            return self._places[int(not self._are_swapped)][0]
-        return self._only(TO)
-
-    @property
-    def at(self) -> Places:
-        if len(self._places) != 1 or self._places[0][1] in {FROM, TO}:
-            return ()
-        return self._places[0][0]
-
-    @property
-    def _are_swapped(self) -> bool:
-        """Whether the text says "to A from B"."""
-        (_, first), (_, second) = self._places
-        return (second == FROM and first != FROM) or (first == TO and second != TO)
-
-    def _only(self, word: str) -> Places:
-        if len(self._places) == 1 and self._places[0][1] == word:
-            return self._places[0][0]
-        return ()
+def _ends(places: list[tuple[Places, str]]) -> dict[str, Places]:
+    """The members of a reading for one or two places: the ends of a route, or a single place."""
+    match places:
+        case [(only, word)]:
+            return {{FROM: "origin", TO: "destination"}.get(word, "at"): only}
+        case [(left, first), (right, second)]:
+            is_swapped = (second == FROM and first != FROM) or (first == TO and second != TO)
+            origin, destination = (right, left) if is_swapped else (left, right)
+            return {"origin": origin, "destination": destination}
+    return {}
 
 
 def _in_both(some: Places, others: Places) -> Places:
     """The airports where one name is of a city and the other of its airport: "New York (JFK)"."""
-    cities = {one.city for one in (*some, *others) if not one.airport}
-    airports = tuple(one for one in (*some, *others) if one.airport and one.city in cities)
-    is_mixed = {bool(one.airport) for one in some} != {bool(one.airport) for one in others}
+    cities = {place.city for place in (*some, *others) if not place.airport}
+    airports = tuple(place for place in (*some, *others) if place.airport and place.city in cities)
+    is_mixed = {bool(place.airport) for place in some} != {bool(place.airport) for place in others}
     return airports if is_mixed else ()

@@ -14,20 +14,7 @@ from operator import itemgetter
 
 from frontend import filters
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+MONTHS = tuple(f"{date(1, month, 1):%B}".lower() for month in range(1, 13))
 _LETTERS = 3  # of a month that are enough
 
 
@@ -41,7 +28,6 @@ class Days:
 
     @property
     def is_one(self) -> bool:
-        """Whether it is a single day."""
         return self.first == self.last
 
     @property
@@ -72,8 +58,8 @@ class Days:
 
     def within(self, first: date, last: date) -> "Days | None":
         """The part that lies from `first` to `last`, both included; None if there is none."""
-        found = Days(max(self.first, first), min(self.last, last))
-        return found if found.first <= found.last else None
+        part = Days(max(self.first, first), min(self.last, last))
+        return part if part.first <= part.last else None
 
 
 def interval(first: Days, last: Days) -> Days | None:
@@ -93,17 +79,14 @@ def interval(first: Days, last: Days) -> Days | None:
 
 
 def month_of(year: int, month: int) -> Days:
-    """A month."""
     return Days(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
 
 
 def year_of(year: int) -> Days:
-    """A year."""
     return Days(date(year, 1, 1), date(year, 12, 31))
 
 
 def day_of(year: int, month: int, day: int) -> Days:
-    """A day."""
     return Days(date(year, month, day), date(year, month, day))
 
 
@@ -151,11 +134,11 @@ def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days
         return _in_year(int(year), days)
     for in_year in range(newest.year, max(newest.year - 5, MINYEAR), -1):  # 29 February is rare
         try:
-            found = days(in_year)
+            latest = days(in_year)
         except ValueError:
             continue
-        if found.first <= newest:
-            return replace(found, has_year=False)
+        if latest.first <= newest:
+            return replace(latest, has_year=False)
     raise ValueError
 
 

@@ -16,45 +16,29 @@ JOINING = {
     "between": BETWEEN,
 }
 
-WORST, BEST, BUSIEST, QUIETEST, MOST, LEAST = (
-    "worst",
-    "best",
-    "busiest",
-    "quietest",
-    "most",
-    "least",
-)
-CARRIER, ROUTE, AIRPORT, ORIGIN, DESTINATION = (
-    "carrier",
-    "route",
-    "airport",
-    "origin",
-    "destination",
-)
-DELAYS, ON_TIME, CANCELLED = "delays", "on_time", "cancelled"
 UNRANKED = "unranked"  # of days, hours and flights there is no ranking; pages of a name show them
 WEEK = "week"  # is not ranked either, and is less than the days that are named with it
 
 WANTED: dict[str, str] = {  # word -> what it asks for
-    **dict.fromkeys(("worst", "latest", "slowest", "worse", "unpunctual"), WORST),
-    **dict.fromkeys(("best", "better", "earliest", "good", "fastest"), BEST),
-    **dict.fromkeys(("punctual", "reliable", "punctuality", "ontime"), ON_TIME),
-    **dict.fromkeys(("busiest", "largest", "biggest", "busy", "popular"), BUSIEST),
-    **dict.fromkeys(("quietest", "smallest", "rarest"), QUIETEST),
-    **dict.fromkeys(("carrier", "carriers", "airline", "airlines", "company"), CARRIER),
-    **dict.fromkeys(("route", "routes", "connection", "connections"), ROUTE),
-    **dict.fromkeys(("airport", "airports", "city", "cities"), AIRPORT),
-    **dict.fromkeys(("origin", "origins", "departure", "departures"), ORIGIN),
-    **dict.fromkeys(("destination", "destinations", "arrival", "arrivals"), DESTINATION),
-    **dict.fromkeys(("late", "later", "lateness", "delay", "delays", "delayed"), DELAYS),
+    **dict.fromkeys(("worst", "latest", "slowest", "worse", "unpunctual"), "worst"),
+    **dict.fromkeys(("best", "better", "earliest", "good", "fastest"), "best"),
+    **dict.fromkeys(("punctual", "reliable", "punctuality", "ontime"), "on_time"),
+    **dict.fromkeys(("busiest", "largest", "biggest", "busy", "popular"), "busiest"),
+    **dict.fromkeys(("quietest", "smallest", "rarest"), "quietest"),
+    **dict.fromkeys(("carrier", "carriers", "airline", "airlines", "company"), "carrier"),
+    **dict.fromkeys(("route", "routes", "connection", "connections"), "route"),
+    **dict.fromkeys(("airport", "airports", "city", "cities"), "airport"),
+    **dict.fromkeys(("origin", "origins", "departure", "departures"), "origin"),
+    **dict.fromkeys(("destination", "destinations", "arrival", "arrivals"), "destination"),
+    **dict.fromkeys(("late", "later", "lateness", "delay", "delays", "delayed"), "delays"),
     **dict.fromkeys(("day", "days", "weekday", "weekdays", "time", "times", "flight"), UNRANKED),
     **dict.fromkeys(("week", "weeks", "weekend", "weekends"), WEEK),
-    **dict.fromkeys(("most", "highest"), MOST),
-    **dict.fromkeys(("least", "fewest", "lowest"), LEAST),
+    **dict.fromkeys(("most", "highest"), "most"),
+    **dict.fromkeys(("least", "fewest", "lowest"), "least"),
     **dict.fromkeys(("month", "months", "year", "years", "hour", "hours", "when"), UNRANKED),
-    **dict.fromkeys(("ranked", "ranking", "rankings", "rank"), DELAYS),
-    **dict.fromkeys(("cancelled", "canceled", "cancellation", "cancellations"), CANCELLED),
-    **dict.fromkeys(("cancel", "cancels", "cancelling", "canceling"), CANCELLED),
+    **dict.fromkeys(("ranked", "ranking", "rankings", "rank"), "delays"),
+    **dict.fromkeys(("cancelled", "canceled", "cancellation", "cancellations"), "cancelled"),
+    **dict.fromkeys(("cancel", "cancels", "cancelling", "canceling"), "cancelled"),
 }
 
 _FILLER = """
@@ -74,7 +58,7 @@ FILLER = frozenset(_FILLER.split())
 """Words without which a question is the same; an answer shows all weekdays and hours anyway."""
 
 PHRASES: dict[tuple[str, ...], str | None] = {  # words -> what they ask for together, if anything
-    ("on", "time"): ON_TIME,
+    ("on", "time"): "on_time",
     **dict.fromkeys((("the", "us"), ("the", "usa"), ("the", "united", "states")), None),
     **dict.fromkeys((("united", "states"), ("usa",)), None),  # every ledger is about its flights
 }

@@ -99,9 +99,7 @@ def run(work: Callable[[Front], Awaitable[None]], app: Flask | None = None) -> N
         ("/health/live", "text/csv", FORM_BYTES),
     ],
 )
-def test_a_body_that_is_too_long_is_refused_before_a_byte_of_it_is_read(
-    path: str, kind: str, most: int
-) -> None:
+def test_a_body_that_is_too_long_is_refused_unread(path: str, kind: str, most: int) -> None:
     async def work(front: Front) -> None:
         asking = Asking(path, kind, most + 1)
         await asking.ask(front)
@@ -261,9 +259,7 @@ def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
         (FIELD + b"x" * FIELD_BYTES, "too many fields, or too long ones"),
     ],
 )
-def test_a_form_holds_one_file_and_a_few_fields(
-    lonely_pages: FlaskClient, parts: bytes, reason: str
-) -> None:
+def test_a_form_holds_one_file(lonely_pages: FlaskClient, parts: bytes, reason: str) -> None:
     sent = parts + b"1\r\n--x--\r\n"
     headers = {"Origin": "http://localhost"}
     response = lonely_pages.post("/upload", data=sent, content_type=MULTIPART, headers=headers)

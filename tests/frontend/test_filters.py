@@ -19,7 +19,5 @@ LAST_MS = 253_402_300_799_999  # of the year 9999
         (1000 * (2**64 - 1), "after the year 9999"),
     ],
 )
-def test_a_moment_is_told_up_to_the_last_year_of_calendars(
-    milliseconds: int | None, words: str
-) -> None:
+def test_a_moment_up_to_the_last_year(milliseconds: int | None, words: str) -> None:
     assert moment(milliseconds) == words

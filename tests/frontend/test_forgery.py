@@ -42,16 +42,14 @@ REFUSED = [
 
 @pytest.mark.parametrize("headers", ACCEPTED)
 @pytest.mark.parametrize("path", ["/add", "/upload", "/upload.json"])
-def test_a_form_of_ours_is_read(
-    lonely_pages: FlaskClient, path: str, headers: dict[str, str]
-) -> None:
+def test_our_form_is_read(lonely_pages: FlaskClient, path: str, headers: dict[str, str]) -> None:
     response = lonely_pages.post(path, data=GOOD_FORM, headers=headers)
     assert response.status_code != 403
 
 
 @pytest.mark.parametrize("headers", REFUSED)
 @pytest.mark.parametrize("path", ["/add", "/upload", "/upload.json", "/nothing"])
-def test_a_form_of_others_is_not_even_read(
+def test_a_foreign_form_is_refused(
     lonely_pages: FlaskClient, path: str, headers: dict[str, str]
 ) -> None:
     response = lonely_pages.post(path, data=GOOD_FORM, headers=headers)

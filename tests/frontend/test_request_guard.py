@@ -23,7 +23,7 @@ PATHS = ["/", "/add", "/upload", "/upload.json", "/health/live", "/static/style.
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_foreign_name_gets_a_page_without_token_cookie_or_form(
+def test_a_foreign_name_gets_a_plain_page(
     lonely_pages: FlaskClient, path: str, method: str
 ) -> None:
     response = lonely_pages.open(path, method=method, headers=EVIL)
@@ -121,9 +121,7 @@ def asked(port: int, *lines: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", ["/", "/add", "/health/live"])
-def test_over_the_wire_only_names_of_ours_are_answered(
-    running: tuple[int, Path], path: str
-) -> None:
+def test_only_our_names_are_answered(running: tuple[int, Path], path: str) -> None:
     port, _ = running
     ask = f"GET {path} HTTP/1.1"
     ours = asked(port, ask, f"Host: 127.0.0.1:{port}")[0]

@@ -56,9 +56,7 @@ def only_answer(loop: Loop, client: Client) -> tuple[int, bytes]:
     return found
 
 
-def test_who_finds_all_places_taken_gets_a_page_that_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_full_server_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "MOST_PAGES_WAITING", 1)
     with slow_pages(threads=2) as (loop, app):
         waiting = [loop.client(ASK % b"/page") for _ in range(3)]

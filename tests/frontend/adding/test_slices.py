@@ -90,9 +90,7 @@ def judged(body: bytes) -> tuple[list[Any], list[tuple[int, str, str]]]:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("lines", [1, 2, 7, 1000])
-def test_rows_mean_the_same_in_slices_as_in_the_whole(
-    tmp_path: Path, name: str, lines: int
-) -> None:
+def test_rows_mean_the_same_in_slices(tmp_path: Path, name: str, lines: int) -> None:
     content = FILES[name].encode()
     found = cut(tmp_path, content, lines)
     header = content[: found["headerEnd"]]

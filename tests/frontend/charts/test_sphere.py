@@ -30,9 +30,7 @@ NEW_YORK, CHICAGO, GUAM, HONOLULU = (
         ((10, 20), (11, 20), 1 / 180),
     ],
 )
-def test_distances_that_everybody_knows(
-    one: Place, other: Place, part_of_half_round: float
-) -> None:
+def test_well_known_distances(one: Place, other: Place, part_of_half_round: float) -> None:
     assert distance_km(one, other) == pytest.approx(part_of_half_round * HALF_ROUND_KM, abs=1e-3)
 
 

@@ -24,9 +24,7 @@ def test_slots_are_adjacent_and_hold_each_day_once(one: date, other: date) -> No
 
 
 @given(DAYS, DAYS, st.data())
-def test_a_day_is_placed_in_the_slot_that_holds_it(
-    one: date, other: date, data: st.DataObject
-) -> None:
+def test_a_day_is_in_the_slot_that_holds_it(one: date, other: date, data: st.DataObject) -> None:
     first, last = sorted((one, other))
     time = time_axis(first, last)
     day = data.draw(st.dates(first, last))
@@ -65,9 +63,7 @@ def test_a_long_interval_is_cut_into_larger_pieces(last: date, unit: str, slots:
         ("2013-01-15", "2013-06-14", ()),
     ],
 )
-def test_a_month_or_year_that_is_cut_says_which_days_it_has(
-    first: str, last: str, said: tuple[str, ...]
-) -> None:
+def test_a_cut_month_or_year_names_its_days(first: str, last: str, said: tuple[str, ...]) -> None:
     time = time_axis(date.fromisoformat(first), date.fromisoformat(last))
     assert tuple(time.names[place] for place in time.incomplete) == said
     whole = set(range(len(time.slots))) - set(time.incomplete)

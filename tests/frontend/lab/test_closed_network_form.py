@@ -18,7 +18,7 @@ from frontend.lab.closed_network_form import (
     read,
     without_blanks,
 )
-from frontend.lab.comparisons import of_network
+from frontend.lab.comparisons import compare_networks
 from frontend.lab.curves import STUDY_CURVE
 from frontend.lab.presets import NETWORKS
 from loadtests.lab.published import NETWORK, NETWORK_THINK_S
@@ -66,7 +66,7 @@ def test_it_says_what_was_verified_of_the_study() -> None:
 
 
 @given(st.lists(VISITED, min_size=1, max_size=MOST_STATIONS), st.integers(1, 60), st.floats(0, 100))
-def test_means_lie_within_the_bounds_and_can_be_drawn(
+def test_means_lie_within_the_bounds(
     visited: list[Visited], customers: int, think_time_s: float
 ) -> None:
     named = tuple(
@@ -106,13 +106,13 @@ def test_nobody_waits_at_a_delay() -> None:
 
 def test_a_comparison_has_the_same_customers_on_both_sides() -> None:
     found = answer_to(STUDY_FORM | {"service_time_s_2": "0.029", "against": "study"})
-    rows = {row.name: row for row in of_network(found)}
+    rows = {row.name: row for row in compare_networks(found)}
     assert rows["Bottleneck"].before == "DISK"
     assert rows["Bottleneck"].after == "DELAY"
     assert rows["Service time per request, D"].after == "35.30 s"
     assert rows["R, N = 30"].before == "703.7 s"
     assert STUDY_CURVE in {curve.number for curve in network_charts.throughput(found).curves}
-    assert of_network(answer_to(STUDY_FORM)) == []
+    assert compare_networks(answer_to(STUDY_FORM)) == []
 
 
 def test_a_chart_shows_the_six_busiest_stations() -> None:

@@ -84,9 +84,7 @@ def test_a_result_has_findings_metrics_and_facts(lab_pages: FlaskClient, lab_dir
     }
 
 
-def test_a_result_without_a_summary_says_how_to_make_it(
-    lab_pages: FlaskClient, lab_dirs: Dirs
-) -> None:
+def test_a_missing_summary_says_how_to_make_it(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
     folder = make_result(lab_dirs[0] / "one", state="interrupted", ended=None)
     (folder / "summary.json").unlink()
     (folder / "report.html").unlink()
@@ -116,9 +114,7 @@ def test_what_results_say_is_never_markup(lab_pages: FlaskClient, lab_dirs: Dirs
         assert "<script>alert" not in lab_pages.get(address).get_data(as_text=True)
 
 
-def test_a_report_comes_as_it_is_with_a_policy_of_its_own(
-    lab_pages: FlaskClient, lab_dirs: Dirs
-) -> None:
+def test_a_report_has_a_policy_of_its_own(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
     folder = make_result(lab_dirs[0] / "one")
     with lab_pages.get("/lab/results/one/report") as answer:
         assert answer.get_data() == (folder / "report.html").read_bytes()
@@ -131,9 +127,7 @@ def test_a_report_comes_as_it_is_with_a_policy_of_its_own(
     assert usual == CONTENT_SECURITY_POLICY
 
 
-def test_files_beside_a_report_can_be_reached_from_it(
-    lab_pages: FlaskClient, lab_dirs: Dirs
-) -> None:
+def test_files_beside_a_report_can_be_read(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
     folder = make_result(lab_dirs[0] / "one")
     (folder / "flames.svg").write_text("<svg><script>alert(1)</script></svg>")
     with lab_pages.get("/lab/results/one/requests.csv") as rows:
@@ -161,9 +155,7 @@ def test_files_beside_a_report_can_be_reached_from_it(
         "/lab/results/",
     ],
 )
-def test_no_address_leads_out_of_the_results(
-    lab_pages: FlaskClient, lab_dirs: Dirs, address: str
-) -> None:
+def test_no_address_leads_out(lab_pages: FlaskClient, lab_dirs: Dirs, address: str) -> None:
     folder = make_result(lab_dirs[0] / "one")
     make_result(lab_dirs[0].parent / "secret")
     (folder / "run.sh").write_text("")

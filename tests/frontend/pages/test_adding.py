@@ -85,9 +85,7 @@ def test_a_carrier_of_the_ledger_is_chosen_from_a_list(visitor: Visitor) -> None
 
 @pytest.mark.parametrize("text", ["{}7", "{} 7", " {}-7 ", "7"])
 @pytest.mark.parametrize("is_chosen", [True, False])
-def test_a_flight_number_may_begin_with_the_code_of_its_carrier(
-    visitor: Visitor, text: str, is_chosen: bool
-) -> None:
+def test_a_number_may_begin_with_its_carrier(visitor: Visitor, text: str, is_chosen: bool) -> None:
     number = int(FLIGHTS[0][POSITION["OP_CARRIER_AIRLINE_ID"]] or 0)
     chosen_one = str(number) if is_chosen else ""
     typed = {"OP_CARRIER_FL_NUM": text.format(CARRIER[number].code.lower())}
@@ -210,9 +208,7 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("AIR_TIME", "-1", "Must be between 0 and 3000."),
     ],
 )
-def test_what_is_wrong_with_a_field_stands_beside_it(
-    visitor: Visitor, name: str, text: str, said: str
-) -> None:
+def test_a_wrong_field_has_a_message(visitor: Visitor, name: str, text: str, said: str) -> None:
     before = visitor.transactions
     page = visitor.send({name: text}, NEW_AIRPORTS_FORM)
     assert page.status_code == 422
@@ -265,9 +261,7 @@ def test_an_airport_that_is_corrected_leaves_no_city_behind(visitor: Visitor) ->
     assert added["ORIGIN_CITY_NAME"] == FLIGHTS[0][POSITION["ORIGIN_CITY_NAME"]]
 
 
-def test_a_form_that_was_changed_after_it_was_sent_is_said_to_be_another_flight(
-    visitor: Visitor,
-) -> None:
+def test_a_form_changed_after_it_was_sent_is_another_flight(visitor: Visitor) -> None:
     form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
     number = visitor.client.post("/add", data=form).headers["Location"].split("/")[2].split("?")[0]
     page = visitor.client.post("/add", data={**form, "OP_CARRIER_FL_NUM": "77"})
@@ -366,9 +360,7 @@ def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactor
         assert "Both count" in visitor.client.get(second).text
 
 
-def test_what_was_typed_is_kept_when_the_backend_dies(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_a_form_is_kept_when_the_backend_dies(tmp_path_factory: pytest.TempPathFactory) -> None:
     with visiting(tmp_path_factory.mktemp("dying")) as visitor:
         form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
         visitor.service.stop()

@@ -162,9 +162,7 @@ def test_nothing_asked_is_a_form(pages: FlaskClient) -> None:
         (address(BUSY, FL_DATE=FIRST), "unknown parameter; allowed:"),
     ],
 )
-def test_what_does_not_fit_is_said_beside_the_form(
-    pages: FlaskClient, path: str, message: str
-) -> None:
+def test_bad_input_has_a_message(pages: FlaskClient, path: str, message: str) -> None:
     page = text_of(pages, path, 400)
     assert message in page
     assert 'role="alert"' in page
@@ -173,9 +171,7 @@ def test_what_does_not_fit_is_said_beside_the_form(
     assert twin.headers["Content-Type"] == "application/problem+json"
 
 
-def test_the_twin_for_tables_has_every_day_of_every_carrier(
-    pages: FlaskClient, world: World
-) -> None:
+def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World) -> None:
     body = pages.get(over_days(BUSY, OTHER, form=".csv")).get_data(as_text=True)
     rows = list(csv.DictReader(io.StringIO(body)))
     assert len(rows) == 8
@@ -197,9 +193,7 @@ def test_links_lead_to_other_days_of_the_same_carriers(pages: FlaskClient) -> No
 # --- a year
 
 
-def test_all_carriers_are_asked_for_the_same_state_of_the_ledger(
-    year: Year, year_pages: FlaskClient
-) -> None:
+def test_all_carriers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
     found = year_pages.get(address(*CARRIERS[:3], form=".json")).get_json()["carriers"]
     assert year.height == 100 + len(year.asked) > 101
     assert {each["as_of"]["height"] for each in found} == {101}
@@ -208,9 +202,7 @@ def test_all_carriers_are_asked_for_the_same_state_of_the_ledger(
 
 
 @pytest.mark.parametrize("carriers", [1, 6])
-def test_a_year_has_a_line_of_each_carrier_and_stays_small(
-    year_pages: FlaskClient, carriers: int
-) -> None:
+def test_a_year_has_a_line_of_each_carrier(year_pages: FlaskClient, carriers: int) -> None:
     page = small_source(year_pages, address(*CARRIERS[:carriers]))
     assert len(re.findall(r'<path class="line s\d" d="M[\d.]+ [\d.]+L', page)) == carriers
     assert slot_rows(page).count('<th scope="row">') == 365
@@ -231,9 +223,7 @@ def test_each_day_is_a_pale_mark_and_seven_days_are_the_line(year_pages: FlaskCl
     ("first", "last", "is_drawn"),
     [("2013-03-01", "2013-03-14", True), ("2013-03-01", "2013-03-13", False)],
 )
-def test_less_than_two_weeks_have_no_mean_of_seven_days(
-    first: str, last: str, is_drawn: bool
-) -> None:
+def test_less_than_two_weeks_have_no_weekly_mean(first: str, last: str, is_drawn: bool) -> None:
     days = [day for day in DAYS if first <= day <= last]
     with answering(Year(days)) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
@@ -271,9 +261,7 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
 
 
 @pytest.mark.parametrize("by", ["weekday", "hour"])
-def test_weekdays_and_hours_are_those_of_the_flights(
-    pages: FlaskClient, world: World, by: str
-) -> None:
+def test_weekdays_and_hours_are_counted(pages: FlaskClient, world: World, by: str) -> None:
     found = pages.get(address(BUSY, OTHER, form=".json")).get_json()["carriers"]
     page = text_of(pages, address(BUSY, OTHER))
     rows = page[page.index(f'id="means-{by}"') :].partition("</table>")[0]
@@ -306,7 +294,7 @@ def group_of(flight: Any, by: str) -> str:
     return f"{hour:02}:00–{hour:02}:59"
 
 
-def test_a_bar_is_in_the_colour_of_its_carrier_and_pale_where_chance_matters(
+def test_a_bar_has_its_carriers_colour_and_is_pale_for_few(
     pages: FlaskClient, world: World
 ) -> None:
     page = text_of(pages, address(BUSY, OTHER))

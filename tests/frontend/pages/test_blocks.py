@@ -73,9 +73,7 @@ def test_a_height_or_a_hash_leads_to_its_block(pages: FlaskClient, world: World)
 
 
 @pytest.mark.parametrize("height", ["99999", "abc", "-1", "1e3", "9" * 30, "٣"])
-def test_a_height_that_there_is_not_is_told_beside_the_field(
-    pages: FlaskClient, world: World, height: str
-) -> None:
+def test_a_missing_height_has_a_message(pages: FlaskClient, world: World, height: str) -> None:
     answer = pages.get("/blocks", query_string={"height": height})
     assert answer.status_code == 404
     page = answer.get_data(as_text=True)
@@ -99,7 +97,7 @@ def test_what_is_no_parameter_is_told(pages: FlaskClient, query: str) -> None:
 # --- one block
 
 
-def test_a_block_shows_its_header_its_neighbours_and_its_flights(
+def test_a_block_shows_header_and_flights(
     pages: FlaskClient, world: World, service: Service
 ) -> None:
     page = source(pages, f"/blocks/{LARGEST}")

@@ -40,9 +40,7 @@ def pages(service: Service) -> FlaskClient:
     return create_app(Settings(backend_url=service.url)).test_client()
 
 
-def test_the_page_of_a_damaged_block_says_what_is_known_of_it(
-    pages: FlaskClient, world: World
-) -> None:
+def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -> None:
     page = text(pages, f"/blocks/{DAMAGED}", 503)
     assert f"Block {DAMAGED} is damaged" in page
     assert world.hashes[DAMAGED] in page
@@ -57,9 +55,7 @@ def test_the_page_of_a_damaged_block_says_what_is_known_of_it(
 
 
 @pytest.mark.parametrize("height", [DAMAGED - 1, DAMAGED + 1])
-def test_its_neighbours_are_shown_and_say_that_it_is_damaged(
-    pages: FlaskClient, world: World, height: int
-) -> None:
+def test_its_neighbours_name_it_damaged(pages: FlaskClient, world: World, height: int) -> None:
     for query in ("", "?check=transactions"):
         page = text(pages, f"/blocks/{height}{query}")
         assert world.hashes[height] in page
@@ -76,9 +72,7 @@ def test_the_list_of_blocks_goes_on(pages: FlaskClient, world: World) -> None:
     assert rows[1]["nonce"] == ""
 
 
-def test_home_and_ready_say_so_as_soon_as_anybody_met_it(
-    pages: FlaskClient, service: Service
-) -> None:
+def test_home_and_ready_say_so_once_it_was_met(pages: FlaskClient, service: Service) -> None:
     pages.get(f"/blocks/{DAMAGED}")
     for address in ("/", "/standing"):
         page = text(pages, address)

@@ -26,7 +26,7 @@ def by_carrier(world: World, day: str) -> dict[int, list[Json]]:
     return found
 
 
-def test_every_carrier_of_the_day_is_there_as_plain_python_counts_it(
+def test_carriers_are_as_plain_python_counts_them(
     pages: FlaskClient, world: World, day: str
 ) -> None:
     expected = by_carrier(world, day)
@@ -42,9 +42,7 @@ def test_every_carrier_of_the_day_is_there_as_plain_python_counts_it(
     assert counts == sorted(counts, reverse=True)
 
 
-def test_the_page_says_how_many_and_links_the_days_beside(
-    pages: FlaskClient, world: World, day: str
-) -> None:
+def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: str) -> None:
     text = pages.get(f"/days/{day}").get_data(as_text=True)
     expected = by_carrier(world, day)
     assert f"{sum(map(len, expected.values()))} flights of {len(expected)} carriers" in text
@@ -55,9 +53,7 @@ def test_the_page_says_how_many_and_links_the_days_beside(
     assert 'rel="next"' in first
 
 
-def test_the_twin_as_csv_has_a_row_for_each_carrier(
-    pages: FlaskClient, world: World, day: str
-) -> None:
+def test_the_csv_has_a_row_for_each_carrier(pages: FlaskClient, world: World, day: str) -> None:
     rows = list(csv.DictReader(io.StringIO(pages.get(f"/days/{day}.csv").get_data(as_text=True))))
     assert {int(row["OP_CARRIER_AIRLINE_ID"]) for row in rows} == set(by_carrier(world, day))
     assert all(row["carrier"] for row in rows)

@@ -47,9 +47,7 @@ every_question = pytest.mark.parametrize("question", QUESTIONS)
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_a_file_is_the_one_that_the_service_makes(
-    pages: FlaskClient, service: Service, path: str
-) -> None:
+def test_a_file_is_that_of_the_service(pages: FlaskClient, service: Service, path: str) -> None:
     theirs = service.get(path)
     ours = pages.get(path)
     assert ours.get_data() == theirs.content
@@ -71,9 +69,7 @@ def test_a_proof_is_saved_under_the_name_that_the_page_tells(pages: FlaskClient)
 
 
 @every_question
-def test_the_evidence_is_a_zip_file_of_the_service(
-    pages: FlaskClient, service: Service, question: str
-) -> None:
+def test_evidence_is_a_zip_file(pages: FlaskClient, service: Service, question: str) -> None:
     address = link(source(pages, question), "Evidence")
     answer = pages.get(address)
     assert answer.get_data() == service.get(address).content
@@ -95,9 +91,7 @@ def test_the_evidence_is_a_zip_file_of_the_service(
         ("/blocks/proof", 404),
     ],
 )
-def test_what_cannot_be_proved_is_told_on_a_page(
-    pages: FlaskClient, path: str, status: int
-) -> None:
+def test_what_cannot_be_proved_has_a_page(pages: FlaskClient, path: str, status: int) -> None:
     assert "<h1>" in pages.get(path).get_data(as_text=True)
     assert pages.get(path).status_code == status
 
@@ -173,9 +167,7 @@ def changed(address: str, **parameters: str) -> str:
 
 
 @every_question
-def test_a_citation_says_that_nothing_has_changed(
-    pages: FlaskClient, world: World, question: str
-) -> None:
+def test_a_citation_says_unchanged(pages: FlaskClient, world: World, question: str) -> None:
     address = cited(pages, question)
     assert f"tip_hash={world.hashes[world.tip]}" in address
     page = text(pages, address)
@@ -222,7 +214,7 @@ def test_a_citation_says_what_differs(pages: FlaskClient, world: World, question
     ],
 )
 @every_question
-def test_what_is_no_citation_is_told(
+def test_a_bad_citation_is_refused(
     pages: FlaskClient, question: str, wrong: dict[str, str]
 ) -> None:
     answer = pages.get(changed(cited(pages, question), **wrong))

@@ -103,9 +103,7 @@ def test_the_route_is_on_a_map_and_in_words(pages: FlaskClient) -> None:
     assert re.search(r"54\d km \(33\d miles\) along the great circle from SFO to LAX", page)
 
 
-def test_without_a_land_that_people_recognise_there_is_no_map_but_the_distance(
-    pages: FlaskClient,
-) -> None:
+def test_without_a_recognisable_land_there_is_no_map(pages: FlaskClient) -> None:
     for page in (text_of(pages, over_days()), pages.get("/route?ORIGIN=SFO&DEST=LAX").text):
         assert 'class="map"' not in page
         assert "The dots are" not in page
@@ -133,7 +131,7 @@ def test_a_city_that_is_none_is_answered_with_what_may_be_meant(
     assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
 
 
-def test_a_suggestion_sets_right_both_cities(pages: FlaskClient, world: World) -> None:
+def test_a_suggestion_corrects_both_cities(pages: FlaskClient, world: World) -> None:
     page = text_of(pages, over_days("SFO", "LAX"))
     for label in ("San Francisco, CA", "Los Angeles, CA"):
         (path,) = links_of(page, label)
@@ -147,9 +145,7 @@ def test_airports_are_offered_with_the_page_of_their_route(pages: FlaskClient) -
     assert 'href="/route?' not in text_of(pages, over_days("San Fransisco", TO))
 
 
-def test_a_ledger_of_departures_only_says_so_instead_of_0(
-    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_of_departures_only(pages: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "frontend.pages.flight_counter.only_origins", lambda *_: ["EWR", "JFK", "LGA"]
     )
@@ -184,9 +180,7 @@ def test_cities_without_flights_between_them_are_no_mistake(pages: FlaskClient) 
         asking(FL_DATE="2015-01-01"),
     ],
 )
-def test_what_does_not_fit_is_said_beside_the_form(
-    pages: FlaskClient, asked: dict[str, str]
-) -> None:
+def test_bad_input_has_a_message(pages: FlaskClient, asked: dict[str, str]) -> None:
     page = text_of(pages, asked, 400)
     assert 'role="alert"' in page
     assert "<figure" not in page
@@ -194,9 +188,7 @@ def test_what_does_not_fit_is_said_beside_the_form(
         assert pages.get(f"/flight_counter.{form}", query_string=asked).status_code == 400
 
 
-def test_nothing_asked_is_a_form_with_all_cities_to_choose_from(
-    pages: FlaskClient, world: World
-) -> None:
+def test_the_empty_form_offers_all_cities(pages: FlaskClient, world: World) -> None:
     page = text_of(pages, {})
     cities = set(re.findall(r'<option value="([^"]*)">', page))
     names = {
@@ -211,9 +203,7 @@ def test_nothing_asked_is_a_form_with_all_cities_to_choose_from(
 # --- a year
 
 
-def test_all_numbers_stand_for_the_same_state_of_the_ledger(
-    year: Year, year_pages: FlaskClient
-) -> None:
+def test_all_numbers_are_as_of_the_same_block(year: Year, year_pages: FlaskClient) -> None:
     found = year_pages.get("/flight_counter.json", query_string=asking()).get_json()
     assert found["as_of"]["height"] == 101
     assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]

@@ -46,9 +46,7 @@ def chained(flights: Sequence[Json]) -> int:
     return sum(one["DEST"] == other["ORIGIN"] for one, other in pairwise(flights))
 
 
-def test_a_flight_has_all_its_legs_chained_as_well_as_can_be(
-    pages: FlaskClient, world: World
-) -> None:
+def test_legs_are_chained_as_well_as_can_be(pages: FlaskClient, world: World) -> None:
     for number, day in keys(world)[::4]:
         expected = of(world, number, day)
         twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}&FL_DATE={day}").get_json()
@@ -109,9 +107,7 @@ def test_an_arrival_on_the_next_day_is_said(pages: FlaskClient, world: World) ->
     assert f"{flight['ARR_TIME'][:2]}:{flight['ARR_TIME'][2:]} next day" in page
 
 
-def test_carriers_that_share_a_number_are_named_and_can_be_chosen(
-    pages: FlaskClient, world: World
-) -> None:
+def test_carriers_that_share_a_number_are_named(pages: FlaskClient, world: World) -> None:
     number, day = max(
         keys(world),
         key=lambda key: len({leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, *key)}),
@@ -149,9 +145,7 @@ def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world
     assert not twin["days"][0]["is_covered"]  # the day before the first
 
 
-def test_a_number_alone_gives_the_last_days_on_which_it_flew(
-    pages: FlaskClient, world: World
-) -> None:
+def test_a_number_alone_gives_its_last_days(pages: FlaskClient, world: World) -> None:
     number = 1
     flown = sorted({day for known, day in keys(world) if known == number}, reverse=True)
     twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}").get_json()
@@ -178,9 +172,7 @@ def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -
         assert each["count"] == len(of(world, 1, each["FL_DATE"], carrier))
 
 
-def test_a_day_without_the_flight_offers_days_on_which_there_is_one(
-    pages: FlaskClient, world: World
-) -> None:
+def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World) -> None:
     last = max(each["FL_DATE"] for each in world.transactions)
     after = plus(last, 40)
     page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={after}&OP_CARRIER_AIRLINE_ID=")
@@ -191,9 +183,7 @@ def test_a_day_without_the_flight_offers_days_on_which_there_is_one(
     assert linked == sorted(day for number, day in keys(world) if number == 1)
 
 
-def test_a_carrier_that_did_not_fly_it_offers_those_that_did(
-    pages: FlaskClient, world: World
-) -> None:
+def test_another_carrier_offers_those_that_flew(pages: FlaskClient, world: World) -> None:
     everybody = {each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions}
     number, day, other = next(
         (number, day, min(everybody - users))
@@ -216,9 +206,7 @@ def test_a_number_is_not_offered_for_itself(pages: FlaskClient, world: World) ->
     assert "1" not in linked
 
 
-def test_a_number_that_never_flew_offers_numbers_that_begin_like_it(
-    pages: FlaskClient, world: World
-) -> None:
+def test_an_unknown_number_offers_similar_ones(pages: FlaskClient, world: World) -> None:
     flights = [(each["OP_CARRIER_FL_NUM"], each) for each in world.transactions]
     numbers = {number for number, _ in flights}
     others = sorted(
@@ -235,9 +223,7 @@ def test_a_number_that_never_flew_offers_numbers_that_begin_like_it(
 
 
 @pytest.mark.parametrize("text", ["{}{}", "{} {}", "{}-{}"])
-def test_a_number_may_begin_with_the_code_of_its_carrier(
-    pages: FlaskClient, world: World, text: str
-) -> None:
+def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, text: str) -> None:
     flight = world.transactions[0]
     number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
     carrier = flight["OP_CARRIER_AIRLINE_ID"]
@@ -250,9 +236,7 @@ def test_a_number_may_begin_with_the_code_of_its_carrier(
         assert pages.get(f"{PAGE}{asked}").status_code == 200
 
 
-def test_a_code_that_does_not_fit_is_said_beside_the_number(
-    pages: FlaskClient, world: World
-) -> None:
+def test_a_code_that_does_not_fit_is_refused(pages: FlaskClient, world: World) -> None:
     one, other = sorted({each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions})[:2]
     asked = f"{PAGE}?OP_CARRIER_FL_NUM={CARRIER[one].code}+1&OP_CARRIER_AIRLINE_ID={other}"
     said = f"{CARRIER[one].code} is {CARRIER[one].name}, but the carrier chosen is {label(other)}."
@@ -313,7 +297,7 @@ class Echo(Backend):
         return found
 
 
-def test_of_very_many_legs_the_first_are_shown_and_all_are_in_the_twin(
+def test_of_many_legs_the_first_are_shown(
     service: Service, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
     monkeypatch.setattr("frontend.context.Backend", Echo)

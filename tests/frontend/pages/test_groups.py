@@ -44,9 +44,7 @@ def busiest(world: World) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("by", KEYS)
-def test_a_ranking_has_every_group_with_its_figures(
-    pages: FlaskClient, world: World, by: str
-) -> None:
+def test_a_ranking_has_every_group(pages: FlaskClient, world: World, by: str) -> None:
     found = pages.get(f"/rankings.json?by={by}").get_json()
     expected = grouped(world.transactions, KEYS[by])
     rows = [*found["ranked"], *found["few_flights"]]
@@ -75,9 +73,7 @@ def test_a_ranking_has_every_group_with_its_figures(
     ],
 )
 @pytest.mark.parametrize("order", ["ascending", "descending"])
-def test_a_ranking_is_in_the_order_asked_for(
-    pages: FlaskClient, sort: str, value: Told, order: str
-) -> None:
+def test_a_ranking_is_in_order(pages: FlaskClient, sort: str, value: Told, order: str) -> None:
     found = pages.get(f"/rankings.json?sort={sort}&order={order}").get_json()["ranked"]
     values = [value(row) for row in found]
     assert len(values) > 1
@@ -93,15 +89,11 @@ def test_a_ranking_is_in_the_order_asked_for(
         ("destination", "Arrival airport"),
     ],
 )
-def test_the_first_column_of_a_ranking_says_what_a_row_is(
-    pages: FlaskClient, by: str, head: str
-) -> None:
+def test_the_first_column_says_what_a_row_is(pages: FlaskClient, by: str, head: str) -> None:
     assert f'<th scope="col">{head}</th>' in pages.get(f"/rankings?by={by}").text
 
 
-def test_the_form_of_a_route_has_what_was_asked(
-    pages: FlaskClient, busiest: tuple[str, str]
-) -> None:
+def test_the_form_of_a_route_is_filled_in(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
     days = "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08"
     for names in ("ORIGIN={}&DEST={}", "ORIGIN_CITY_NAME={}&DEST_CITY_NAME={}"):
@@ -142,9 +134,7 @@ def test_the_page_of_a_ranking_links_each_group_and_each_order(pages: FlaskClien
         ("engine=scan&by=x", "</a>: Must be one of carrier"),
     ],
 )
-def test_a_ranking_that_cannot_be_made_is_refused_in_words(
-    pages: FlaskClient, query: str, said: str
-) -> None:
+def test_an_impossible_ranking_is_refused(pages: FlaskClient, query: str, said: str) -> None:
     answer = pages.get(f"/rankings?{query}")
     assert answer.status_code == 400
     assert said.lower() in answer.text.lower()
@@ -163,9 +153,7 @@ def test_a_refusal_of_a_twin_names_the_parameter_and_its_value(pages: FlaskClien
     assert answer.get_json()["detail"].startswith("by 'city': must be one of carrier")
 
 
-def test_a_route_by_carrier_hour_weekday_and_airports(
-    pages: FlaskClient, world: World, busiest: tuple[str, str]
-) -> None:
+def test_a_route_by_groups(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
     flown = [e for e in world.transactions if (e["ORIGIN"], e["DEST"]) == busiest]
     back = [e for e in world.transactions if (e["DEST"], e["ORIGIN"]) == busiest]
@@ -187,9 +175,7 @@ def test_a_route_by_carrier_hour_weekday_and_airports(
     assert {line["group_by"] for line in lines} == {"carrier", "hour", "weekday", "route"}
 
 
-def test_the_page_of_a_route_names_airports_and_offers_the_whole_cities(
-    pages: FlaskClient, world: World, busiest: tuple[str, str]
-) -> None:
+def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
     text = pages.get(f"/route?ORIGIN={origin.lower()}&DEST={dest}").text
     city = {e["ORIGIN"]: e["ORIGIN_CITY_NAME"] for e in world.transactions}
@@ -208,16 +194,14 @@ def test_the_page_of_a_route_names_airports_and_offers_the_whole_cities(
         ("ORIGIN=LAX&DEST=SFO&group_by=day", "unknown parameter group_by"),
     ],
 )
-def test_a_route_that_cannot_be_is_refused_in_words(
-    pages: FlaskClient, query: str, said: str
-) -> None:
+def test_an_impossible_route_is_refused(pages: FlaskClient, query: str, said: str) -> None:
     answer = pages.get(f"/route?{query}")
     assert answer.status_code == 400
     assert said.lower() in answer.text.lower()
 
 
 @pytest.mark.parametrize("change", [str.lower, str.upper, lambda city: city.partition(",")[0]])
-def test_a_city_may_be_typed_as_people_do(
+def test_a_city_may_be_typed(
     pages: FlaskClient, world: World, change: Callable[[str], str]
 ) -> None:
     cities = {e["DEST_CITY_NAME"] for e in world.transactions}
@@ -227,9 +211,7 @@ def test_a_city_may_be_typed_as_people_do(
     assert found["carrier"]["query"]["DEST_CITY_NAME"] == known
 
 
-def test_a_code_in_the_place_of_a_city_means_that_airport(
-    pages: FlaskClient, busiest: tuple[str, str]
-) -> None:
+def test_a_code_means_an_airport(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
     query = {"ORIGIN_CITY_NAME": origin.lower(), "DEST": dest}
     asked = pages.get("/route.json", query_string=query).get_json()["carrier"]["query"]
@@ -244,9 +226,7 @@ def test_a_misspelled_city_gets_an_offer(pages: FlaskClient, world: World) -> No
     assert f"did you mean {city}" in answer.text
 
 
-def test_a_route_from_an_airport_to_itself_has_no_other_direction(
-    pages: FlaskClient, busiest: tuple[str, str]
-) -> None:
+def test_a_route_to_itself_has_one_direction(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     answer = pages.get(f"/route?ORIGIN={busiest[0]}&DEST={busiest[0]}")
     assert answer.status_code == 200
     assert "other direction" not in answer.text
@@ -261,9 +241,7 @@ def test_a_route_without_flights_says_so(pages: FlaskClient, world: World) -> No
     assert "The ledger has no flights from" in answer.text
 
 
-def test_an_airport_with_its_departures_and_arrivals(
-    pages: FlaskClient, world: World, busiest: tuple[str, str]
-) -> None:
+def test_an_airport(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
     code, _ = busiest
     found = pages.get(f"/airports/{code}.json").get_json()
     assert same(found["leaving"]["carrier"], [e for e in world.transactions if e["ORIGIN"] == code])
@@ -287,9 +265,7 @@ def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[s
     ("airport", "missing"),
     [("LAX", "flights from LAX are missing"), ("EWR", "flights to these airports are missing")],
 )
-def test_what_a_ledger_of_a_region_lacks_is_told(
-    pages: FlaskClient, airport: str, missing: str
-) -> None:
+def test_what_a_regional_ledger_lacks(pages: FlaskClient, airport: str, missing: str) -> None:
     told = pages.application.jinja_env.get_template("macros/groups.html").module
     assert missing in told.only_departures(["EWR", "JFK"], airport)  # type: ignore[attr-defined]
 
@@ -345,9 +321,7 @@ def test_every_csv_of_an_answer_names_the_block_up_to_which_it_counts(
         assert answer.headers["X-Flightchain-As-Of"] == stands, address
 
 
-def test_an_interval_before_all_flights_has_none_on_any_page(
-    pages: FlaskClient, world: World
-) -> None:
+def test_an_interval_before_all_flights_is_empty(pages: FlaskClient, world: World) -> None:
     first = min(world.transactions, key=lambda one: str(one["FL_DATE"]))
     number = first["OP_CARRIER_FL_NUM"]
     days = "INITIAL_DATE=2000-01-01&FINAL_DATE=2000-12-31"

@@ -14,9 +14,7 @@ from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import text
 
 
-def test_it_offers_the_three_questions_and_says_where_the_ledger_stands(
-    pages: FlaskClient, world: World
-) -> None:
+def test_it_offers_the_questions_and_shows_the_ledger(pages: FlaskClient, world: World) -> None:
     page = pages.get("/").get_data(as_text=True)
     for action in ("/filter_transactions", "/average_delays", "/flight_counter", "/search"):
         assert f'action="{action}"' in page
@@ -39,9 +37,7 @@ def test_the_part_that_renews_itself_is_the_same_part(pages: FlaskClient) -> Non
         (0, 0, "Next block in 3"),  # the miner is set to seal empty blocks
     ],
 )
-def test_a_next_block_is_promised_only_if_one_will_come(
-    pending: int, newest: int, said: str
-) -> None:
+def test_a_next_block_is_promised_if_it_comes(pending: int, newest: int, said: str) -> None:
     in_35_s = round(1000 * time.time()) + 35_000
     block = {"height": 1, "hash": "0" * 64, "timestamp": 0, "transaction_count": newest}
     tip = {**block, "transactions": 5, "pending": pending, "next_block_at": in_35_s}

@@ -18,7 +18,7 @@ def number(world: World) -> int:
     return found
 
 
-def test_the_card_says_how_often_the_flight_is_late(
+def test_the_report_says_how_often_it_is_late(
     pages: FlaskClient, world: World, number: int
 ) -> None:
     flown = [e for e in world.transactions if e["OP_CARRIER_FL_NUM"] == number]
@@ -42,9 +42,7 @@ def test_the_card_says_how_often_the_flight_is_late(
     assert pages.get(f"/report.json?OP_CARRIER_FL_NUM={number}").get_json()["count"] == len(flown)
 
 
-def test_an_interval_and_a_carrier_narrow_it_down(
-    pages: FlaskClient, world: World, number: int
-) -> None:
+def test_an_interval_and_a_carrier(pages: FlaskClient, world: World, number: int) -> None:
     flown = [e for e in world.transactions if e["OP_CARRIER_FL_NUM"] == number]
     carrier, day = flown[0]["OP_CARRIER_AIRLINE_ID"], flown[0]["FL_DATE"]
     found = pages.get(
@@ -92,17 +90,13 @@ def test_a_number_that_a_carrier_did_not_fly_is_told_with_the_carrier(pages: Fla
         ("OP_CARRIER_FL_NUM=1&group_by=day", "unknown parameter group_by"),
     ],
 )
-def test_what_is_no_flight_number_is_refused_beside_the_field(
-    pages: FlaskClient, query: str, said: str
-) -> None:
+def test_bad_input_has_a_message(pages: FlaskClient, query: str, said: str) -> None:
     answer = pages.get(f"/report?{query}")
     assert answer.status_code == 400
     assert said.lower() in answer.text.lower()
 
 
-def test_a_flight_that_was_never_late_has_no_longest_delay(
-    pages: FlaskClient, world: World
-) -> None:
+def test_a_punctual_flight_has_no_longest_delay(pages: FlaskClient, world: World) -> None:
     legs = Counter(
         (e["OP_CARRIER_FL_NUM"], e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"])
         for e in world.transactions

@@ -39,9 +39,7 @@ def code_of(flight: Json) -> str:
     return code_of_carrier(flight["OP_CARRIER_AIRLINE_ID"])
 
 
-def test_a_flight_leads_to_its_report_and_with_a_day_to_what_happened(
-    look: Look, flight: Json
-) -> None:
+def test_a_flight_leads_to_its_report_or_its_status(look: Look, flight: Json) -> None:
     name = f"{code_of(flight)} {flight['OP_CARRIER_FL_NUM']}"
     question = {
         "OP_CARRIER_FL_NUM": [str(flight["OP_CARRIER_FL_NUM"])],
@@ -67,9 +65,7 @@ def test_a_route_leads_to_its_page_by_airports_or_cities(look: Look, flight: Jso
         assert look(text) == (302, "/route", question), text
 
 
-def test_the_questions_of_a_traveller_lead_to_their_answers(
-    look: Look, flight: Json, world: World
-) -> None:
+def test_questions_of_a_traveller(look: Look, flight: Json, world: World) -> None:
     days = sorted(each["FL_DATE"] for each in world.transactions)
     carrier = {"OP_CARRIER_AIRLINE_ID": [str(flight["OP_CARRIER_AIRLINE_ID"])]}
     number = {"OP_CARRIER_FL_NUM": [str(flight["OP_CARRIER_FL_NUM"])]}
@@ -98,7 +94,7 @@ def test_a_carrier_is_found_by_code_name_and_short_name(look: Look, world: World
             assert question["OP_CARRIER_AIRLINE_ID"] == [str(carrier.number)]
 
 
-def test_what_there_is_one_of_is_shown_at_once(
+def test_a_single_match_is_shown(
     pages: FlaskClient, look: Look, world: World, flight: Json
 ) -> None:
     assert look(world.hashes[7].upper()) == (302, "/blocks/7", {})
@@ -132,9 +128,7 @@ def test_a_number_that_flights_have_is_a_flight_number(pages: FlaskClient, fligh
     assert addresses[0] == f"/report?OP_CARRIER_FL_NUM={number}"
 
 
-def test_a_flight_that_never_flew_is_not_found_but_others_are_offered(
-    pages: FlaskClient, flight: Json
-) -> None:
+def test_an_unknown_flight_offers_others(pages: FlaskClient, flight: Json) -> None:
     number = flight["OP_CARRIER_FL_NUM"]
     for text in (f"{code_of(flight)} {number} 2033-01-01", f"{number}99"):
         found = pages.get("/search.json", query_string={"q": text}).get_json()
@@ -142,9 +136,7 @@ def test_a_flight_that_never_flew_is_not_found_but_others_are_offered(
         assert any("/report?" in each["address"] for each in found["suggestions"]), text
 
 
-def test_the_way_back_that_nobody_flies_is_explained_by_its_page(
-    pages: FlaskClient, look: Look, world: World
-) -> None:
+def test_a_way_back_without_flights(pages: FlaskClient, look: Look, world: World) -> None:
     flown = {(each["ORIGIN"], each["DEST"]) for each in world.transactions}
     origin, destination = next((a, b) for b, a in sorted(flown) if (a, b) not in flown)
     question = {"ORIGIN": [origin], "DEST": [destination]}
@@ -153,7 +145,7 @@ def test_the_way_back_that_nobody_flies_is_explained_by_its_page(
     assert "no such flights" in found["shows"]
 
 
-def test_nothing_found_gives_suggestions_and_examples_that_find_something(
+def test_without_results_there_are_suggestions(
     pages: FlaskClient, look: Look, flight: Json
 ) -> None:
     city = flight["ORIGIN_CITY_NAME"]
@@ -178,9 +170,7 @@ def completions(pages: FlaskClient, text: str) -> list[Json]:
     return found
 
 
-def test_carriers_cities_routes_and_rankings_are_suggested_while_typing(
-    pages: FlaskClient, flight: Json
-) -> None:
+def test_names_and_rankings_are_suggested(pages: FlaskClient, flight: Json) -> None:
     name = next(one.name for one in CARRIERS if one.number == flight["OP_CARRIER_AIRLINE_ID"])
     assert any(name in each["label"] for each in completions(pages, f"how late is {name[:5]}"))
     city = flight["ORIGIN_CITY_NAME"]
@@ -191,9 +181,7 @@ def test_carriers_cities_routes_and_rankings_are_suggested_while_typing(
     assert completions(pages, "") == completions(pages, "☃") == []
 
 
-def test_flight_numbers_are_suggested_with_how_often_they_flew(
-    pages: FlaskClient, world: World, flight: Json
-) -> None:
+def test_flight_numbers_are_suggested(pages: FlaskClient, world: World, flight: Json) -> None:
     carrier, number = flight["OP_CARRIER_AIRLINE_ID"], flight["OP_CARRIER_FL_NUM"]
     flown = Counter(
         each["OP_CARRIER_FL_NUM"]
@@ -214,9 +202,7 @@ def test_flight_numbers_are_suggested_with_how_often_they_flew(
     assert any(label.startswith("Flight number ") for label in plain)
 
 
-def test_the_empty_field_shows_examples_that_a_page_has_found(
-    pages: FlaskClient, look: Look
-) -> None:
+def test_the_empty_field_shows_examples(pages: FlaskClient, look: Look) -> None:
     assert pages.get("/search").status_code == 200  # makes them
     page = pages.get("/about").get_data(as_text=True)
     (shown,) = re.findall(r'placeholder="([^"]+)"', page)
@@ -224,9 +210,7 @@ def test_the_empty_field_shows_examples_that_a_page_has_found(
         assert look(example)[1] != "", example
 
 
-def test_the_empty_field_says_what_it_takes_while_nothing_is_known(
-    lonely_pages: FlaskClient,
-) -> None:
+def test_the_empty_field_says_what_it_takes(lonely_pages: FlaskClient) -> None:
     assert UNTIL_KNOWN in lonely_pages.get("/about").get_data(as_text=True)
 
 

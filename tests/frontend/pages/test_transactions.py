@@ -31,9 +31,7 @@ def test_a_page_shows_every_field_with_its_meaning(pages: FlaskClient, world: Wo
     assert flights_of_day.outcome(flight) in bare
 
 
-def test_it_leads_to_its_block_its_neighbours_and_its_flight(
-    pages: FlaskClient, world: World
-) -> None:
+def test_it_links_block_neighbours_and_flight(pages: FlaskClient, world: World) -> None:
     flight = world.transactions[45]
     page = source(pages, "/transactions/45")
     height = flight["BLOCK_HEIGHT"]

@@ -50,9 +50,7 @@ def spoilt(body: bytes, *numbers: int) -> bytes:
         (b"\xef\xbb\xbf" + NDJSON, "no ending"),
     ],
 )
-def test_a_file_is_checked_and_then_added_and_added_once(
-    visitor: Visitor, body: bytes, name: str
-) -> None:
+def test_a_file_is_checked_and_added_once(visitor: Visitor, body: bytes, name: str) -> None:
     before = visitor.transactions
     page = visitor.upload(body, name, action="check")
     assert page.status_code == 200
@@ -69,9 +67,7 @@ def test_a_file_is_checked_and_then_added_and_added_once(
 
 
 @pytest.mark.parametrize(("separator", "name"), [(";", "flights.csv"), ("\t", "flights.tsv")])
-def test_semicolons_and_tabs_separate_cells_too(
-    visitor: Visitor, separator: str, name: str
-) -> None:
+def test_semicolons_and_tabs_separate_cells(visitor: Visitor, separator: str, name: str) -> None:
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=separator).writerows(csv.reader(io.StringIO(CSV.decode())))
     page = visitor.upload(text.getvalue().encode(), name, action="check")
@@ -164,7 +160,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("body", "said"), WRONG)
 @pytest.mark.parametrize("action", ["check", "add"])
-def test_a_file_that_cannot_be_read_is_said_to_be_so(
+def test_an_unreadable_file_is_refused(
     visitor: Visitor, body: bytes, said: str, action: str
 ) -> None:
     before = visitor.transactions
@@ -200,9 +196,7 @@ def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
     assert "&lt;b&gt;.csv" in page.text
 
 
-def test_a_file_beyond_the_limit_is_told_what_to_do(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_a_file_beyond_the_limit_has_advice(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("limit")
     settings = {"FLIGHTCHAIN_MAX_BODY_BYTES": 2**16, "FLIGHTCHAIN_MEMPOOL_TRANSACTIONS": 40}
     with visiting(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600, **settings) as visitor:
@@ -224,9 +218,7 @@ def test_a_file_beyond_the_limit_is_told_what_to_do(
         assert visitor.slice(b"x" * 2**17).get_json()["title"] == "Too long"
 
 
-def test_a_file_needs_a_token_where_the_ledger_wants_one(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("token")
     secret = Tokens(folder).add("me")
     with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as visitor:

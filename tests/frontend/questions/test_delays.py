@@ -17,9 +17,7 @@ CELLS = st.dictionaries(
 
 
 @given(CELLS, st.integers(LEAST_DAYS_FOR_WEEKS, 41))
-def test_a_mean_is_of_all_flights_from_three_days_before_to_three_after(
-    cells: dict[int, Cell], count: int
-) -> None:
+def test_a_mean_is_of_three_days_before_to_three_after(cells: dict[int, Cell], count: int) -> None:
     found = week_means(cells, count)
     for day in range(count):
         around = [cells[other] for other in range(day - 3, day + 4) if other in cells]
@@ -31,7 +29,5 @@ def test_a_mean_is_of_all_flights_from_three_days_before_to_three_after(
 
 
 @given(CELLS, st.integers(0, LEAST_DAYS_FOR_WEEKS - 1))
-def test_fewer_than_two_weeks_have_no_means_of_seven_days(
-    cells: dict[int, Cell], count: int
-) -> None:
+def test_fewer_than_two_weeks_have_no_weekly_means(cells: dict[int, Cell], count: int) -> None:
     assert week_means(cells, count) == {}

@@ -36,7 +36,7 @@ def answer(**by_day: int) -> Json:
         (answer(on_1=1, on_2=1, on_3=1, on_4=1), ("Tue 1 Jan 2013", 1), 3, 0),
     ],
 )
-def test_the_busiest_days_and_those_without_flights(
+def test_busiest_and_empty_days(
     found: Json, busiest: tuple[str, int], ties: int, empty: int
 ) -> None:
     report = CountsReport(found, KNOWN)

@@ -40,9 +40,7 @@ def test_of_many_months_those_of_one_year_are_offered() -> None:
         ("2012-07-01", "2013-07-02", "1 July 2012 to 2 July 2013"),
     ],
 )
-def test_an_interval_in_words_says_once_what_both_days_have(
-    first: str, last: str, words: str
-) -> None:
+def test_an_interval_in_words_repeats_nothing(first: str, last: str, words: str) -> None:
     assert short_interval(first, last) == words
 
 

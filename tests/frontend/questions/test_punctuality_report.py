@@ -70,9 +70,7 @@ def test_the_figures_are_those_of_a_plain_loop(some: list[tuple[int, int, int | 
 
 
 @given(legs)
-def test_the_calendar_has_every_day_between_the_first_and_the_last_flight(
-    some: list[tuple[int, int, int | None]],
-) -> None:
+def test_the_calendar_has_every_day_in_between(some: list[tuple[int, int, int | None]]) -> None:
     (card, *_) = punctuality_reports(
         [leg(n, day) for n, (day, _, _) in enumerate(some)], NOTHING_KNOWN
     )
@@ -97,9 +95,7 @@ def test_a_long_calendar_is_of_the_last_days() -> None:
         ({"DEP_TIME": None, "DEP_DELAY": None}, ""),
     ],
 )
-def test_a_scheduled_time_may_be_on_the_other_side_of_midnight(
-    changed: dict[str, Any], time: str
-) -> None:
+def test_a_scheduled_time_across_midnight(changed: dict[str, Any], time: str) -> None:
     (card,) = punctuality_reports([leg(0, 0, **changed)], NOTHING_KNOWN)
     (schedule,) = card.schedules
     assert schedule.time == time

@@ -50,9 +50,7 @@ def test_a_place_is_a_code_or_the_beginning_of_a_name(typed: str, expected: list
         ("Timbuktu", []),
     ],
 )
-def test_what_nothing_is_named_may_be_a_part_of_a_name_or_a_mistake(
-    typed: str, expected: list[str]
-) -> None:
+def test_parts_of_names_and_mistakes_are_understood(typed: str, expected: list[str]) -> None:
     assert named(PLACES, typed) == []
     assert meant(PLACES, typed) == expected
 

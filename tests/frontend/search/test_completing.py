@@ -52,9 +52,7 @@ DIGITS: dict[str, tuple[str, set[int], str] | None] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), DIGITS.items())
-def test_digits_behind_a_carrier_begin_a_flight_number(
-    text: str, expected: tuple[str, set[int], str] | None
-) -> None:
+def test_digits_begin_a_number(text: str, expected: tuple[str, set[int], str] | None) -> None:
     found = number_begun(text, KNOWN)
     assert (found and (found.before, set(found.carriers), found.digits)) == expected
 

@@ -84,9 +84,7 @@ def shown(ledger: Ledger) -> Iterator[Callable[[str], str]]:
         yield page
 
 
-def test_a_page_lists_the_meanings_or_says_that_there_are_no_results(
-    shown: Callable[[str], str],
-) -> None:
+def test_a_page_lists_meanings_or_says_no_results(shown: Callable[[str], str]) -> None:
     several = shown("OH")
     assert "<h1>“OH” may mean</h1>" in several
     assert ">How late is Comair?</a>" in several
@@ -100,18 +98,18 @@ def test_a_page_lists_the_meanings_or_says_that_there_are_no_results(
 
 
 def test_a_code_of_several_carriers_is_a_list_of_them(finder: Finder) -> None:
-    assert [one.label for one in finder.found("OH")] == [
+    assert [one.label for one in finder.pages("OH")] == [
         "How late is Comair?",
         "How late is PSA Airlines?",
     ]
-    numbers = [one.address.rpartition("=")[2] for one in finder.found("OH 12")]
+    numbers = [one.address.rpartition("=")[2] for one in finder.pages("OH 12")]
     assert numbers == [str(COMAIR.number), str(PSA.number)]
 
 
 def test_what_has_no_flights_is_not_found(finder: Finder) -> None:
-    assert finder.found("OH 13") == finder.found("united 12") == []
-    assert [one.shows for one in finder.found("PSA 12")] == ["4 flights: how often it is late"]
-    (found,) = finder.found("PSA 12 on 4 July")
+    assert finder.pages("OH 13") == finder.pages("united 12") == []
+    assert [one.shows for one in finder.pages("PSA 12")] == ["4 flights: how often it is late"]
+    (found,) = finder.pages("PSA 12 on 4 July")
     assert found.shows == "3 flights: what happened to it"
 
 
@@ -126,31 +124,27 @@ def test_a_flight_that_did_not_fly_on_these_days_has_a_page_that_says_so(
     ledger: Ledger, finder: Finder, text: str, address: str
 ) -> None:
     ledger.days = {"2013-07-04"}
-    (found,) = finder.found(text)
+    (found,) = finder.pages(text)
     assert found.address == address
     assert "no such flights" in found.shows
-    assert finder.found(text.replace("12", "13")) == []
-    assert finder.found(text.replace("PSA", "United")) == []
+    assert finder.pages(text.replace("12", "13")) == []
+    assert finder.pages(text.replace("PSA", "United")) == []
 
 
 def test_a_number_that_is_rare_among_many_is_found(finder: Finder) -> None:
-    (found,) = finder.found("flight 33")
+    (found,) = finder.pages("flight 33")
     assert found.address == "/report?OP_CARRIER_FL_NUM=33"
-    assert finder.found("flight 34") == []
+    assert finder.pages("flight 34") == []
 
 
-def test_a_route_without_flights_has_a_page_that_explains_it_and_is_no_suggestion(
-    finder: Finder,
-) -> None:
-    (found,) = finder.found("ORD-JFK")
+def test_a_route_without_flights_is_explained(finder: Finder) -> None:
+    (found,) = finder.pages("ORD-JFK")
     assert found.address == "/route?ORIGIN=ORD&DEST=JFK"
     assert "no such flights" in found.shows
     assert all("ORIGIN=ORD" not in one.address for one in finder.suggestions("ORD-JFKX"))
 
 
-def test_numbers_are_suggested_with_the_flights_of_their_carriers(
-    finder: Finder, ledger: Ledger
-) -> None:
+def test_numbers_are_suggested_with_their_flights(finder: Finder, ledger: Ledger) -> None:
     shown = [(one.label, one.shows) for one in finder.completions("flight 1")]
     assert ("Flight number 12", "8 flights: how often it is late") in shown
     assert "/suggest" in ledger.asked
@@ -169,10 +163,8 @@ def test_numbers_are_suggested_with_the_flights_of_their_carriers(
         "OH 99999",
     ],
 )
-def test_any_text_leads_to_a_bounded_number_of_questions(
-    finder: Finder, ledger: Ledger, text: str
-) -> None:
-    assert len(finder.found(text)) <= 50
+def test_any_text_leads_to_few_questions(finder: Finder, ledger: Ledger, text: str) -> None:
+    assert len(finder.pages(text)) <= 50
     assert len(finder.suggestions(text)) <= MOST_SUGGESTIONS
     assert len(finder.completions(text)) <= MOST_COMPLETIONS
     assert len(ledger.asked) <= MOST_QUESTIONS
