@@ -28,6 +28,7 @@ import pytest
 import flightchain_client
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine
+from backend.sources.bts import MONTHLY_NAMES
 from flightchain_client import (
     Added,
     Client,
@@ -680,6 +681,10 @@ def script() -> Any:
         patch.setitem(sys.modules, "bulk_post", module)  # dataclasses look there
         loader.exec_module(module)
         yield module
+
+
+def test_it_knows_the_columns_of_a_month_that_the_service_knows(script: Any) -> None:
+    assert script.MONTHLY_NAMES == MONTHLY_NAMES
 
 
 @pytest.mark.parametrize("mode", ["async", "sync", "commit"])
