@@ -1,165 +1,232 @@
-"""Breaks the code in many places, one at a time, and lists the breaks that no test notices.
+"""Breaks the code in one place after another, and names the breaks that no test notices.
 
-    python -m tests.mutations [--count N] [--seed N] [FOLDER...]
+    python -m tests.mutations [PATH...]                         those of `BREAKS` at or below PATH
+    python -m tests.mutations --random 40 [--seed 1] [PATH...]  so many others
 
-Each break changes one expression of a module below FOLDER (`backend`, `frontend`) in a copy of the
-project: a comparison, a constant, a condition, an arithmetic sign, or a statement that is left out.
-Then the tests of that module's package run until the first failure; if there is none, all quick
-tests and those that ask every question. The exit status is 1 if a break was not noticed. Such a
-break is either a hole in the tests, or code that does nothing.
+A break is made in a copy of the project, in which the tests of its module then run until the first
+failure. Random breaks change a comparison, a condition, a sign or a constant, or leave out a call.
+The exit status is 1 if no test notices a break, which is a hole in the tests or code that does
+nothing; and if a line of `BREAKS` does not fit its module any more.
 """
 
 import argparse
 import ast
 import random
+import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".mypy_cache", "chain_data", "results")
-LONGEST_S = 600.0
-ASKS_EVERYTHING = "tests/index/test_answers.py"
+WITHIN_S = 240
+NOT_THERE = "NOT THERE: the module, the tests, or the piece, which occurs once"
+NOT_NOTICED = "NOT NOTICED"
 
-COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
+# A line has a module, the tests below `tests` that promise what it does, and a piece of it, which
+# occurs there once, with what is put in its place.
+BREAKS = """
+backend/api/__init__.py  trust/cheating/test_cheats.py  table.add(cheat_outcomes.rows()) => pass
+backend/api/conditions.py  api/test_compression.py  f'"{tag}-{encoding}"' if encoding => f'"{tag}"' if encoding
+backend/api/conditions.py  api/test_compression.py  in ("", encoding_for(environ)) => in ("", "gzip", "zstd")
+backend/api/conditions.py  api/test_conditions.py  zlib.crc32(route.encode()) => 0
+backend/api/json_answers.py  api/test_compression.py  () if len(body) < LEAST_BYTES else (VARY,) => ()
+backend/api/json_answers.py  api/test_kept_answers.py  if question in self.answers or size > => if size >
+backend/api/json_answers.py  api/test_kept_answers.py  if state == kept.state else None => if True else None
+backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (FlightchainError, 501)
+backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or seconds => name != EMULATED and seconds
+backend/api/study_paths.py  api/test_study_paths.py  NEW_TRANSACTION.given(environ) => pass
+backend/api/writing.py  api/test_lanes_of_requests.py  DRY_RUN.name in given => DRY_RUN.name not in given
+backend/api/writing.py  api/test_posting.py  self._places.release() => pass
+backend/base/processes/interruption.py  test_cli.py  is signal.default_int_handler => is not signal.default_int_handler
+backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once and now_s - self
+backend/chain/fields.py  chain/test_fields.py  negative if early", -14, True => negative if early", -14, False
+backend/chain/merkle.py  chain/test_merkle.py  if not 0 < old_size <= size => if 0 < old_size <= size
+backend/cli/commands.py  test_cli.py  write_new(unfinished, settings.data.encode()) => pass
+backend/cluster/admission.py  cluster/test_configure.py  if peer_id in self._members or => if
+backend/cluster/admission.py  cluster/test_configure.py  errors="replace").split() => errors="replace").splitlines()
+backend/cluster/admission.py  cluster/test_configure.py  self._strangers.add(peer_id) => pass
+backend/cluster/configuration.py  cluster/test_configure.py  str(48 * 3600 * 10**9) => str(48 * 3600 // 10**9)
+backend/cluster/wire.py  cluster/test_wire.py  0, 1, 2, 5 => 0, 1, 2, 6
+backend/index/group_queries.py  index/test_answers.py  "hour": MONTH => "hour": YEAR
+backend/index/writer.py  index/test_follower.py  self._connection.execute("COMMIT") => pass
+backend/index/writer.py  index/test_trust.py  if used_at is not None and => if used_at is None and
+backend/ledger/submission.py  test_ledger.py  number if self._cluster is None else => number if self._cluster else
+backend/mempool/idempotency_keys.py  mempool/test_keys.py  abs(now_ms - self.timestamp) => (now_ms - self.timestamp)
+backend/mempool/rebuild.py  mempool/test_damage.py  end = max(self._mark.stored, => end = max(0,
+backend/mempool/store.py  mempool/test_checks.py  if self._decoded is None: => if self._decoded is not None:
+backend/mempool/store.py  mempool/test_damage.py  if not _size_of(self.log_path): => if False:
+backend/mempool/store.py  mempool/test_trimming.py  FROM record WHERE first < ?" => FROM record WHERE first <= ?"
+backend/mempool/syncs.py  mempool/test_damage.py  files.sync(descriptor, self => self._watermark.note(mark), files.sync(descriptor, self
+backend/mempool/syncs.py  mempool/test_syncs.py  max(written, self._written or written) => written
+backend/mempool/watermark.py  mempool/test_damage.py  max(known.next, mark.next) => mark.next
+backend/mempool/watermark.py  mempool/test_damage.py  os.ftruncate(descriptor, 0) => pass
+backend/mempool/watermark.py  mempool/test_damage.py  self._genesis() or known.genesis => self._genesis()
+backend/service/supervisor.py  service/test_ports.py  probe.setsockopt( => print(
+backend/serving/bounds.py  serving/test_bounds.py  IPV6_PREFIX = 64 => IPV6_PREFIX = 128
+backend/serving/bounds.py  serving/test_bounds.py  most = its_own if is_over_share => most = its_own if True
+backend/serving/bounds.py  serving/test_worker.py  for slow in waiting[:-1] => for slow in waiting
+backend/serving/bounds.py  serving/test_worker.py  lambda one: one.deadline => lambda one: -one.deadline
+backend/serving/connection.py  serving/test_worker.py  if not self.received_bytes: => if True:
+backend/serving/connection.py  serving/test_worker.py  self.deadline += len(body) / BYTES_PER_S => self.deadline += HEAD_WITHIN_S
+backend/serving/connection.py  serving/test_worker.py  len(name) + len(value) > => len(value) >
+backend/serving/connection.py  serving/test_worker.py  if field[0] != b"host" => if field[0]
+backend/serving/connection.py  serving/test_worker.py  return received_bytes + len(self._behind) => return received_bytes
+backend/serving/lanes.py  serving/test_lanes.py  min(PATIENCE * (now - started), MOST_PATIENT_S) => PATIENCE * (now - started)
+backend/serving/lanes.py  serving/test_lanes.py  time.perf_counter() - asked => time.perf_counter() + asked
+backend/serving/lanes.py  serving/test_worker.py  group = self._waiting[:MOST_TOGETHER] => group = self._waiting[:]
+backend/serving/worker.py  serving/test_worker.py  self._joining.discard(joining) => pass
+backend/storage/block_writer.py  storage/test_block_writer.py  full = self._file is not None => full = self._file is None
+backend/trust/log/checkpoints.py  trust/log/test_notes.py  origin.startswith(f"{ours}/") => origin.startswith(ours)
+backend/trust/log/log_checks.py  trust/log  if signed_at(note, key) is not None => if True
+backend/trust/log/log_checks.py  trust/log  if tree.root(signed.size) != signed.root => if False
+backend/trust/log/log_checks.py  trust/log/test_rotation.py  keys += keys_named(folder) => pass
+backend/trust/log/rotation.py  trust/log  files.write_new(folder / LOG.public, public_text(new)) => pass
+backend/trust/log/tree.py  trust/log/test_tiles.py  self._note(((index + 1) << _LEVEL_BITS * level) - 1) => pass
+backend/trust/log/tree.py  trust/log/test_tiles.py  self._note(high - 1) => pass
+backend/trust/log/tree.py  trust/log/test_tiles.py  self._store.height() < height or self => self
+backend/trust/witness/cosign_requests.py  trust/witness/test_cosign_requests.py  printable(f"{who} cosigns again") => ""
+backend/verify/audit.py  verify/test_audit.py  or index.position is None => or index.position is not None
+backend/verify/backup/blocks.py  verify/backup/test_making.py  (at + 1) * ENTRY_BYTES] => (at + 2) * ENTRY_BYTES]
+backend/verify/folder_check.py  verify/test_folder_check.py  or store.place(0).hash.hex() != position.genesis_hash => or False
+backend/verify/folder_check.py  trust/log  problem = foreign_log(folder) => problem = "" if accepts_loss else foreign_log(folder)
+backend/verify/folder_check.py  trust/log  self._wrong_log() and self._wrong_again() => self._wrong_log()
+backend/verify/scrub.py  verify/test_scrub.py  not problem and index.position => not problem or index.position
+frontend/charts/plots.py  frontend/charts/test_plots.py  * number_above * count => * number_above // count
+frontend/evidence.py  frontend/pages/test_evidence.py  if not self._is_citation or not answers => if self._is_citation or not answers
+frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  if arrivals == 0 => if arrivals == 1
+frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  before = None  # its curve => pass  # its curve
+frontend/pages/error_pages.py  frontend/pages/test_uploading.py  _page(413, => _page(414,
+frontend/questions/delays.py  frontend/questions/test_delay_panels.py  all_delays.append(Delays( => str((
+frontend/request_guard.py  frontend/test_bodies.py  if length > most: => if length >= most:
+frontend/request_guard.py  frontend/test_request_guard.py  {"", "identity"} => {"", "identity", "deflate"}
+"""  # noqa: E501
+
+# The tests of packages that have no folder of their own in `tests`.
+ELSEWHERE = {
+    "backend/base": "base test_progress.py test_settings.py test_lru.py test_words.py",
+    "backend/cli": "test_cli.py",
+    "backend/ledger": "test_ledger.py api/test_posting.py api/test_answers.py",
 }
-SIGNS: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.FloorDiv: ast.Mult,
-}
+
+PAIRS: tuple[tuple[Any, Any], ...] = (
+    *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn)),
+    *((ast.Is, ast.IsNot), (ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv)),
+)
+OTHERS = {kind: other for pair in PAIRS for kind, other in (pair, pair[::-1])}
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
-    """One change of one module. line: where the changed expression stands, from 1."""
+class Break(NamedTuple):
+    """A change of the module at a path. tests: paths below `tests`. source: all of the module."""
 
-    path: Path
-    line: int
+    module: str
+    tests: str
     before: str
     after: str
     source: str
 
 
-def breaks_of(path: Path) -> Iterator[Break]:
-    """Every change that can be made to the module at `path`."""
-    source = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(source)):
-        for changed in changes(node):
-            before = ast.get_source_segment(source, node) or ""
-            after = ast.unparse(changed)
-            if isinstance(node, ast.expr | ast.stmt) and before != after:
-                text = replaced(source, node, after)
-                yield Break(path, node.lineno, before, after, text)
+def listed_breaks() -> Iterator[Break]:
+    """Yield the lines of `BREAKS`; one that does not fit its module has no source."""
+    for line in BREAKS.strip().splitlines():
+        module, tests, change = line.split(maxsplit=2)
+        before, after = change.split(" => ")
+        path = ROOT / module
+        source = path.read_text("utf-8") if path.exists() else ""
+        fits = source.count(before) == 1 and (ROOT / "tests" / tests).exists()
+        yield Break(module, tests, before, after, source.replace(before, after) if fits else "")
 
 
-def changes(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in place of a node."""
+def random_breaks(paths: list[Path], count: int, seed: int) -> Iterator[Break]:
+    """Yield `count` breaks of the modules at `paths`, each place equally likely."""
+    places = [
+        (path, at)
+        for path in paths
+        for at, node in enumerate(ast.walk(ast.parse(path.read_text("utf-8"))))
+        if break_node(node)
+    ]
+    for path, at in random.Random(seed).sample(places, min(count, len(places))):
+        tree = ast.parse(path.read_text("utf-8"))
+        node: Any = list(ast.walk(tree))[at]
+        before = f"{node.lineno}: {ast.unparse(node)}"
+        break_node(node)
+        module = path.relative_to(ROOT).as_posix()
+        yield Break(module, tests_of(module), before, ast.unparse(node), ast.unparse(tree))
+
+
+def break_node(node: ast.AST) -> bool:
+    """Change what a node does, in place. Returns whether it can be changed."""
     match node:
-        case ast.Compare(left, [operator], others) if type(operator) in COMPARISONS:
-            yield ast.Compare(left, [COMPARISONS[type(operator)]()], others)
-        case ast.BinOp(left, operator, right) if type(operator) in SIGNS and not _is_text(node):
-            yield ast.BinOp(left, SIGNS[type(operator)](), right)
-        case ast.BoolOp(ast.And(), values):
-            yield ast.BoolOp(ast.Or(), values)
-        case ast.BoolOp(ast.Or(), values):
-            yield ast.BoolOp(ast.And(), values)
-        case ast.UnaryOp(ast.Not(), operand):
-            yield operand
+        case ast.Compare(ops=[operator]) if type(operator) in OTHERS:
+            node.ops = [OTHERS[type(operator)]()]
+        case ast.BinOp(op=operator) | ast.BoolOp(op=operator) if type(operator) in OTHERS:
+            node.op = OTHERS[type(operator)]()
+        case ast.UnaryOp(ast.Not()):
+            node.operand = ast.UnaryOp(ast.Not(), node.operand)
         case ast.Constant(bool() as value):
-            yield ast.Constant(not value)
+            node.value = not value
         case ast.Constant(int() as value):
-            yield ast.Constant(value + 1)
+            node.value = value + 1
         case ast.Expr(ast.Call()):
-            yield ast.Pass()
+            node.value = ast.Constant(...)
+        case _:
+            return False
+    return True
 
 
-def _is_text(node: ast.BinOp) -> bool:
-    return any(isinstance(part, ast.JoinedStr | ast.List) for part in (node.left, node.right))
+def tests_of(module: str) -> str:
+    """Return the tests of the package of a module."""
+    for package in Path(module).parents:
+        folder = package.as_posix().removeprefix("backend/")
+        if package.as_posix() in ELSEWHERE or (ROOT / "tests" / folder).is_dir():
+            return ELSEWHERE.get(package.as_posix(), folder)
+    raise ValueError(f"no tests are known for {module}")
 
 
-def replaced(source: str, node: ast.expr | ast.stmt, text: str) -> str:
-    """`source` with `text`, in brackets if it is an expression, in place of a node."""
-    lines = source.encode().splitlines(keepends=True)
-    assert node.end_lineno is not None
-    start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
-    end = sum(map(len, lines[: node.end_lineno - 1])) + (node.end_col_offset or 0)
-    data = source.encode()
-    new = f"({text})" if isinstance(node, ast.expr) else text
-    return (data[:start] + new.encode() + data[end:]).decode()
-
-
-def tests_for(path: Path) -> list[str]:
-    """The tests of the package of a module."""
-    parts = path.relative_to(ROOT).parts
-    own = Path("tests", *parts[parts[0] == "backend" : -1])
-    while not (ROOT / own).is_dir():
-        own = own.parent
-    return [str(own)] if own != Path("tests") else sorted(map(str, own.glob("test_*.py")))
-
-
-def is_noticed(broken: Break, folder: Path) -> bool:
-    """Whether a test fails, or does not end, in a copy of the project with this break."""
-    target = folder / broken.path.relative_to(ROOT)
+def outcome(broken: Break, copy: Path) -> str:
+    """Return the test that fails in `copy` with this break, or `NOT_NOTICED` or `NOT_THERE`."""
+    if not broken.source:
+        return NOT_THERE
+    target = copy / broken.module
     kept = target.read_bytes()
-    target.write_text(broken.source, encoding="utf-8")
+    target.write_text(broken.source, "utf-8")
+    limit = ("timeout", "--signal=INT", "--kill-after=20", str(WITHIN_S))
+    options = ("-x", "-q", "-n0", "-p", "no:cacheprovider")
+    tests = [f"tests/{path}" for path in broken.tests.split()]
+    command = [*limit, sys.executable, "-m", "pytest", *options, *tests]
     try:
-        return fails(folder, tests_for(broken.path)) or fails(folder, ["tests", ASKS_EVERYTHING])
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     finally:
         target.write_bytes(kept)
-
-
-def fails(folder: Path, tests: list[str]) -> bool:
-    """Whether the quick ones of some tests fail in `folder`, or do not end."""
-    options = ("-x", "-q", "-n2", "-p", "no:cacheprovider", "--quick")
-    command = [sys.executable, "-m", "pytest", *options, *tests]
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, timeout=LONGEST_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+    failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else f"status {done.returncode}" if done.returncode else NOT_NOTICED
 
 
 def main() -> int:
     """Break, test, report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folders", nargs="*", default=["backend", "frontend"])
-    parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("paths", nargs="*", default=["backend", "frontend"])
+    parser.add_argument("--random", type=int, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    paths = [path for folder in given.folders for path in sorted((ROOT / folder).rglob("*.py"))]
-    possible = [broken for path in paths for broken in breaks_of(path)]
-    chosen = random.Random(given.seed).sample(possible, min(given.count, len(possible)))
-    print(f"{len(chosen)} of {len(possible)} breaks, seed {given.seed}", flush=True)
-    missed = 0
-    with TemporaryDirectory() as copy:
-        folder = Path(copy, "project")
-        shutil.copytree(ROOT, folder, ignore=LEFT_OUT)
-        for broken in chosen:
-            noticed = is_noticed(broken, folder)
-            missed += not noticed
-            place = f"{broken.path.relative_to(ROOT)}:{broken.line}"
-            word = "noticed" if noticed else "NOT NOTICED"
-            print(f"{word}: {place}: {broken.before!r} -> {broken.after!r}", flush=True)
-    print(f"{missed} of {len(chosen)} were not noticed")
+    modules = [path for below in given.paths for path in sorted((ROOT / below).rglob("*.py"))]
+    if given.random:
+        breaks = list(random_breaks(modules, given.random, given.seed))
+    else:
+        breaks = [each for each in listed_breaks() if each.module.startswith(tuple(given.paths))]
+    outcomes = []
+    with TemporaryDirectory() as folder:
+        copy = Path(shutil.copytree(ROOT, Path(folder, "copy"), ignore=LEFT_OUT))
+        for broken in breaks:
+            outcomes.append(outcome(broken, copy))
+            what = f"{broken.module}: {broken.before!r} => {broken.after!r}"
+            print(f"{what}: {outcomes[-1]}", flush=True)
+    missed = outcomes.count(NOT_NOTICED) + outcomes.count(NOT_THERE)
+    print(f"{missed} of {len(breaks)} breaks were not noticed")
     return 1 if missed else 0
 
 

@@ -333,8 +333,13 @@ def test_a_head_that_does_not_end_is_told(loop: Loop, before: bytes) -> None:
     assert ends_after(loop, client, HEAD_WITHIN_S)[-1] == 408
 
 
-def test_dribbling_gains_no_time(loop: Loop) -> None:
-    client = loop.client(b"GET /quick HTTP/1.1\r\nX: ")
+@pytest.mark.parametrize(
+    "begun",
+    [b"GET /quick HTTP/1.1\r\nX: ", request("POST /slow", b"Content-Length: 1000\r\n")],
+    ids=["head", "body"],
+)
+def test_dribbling_gains_no_time(loop: Loop, begun: bytes) -> None:
+    client = loop.client(begun)
     loop.settle()
     for _ in range(int(HEAD_WITHIN_S) - 1):
         client.say(b"x")

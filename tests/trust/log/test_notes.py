@@ -107,3 +107,13 @@ def test_a_checkpoint_is_read_back_and_may_have_more_lines() -> None:
 def test_what_is_no_checkpoint_is_refused(text: str) -> None:
     with pytest.raises(NoteError):
         checkpoints.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_ours"), [("", True), ("/node0", True), ("0", False), ("0/node0", False)]
+)
+def test_a_log_is_named_after_the_chain_and_perhaps_a_node(more: str, is_ours: bool) -> None:
+    genesis_hash = "ab" * 32
+    name = checkpoints.origin_of(genesis_hash) + more
+    assert checkpoints.is_origin_of(name, genesis_hash) is is_ours
+    assert not checkpoints.is_origin_of(name, "cd" * 32)

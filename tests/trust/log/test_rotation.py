@@ -1,6 +1,7 @@
 """The log gets a new key, and whoever trusts the old one can follow, whatever breaks off."""
 
 import json
+import shutil
 from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from backend.base.errors import Damage, NotFound
 from backend.cli.commands import main
 from backend.storage.block_store import BlockStore
 from backend.trust.log import notes
+from backend.trust.log.log_checks import lost_since_signed
 from backend.trust.log.notes import signed_at
 from backend.trust.log.rotation import finish_rotation, rotate
 from backend.trust.log.secret_keys import key_in
@@ -100,6 +102,15 @@ def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
         assert Judge(tmp_path, one).of([proof])["verdict"] == "verified"
     assert not (folder / "log.key.new").exists()
     audit(folder)
+
+
+def test_what_an_earlier_key_has_signed_still_counts(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy", symlinks=True))
+    seal(settings_for(folder), [flights(1, 100)])
+    rotate(copy)
+    shutil.copy(folder / "checkpoint", copy)
+    with closing(BlockStore(copy)) as store:
+        assert "has lost blocks" in lost_since_signed(copy, HistoryTree(store))
 
 
 def test_a_rotation_that_is_under_way_is_no_damage(

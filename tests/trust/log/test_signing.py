@@ -14,6 +14,7 @@ from backend.sealing.miner import Sealer
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME, checkpoints, notes
 from backend.trust.log.checkpoints import Checkpoint
+from backend.trust.log.secret_keys import SecretKey
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
 from tests.flights import flight
@@ -77,6 +78,18 @@ def test_a_key_that_is_none_is_named_and_blocks_are_sealed_all_the_same(
     assert [line for line in said if "no checkpoint is signed" in line and str(path) in line]
     assert len(entries_in(tmp_path)) == 3
     assert signed(tmp_path).size == 2
+
+
+def test_a_checkpoint_that_somebody_else_has_signed_keeps_nobody_from_sealing(
+    tmp_path: Path,
+) -> None:
+    sealed(tmp_path, 0)
+    origin = signed(tmp_path).origin
+    stranger = SecretKey(origin, b"\x01" * 32)
+    longer = stranger.note(str(Checkpoint(origin, 100, bytes(32))))
+    (tmp_path / CHECKPOINT_NAME).write_text(str(longer))
+    sealed(tmp_path, 1)
+    assert signed(tmp_path).size == 3
 
 
 def test_a_chain_that_was_put_back_is_signed_over_only_if_a_person_decides_so(

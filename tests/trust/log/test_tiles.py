@@ -77,12 +77,17 @@ def test_whole_subtrees_are_hashed_once() -> None:
     assert blocks.asked < 1000 - 3 * 256 + 5
 
 
-def test_a_chain_that_was_put_back_and_goes_on_otherwise_has_another_root() -> None:
-    blocks = Blocks(600)
+@pytest.mark.parametrize(
+    ("before", "kept", "after"), [(600, 400, 450), (600, 400, 520), (90, 9, 80)]
+)
+def test_a_chain_that_was_put_back_and_goes_on_otherwise_has_another_root(
+    before: int, kept: int, after: int
+) -> None:
+    blocks = Blocks(before)
     tree = tree_of(blocks)
-    tree.root(600)
-    blocks.entries[400:] = [sha256(b"other %d" % height).digest() for height in range(400, 520)]
-    assert tree.root(520) == merkle.root(merkle.leaf_hashes(blocks.entries))
+    tree.root(before)
+    blocks.entries[kept:] = [sha256(b"other %d" % height).digest() for height in range(kept, after)]
+    assert tree.root(after) == merkle.root(merkle.leaf_hashes(blocks.entries))
 
 
 # --- tiles -----------------------------------------------------------------------------------
