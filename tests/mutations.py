@@ -82,10 +82,10 @@ backend/serving/lanes.py  serving/test_worker.py  group = self._waiting[:MOST_TO
 backend/serving/worker.py  serving/test_worker.py  self._joining.discard(joining) => pass
 backend/storage/block_writer.py  storage/test_block_writer.py  full = self._file is not None => full = self._file is None
 backend/trust/log/checkpoints.py  trust/log/test_notes.py  origin.startswith(f"{ours}/") => origin.startswith(ours)
-backend/trust/log/log_checks.py  trust/log  if signed_at(note, key) is not None => if True
-backend/trust/log/log_checks.py  trust/log  if tree.root(signed.size) != signed.root => if False
+backend/trust/log/log_checks.py  trust/log/test_signing.py  if signed_at(note, key) is not None => if True
+backend/trust/log/log_checks.py  trust/log/test_signing.py  if tree.root(signed.size) != signed.root => if False
 backend/trust/log/log_checks.py  trust/log/test_rotation.py  keys += keys_named(folder) => pass
-backend/trust/log/rotation.py  trust/log  files.write_new(folder / LOG.public, public_text(new)) => pass
+backend/trust/log/rotation.py  trust/log/test_rotation.py  files.write_new(folder / LOG.public, public_text(new)) => pass
 backend/trust/log/tree.py  trust/log/test_tiles.py  self._note(((index + 1) << _LEVEL_BITS * level) - 1) => pass
 backend/trust/log/tree.py  trust/log/test_tiles.py  self._note(high - 1) => pass
 backend/trust/log/tree.py  trust/log/test_tiles.py  self._store.height() < height or self => self
@@ -93,8 +93,8 @@ backend/trust/witness/cosign_requests.py  trust/witness/test_cosign_requests.py 
 backend/verify/audit.py  verify/test_audit.py  or index.position is None => or index.position is not None
 backend/verify/backup/blocks.py  verify/backup/test_making.py  (at + 1) * ENTRY_BYTES] => (at + 2) * ENTRY_BYTES]
 backend/verify/folder_check.py  verify/test_folder_check.py  or store.place(0).hash.hex() != position.genesis_hash => or False
-backend/verify/folder_check.py  trust/log  problem = foreign_log(folder) => problem = "" if accepts_loss else foreign_log(folder)
-backend/verify/folder_check.py  trust/log  self._wrong_log() and self._wrong_again() => self._wrong_log()
+backend/verify/folder_check.py  verify/test_folder_check.py  problem = foreign_log(folder) => problem = "" if accepts_loss else foreign_log(folder)
+backend/verify/folder_check.py  trust/log/test_rotation.py  self._wrong_log() and self._wrong_again() => self._wrong_log()
 backend/verify/scrub.py  verify/test_scrub.py  not problem and index.position => not problem or index.position
 frontend/charts/plots.py  frontend/charts/test_plots.py  * number_above * count => * number_above // count
 frontend/evidence.py  frontend/pages/test_evidence.py  if not self._is_citation or not answers => if self._is_citation or not answers
