@@ -348,6 +348,7 @@ def remove_token(settings: Settings, name: str) -> None:
 @click.pass_obj
 def verify(settings: Settings, processes: int) -> None:
     """Check every byte of the chain, the index and pending flights."""
+    from backend.cluster.engine_files import check_engine
     from backend.storage.layout import BLOCKS_FOLDER
     from backend.storage.recovery import WHAT_TO_DO
     from backend.verify.audit import verify as audit
@@ -358,9 +359,10 @@ def verify(settings: Settings, processes: int) -> None:
     except DamagedBlock as error:
         blocks = settings.folder / BLOCKS_FOLDER
         raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
+    words = filter(None, (found.index, found.mempool, check_engine(settings)))
     say(
         f"blocks 0 to {found.height} with {counted(found.transactions, 'transaction')} are as they "
-        f"were sealed; {found.index}; {found.mempool}"
+        f"were sealed; {'; '.join(words)}"
     )
     _print({"height": found.height, "tip_hash": found.tip_hash, "verified": True})
 

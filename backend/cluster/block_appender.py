@@ -7,6 +7,7 @@ the index. See the package's docstring for what a crash between any two of them 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from backend.base.clock import now_ms
@@ -19,7 +20,7 @@ from backend.chain.columns import columns_of
 from backend.chain.flight import Flight
 from backend.chain.state import ChainState
 from backend.cluster.log_key import adopt_common_key
-from backend.cluster.membership import Membership
+from backend.cluster.membership import Membership, require_base
 from backend.cluster.transaction_selection import Rows
 from backend.index.follower import IndexFollower, Progress
 from backend.index.writer import SealedBlock
@@ -30,6 +31,7 @@ from backend.storage.layout import Place
 from backend.storage.receipts import Entry, ReceiptWriter
 from backend.trust.log import checkpoints
 from backend.trust.log.signing import CheckpointSigner
+from backend.verify.folder_check import require_one_ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,13 @@ class BlockAppender:
         self.receipts = ReceiptWriter(settings.folder, self.store)
         self._membership = membership
         self._writer = BlockWriter(
-            settings, now_ms, report, _HeldByEngine(membership.transactions), self._begins_none
+            settings,
+            now_ms,
+            report,
+            _HeldByEngine(membership.transactions),
+            self._begins_none,
+            # blocks that are missing come from the engine again
+            partial(require_one_ledger, settings.folder, self.store, accepts_loss=True),
         )
         self._follower = IndexFollower(settings.folder, self.store, report)
         self._signer = CheckpointSigner(settings.folder, self.store, report)
@@ -96,7 +104,7 @@ class BlockAppender:
         this is not the chain of the cluster.
         """
         self._writer.acquire(wait=False)
-        self._require_base()
+        require_base(self.store, self._membership)
         self.receipts.begin(own)
         state = self._writer.state
         reached = self.receipts.align(state.height, state.tip_hash, self._membership.height)
@@ -108,18 +116,6 @@ class BlockAppender:
             adopt_common_key(home, self._folder, origin, self._report)
         self._signer.sign(state)
         return reached
-
-    def _require_base(self) -> None:
-        """Raise FlightchainError unless the chain goes through the block the cluster began with."""
-        height, wanted = self._membership.height, self._membership.hash
-        reached = self.store.height()
-        found = self.store.place(height).hash.hex() if reached >= height else f"above {reached}"
-        if found != wanted:
-            raise FlightchainError(
-                f"the cluster began with block {height} {wanted}; in this folder that block is "
-                f"{found}: start with a copy of the chain of another node, or put back this one's "
-                "engine/config/genesis.json if it is another cluster's"
-            )
 
     @property
     def state(self) -> ChainState:

@@ -28,6 +28,7 @@ from backend.base import files
 from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.file_names import bare_name
 from backend.cluster.admission import READERS_NAME
+from backend.cluster.engine_files import CONFIG_ERRORS, config_unusable
 from backend.cluster.log_key import give_key, renewed_key, share_key
 from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
 from backend.storage.block_store import BlockStore
@@ -272,12 +273,8 @@ def bring_up_to_date(home: Path, report: Callable[[str], None]) -> None:
             found["consensus"]["create_empty_blocks_interval"],
             shares_address=p2p["allow_duplicate_ip"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FlightchainError(
-            f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; the engine "
-            "would listen and ask as it likes, so it is not started; put back a copy from the "
-            "folder that `cluster configure` or `up` made"
-        ) from error
+    except CONFIG_ERRORS as error:
+        raise config_unusable(path, error) from error
     lines = iter(newest.splitlines())
     if all(line in lines for line in text.splitlines()):
         if newest != text:

@@ -9,13 +9,27 @@ read first, and what is wrong with it is said with the consequence and the remed
 import base64
 import json
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.base.errors import FlightchainError
-from backend.cluster.membership import Identity, Membership, address_of
+from backend.base.settings import Settings
+from backend.cluster.log_key import common_key_in
+from backend.cluster.membership import (
+    Identity,
+    Membership,
+    address_of,
+    identity_in,
+    membership_in,
+    require_base,
+)
+from backend.storage.block_store import BlockStore
+from backend.storage.genesis import genesis_in
+from backend.storage.receipts import Receipts
+from backend.trust.log import checkpoints
 
 KEY_NAME, STATE_NAME = "priv_validator_key.json", "priv_validator_state.json"
 NEVER_AGAIN = 1_000_000  # a round that no height reaches
@@ -25,7 +39,32 @@ REBUILD = (
     "on a machine of its own the steps in README.md"
 )
 
+CONFIG_ERRORS = (OSError, ValueError, KeyError, TypeError)
+
 Json = dict[str, Any]
+
+
+def check_engine(settings: Settings) -> str:
+    """Check the files of the engine for `verify`. Returns a message; "" without an engine.
+
+    Raises FlightchainError naming the first one that is not as it must be.
+    """
+    home = settings.engine_home
+    if home is None:
+        return ""
+    membership = membership_in(home)
+    identity = identity_in(home, membership)
+    with (
+        closing(BlockStore(settings.folder)) as store,
+        closing(Receipts(settings.folder, store)) as receipts,
+    ):
+        require_base(store, membership)
+        common_key_in(home, checkpoints.origin_of(genesis_in(settings.folder)))
+        if receipts.is_there():
+            receipts.require_own(identity.index)
+        newest = receipts.newest()
+    require_sound(home, membership, identity, 0 if newest is None else newest.engine_height)
+    return f"the files of the engine in {home} are as they must be"
 
 
 def require_sound(
@@ -46,8 +85,11 @@ def require_sound(
 
 
 def _require_peers(path: Path, membership: Membership, identity: Identity) -> None:
-    """Raise FlightchainError if a configuration, which can be read, names no other member."""
-    peers = tomllib.loads(path.read_text("utf-8"))["p2p"]["persistent_peers"]
+    """Raise FlightchainError if a configuration cannot be read, or names no other member."""
+    try:
+        peers = tomllib.loads(path.read_text("utf-8"))["p2p"]["persistent_peers"]
+    except CONFIG_ERRORS as error:
+        raise config_unusable(path, error) from error
     others = [m.peer_id for i, m in enumerate(membership.members) if i != identity.index]
     if others and not any(peer in peers for peer in others):
         raise FlightchainError(
@@ -55,6 +97,15 @@ def _require_peers(path: Path, membership: Membership, identity: Identity) -> No
             "and is not started; put back a copy from the folder that `scripts/cluster configure` "
             "or `up` made"
         )
+
+
+def config_unusable(path: Path, error: Exception) -> FlightchainError:
+    """Make the error for a configuration that cannot be read or lacks something."""
+    return FlightchainError(
+        f"{path} cannot be used: {getattr(error, 'strerror', None) or error!r}; the engine would "
+        "listen and ask as it likes, so it is not started; put back a copy from the folder that "
+        "`cluster configure` or `up` made"
+    )
 
 
 def _require_key(path: Path, voter: str) -> None:

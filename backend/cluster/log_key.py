@@ -34,10 +34,10 @@ def common_key_path(home: Path) -> Path:
     return home / "config" / LOG.secret
 
 
-def common_key_in(home: Path) -> SecretKey | None:
+def common_key_in(home: Path, origin: str = "") -> SecretKey | None:
     """Return the key of the cluster's log that a node has; None without one.
 
-    Raises FlightchainError.
+    origin: of the chain's log, if that is known. Raises FlightchainError.
     """
     path = common_key_path(home)
     problem = "is damaged"
@@ -52,6 +52,11 @@ def common_key_in(home: Path) -> SecretKey | None:
             f"{path} {problem}: this node would sign the log with another key than the others, "
             "and browsers would raise an alarm; put there a copy of another node's"
         )
+    if origin and found.verifier.name != origin:
+        raise FlightchainError(
+            f"{path} is the key of the log {found.verifier.name}, and this is {origin}: put there "
+            "a copy of another node's of this cluster"
+        )
     return found
 
 
@@ -60,7 +65,7 @@ def adopt_common_key(home: Path, folder: Path, origin: str, report: Report) -> N
 
     home: the folder of the engine. origin: of the chain's log. Raises FlightchainError.
     """
-    common = common_key_in(home)
+    common = common_key_in(home, origin)
     if common is None:
         report(
             f"{common_key_path(home)} is missing, so this node signs the log with a key of its "
@@ -68,11 +73,6 @@ def adopt_common_key(home: Path, folder: Path, origin: str, report: Report) -> N
             "`scripts/cluster log-key` where the cluster was configured"
         )
         return
-    if common.verifier.name != origin:
-        raise FlightchainError(
-            f"{common_key_path(home)} is the key of the log {common.verifier.name}, and this is "
-            f"{origin}: put there a copy of another node's of this cluster"
-        )
     own = key_in(folder)
     if own is None:
         _begin_with(home, folder, common)

@@ -19,6 +19,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from backend.base.errors import FlightchainError
+from backend.storage.block_store import BlockStore
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
 LEEWAY_MS = 120_000
@@ -137,6 +138,19 @@ def membership_in(home: Path) -> Membership:
         raise FlightchainError(
             f"{path} is not the genesis of a cluster ({error!r}); {GENESIS_LOST}"
         ) from error
+
+
+def require_base(store: BlockStore, membership: Membership) -> None:
+    """Raise FlightchainError unless a chain goes through the block the cluster began with."""
+    height, wanted = membership.height, membership.hash
+    reached = store.height()
+    found = store.place(height).hash.hex() if reached >= height else f"above {reached}"
+    if found != wanted:
+        raise FlightchainError(
+            f"the cluster began with block {height} {wanted}; in this folder that block is "
+            f"{found}: start with a copy of the chain of another node, or put back this one's "
+            "engine/config/genesis.json if it is another cluster's"
+        )
 
 
 def _member(state: dict[str, Any], voter: dict[str, Any] | None) -> Member:

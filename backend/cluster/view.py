@@ -10,14 +10,15 @@ client's flight. Receipts without a tag are older, or of a flight within a batch
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
-from backend.base.errors import InvalidSetting, NotFound, TryLater
+from backend.base.errors import FlightchainError, InvalidSetting, NotFound, TryLater
 from backend.base.settings import NO_CLUSTER, Settings, variable
 from backend.chain.canonical import sha256_hex
 from backend.chain.flight import Flight
 from backend.chain.transaction import transaction, transaction_bytes
-from backend.cluster.membership import Membership, identity_in, membership_in
+from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.node_status import ClusterStatus, StatusReader
 from backend.storage.block_store import BlockStore
 from backend.storage.receipts import Receipts, belongs_to_cluster
@@ -30,15 +31,37 @@ Json = dict[str, Any]
 class ClusterView:
     """The cluster that the ledger in `settings.folder` belongs to. It is safe for threads."""
 
-    def __init__(self, settings: Settings, store: BlockStore, membership: Membership) -> None:
-        assert settings.engine_home is not None
-        self._names = [member.name for member in membership.members]
-        own = identity_in(settings.engine_home, membership).index
-        self._own = own if own is not None else -1
+    def __init__(self, home: Path, settings: Settings, store: BlockStore) -> None:
+        """home: the folder of the engine. If its files cannot be used, that is said when asked."""
+        self._home = home
+        self._names: list[str] = []
+        self._own = -1
         self._receipts = Receipts(settings.folder, store)
         self._status = StatusReader(settings.folder)
         self.mined = self._receipts.own_mined
-        self.require_acceptance = self._status.require_acceptance
+        self._problem = self._read_members()
+
+    def _read_members(self) -> str:
+        """Read who belongs to the cluster. Returns why that cannot be done, in words; or ""."""
+        try:
+            membership = membership_in(self._home)
+            own = identity_in(self._home, membership).index
+        except FlightchainError as error:
+            return str(error)
+        self._names = [member.name for member in membership.members]
+        self._own = own if own is not None else -1
+        return ""
+
+    def require_acceptance(self) -> None:
+        """Raise TryLater while nothing is accepted."""
+        self._require_members()
+        self._status.require_acceptance()
+
+    def _require_members(self) -> None:
+        if self._problem:
+            self._problem = self._read_members()  # somebody may have put back what was wrong
+        if self._problem:
+            raise TryLater(self._problem)
 
     def close(self) -> None:
         """Close every file."""
@@ -75,6 +98,7 @@ class ClusterView:
 
     def _parts(self, receipt: str) -> tuple[int, int, str]:
         """The index of the node in a receipt, the number, and the tag; "" without one."""
+        self._require_members()
         parts = _RECEIPT.fullmatch(receipt)
         if parts is None or parts["node"] not in self._names:
             names = ", ".join(self._names)
@@ -101,11 +125,15 @@ class ClusterView:
             "votes": status.votes if status else 0,
             "votes_total": status.votes_total if status else 0,
             "lag_blocks": status.lag_blocks if status else None,
-            "accepts": not self._status.refusal(),
+            "accepts": not (self._problem or self._status.refusal()),
         }
 
     def not_ready(self) -> list[str]:
         """The reasons why this node cannot do all its work now; that of a reader is to answer."""
+        try:
+            self._require_members()
+        except TryLater as error:
+            return [str(error)]
         status = self._status.status()
         if self._own < 0 and status is not None and not status.catching_up:
             return []
@@ -127,7 +155,7 @@ def view_of(settings: Settings, store: BlockStore) -> ClusterView | None:
     Raises InvalidSetting if it belongs to one that the settings do not name.
     """
     if settings.engine_home is not None:
-        return ClusterView(settings, store, membership_in(settings.engine_home))
+        return ClusterView(settings.engine_home, settings, store)
     if belongs_to_cluster(settings.folder):
         reason = (
             f"must be the folder of the consensus engine: the ledger in {settings.folder} belongs "

@@ -125,6 +125,14 @@ class Receipts:
             row: Any = run("SELECT own FROM node").fetchone()
         return None if row is None else row[0]
 
+    def require_own(self, own: int | None) -> None:
+        """Raise Damage if the file is another node's than that with this index."""
+        if self.own() != own:
+            raise Damage(
+                f"{self._path} is of member {self.own()}, and this node is member {own} by its "
+                "engine/config/node_key.json: each node needs a folder of its own, with its own key"
+            )
+
     def own_mined(self) -> int:
         """How many flights that this node accepted are in blocks: the first pending number."""
         height = self._store.height()
@@ -262,11 +270,7 @@ class ReceiptWriter(Receipts):
         """
         if not self.is_there():
             self._make(own)
-        if self.own() != own:
-            raise Damage(
-                f"{self._path} is of member {self.own()}, and this node is member {own} by its "
-                "engine/config/node_key.json: each node needs a folder of its own, with its own key"
-            )
+        self.require_own(own)
 
     def _make(self, own: int | None) -> None:
         new = self._path.with_name(FILE_NAME + ".tmp")

@@ -3,19 +3,22 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from backend.base.errors import FlightchainError
+from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.base.settings import Settings
 from backend.cluster import node_status
 from backend.cluster.block_appender import BlockAppender
 from backend.cluster.configuration import ENGINE, bring_up_to_date
-from backend.cluster.engine_files import NEVER_AGAIN, require_sound
+from backend.cluster.engine_files import NEVER_AGAIN, check_engine, require_sound
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.node_status import StatusReader
+from backend.ledger.ledger import Ledger
 from tests.cluster.engine import make, quiet
+from tests.flights import flights
 
 REACHED = 41
 
@@ -101,6 +104,47 @@ def test_a_file_that_is_not_as_it_must_be_is_named_with_its_remedy(
     assert wanted in message, message
 
 
+@pytest.mark.parametrize("harm", [removed, emptied, truncated, unreadable, foreign])
+@pytest.mark.parametrize("name", FILES)
+def test_verify_names_a_file_that_is_not_as_it_must_be(
+    home: Path, name: str, harm: Callable[[Path], None]
+) -> None:
+    start(home)
+    settings = Settings(dir=str(home.parent / "chain"), cluster=str(home))
+    check_engine(settings)
+    harm(home / name)
+    if (name, harm) in HARMLESS:
+        check_engine(settings)
+        return
+    with pytest.raises(FlightchainError, match=Path(name).name):
+        check_engine(settings)
+
+
+@pytest.mark.parametrize("harm", [removed, emptied, truncated, unreadable])
+@pytest.mark.parametrize("name", ["config/genesis.json", "config/node_key.json"])
+def test_a_worker_starts_without_them_answers_what_it_can_and_says_so(
+    home: Path, name: str, harm: Callable[[Path], None]
+) -> None:
+    start(home)
+    settings = Settings(dir=str(home.parent / "chain"), cluster=str(home))
+    path, whole = home / name, (home / name).read_bytes()
+    harm(path)
+    with closing(Ledger(settings, quiet)) as ledger:
+        assert ledger.tip()["height"] == 0
+        (said,) = [reason for reason in ledger.not_ready() if path.name in reason]
+        assert "put back a copy" in said
+        with pytest.raises(TryLater, match=path.name):
+            ledger.submitter.add(flights(1)[0])
+        with pytest.raises(TryLater, match=path.name):
+            ledger.accepted_as("node0-1")
+        if path.is_dir():
+            path.rmdir()
+        path.write_bytes(whole)
+        assert not [reason for reason in ledger.not_ready() if path.name in reason]
+        with pytest.raises(NotFound):
+            ledger.accepted_as("node0-1")
+
+
 def test_the_remedy_for_a_lost_vote_is_what_the_file_may_hold(home: Path) -> None:
     path = home / "data" / "priv_validator_state.json"
     for text in ("", "{}", '{"height":"7"}', "[]"):
@@ -135,3 +179,21 @@ def test_why_a_node_has_ended_is_said_until_it_runs_again(
     assert reader.refusal().endswith("nothing is accepted: node_key.json is empty")
     node_status.end(tmp_path, "")
     assert reader.refusal().endswith("nothing is accepted")
+
+
+@pytest.mark.parametrize("name", ["log.key", "blocks"])
+def test_a_node_does_not_start_with_a_part_of_another_ledger_and_changes_nothing(
+    home: Path, name: str
+) -> None:
+    start(home)
+    chain, other = home.parent / "chain", home.parents[1] / "other" / "node0"
+    start(other / ENGINE)
+    if name == "blocks":
+        shutil.rmtree(chain / name)
+        shutil.copytree(other / "chain" / name, chain / name)
+    else:
+        shutil.copy(other / "chain" / name, chain / name)
+    before = {path: path.read_bytes() for path in chain.glob("log.*")}
+    with pytest.raises(Damage, match="one of them is another ledger's, and nothing is sealed"):
+        start(home)
+    assert {path: path.read_bytes() for path in chain.glob("log.*")} == before
