@@ -7,11 +7,11 @@ that says what is on it:
     settings        where the frontend listens, and where the backend is
     backend_client  the only module that talks to the backend
     coverage        what the ledger covers, a few seconds old
+    context         the backend and the coverage, for the pages of an application
     form_request    from a form to a question, and from a refusal to a message beside a field
     filters         values as people read them
     field_labels    names of fields as people read them
     twins           the `.csv` and `.json` twins of a page
-    compression     pages and twins in gzip
     static_files    styles and scripts, at addresses that change with them
     forgery         keeps other sites from making a visitor's browser post
     bodies          how much may be posted to each page, and where it waits

@@ -1,5 +1,6 @@
 """Makes the application: pages, filters, headers, errors."""
 
+import gzip
 import time
 from collections.abc import Iterable
 from importlib import import_module
@@ -10,7 +11,6 @@ from urllib.parse import quote
 from flask import Flask, Response, g, request
 
 from frontend import bodies, context, filters, flight_numbers, request_guard, static_files
-from frontend.compression import compressed
 from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
@@ -35,6 +35,9 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
+
+LEAST_COMPRESSED_BYTES = 1024
+COMPRESSED = {"text/html", "text/csv", "application/json"}
 
 PAGES = (
     *("about", "add_flight", "airports", "average_delays", "blocks", "calculator"),
@@ -106,4 +109,15 @@ def _finish(response: Response) -> Response:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)  # a report of the lab has a policy of its own
     response.headers.setdefault("Cache-Control", "no-cache")
-    return compressed(response, request)
+    if response.mimetype in COMPRESSED and not response.is_streamed:
+        _compress(response)
+    return response
+
+
+def _compress(response: Response) -> None:
+    """Compress a long enough text if the client takes gzip; `static_files` compresses its own."""
+    response.vary.add("Accept-Encoding")
+    body = response.get_data()
+    if request.accept_encodings.quality("gzip") and len(body) >= LEAST_COMPRESSED_BYTES:
+        response.set_data(gzip.compress(body, 6, mtime=0))
+        response.headers["Content-Encoding"] = "gzip"

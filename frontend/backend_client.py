@@ -189,11 +189,7 @@ class Backend:
         started = time.perf_counter()
         try:
             answer = self._session().request(
-                method,
-                url + path,
-                timeout=(CONNECT_S, answer_s),
-                allow_redirects=False,
-                **how,
+                method, url + path, timeout=(CONNECT_S, answer_s), allow_redirects=False, **how
             )
         except requests.Timeout as error:
             raise BackendAway(url, f"no answer within {answer_s:g} s") from error

@@ -10,12 +10,11 @@ from typing import Any
 from frontend.backend_client import Json
 
 
-def by_height(found: Json) -> list[Json]:
+def by_height(answer: Json) -> list[Json]:
     """The rows of an answer of `/blocks`, newest first."""
-    rows = [*found["blocks"], *found.get("damaged", ())]
+    rows = [*answer["blocks"], *answer.get("damaged", ())]
     return sorted(rows, key=lambda row: -row["height"])
 
 
 def is_damaged(row: Mapping[str, Any]) -> bool:
-    """Whether a row is of a damaged block."""
     return "detail" in row

@@ -75,7 +75,8 @@ class Coverage:
     def carrier_options(self) -> list[tuple[int, str]]:
         """(number, label) of each carrier, by label: for a list to choose from."""
         return sorted(
-            ((carrier.number, carrier.label) for carrier in self.carriers), key=lambda one: one[1]
+            ((carrier.number, carrier.label) for carrier in self.carriers),
+            key=lambda option: option[1],
         )
 
     @cached_property
@@ -84,7 +85,6 @@ class Coverage:
         return {airport.code: airport for airport in most_first}
 
     def airport(self, code: str) -> Airport | None:
-        """The airport of that code, if the ledger has it."""
         return self._airports.get(code)
 
     @cached_property
@@ -92,7 +92,6 @@ class Coverage:
         return {carrier.number: carrier for carrier in self.carriers}
 
     def carrier(self, number: Any) -> Carrier:
-        """The carrier of that OP_CARRIER_AIRLINE_ID, known or not."""
         number = int(number)
         return self._carriers.get(number) or Carrier(number, None, None, 0)
 
@@ -123,16 +122,14 @@ class CoverageKeeper:
 
 
 def _coverage(backend: Backend) -> Coverage:
-    found = backend.get("/coverage")
+    answer = backend.get("/coverage")
+    carriers = tuple(
+        Carrier(row["OP_CARRIER_AIRLINE_ID"], row["code"], row["name"], row["flights"])
+        for row in answer["carriers"]
+    )
+    airports = tuple(Airport(**row) for row in answer["airports"])
     return Coverage(
-        found["flights"],
-        found["first_date"],
-        found["last_date"],
-        tuple(
-            Carrier(each["OP_CARRIER_AIRLINE_ID"], each["code"], each["name"], each["flights"])
-            for each in found["carriers"]
-        ),
-        tuple(Airport(**each) for each in found["airports"]),
+        answer["flights"], answer["first_date"], answer["last_date"], carriers, airports
     )
 
 

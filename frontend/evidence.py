@@ -62,7 +62,6 @@ class ProvableAnswer:
 
     @property
     def question(self) -> Json:
-        """The parameters, as the service understood them."""
         query = self.answer["query"]
         return {name: query[name] for name in PARAMETERS if name in query}
 
@@ -73,13 +72,11 @@ class ProvableAnswer:
 
     @property
     def height(self) -> int:
-        """The block up to which it counts."""
         height: int = self.answer["as_of"]["height"]
         return height
 
     @property
     def proof(self) -> str:
-        """The address of its proof."""
         return f"/{self.name}/proof?{urlencode({**self.question, AS_OF: self.height})}"
 
 

@@ -19,7 +19,6 @@ STATUS = {
 
 
 def install(app: Flask) -> None:
-    """Make the filters of this module known to the templates of `app`."""
     for filter_ in (
         counted,
         number,
@@ -81,14 +80,16 @@ def short_day(iso: str) -> str:
 
 
 def short_interval(first: str, last: str) -> str:
-    """Two ISO dates -> "1 to 31 July 2013"; what both have in common is said once."""
-    one, other = date.fromisoformat(first), date.fromisoformat(last)
-    end = f"{other.day} {other:%B} {other:%Y}"
-    if one == other:
+    """Two ISO dates -> "1 to 31 July 2013"; what both have in common stands once."""
+    start, stop = date.fromisoformat(first), date.fromisoformat(last)
+    end = f"{stop.day} {stop:%B} {stop:%Y}"
+    if start == stop:
         return end
-    if one.year != other.year:
-        return f"{one.day} {one:%B} {one:%Y} to {end}"
-    return f"{one.day} to {end}" if one.month == other.month else f"{one.day} {one:%B} to {end}"
+    if start.year != stop.year:
+        return f"{start.day} {start:%B} {start:%Y} to {end}"
+    return (
+        f"{start.day} to {end}" if start.month == stop.month else f"{start.day} {start:%B} to {end}"
+    )
 
 
 def moment(milliseconds: int | None) -> str:
@@ -147,7 +148,6 @@ def size(count: int) -> str:
 
 
 def short(text: str) -> str:
-    """The first digits of a hash."""
     return text[:HASH_DIGITS_SHOWN] + "…" if len(text) > HASH_DIGITS_SHOWN else text
 
 

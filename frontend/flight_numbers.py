@@ -33,7 +33,7 @@ def understood(given: Mapping[str, str], known: Coverage) -> dict[str, str]:
     code, number = parted(given.get(NUMBER, ""))
     if not code:
         return dict(given)
-    carrier = next((one for one in known.carriers if one.code == code), None)
+    carrier = next((c for c in known.carriers if c.code == code), None)
     chosen = given.get(CARRIER, "")
     if carrier is None:
         raise _refused(

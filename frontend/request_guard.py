@@ -6,6 +6,8 @@ says so has no form in it. The others get a page like all errors. The web server
 """
 
 from collections.abc import Mapping
+from html import escape
+from http import HTTPStatus
 from socket import gethostname
 from typing import Any
 
@@ -19,7 +21,6 @@ from backend.serving.host_policy import Headers, HostPolicy, Refusal, guarded
 from frontend.bodies import most_bytes
 from frontend.filters import size
 from frontend.forgery import ForeignForm, is_from_own_page
-from frontend.plain_page import plain_page
 from frontend.settings import Settings
 
 READING = {"GET", "HEAD", "OPTIONS"}
@@ -59,3 +60,13 @@ def problem_with_body(environ: Environ, max_file_bytes: int) -> HTTPException | 
         reason = f"this is {size(length)} long, and at most {size(most)} are taken here at once"
         return RequestEntityTooLarge(reason)
     return None
+
+
+def plain_page(status: int, detail: str) -> bytes:
+    """A page for requests for which no other can be made. detail: has no full stop."""
+    title = HTTPStatus(status).phrase
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{title} · Flightchain</title><h1>{title}</h1>"
+        f"<p>{escape(detail)}.</p></html>\n"
+    ).encode()

@@ -10,7 +10,6 @@ from frontend.site import PagesSite
 
 
 def run(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT."""
 
     def load() -> Front:
         return Front(PagesSite(settings, create_app(settings)))

@@ -20,8 +20,7 @@ from frontend.app import HEADERS
 from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
 from frontend.evidence import PROVED
-from frontend.plain_page import plain_page
-from frontend.request_guard import problem_with_body
+from frontend.request_guard import plain_page, problem_with_body
 from frontend.settings import Settings
 
 PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"

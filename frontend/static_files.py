@@ -30,19 +30,18 @@ def install(app: Flask) -> None:
 
     @app.get("/static/<filename>", endpoint="static")
     def static(filename: str) -> Response:
-        """One file, compressed if the client takes gzip."""
-        found = files.get(filename)
-        if found is None:
+        file = files.get(filename)
+        if file is None:
             abort(404)
         is_compressed = bool(request.accept_encodings.quality("gzip"))
-        body = found.compressed if is_compressed else found.body
-        response = Response(body, mimetype=found.mimetype)
+        body = file.compressed if is_compressed else file.body
+        response = Response(body, mimetype=file.mimetype)
         if is_compressed:
             response.headers["Content-Encoding"] = "gzip"
         response.vary.add("Accept-Encoding")
-        is_current = request.args.get("v") == found.version
+        is_current = request.args.get("v") == file.version
         response.headers["Cache-Control"] = KEEP if is_current else "no-cache"
-        response.set_etag(found.version + ("-gzip" if is_compressed else ""))
+        response.set_etag(file.version + ("-gzip" if is_compressed else ""))
         response.make_conditional(request)
         return response
 

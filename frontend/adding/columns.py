@@ -40,10 +40,7 @@ COLUMNS = (
     Column("DEST_AIRPORT_ID", "DOT number of the airport it flew to", NO, (12266, None, 15412)),
     Column("DEST", "Code of the airport it flew to", ALWAYS, ("IAH", "RDU", "TYS")),
     Column(
-        "DEST_CITY_NAME",
-        "Its city",
-        ALWAYS,
-        ("Houston, TX", "Raleigh/Durham, NC", "Knoxville, TN"),
+        "DEST_CITY_NAME", "Its city", ALWAYS, ("Houston, TX", "Raleigh/Durham, NC", "Knoxville, TN")
     ),
     Column("DEST_STATE_NM", "Its state", ALWAYS, ("Texas", "North Carolina", "Tennessee")),
     Column("DEP_TIME", "Departure, local, hhmm", UNLESS_CANCELLED, ("0517", None, "1621")),
@@ -59,7 +56,6 @@ COLUMNS = (
 
 
 def samples() -> list[Mapping[str, Any]]:
-    """The sample flights as records."""
     return [
         {column.name: column.examples[number] for column in COLUMNS}
         for number in range(len(COLUMNS[0].examples))
@@ -67,7 +63,6 @@ def samples() -> list[Mapping[str, Any]]:
 
 
 def sample_csv() -> str:
-    """The sample flights as CSV (RFC 4180)."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, [column.name for column in COLUMNS])
     writer.writeheader()
@@ -76,5 +71,4 @@ def sample_csv() -> str:
 
 
 def sample_ndjson() -> str:
-    """The sample flights as NDJSON: one object per line."""
-    return "".join(json.dumps(each) + "\n" for each in samples())
+    return "".join(json.dumps(flight) + "\n" for flight in samples())

@@ -74,15 +74,15 @@ def typed(values: Values) -> dict[str, str]:
     City and state are left out if they were typed for another airport, whose code was corrected
     since. The token is left out, because it is not shown again anywhere.
     """
-    found = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
-    found.pop("TOKEN", None)
+    fields = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
+    fields.pop("TOKEN", None)
     for name in AIRPORTS:
-        if name in found:
-            found[name] = found[name].upper()
-        if values.get(f"{name}_PLACE_OF", found.get(name)) != found.get(name):
+        if name in fields:
+            fields[name] = fields[name].upper()
+        if values.get(f"{name}_PLACE_OF", fields.get(name)) != fields.get(name):
             for part in ("CITY_NAME", "STATE_NM"):
-                found.pop(f"{name}_{part}", None)
-    return found
+                fields.pop(f"{name}_{part}", None)
+    return fields
 
 
 def record_of(values: Values, known: Coverage) -> Record:
@@ -153,22 +153,22 @@ def _when_it_flew(name: str, text: str) -> str | None:
 
 def problems_of(refused: Refused, values: Values, known: Coverage) -> dict[str, str]:
     """What is wrong with each field, in the words of the form. known: as for the record."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for error in refused.errors:
         name = str(error["field"])
         if name in FOLLOW_FROM_THE_DAY:
-            found.setdefault("FL_DATE", NO_DAY)
+            problems.setdefault("FL_DATE", NO_DAY)
         elif name == "OP_CARRIER_AIRLINE_ID":
-            found[carrier_field(values)] = _in_words(error["detail"])
+            problems[carrier_field(values)] = _in_words(error["detail"])
         elif name in NEEDED_UNLESS_CANCELLED and name not in values:
-            found[name] = MISSING_DEPARTURE
+            problems[name] = MISSING_DEPARTURE
         else:
-            found[name] = NO_TIME if name in TIMES else _in_words(error["detail"])
+            problems[name] = NO_TIME if name in TIMES else _in_words(error["detail"])
     try:
         _number_and_carrier(values, known)
     except Refused as refused_code:
-        found[NUMBER] = sentence(refused_code.detail)
-    return _without_consequences(found)
+        problems[NUMBER] = sentence(refused_code.detail)
+    return _without_consequences(problems)
 
 
 def _in_words(reason: str) -> str:

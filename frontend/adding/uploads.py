@@ -6,7 +6,7 @@ line: a quoted cell cannot go over several.
 
 import re
 import time
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +20,6 @@ from frontend.errors import Refused
 CLOCKS_AGREE_S = 1.0
 KIND_OF_NAME = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
 PIECE_BYTES = 64 * 1024
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 PACKED = {
     b"PK\x03\x04": "a zip archive",
     b"\x1f\x8b": "packed with gzip",
@@ -77,7 +75,7 @@ def kind_of(name: str, body: IO[bytes]) -> str:
     """The Content-Type of a file: by its name, or else by how it begins."""
     ending = f".{name.rpartition('.')[2].lower()}"
     body.seek(0)
-    start = body.read(1000).removeprefix(BYTE_ORDER_MARK).lstrip()
+    start = body.read(1000).removeprefix(BOM_UTF8).lstrip()
     return KIND_OF_NAME.get(ending) or (NDJSON if start.startswith(b"{") else CSV)
 
 
@@ -88,9 +86,9 @@ def go_to_text(body: IO[bytes]) -> None:
     for mark, what in PACKED.items():
         if start.startswith(mark):
             raise Unreadable(f"The file is {what}. Unpack it first.")
-    if start.startswith(UTF_16) or b"\0" in start[:4]:
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in start[:4]:
         raise Unreadable(f"The file is UTF-16 and not UTF-8. {SAVE_AS_UTF_8}")
-    begin = len(BYTE_ORDER_MARK) if start.startswith(BYTE_ORDER_MARK) else 0
+    begin = len(BOM_UTF8) if start.startswith(BOM_UTF8) else 0
     body.seek(begin)
     _require_text(iter(partial(body.read, PIECE_BYTES), b""))
     body.seek(begin)
@@ -131,10 +129,10 @@ def checked(backend: Backend, body: IO[bytes], kind: str, token: str) -> Outcome
 
     Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
     """
-    found = _sent(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
-    there_as = next(iter(found["duplicate_of"]), None)
-    bad = (found["rejected"], found["errors"])
-    return Outcome(found["accepted"], *bad, found["duplicates"], there_as)
+    check = _send(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
+    there_as = next(iter(check["duplicate_of"]), None)
+    bad = (check["rejected"], check["errors"])
+    return Outcome(check["accepted"], *bad, check["duplicates"], there_as)
 
 
 def added(
@@ -146,35 +144,36 @@ def added(
     """
     started = time.time()
     try:
-        found = _sent(backend, body, kind, {"on_error": on_error}, key, token)
+        receipt = _send(backend, body, kind, {"on_error": on_error}, key, token)
     except Refused as refused:
         if not refused.errors:
             raise
         return checked(backend, body, kind, token)  # it counts all bad rows
+    accepted = receipt["accepted"]
     return Outcome(
-        found["accepted"],
-        found["rejected"],
-        found["errors"],
-        added=found["accepted"],
-        before=found["accepted"] if _is_older(found, started) else 0,
-        first=found.get("first_transaction"),
-        last=found.get("last_transaction"),
-        receipts=_receipts(found),
-        timestamp=found.get("timestamp"),
+        accepted,
+        receipt["rejected"],
+        receipt["errors"],
+        added=accepted,
+        before=accepted if _is_older(receipt, started) else 0,
+        first=receipt.get("first_transaction"),
+        last=receipt.get("last_transaction"),
+        receipts=_receipts(receipt),
+        timestamp=receipt.get("timestamp"),
     )
 
 
-def _receipts(found: Json) -> tuple[str, str] | None:
+def _receipts(receipt: Json) -> tuple[str, str] | None:
     """The addresses of the receipts of the first and the last flight; None if none was added.
 
     A node of a cluster names both; of one flight it names the first alone.
     """
-    if not found["accepted"]:
+    if not receipt["accepted"]:
         return None
-    if found["first_transaction"] is not None:
-        return f"/receipts/{found['first_transaction']}", f"/receipts/{found['last_transaction']}"
-    first = found["receipt"]
-    return first, found.get("last_receipt") or first
+    if (first := receipt["first_transaction"]) is not None:
+        return f"/receipts/{first}", f"/receipts/{receipt['last_transaction']}"
+    address = receipt["receipt"]
+    return address, receipt.get("last_receipt") or address
 
 
 def _is_older(receipt: Json, started: float) -> bool:
@@ -183,7 +182,7 @@ def _is_older(receipt: Json, started: float) -> bool:
     return accepted is not None and accepted / 1000 < started - CLOCKS_AGREE_S
 
 
-def _sent(
+def _send(
     backend: Backend, body: IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
 ) -> Json:
     go_to_text(body)

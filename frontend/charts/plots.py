@@ -18,6 +18,7 @@ MOST_COARSE_TICKS = 5  # so many of these are kept on a narrow chart
 LEAST_BAR = 0.6  # height of the bar of a small number beside large ones, so that it is seen
 MOST_APART = 100  # up to so many bars have gaps between them
 BAR_SHARE = 0.8  # a bar fills this share of its room
+BIN_SHARE = 0.94  # bins of a histogram are adjacent
 MOST_MARKED = 62  # up to so many points of a line have a mark each
 LABEL_DISTANCE = 7.0  # between two labels, one above the other
 USUAL_SHARE = 0.98  # the scale of a line chart is made for this share of the values
@@ -44,7 +45,6 @@ class Axis:
     ticks: tuple[Tick, ...]
 
     def place(self, value: float) -> float:
-        """The y of a value."""
         return 100 * (self.high - value) / (self.high - self.low)
 
     @property
@@ -150,13 +150,13 @@ def axis(values: Iterable[float], most: int = 6, least_step: float = 0, unit: st
         high = 1.0
     step = max(nice_step(high - low, most), least_step)
     first, last = math.floor(low / step), math.ceil(high / step)
-    found = Axis(first * step, last * step, ())
+    plain = Axis(first * step, last * step, ())
     digits = max(0, -math.floor(math.log10(step)))
     ticks = tuple(
-        Tick(found.place(count * step), number(count * step, digits) + unit)
+        Tick(plain.place(count * step), number(count * step, digits) + unit)
         for count in range(first, last + 1)
     )
-    return Axis(found.low, found.high, ticks)
+    return replace(plain, ticks=ticks)
 
 
 def usual_axis(values: Sequence[float]) -> Axis:
@@ -206,19 +206,26 @@ def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str =
     return Bar(x, top, width, height, text, kind)
 
 
+def _bars(
+    upright: Axis, places: int, share: float, values: Iterable[tuple[int, float, str, str]]
+) -> tuple[Bar, ...]:
+    """Bars in their places, of which each fills a share. values: (place, value, text, kind)."""
+    pitch = 100 / places
+    return tuple(
+        bar(upright, (place + (1 - share) / 2) * pitch, share * pitch, value, text, kind)
+        for place, value, text, kind in values
+    )
+
+
 def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) -> Bars:
     """A bar for each slot of `time`; none where nothing was counted."""
     upright = axis(counts, least_step=1)
-    pitch = 100 / len(time.slots)
     is_apart = len(time.slots) <= MOST_APART
-    width = BAR_SHARE * pitch if is_apart else pitch
-    found = tuple(
-        bar(upright, (place + 0.5) * pitch - width / 2, width, count, text)
-        for place, (count, text) in enumerate(zip(counts, texts, strict=True))
-        if count
-    )
-    area = "" if is_apart else "".join(map(_rectangle, found))
-    return Bars(upright, time_ticks(time), found, None, area, incomplete(time))
+    slots = enumerate(zip(counts, texts, strict=True))
+    values = ((place, count, text, "") for place, (count, text) in slots if count)
+    bars = _bars(upright, len(time.slots), BAR_SHARE if is_apart else 1, values)
+    area = "" if is_apart else "".join(map(_rectangle, bars))
+    return Bars(upright, time_ticks(time), bars, None, area, incomplete(time))
 
 
 def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
@@ -228,9 +235,7 @@ def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
 
 
 def bars_of_groups(
-    upright: Axis,
-    ticks: Sequence[tuple[str, bool]],
-    groups: Mapping[int, tuple[float, str, str]],
+    upright: Axis, ticks: Sequence[tuple[str, bool]], groups: Mapping[int, tuple[float, str, str]]
 ) -> Bars:
     """A bar for each group, in a place of its own.
 
@@ -238,18 +243,12 @@ def bars_of_groups(
     (value, text, kind).
     """
     pitch = 100 / len(ticks)
-    margin = (1 - BAR_SHARE) / 2
-    return Bars(
-        upright,
-        tuple(
-            Tick((place + 0.5) * pitch, label, is_coarse)
-            for place, (label, is_coarse) in enumerate(ticks)
-        ),
-        tuple(
-            bar(upright, (place + margin) * pitch, BAR_SHARE * pitch, *groups[place])
-            for place in sorted(groups)
-        ),
+    labelled = tuple(
+        Tick((place + 0.5) * pitch, label, is_coarse)
+        for place, (label, is_coarse) in enumerate(ticks)
     )
+    values = ((place, *groups[place]) for place in sorted(groups))
+    return Bars(upright, labelled, _bars(upright, len(ticks), BAR_SHARE, values))
 
 
 def _rectangle(bar: Bar) -> str:
@@ -272,19 +271,13 @@ def histogram(
     """
     pitch = 100 / len(shares)
     every = -(-len(edges) // MOST_COARSE_TICKS)
-    return Bars(
-        upright,
-        tuple(
-            Tick(place * pitch, label, count % every == 0)
-            for count, (place, label) in enumerate(edges)
-        ),
-        tuple(
-            bar(upright, (place + 0.03) * pitch, 0.94 * pitch, share, text, kind)
-            for place, (share, text, kind) in enumerate(zip(shares, texts, kinds, strict=True))
-            if share
-        ),
-        None if divide is None else divide * pitch,
+    ticks = tuple(
+        Tick(place * pitch, label, count % every == 0) for count, (place, label) in enumerate(edges)
     )
+    bins = enumerate(zip(shares, texts, kinds, strict=True))
+    values = ((place, *bin_) for place, bin_ in bins if bin_[0])
+    bars = _bars(upright, len(shares), BIN_SHARE, values)
+    return Bars(upright, ticks, bars, None if divide is None else divide * pitch)
 
 
 # --- lines -----------------------------------------------------------------------------------
@@ -301,9 +294,9 @@ def lines_in_time(
 
     texts: one for each slot, or none. upright, ticks: the axes, if charts share them.
     """
-    upright = upright or usual_axis([value for each in series for value in each.values.values()])
+    upright = upright or usual_axis([value for line in series for value in line.values.values()])
     pitch = 100 / len(time.slots)
-    drawn = [_line(each, upright, pitch) for each in series if each.values]
+    drawn = [_line(values, upright, pitch) for values in series if values.values]
     labels = spread([line.end[1] for line in drawn], LABEL_DISTANCE, 0, 100)
     return Lines(
         upright,
@@ -344,14 +337,14 @@ def _points(values: Mapping[int, float], upright: Axis, pitch: float) -> dict[in
 
 def _runs(points: Mapping[int, Point]) -> list[list[Point]]:
     """Runs of points, each of points in adjacent slots."""
-    found: list[list[Point]] = []
+    runs: list[list[Point]] = []
     before = None
     for slot in sorted(points):
         if before is None or slot != before + 1:
-            found.append([])
-        found[-1].append(points[slot])
+            runs.append([])
+        runs[-1].append(points[slot])
         before = slot
-    return found
+    return runs
 
 
 def path(runs: Iterable[Sequence[Point]]) -> str:
@@ -377,8 +370,8 @@ def spread(wanted: Sequence[float], distance: float, low: float, high: float) ->
         blocks.append((start, count))
     places = [start / count + distance * step for start, count in blocks for step in range(count)]
     lowest_first = max(low, high - distance * (len(wanted) - 1))
-    found = dict.fromkeys(order, 0.0)
+    spread_out = dict.fromkeys(order, 0.0)
     for rank, index in enumerate(order):
         room = distance * rank
-        found[index] = min(max(places[rank], low + room), lowest_first + room)
-    return [found[index] for index in range(len(wanted))]
+        spread_out[index] = min(max(places[rank], low + room), lowest_first + room)
+    return [spread_out[index] for index in range(len(wanted))]

@@ -20,27 +20,27 @@ Point = tuple[float, float]
 Vector = tuple[float, float, float]
 
 
-def distance_km(one: Place, other: Place) -> float:
-    """The length of the great circle from one place to the other."""
-    return EARTH_RADIUS_KM * _angle(_vector(one), _vector(other))
+def distance_km(start: Place, end: Place) -> float:
+    """The length of the great circle from one place to another."""
+    return EARTH_RADIUS_KM * _angle(_vector(start), _vector(end))
 
 
-def way(one: Place, other: Place, pieces: int) -> list[Place]:
+def way(start: Place, end: Place, pieces: int) -> list[Place]:
     """Places along the great circle, at equal distances, both ends among them.
 
     Raises ValueError for opposite places, between which there is more than one way.
     """
-    start, end = _vector(one), _vector(other)
-    angle = _angle(start, end)
+    first, last = _vector(start), _vector(end)
+    angle = _angle(first, last)
     if sin(angle) < LEAST_SINE:
         if angle > 1:
-            raise ValueError(f"{one} and {other} are opposite to each other")
-        return [one] * (pieces + 1)
+            raise ValueError(f"{start} and {end} are opposite to each other")
+        return [start] * (pieces + 1)
     shares = (
         (sin((1 - t) * angle), sin(t * angle)) for t in (n / pieces for n in range(pieces + 1))
     )
     return [
-        _place([(a * x + b * y) / sin(angle) for x, y in zip(start, end, strict=True)])
+        _place([(a * x + b * y) / sin(angle) for x, y in zip(first, last, strict=True)])
         for a, b in shares
     ]
 
@@ -55,9 +55,9 @@ def _place(vector: Sequence[float]) -> Place:
     return degrees(atan2(z, hypot(x, y))), degrees(atan2(y, x))
 
 
-def _angle(one: Vector, other: Vector) -> float:
+def _angle(first: Vector, last: Vector) -> float:
     """The angle between two vectors in radians. It is exact for small angles, too."""
-    half_chord = sqrt(sum((x - y) ** 2 for x, y in zip(one, other, strict=True))) / 2
+    half_chord = sqrt(sum((x - y) ** 2 for x, y in zip(first, last, strict=True))) / 2
     return 2 * asin(min(1.0, half_chord))
 
 

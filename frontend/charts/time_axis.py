@@ -3,6 +3,7 @@
 All intervals include both of their days.
 """
 
+from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -66,7 +67,7 @@ _DAY_OF: dict[str, Callable[[date], str]] = {
     "month": lambda day: f"the {ordinal(day.day)}",
     "year": lambda day: f"{day.day} {day:%B}",
 }
-"""A day, told within a month or year that is named before."""
+"""A day within a month or year that is named before."""
 _NAME: dict[str, Callable[[date], str]] = {
     "day": lambda day: f"{day:%a} {day.day} {day:%b %Y}",
     "month": lambda day: f"{day:%B %Y}",
@@ -77,14 +78,13 @@ _NAME: dict[str, Callable[[date], str]] = {
 def time_axis(first: date, last: date) -> TimeAxis:
     """An axis of the days from `first` to `last`; of months or years above `MOST_SLOTS` days."""
     for unit in ("day", "month"):
-        found = tuple(islice(slots(first, last, unit), MOST_SLOTS + 1))
-        if len(found) <= MOST_SLOTS:
-            return TimeAxis(unit, found)
+        pieces = tuple(islice(slots(first, last, unit), MOST_SLOTS + 1))
+        if len(pieces) <= MOST_SLOTS:
+            return TimeAxis(unit, pieces)
     return TimeAxis("year", tuple(slots(first, last, "year")))
 
 
 def in_days(time: TimeAxis) -> TimeAxis:
-    """An axis of the same interval that has days."""
     return TimeAxis("day", tuple(slots(time.slots[0].first, time.slots[-1].last, "day")))
 
 
@@ -103,13 +103,9 @@ _START: dict[str, Callable[[date], date]] = {
 }
 _END: dict[str, Callable[[date], date]] = {
     "day": lambda day: day,
-    "month": lambda day: _month_after(day) - _DAY,
+    "month": lambda day: day.replace(day=monthrange(day.year, day.month)[1]),
     "year": lambda day: day.replace(month=12, day=31),
 }
-
-
-def _month_after(day: date) -> date:
-    return date(day.year + day.month // 12, day.month % 12 + 1, 1)
 
 
 def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -> TimeAxis:

@@ -208,7 +208,6 @@ def _check_together(inputs: Inputs, rows: Sequence[int], stations: Sequence[Visi
 
 
 def answer(network: Network) -> Answer:
-    """The results of mean value analysis and of the bounds for `network`."""
     stations, think_time_s = network.stations, network.think_time_s
     populations = range(1, network.customers + 1)
     is_single = all(visited.servers in {1, DELAY} for visited in network.visited)

@@ -75,7 +75,6 @@ def chart(
 
 
 def x_ticks(right: float, *, is_counted: bool) -> tuple[Tick, ...]:
-    """Ticks at nice numbers from 0 to `right`."""
     step = nice_step(right, MOST_X_TICKS)
     if is_counted:
         step = max(1.0, step)

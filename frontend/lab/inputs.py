@@ -26,11 +26,9 @@ class Inputs:
                 self.refuse(name, "is not a field of this form")
 
     def refuse(self, name: str, detail: str) -> None:
-        """Note what is wrong with the field `name`."""
         self._errors.append({"field": name, "value": self._given.get(name), "detail": detail})
 
     def check(self) -> None:
-        """Raise Refused if anything was wrong."""
         if self._errors:
             first = self._errors[0]
             detail = f"{first['field']} {first['detail']}"
@@ -38,7 +36,6 @@ class Inputs:
             raise Refused(problem, 400, None)
 
     def text(self, name: str, most: int) -> str:
-        """A text of at most `most` characters."""
         text = self._given.get(name, "")
         if not text:
             self.refuse(name, "is missing")
@@ -62,7 +59,6 @@ class Inputs:
         return high
 
     def whole(self, name: str, low: int, high: int, default: str = "") -> int:
-        """A whole number from `low` to `high`."""
         text = self._given.get(name, default)
         if not text:
             self.refuse(name, "is missing")
@@ -73,7 +69,6 @@ class Inputs:
         return high
 
     def choice(self, name: str, options: Collection[str], default: str) -> str:
-        """One of the `options`."""
         text = self._given.get(name, default)
         if text not in options:
             self.refuse(name, f"must be one of {', '.join(filter(None, options))}")

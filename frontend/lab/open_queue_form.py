@@ -56,7 +56,6 @@ class Queue:
         return self.arrival_rate_per_s / self.capacity_per_s
 
     def at(self, arrival_rate_per_s: float) -> "Queue":
-        """A queue like this one with another arrival rate."""
         return replace(self, arrival_rate_per_s=arrival_rate_per_s)
 
 
@@ -146,7 +145,6 @@ def read(given: Mapping[str, str]) -> Queue:
 
 
 def answer(queue: Queue) -> Answer:
-    """The results of the models for `queue`."""
     try:
         states = tuple((model, model.solve(queue)) for model in models_of(queue))
     except Unstable as unstable:
@@ -162,7 +160,6 @@ def answer_to(given: Mapping[str, str]) -> Answer:
 
 
 def studied(arrival_rate_per_s: float) -> Queue:
-    """The study's Pi, with these arrivals."""
     return Queue(arrival_rate_per_s, study.SERVICE_TIME_S, study.CV, 1)
 
 

@@ -29,7 +29,6 @@ class Preset:
 
     @property
     def address(self) -> str:
-        """The address of the page with the answer."""
         return f"{self.path}?{urlencode(self.values)}"
 
     def as_json(self) -> dict[str, str]:
@@ -101,13 +100,13 @@ QUEUES = (
 
 def _network(name: str, assumptions: str, visited: tuple[Visited, ...]) -> Preset:
     values: dict[str, str] = {}
-    for row, each in enumerate(visited, start=1):
+    for row, station in enumerate(visited, start=1):
         values |= {
-            f"name_{row}": each.name,
-            f"visits_{row}": plain(each.visits),
-            f"service_time_s_{row}": plain(each.service_time_s),
+            f"name_{row}": station.name,
+            f"visits_{row}": plain(station.visits),
+            f"service_time_s_{row}": plain(station.service_time_s),
             f"kind_{row}": "queue",
-            f"servers_{row}": str(each.servers),
+            f"servers_{row}": str(station.servers),
         }
     more = {"customers": str(SHOWN_CUSTOMERS), "think_time_s": plain(study.THINK_TIME_S)}
     return Preset(name, NETWORK_PATH, assumptions, values | more | _compared(name))
@@ -122,9 +121,7 @@ NETWORKS = (
         STUDIED,
     ),
     _network(
-        "What would an SSD do?",
-        f"{_SSD} {_ONE_PROCESSOR}",
-        (Visited("Processor", 1, _NOT_FILE_S),),
+        "What would an SSD do?", f"{_SSD} {_ONE_PROCESSOR}", (Visited("Processor", 1, _NOT_FILE_S),)
     ),
     _network(
         "What would a CPU twice as fast do?",

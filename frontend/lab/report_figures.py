@@ -30,7 +30,6 @@ class Figure:
 
 
 def figures_in(report: str) -> Iterator[Figure]:
-    """The drawings of a report, in its order."""
     style = _STYLE.search(report)
     sheet = html.unescape(style[1]) if style else ""
     for figure in _FIGURE.finditer(report):

@@ -91,7 +91,6 @@ class Result:
 
     @property
     def experiment(self) -> str:
-        """The name of the experiment on the command line."""
         return str(self.manifest["experiment"])
 
     @property
@@ -109,12 +108,10 @@ class Result:
 
     @property
     def is_emulated(self) -> bool:
-        """Whether waits were injected in place of a disk."""
         return self.manifest.get("mode") == "emulated"
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run came to its end."""
         return self.manifest.get("state") == "complete"
 
     @property

@@ -37,7 +37,6 @@ class CountsReport:
         ]
 
     def bars(self) -> Bars:
-        """The chart of each day."""
         texts = [f"{name}: {counted(count, 'flight')}" for name, count in self.rows()]
         return bars_in_time(self.time, self.counts, texts)
 
@@ -47,12 +46,10 @@ class CountsReport:
 
     @property
     def incomplete(self) -> list[str]:
-        """The months or years of which only some days are there."""
         return [self.time.names[place] for place in self.time.incomplete]
 
     @property
     def busiest(self) -> tuple[str, int]:
-        """The first day with the most flights, and their number."""
         return max(self.rows(), key=lambda row: row[1])
 
     @property
@@ -62,7 +59,6 @@ class CountsReport:
 
     @property
     def empty_slots(self) -> int:
-        """How many days have no flights."""
         return self.counts.count(0)
 
 
@@ -81,13 +77,13 @@ class UnknownCity:
 def unknown_cities(known: Coverage, query: Mapping[str, Any]) -> list[UnknownCity]:
     """The cities of a question that the ledger lacks. Each offer puts both ends right."""
     cities = {name: str(query[name]) for name in (ORIGIN, DESTINATION)}
-    found = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
-    best = cities | {name: offered[0] for name, offered in found.items() if offered}
+    offers = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
+    best = cities | {name: offered[0] for name, offered in offers.items() if offered}
     return [
         UnknownCity(
             cities[name],
             [(city, best | {name: city}) for city in offered],
             known.airport(cities[name].upper()) is not None,
         )
-        for name, offered in found.items()
+        for name, offered in offers.items()
     ]

@@ -44,8 +44,8 @@ def outcome(transaction: Leg) -> str:
 
 def worst(legs: Iterable[Leg]) -> str:
     """The status of the leg that went worst; "" without legs."""
-    found = {status_of(leg) for leg in legs}
-    return next((status for status in OUTCOMES if status in found), "")
+    statuses = {status_of(leg) for leg in legs}
+    return next((status for status in OUTCOMES if status in statuses), "")
 
 
 def outcome_of_all(legs: Sequence[Leg]) -> str:
@@ -123,14 +123,14 @@ def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
     leaving: Leaving = {}
     for leg in sorted(legs, key=_by_departure):
         leaving.setdefault(leg["ORIGIN"], {}).setdefault(leg["DEST"], []).append(leg)
-    found: list[list[Leg]] = []
+    chains: list[list[Leg]] = []
     while leaving:
         origin, dest = _first(leaving)
-        route = [_taken(leaving, origin, dest, 0)]
+        route = [_take(leaving, origin, dest, 0)]
         while onward := _next(leaving, route[-1]):
-            route.append(_taken(leaving, *onward))
-        found.append(route)
-    return sorted(found, key=lambda route: _by_departure(route[0]))
+            route.append(_take(leaving, *onward))
+        chains.append(route)
+    return sorted(chains, key=lambda route: _by_departure(route[0]))
 
 
 def _by_departure(leg: Leg) -> tuple[int, int]:
@@ -161,15 +161,15 @@ def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
     minute, _ = _by_departure(leg)
     earliest = (-1 if minute == DAY_MINUTES else minute - ZONE_MINUTES, -1)
     here = leg["DEST"]
-    found = []
+    onward = []
     for dest, legs in leaving.get(here, {}).items():
         place = bisect_left(legs, earliest, key=_by_departure)
         if place < len(legs):
-            found.append(((dest not in leaving, _by_departure(legs[place])), (here, dest, place)))
-    return min(found)[1] if found else None
+            onward.append(((dest not in leaving, _by_departure(legs[place])), (here, dest, place)))
+    return min(onward)[1] if onward else None
 
 
-def _taken(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
+def _take(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
     """Take the leg from `origin` to `dest` at `place` out of `leaving`."""
     onward = leaving[origin]
     leg = onward[dest].pop(place)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from frontend.backend_client import Json
@@ -26,42 +27,34 @@ class Row:
 
     @property
     def flights(self) -> int:
-        """How many flights there are."""
-        flights: int = self.figures["flights"]
-        return flights
+        return int(self.figures["flights"])
 
     @property
-    def mean(self) -> float | None:
-        """The mean arrival delay in minutes."""
-        mean: float | None = self.figures["average_delay"]
-        return mean
+    def mean(self) -> Any:
+        """The mean arrival delay in minutes; None without arrivals."""
+        return self.figures["average_delay"]
 
     @property
-    def on_time(self) -> float | None:
-        """The share of the arrivals that were on time."""
-        share: float | None = self.figures["on_time_share_of_arrived"]
-        return share
+    def on_time(self) -> Any:
+        """The share of the arrivals that were on time; None without arrivals."""
+        return self.figures["on_time_share_of_arrived"]
 
     @property
-    def on_time_of_scheduled(self) -> float | None:
+    def on_time_of_scheduled(self) -> Any:
         """The share of all flights that were on time, as the DOT publishes it."""
-        share: float | None = self.figures["on_time_share_of_scheduled"]
-        return share
+        return self.figures["on_time_share_of_scheduled"]
 
     @property
     def cancelled(self) -> float:
         """The share of all flights that were cancelled."""
-        share: float = self.figures["cancelled"] / self.flights
-        return share
+        return float(self.figures["cancelled"] / self.flights)
 
     @property
     def is_few(self) -> bool:
         """Whether there are so few arrivals that chance matters."""
-        arrived: int = self.figures["arrived"]
-        return arrived < FEW_ARRIVALS
+        return int(self.figures["arrived"]) < FEW_ARRIVALS
 
     def as_json(self) -> Json:
-        """For the twins of a page: what the backend says, and the name."""
         return {**self.key, "name": self.name, **self.figures}
 
 
@@ -102,12 +95,10 @@ def hours(hour: int) -> str:
 
 
 def airport_address(code: str, interval: Interval) -> str:
-    """The page of an airport."""
     return f"/airports/{code}?{urlencode(interval)}"
 
 
 def route_address(origin: str, destination: str, interval: Interval) -> str:
-    """The page of a route between two airports."""
     return f"/route?{urlencode({'ORIGIN': origin, 'DEST': destination, **interval})}"
 
 
@@ -184,7 +175,6 @@ def extremes(rows: Iterable[Row]) -> Extremes | None:
 
 
 def other_airports(known: Coverage, airport: Airport) -> list[Airport]:
-    """The other airports of an airport's city."""
     return [
         other
         for other in known.airports
@@ -193,5 +183,4 @@ def other_airports(known: Coverage, airport: Airport) -> list[Airport]:
 
 
 def csv_rows(rows: Mapping[str, Sequence[Row]]) -> list[Json]:
-    """The rows of several breakdowns, for a CSV twin."""
     return [{"group_by": by, **row.as_json()} for by, groups in rows.items() for row in groups]

@@ -29,13 +29,13 @@ def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
     if not known.first_date or not known.last_date:
         return []
     first, last = date.fromisoformat(known.first_date), date.fromisoformat(known.last_date)
-    found = [("All days", first, last)]
+    intervals = [("All days", first, last)]
     if (last - first).days >= LAST_DAYS:
-        found.append((f"Last {LAST_DAYS} days", last - (LAST_DAYS - 1) * _DAY, last))
+        intervals.append((f"Last {LAST_DAYS} days", last - (LAST_DAYS - 1) * _DAY, last))
     months = [(f"{s.first:%B %Y}", s.first, s.last) for s in slots(first, last, "month")]
     if len(months) > MOST_MONTHS_OFFERED:
-        found += [(str(s.first.year), s.first, s.last) for s in slots(first, last, "year")]
+        intervals += [(str(s.first.year), s.first, s.last) for s in slots(first, last, "year")]
         year = (looked_at or known.last_date)[:4]
         months = [month for month in months if month[0].endswith(year)]
-    found += months
-    return [Interval(name, one.isoformat(), other.isoformat()) for name, one, other in found]
+    intervals += months
+    return [Interval(name, start.isoformat(), stop.isoformat()) for name, start, stop in intervals]

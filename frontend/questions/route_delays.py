@@ -71,7 +71,6 @@ class RouteDelays:
 
     @property
     def turned(self) -> dict[str, str]:
-        """The parameters that name the way back."""
         return turned(self.ends)
 
     @property
@@ -110,7 +109,6 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
 
 
 def turned(ends: Mapping[str, str]) -> dict[str, str]:
-    """The parameters for the other direction."""
     return {ENDS[name]: text for name, text in ends.items()}
 
 

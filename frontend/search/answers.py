@@ -209,10 +209,7 @@ _SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked fo
     "route": (("route", "Routes"),),
     "origin": (("origin", "Airports by departures"),),
     "destination": (("destination", "Airports by arrivals"),),
-    "airport": (
-        ("origin", "Airports by departures"),
-        ("destination", "Airports by arrivals"),
-    ),
+    "airport": (("origin", "Airports by departures"), ("destination", "Airports by arrivals")),
     "carrier": (("carrier", "Carriers"),),
 }
 

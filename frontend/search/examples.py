@@ -27,7 +27,6 @@ class Examples:
         self._made: tuple[float, list[str]] | None = None
 
     def now(self) -> list[str]:
-        """The examples. Raises BackendAway, Refused."""
         made = self._made
         if made is None or time.monotonic() - made[0] > MAKE_AGAIN_S:
             made = self._made = (time.monotonic(), self._make(self._coverage.now()))

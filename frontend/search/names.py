@@ -85,7 +85,6 @@ class Names:
         return tuple(self._things.get(name, ()))
 
     def all(self) -> Iterable[Words]:
-        """Each name."""
         return self._things
 
     def beginning(self, text: str) -> list[Thing]:

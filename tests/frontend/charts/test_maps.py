@@ -6,9 +6,8 @@ from itertools import combinations, pairwise
 import airportsdata
 import pytest
 
-from frontend.charts import coordinates
-from frontend.charts.coordinates import places_of
-from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, RouteMap, map_of_route
+from frontend.charts import maps
+from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, RouteMap, map_of_route, places_of
 from frontend.coverage import Airport, Coverage
 
 CITIES = {
@@ -117,14 +116,8 @@ def test_without_two_known_places_there_is_no_map(origin: str, destination: str)
     assert map_of_route(covering(CITIES | UNKNOWN), origin, destination) is None
 
 
-def test_two_airports_alone_are_a_map_without_land() -> None:
-    found = route("Miami, FL", "Seattle, WA", {"MIA": "Miami, FL", "SEA": "Seattle, WA"})
-    assert not found.has_land
-    assert len(points(found.dots)) == 2
-
-
 def test_a_place_is_looked_up_once_be_it_known_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinates, "_known", {})
+    monkeypatch.setattr(maps, "_known", {})
     assert places_of(["ORD", "ZZZ"]).keys() == {"ORD"}
     monkeypatch.setattr("airportsdata.load", lambda _: pytest.fail("read again"))
     assert places_of(["ZZZ", "ORD"]).keys() == {"ORD"}

@@ -53,11 +53,7 @@ def test_a_long_interval_is_cut_into_larger_pieces(last: date, unit: str, slots:
         ("2013-01-01", "2014-12-31", ()),
         ("2013-01-01", "2014-06-14", ("June 2014 until the 14th",)),
         ("2013-01-02", "2014-06-30", ("January 2013 from the 2nd",)),
-        (
-            "2012-12-31",
-            "2014-03-01",
-            ("December 2012 from the 31st", "March 2014 until the 1st"),
-        ),
+        ("2012-12-31", "2014-03-01", ("December 2012 from the 31st", "March 2014 until the 1st")),
         ("1900-01-01", "2013-06-14", ("2013 until 14 June",)),
         ("1900-12-30", "2013-12-31", ("1900 from 30 December",)),
         ("2013-01-15", "2013-06-14", ()),

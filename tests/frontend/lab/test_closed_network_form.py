@@ -33,11 +33,7 @@ ONE = {
     "think_time_s": "0",
 }
 VISITED = st.builds(
-    Visited,
-    st.just(""),
-    st.floats(1e-6, 1e3),
-    st.floats(1e-6, 1e3),
-    st.sampled_from([1, 1, DELAY]),
+    Visited, st.just(""), st.floats(1e-6, 1e3), st.floats(1e-6, 1e3), st.sampled_from([1, 1, DELAY])
 )
 
 

@@ -57,7 +57,7 @@ def test_ticks_are_few_even_and_on_the_axis(right: float, is_counted: bool) -> N
 
 def test_ticks_keep_the_zeros_of_whole_numbers() -> None:
     assert [tick.label for tick in x_ticks(30, is_counted=True)] == [
-        *("0", "5", "10", "15", "20", "25", "30"),
+        *("0", "5", "10", "15", "20", "25", "30")
     ]
     assert [tick.label for tick in x_ticks(0.02, is_counted=False)][:2] == ["0", "0.002"]
 

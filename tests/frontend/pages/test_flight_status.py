@@ -109,8 +109,7 @@ def test_an_arrival_on_the_next_day_is_said(pages: FlaskClient, world: World) ->
 
 def test_carriers_that_share_a_number_are_named(pages: FlaskClient, world: World) -> None:
     number, day = max(
-        keys(world),
-        key=lambda key: len({leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, *key)}),
+        keys(world), key=lambda key: len({leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, *key)})
     )
     carriers = {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}
     query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"

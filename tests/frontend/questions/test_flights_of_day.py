@@ -29,11 +29,7 @@ ORDERS = [
     ([("C", "D", "1500"), ("A", "B", "0700"), ("B", "C", "1100")], ["ABCD"], "by airports"),
     ([("B", "A", "0900"), ("A", "B", "0700")], ["ABA"], "there and back, by departure"),
     ([("B", "A", "1800"), ("A", "B", "2100")], ["BAB"], "the other way round"),
-    (
-        [("A", "C", "1500"), ("A", "B", None), ("B", "A", "1200")],
-        ["ABAC"],
-        "cancelled",
-    ),
+    ([("A", "C", "1500"), ("A", "B", None), ("B", "A", "1200")], ["ABAC"], "cancelled"),
     (
         [("X", "A", "0600"), ("A", "C", "1500"), ("A", "B", None), ("B", "A", "1200")],
         ["XABAC"],

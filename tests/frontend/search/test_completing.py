@@ -18,10 +18,7 @@ COMPLETED: dict[str, list[str]] = {
     "port": ["Portland, OR", "Portland, ME"],
     "san juan": ["San Juán, PR"],
     "wors": ["worst route", "worst airline", "worst airport"],
-    "which is the worst r": [
-        "which is the worst route",
-        "which is the worst Raleigh/Durham, NC",
-    ],
+    "which is the worst r": ["which is the worst route", "which is the worst Raleigh/Durham, NC"],
     "united in ju": ["united in June", "united in July"],
     "x": [],
     "": [],

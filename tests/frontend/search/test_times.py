@@ -116,11 +116,7 @@ def test_a_missing_year_is_the_one_that_makes_the_interval_short(
 
 @pytest.mark.parametrize(
     ("text", "phrase"),
-    [
-        ("july", "in July 2013"),
-        ("2012", "in 2012"),
-        ("4 july", "on 4 July 2013"),
-    ],
+    [("july", "in July 2013"), ("2012", "in 2012"), ("4 july", "on 4 July 2013")],
 )
 def test_days_are_said_in_words(text: str, phrase: str) -> None:
     found = time_at(text, 0, NEWEST)
