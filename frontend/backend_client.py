@@ -77,7 +77,7 @@ class Backend:
         self.take_waited_s()
 
     def take_waited_s(self) -> float:
-        """How many seconds this thread has waited for answers since it last called this."""
+        """Return how many seconds this thread has waited for answers since it last called this."""
         waited_s = self._waited_s()
         self._local.waited_s = 0.0
         return waited_s
@@ -86,7 +86,7 @@ class Backend:
         return getattr(self._local, "waited_s", 0.0)
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
-        """The JSON at `path`. Raises BackendAway, Refused."""
+        """Return the JSON at `path`. Raises BackendAway, Refused."""
         return self._object(self._first_answer(path, params=dict(parameters or {})))
 
     def answers_of_all(self, path: str) -> list[tuple[str, Json | None]]:
@@ -100,7 +100,7 @@ class Backend:
             return None
 
     def file(self, path: str, parameters: Mapping[str, str], encodings: str) -> File:
-        """What is at `path`, however long it is. Raises as `get`.
+        """Return what is at `path`, however long it is. Raises as `get`.
 
         encodings: an Accept-Encoding, of whoever gets it.
         """
@@ -108,11 +108,11 @@ class Backend:
         return File(self._first_answer(path, params=dict(parameters), headers=headers, stream=True))
 
     def check(self, record: Mapping[str, Any]) -> Json:
-        """What would become of one flight; nothing is added. Raises as `get`."""
+        """Return what would become of one flight; nothing is added. Raises as `get`."""
         return self._json("POST", "/transactions", params={"dry_run": "true"}, json=record)
 
     def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
-        """The receipt for one flight, which is then durable. Raises as `get`.
+        """Return the receipt for one flight, which is then durable. Raises as `get`.
 
         key: an Idempotency-Key, so that sending it again adds nothing. token: "" for none.
         """
@@ -122,7 +122,7 @@ class Backend:
     def add_batch(
         self, body: bytes | IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
     ) -> Json:
-        """The backend's answer to many flights. Raises as `get`.
+        """Return the backend's answer to many flights. Raises as `get`.
 
         body: a file is sent from where it stands, piece by piece. kind: its Content-Type. options:
         parameters of `POST /transactions/batch`.
@@ -138,7 +138,7 @@ class Backend:
         )
 
     def wants_token(self) -> bool:
-        """Whether adding needs a token; an empty batch is sent for a check without one.
+        """Return whether adding needs a token; an empty batch is sent for a check without one.
 
         Raises as `get`.
         """

@@ -11,7 +11,7 @@ from frontend.backend_client import Json
 
 
 def by_height(answer: Json) -> list[Json]:
-    """The rows of an answer of `/blocks`, newest first."""
+    """Return the rows of an answer of `/blocks`, newest first."""
     rows = [*answer["blocks"], *answer.get("damaged", ())]
     return sorted(rows, key=lambda row: -row["height"])
 

@@ -32,7 +32,7 @@ class Carrier:
         return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"
 
     def flight(self, number: int) -> str:
-        """The name of its flight with a number, such as "UA 1545"."""
+        """Return the name of its flight with a number, such as "UA 1545"."""
         return f"{self.code or self.number} {number}"
 
 
@@ -107,7 +107,7 @@ class CoverageKeeper:
         self._known: tuple[float, Coverage] | None = None
 
     def now(self) -> Coverage:
-        """The coverage. Raises BackendAway, Refused."""
+        """Return the coverage. Raises BackendAway, Refused."""
         known = self._known
         if known is None or time.monotonic() - known[0] > ASK_AGAIN_S:
             known = self._known = (time.monotonic(), _coverage(self._backend))
@@ -134,7 +134,7 @@ def _coverage(backend: Backend) -> Coverage:
 
 
 def all_days(known: Coverage) -> dict[str, str]:
-    """The interval for a question without days: all days that the ledger covers."""
+    """Return the interval for a question without days: all days that the ledger covers."""
     if not known.first_date or not known.last_date:
         return {}
     return {"INITIAL_DATE": known.first_date, "FINAL_DATE": known.last_date}

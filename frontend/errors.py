@@ -66,7 +66,7 @@ class Refused(FrontendError):
         return f"{field} {reason}" if reason else self.detail
 
     def message_for(self, field: str) -> str:
-        """What is wrong with `field`, without its name and value; "" if nothing is."""
+        """Return what is wrong with `field`, without its name and value; "" if nothing is."""
         reason = self._errors_of(field)
         if reason or self.field != field:
             return reason

@@ -81,14 +81,14 @@ class ProvableAnswer:
 
 
 def digest(answers: Sequence[ProvableAnswer]) -> str:
-    """The first digits of the SHA-256 of what can be proved, as JSON with sorted names."""
+    """Return the first digits of the SHA-256 of what can be proved, as JSON with sorted names."""
     proved = [answer.proved for answer in answers]
     text = json.dumps(proved, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 
 
 def address_to_cite(answers: Sequence[ProvableAnswer]) -> str:
-    """The address that cites these answers to one question, each about another carrier."""
+    """Return the address that cites these answers to one question, each about another carrier."""
     first = answers[0]
     pairs = [(name, value) for answer in answers for name, value in answer.question.items()]
     tip_hash = first.answer[AS_OF][TIP_HASH]
@@ -108,7 +108,7 @@ class Verdict:
 
 
 def uncited(values: Mapping[str, str]) -> dict[str, str]:
-    """The fields of a form without what only a citation has."""
+    """Return the fields of a form without what only a citation has."""
     return {name: text for name, text in values.items() if name not in {TIP_HASH, DIGEST}}
 
 
@@ -151,7 +151,7 @@ class Citation:
                 raise Refused({"detail": detail, "field": name, "value": text}, 400)
 
     def verdict(self, answers: Sequence[ProvableAnswer]) -> Verdict | None:
-        """Whether what is cited is still the same; None if nothing is cited."""
+        """Return whether what is cited is still the same; None if nothing is cited."""
         if not self._is_citation or not answers:
             return None
         block = f"block {number(int(self._cited[AS_OF]))}"

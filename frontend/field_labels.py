@@ -88,7 +88,7 @@ HEADER_NAMES = tuple(field.name for field in HEADER)
 
 
 def canonical(record: Mapping[str, Any], fields: Collection[Field]) -> str:
-    """The text of a record whose hash the ledger keeps: JSON as in RFC 8785.
+    """Return the text of a record whose hash the ledger keeps: JSON as in RFC 8785.
 
     For integers, text and null that is sorted names and no spaces. A missing field counts as null.
     """
@@ -97,7 +97,7 @@ def canonical(record: Mapping[str, Any], fields: Collection[Field]) -> str:
 
 
 def in_words(fields: tuple[Field, ...], record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
-    """Each field, and its value in `record` as people read it."""
+    """Yield each field, and its value in `record` as people read it."""
     for field in fields:
         value = record.get(field.name)
         yield field, NOTHING if value is None else field.shown(value)

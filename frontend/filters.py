@@ -56,7 +56,7 @@ def share(value: float | None) -> str:
 
 
 def minutes(value: float | None, digits: int = 0) -> str:
-    """A delay or duration: -11 -> "−11 min"."""
+    """Return a delay or duration: -11 -> "−11 min"."""
     return NOTHING if value is None else f"{number(value, digits)} min"
 
 
@@ -102,7 +102,7 @@ def moment(milliseconds: int | None) -> str:
 
 
 def age(milliseconds: int | None, now_ms: int | None = None) -> str:
-    """How long ago UTC milliseconds were: "4 seconds ago", "in 12 seconds", "3 days ago"."""
+    """Return how long ago UTC milliseconds were: "4 seconds ago", "in 12 seconds", "3 days ago"."""
     if milliseconds is None:
         return NOTHING
     if now_ms is None:
@@ -157,7 +157,7 @@ def sentence(text: str) -> str:
 
 
 def status(leg: Mapping[str, Any]) -> str:
-    """What happened to a flight: "Late 42 min", "Early 14 min", "On time", "Cancelled", …"""
+    """Return what happened to a flight: "Late 42 min", "Early 14 min", "On time", "Cancelled", …"""
     known: str = STATUS.get(leg["status"], leg["status"])
     delay = leg["ARR_DELAY"]
     if leg["status"] == "late":

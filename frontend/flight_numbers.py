@@ -25,7 +25,7 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def understood(given: Mapping[str, str], known: Coverage) -> dict[str, str]:
-    """The fields of a form with the number alone; a code in front of it names the carrier.
+    """Return the fields of a form with the number alone; a code in front of it names the carrier.
 
     Raises Refused for a code that no carrier in `known` has, and for one of another carrier than
     the form names.

@@ -35,7 +35,7 @@ class FormRequest(Generic[Answer]):
         return self.refused.status if self.refused else 200
 
     def error(self, name: str) -> str:
-        """What is wrong with a field, as a sentence; "" if nothing is."""
+        """Return what is wrong with a field, as a sentence; "" if nothing is."""
         reason = self.refused.message_for(name) if self.refused else ""
         reworded = (text for start, text in REWORDED.items() if reason.startswith(start))
         return next(reworded, sentence(reason) if reason else "")
@@ -47,7 +47,7 @@ def filled_in(values: Values) -> dict[str, str]:
 
 
 def submit(values: Values, answer: Callable[[dict[str, str]], Answer]) -> FormRequest[Answer]:
-    """The form with the answer to the fields that are filled in, if any are.
+    """Return the form with the answer to the fields that are filled in, if any are.
 
     Raises BackendAway, and Refused for everything but bad input.
     """

@@ -33,7 +33,7 @@ PAGES = re.compile(
 
 
 def known_of(path: str, query: str) -> str:
-    """The query string of a page at `path` without what no page knows."""
+    """Return the query string of a page at `path` without what no page knows."""
     if not query or PAGES.fullmatch(path) is None:
         return query
     parts = query.split("&")

@@ -63,7 +63,7 @@ def problem_with_body(environ: Environ, max_file_bytes: int) -> HTTPException | 
 
 
 def plain_page(status: int, detail: str) -> bytes:
-    """A page for requests for which no other can be made. detail: has no full stop."""
+    """Return a page for requests for which no other can be made. detail: has no full stop."""
     title = HTTPStatus(status).phrase
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'

@@ -18,5 +18,5 @@ def run(settings: Settings) -> None:
 
 
 def gunicorn_options(settings: Settings) -> dict[str, Any]:
-    """The settings of gunicorn for the pages, besides `gunicorn_app.COMMON`."""
+    """Return the settings of gunicorn for the pages, besides `gunicorn_app.COMMON`."""
     return {"bind": gunicorn_app.bind_address(settings.host, settings.port), "workers": 1}

@@ -44,7 +44,7 @@ DEFAULT = Settings()
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
-    """The settings in `environment`. Raises InvalidSetting."""
+    """Return the settings in `environment`. Raises InvalidSetting."""
     urls = environment.get("FLIGHTCHAIN_BACKEND_URL", AUTO)
     host = ""
     if urls == AUTO:

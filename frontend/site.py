@@ -70,7 +70,7 @@ class PagesSite(Site):
         return None
 
     def route(self, environ: Environ) -> Route:
-        """The lane of a request; all of them are answered by the application."""
+        """Return the lane of a request; all of them are answered by the application."""
         path: str = environ["PATH_INFO"]
         if path.startswith(AT_ONCE):
             return Route(INLINE, self._application)
@@ -92,12 +92,12 @@ class PagesSite(Site):
             headers.append(("Server-Timing", wait.removeprefix(", ")))
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:  # noqa: ARG002
-        """The answer to a request whose body could not be kept."""
+        """Return the answer to a request whose body could not be kept."""
         logging.getLogger(__name__).error("cannot keep what was posted: %s", error)
         return _problem(HTTPStatus.SERVICE_UNAVAILABLE, f"{NO_ROOM}; nothing was added")
 
     def full(self, lane: str) -> Wsgi:
-        """The answer to a request whose lane is full."""
+        """Return the answer to a request whose lane is full."""
         return _problem(
             HTTPStatus.SERVICE_UNAVAILABLE, BUSY_WITH_FILES if lane == UPLOADS else BUSY
         )
@@ -109,7 +109,7 @@ class PagesSite(Site):
         detail: str,
         **more: object,  # noqa: ARG002
     ) -> tuple[Headers, bytes]:
-        """A page for a request that HTTP refuses."""
+        """Return a page for a request that HTTP refuses."""
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             detail = f"{detail}. {SHORTER}"
         return list(_headers(status).items()), plain_page(status, detail)

@@ -69,7 +69,7 @@ def labelled(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 def typed(values: Values) -> dict[str, str]:
-    """The values as they are meant: without spaces around, airport codes in capitals.
+    """Return the values as they are meant: without spaces around, airport codes in capitals.
 
     City and state are left out if they were typed for another airport, whose code was corrected
     since. The token is left out, because it is not shown again anywhere.
@@ -86,7 +86,7 @@ def typed(values: Values) -> dict[str, str]:
 
 
 def record_of(values: Values, known: Coverage) -> Record:
-    """The record that the backend is asked to add. values: as `typed` returns them."""
+    """Return the record that the backend is asked to add. values: as `typed` returns them."""
     try:
         flight = _number_and_carrier(values, known)
     except Refused:
@@ -114,7 +114,7 @@ def _number_and_carrier(values: Values, known: Coverage) -> dict[str, str]:
 
 
 def carrier_field(values: Values) -> str:
-    """The name of the field, of the two, that says the carrier."""
+    """Return the name of the field, of the two, that says the carrier."""
     chosen = values.get("OP_CARRIER_AIRLINE_ID", OTHER if "OTHER_CARRIER" in values else "")
     return "OTHER_CARRIER" if chosen == OTHER else "OP_CARRIER_AIRLINE_ID"
 
@@ -137,7 +137,7 @@ def _airport(name: str, values: Values, known: Coverage) -> Record:
 
 
 def asks_where(name: str, values: Values, known: Coverage) -> bool:
-    """Whether the ledger does not know where the airport in field `name` is."""
+    """Return whether the ledger does not know where the airport in field `name` is."""
     code = values.get(name, "")
     return bool(_is_code(code)) and known.airport(code) is None
 
@@ -152,7 +152,7 @@ def _when_it_flew(name: str, text: str) -> str | None:
 
 
 def problems_of(refused: Refused, values: Values, known: Coverage) -> dict[str, str]:
-    """What is wrong with each field, in the words of the form. known: as for the record."""
+    """Return what is wrong with each field, in the words of the form. known: as for the record."""
     problems: dict[str, str] = {}
     for error in refused.errors:
         name = str(error["field"])

@@ -30,7 +30,7 @@ class SubmittedForm:
     retry_after_s: int | None = None
 
     def error(self, name: str) -> str:
-        """What is wrong with a field; "" if nothing is."""
+        """Return what is wrong with a field; "" if nothing is."""
         return self.problems.get(name, "")
 
     @property
@@ -47,7 +47,7 @@ class SubmittedForm:
 
 
 def form_after(problem: Exception, values: Values, token: str, again: str) -> SubmittedForm:
-    """The form after a problem that belongs to none of its own fields.
+    """Return the form after a problem that belongs to none of its own fields.
 
     problem: a BackendAway or Refused. token: the one that came with the form. again: a
     sentence that says how to send the form again.
@@ -75,10 +75,10 @@ def form_after(problem: Exception, values: Values, token: str, again: str) -> Su
 
 
 def token_in(values: Values) -> str:
-    """The write token that was typed; it is sent to the backend and nowhere else."""
+    """Return the write token that was typed; it is sent to the backend and nowhere else."""
     return values.get("TOKEN", "").strip()
 
 
 def about_token(token: str) -> str:
-    """What to say when the backend refuses `token` ("" if none was given)."""
+    """Return what to say when the backend refuses `token` ("" if none was given)."""
     return KNOWS_ANOTHER if token else ASKS_FOR_ONE

@@ -72,7 +72,7 @@ class Outcome:
 
 
 def kind_of(name: str, body: IO[bytes]) -> str:
-    """The Content-Type of a file: by its name, or else by how it begins."""
+    """Return the Content-Type of a file: by its name, or else by how it begins."""
     ending = f".{name.rpartition('.')[2].lower()}"
     body.seek(0)
     start = body.read(1000).removeprefix(BOM_UTF8).lstrip()
@@ -114,7 +114,7 @@ def _require_text(pieces: Iterator[bytes]) -> None:
 
 
 def digest_of(body: IO[bytes]) -> str:
-    """What tells a file from any other."""
+    """Return what tells a file from any other."""
     body.seek(0)
     return file_digest(body, "sha256").hexdigest()  # type: ignore[arg-type]  # it may be in memory
 
@@ -177,7 +177,7 @@ def _receipts(receipt: Json) -> tuple[str, str] | None:
 
 
 def _is_older(receipt: Json, started: float) -> bool:
-    """Whether a receipt is from a request before the one that `started` then (Unix time)."""
+    """Return whether a receipt is from a request before the one that `started` then (Unix time)."""
     accepted = receipt.get("timestamp")
     return accepted is not None and accepted / 1000 < started - CLOCKS_AGREE_S
 

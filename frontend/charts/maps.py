@@ -66,7 +66,7 @@ class RouteMap:
 
 
 def places_of(codes: Iterable[str]) -> dict[str, Place]:
-    """The places of the IATA codes that are known, in the same order."""
+    """Return the places of the IATA codes that are known, in the same order."""
     wanted = list(codes)
     if any(code not in _known for code in wanted):
         table = airportsdata.load("IATA")
@@ -77,7 +77,7 @@ def places_of(codes: Iterable[str]) -> dict[str, Place]:
 
 
 def map_of_route(known: Coverage, origin: str, destination: str) -> RouteMap | None:
-    """The map from city to city; None if one of them has no airport with a known place."""
+    """Return the map from city to city; None if one of them has no airport with a known place."""
     places = places_of(airport.code for airport in known.airports)
     first, last = (
         [airport for airport in known.airports if airport.city == city and airport.code in places]
@@ -127,7 +127,7 @@ class _View:
         self.scale = WIDTH / width_km
 
     def point(self, place: Place) -> Point | None:
-        """The point of a place; None if it is too far away."""
+        """Return the point of a place; None if it is too far away."""
         point = self._map.point(place)
         if point is None:
             return None
@@ -147,7 +147,7 @@ def _end(airports: Sequence[Airport], point: Point, is_above: bool) -> End:
 
 
 def _is_near(x: float, y: float) -> bool:
-    """Whether a point lies on the drawing, or not far from it."""
+    """Return whether a point lies on the drawing, or not far from it."""
     return -WIDTH < x < 2 * WIDTH and -HEIGHT < y < 2 * HEIGHT
 
 
@@ -156,5 +156,5 @@ def _line(points: Sequence[Point]) -> str:
 
 
 def _dots(points: Iterable[Point]) -> str:
-    """Lines without length, which are drawn as dots."""
+    """Return lines without length, which are drawn as dots."""
     return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in points)

@@ -142,7 +142,7 @@ def nice_step(span: float, most: int) -> float:
 
 
 def axis(values: Iterable[float], most: int = 6, least_step: float = 0, unit: str = "") -> Axis:
-    """An axis for all `values` and 0, with about `most` ticks at nice numbers."""
+    """Return an axis for all `values` and 0, with about `most` ticks at nice numbers."""
     low, high = 0.0, 0.0
     for value in values:
         low, high = min(low, value), max(high, value)
@@ -160,7 +160,7 @@ def axis(values: Iterable[float], most: int = 6, least_step: float = 0, unit: st
 
 
 def usual_axis(values: Sequence[float]) -> Axis:
-    """An axis for `values` and 0, without those that are far above all others."""
+    """Return an axis for `values` and 0, without those that are far above all others."""
     ranked = sorted(values)
     usual = ranked[math.ceil(USUAL_SHARE * len(ranked)) - 1] if ranked else 0
     if usual > 0 and ranked[-1] > FAR * usual:
@@ -200,7 +200,7 @@ def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
 
 
 def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str = "") -> Bar:
-    """A bar from 0 up or down to `value`."""
+    """Return a bar from 0 up or down to `value`."""
     height = max(abs(axis.zero - axis.place(value)), LEAST_BAR)
     top = axis.zero if value < 0 else axis.zero - height
     return Bar(x, top, width, height, text, kind)
@@ -218,7 +218,7 @@ def _bars(
 
 
 def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) -> Bars:
-    """A bar for each slot of `time`; none where nothing was counted."""
+    """Return a bar for each slot of `time`; none where nothing was counted."""
     upright = axis(counts, least_step=1)
     is_apart = len(time.slots) <= MOST_APART
     slots = enumerate(zip(counts, texts, strict=True))
@@ -229,7 +229,7 @@ def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) ->
 
 
 def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
-    """The months or years of `time` that are cut, in full height."""
+    """Return the months or years of `time` that are cut, in full height."""
     pitch = 100 / len(time.slots)
     return tuple(Bar(place * pitch, 0, pitch, 100, time.names[place]) for place in time.incomplete)
 
@@ -237,7 +237,7 @@ def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
 def bars_of_groups(
     upright: Axis, ticks: Sequence[tuple[str, bool]], groups: Mapping[int, tuple[float, str, str]]
 ) -> Bars:
-    """A bar for each group, in a place of its own.
+    """Return a bar for each group, in a place of its own.
 
     ticks: (label, whether it is shown on a narrow chart, too) of each place. groups: place ->
     (value, text, kind).
@@ -252,7 +252,7 @@ def bars_of_groups(
 
 
 def _rectangle(bar: Bar) -> str:
-    """A bar as part of an SVG path."""
+    """Return a bar as part of an SVG path."""
     left, bottom = f"{bar.x:.2f}", f"{bar.y + bar.height:.2f}"
     return f"M{left} {bottom}V{bar.y:.2f}H{bar.x + bar.width:.2f}V{bottom}"
 
@@ -265,7 +265,7 @@ def histogram(
     upright: Axis,
     divide: int | None = None,
 ) -> Bars:
-    """A bar for each of the bins, which are equally wide and adjacent.
+    """Return a bar for each of the bins, which are equally wide and adjacent.
 
     edges: (number of the bin to the right, its label). divide: a line left of that bin.
     """
@@ -290,7 +290,7 @@ def lines_in_time(
     upright: Axis | None = None,
     ticks: tuple[Tick, ...] | None = None,
 ) -> Lines:
-    """A line for each of `series`; broken where a slot has no value.
+    """Return a line for each of `series`; broken where a slot has no value.
 
     texts: one for each slot, or none. upright, ticks: the axes, if charts share them.
     """
@@ -308,7 +308,7 @@ def lines_in_time(
 
 
 def _line(series: Series, upright: Axis, pitch: float) -> Line:
-    """The line of a series with values; its label beside its end."""
+    """Return the line of a series with values; its label beside its end."""
     points = _points(series.values, upright, pitch)
     runs = _runs(_points(series.smooth, upright, pitch) if series.smooth else points)
     behind = tuple(points.values()) if series.smooth else ()
@@ -331,7 +331,7 @@ def _line(series: Series, upright: Axis, pitch: float) -> Line:
 
 
 def _points(values: Mapping[int, float], upright: Axis, pitch: float) -> dict[int, Point]:
-    """The places of values by slot; those above the scale are at its upper end."""
+    """Return the places of values by slot; those above the scale are at its upper end."""
     return {s: ((s + 0.5) * pitch, max(0.0, upright.place(v))) for s, v in values.items()}
 
 
@@ -348,14 +348,14 @@ def _runs(points: Mapping[int, Point]) -> list[list[Point]]:
 
 
 def path(runs: Iterable[Sequence[Point]]) -> str:
-    """The lines through each run of points, as the `d` of an SVG path."""
+    """Return the lines through each run of points, as the `d` of an SVG path."""
     return "".join(
         "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in run) for run in runs if len(run) > 1
     )
 
 
 def spread(wanted: Sequence[float], distance: float, low: float, high: float) -> list[float]:
-    """Places near the `wanted` ones, in the same order, at least `distance` apart.
+    """Return places near the `wanted` ones, in the same order, at least `distance` apart.
 
     They lie between `low` and `high` as far as there is room.
     """

@@ -21,12 +21,12 @@ Vector = tuple[float, float, float]
 
 
 def distance_km(start: Place, end: Place) -> float:
-    """The length of the great circle from one place to another."""
+    """Return the length of the great circle from one place to another."""
     return EARTH_RADIUS_KM * _angle(_vector(start), _vector(end))
 
 
 def way(start: Place, end: Place, pieces: int) -> list[Place]:
-    """Places along the great circle, at equal distances, both ends among them.
+    """Return places along the great circle, at equal distances, both ends among them.
 
     Raises ValueError for opposite places, between which there is more than one way.
     """
@@ -56,7 +56,7 @@ def _place(vector: Sequence[float]) -> Place:
 
 
 def _angle(first: Vector, last: Vector) -> float:
-    """The angle between two vectors in radians. It is exact for small angles, too."""
+    """Return the angle between two vectors in radians. It is exact for small angles, too."""
     half_chord = sqrt(sum((x - y) ** 2 for x, y in zip(first, last, strict=True))) / 2
     return 2 * asin(min(1.0, half_chord))
 

@@ -59,7 +59,7 @@ class TimeAxis:
         return {slot.first.isoformat()[:length]: place for place, slot in enumerate(self.slots)}
 
     def place(self, iso: str) -> int:
-        """The number of the slot in which a day lies. Raises KeyError if it lies in none."""
+        """Return the number of the slot in which a day lies. Raises KeyError if it lies in none."""
         return self._places[iso[: KEY_LENGTH[self.unit]]]
 
 
@@ -109,7 +109,7 @@ _END: dict[str, Callable[[date], date]] = {
 
 
 def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -> TimeAxis:
-    """The axis for a question, without the time before or after all flights of the ledger.
+    """Return the axis for a question, without the time before or after all flights of the ledger.
 
     days: those of the answer, which may be newer than `known`.
     """

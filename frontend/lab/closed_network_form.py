@@ -120,7 +120,7 @@ class Answer:
         return content | ({"study": self.before.as_json()} if self.before else {})
 
     def rows(self) -> list[dict[str, float]]:
-        """A row for each N: X, R, bounds, and U of each station; for both twins."""
+        """Return a row for each N: X, R, bounds, and U of each station; for both twins."""
         return [self._row(at) for at in range(len(self.solutions))]
 
     def _row(self, at: int) -> dict[str, float]:
@@ -142,7 +142,7 @@ class Answer:
 
 
 def filled_rows(given: Mapping[str, str]) -> list[int]:
-    """The rows of the form in which something was typed."""
+    """Return the rows of the form in which something was typed."""
     return [
         row
         for row in range(1, MOST_STATIONS + 1)
@@ -158,7 +158,7 @@ def without_blanks(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def read(given: Mapping[str, str]) -> Network:
-    """The network that a form describes. Raises Refused."""
+    """Return the network that a form describes. Raises Refused."""
     inputs = Inputs(given, FIELDS)
     rows = filled_rows(given)
     if not rows:
@@ -224,7 +224,7 @@ def answer(network: Network) -> Answer:
 
 
 def answer_to(given: Mapping[str, str]) -> Answer:
-    """The answer to a form, beside the study's if it asks for that. Raises Refused."""
+    """Return the answer to a form, beside the study's if it asks for that. Raises Refused."""
     network = read(given)
     if given.get("against") != "study":
         return answer(network)

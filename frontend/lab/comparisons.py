@@ -21,7 +21,7 @@ class Row(NamedTuple):
 
 
 def compare_queues(answer: open_queue_form.Answer) -> list[Row]:
-    """Rows about the open queue in order of arrival, at the same arrival rate."""
+    """Return rows about the open queue in order of arrival, at the same arrival rate."""
     if answer.before is None:
         return []
     before, after = answer.before.queue, answer.queue
@@ -40,7 +40,7 @@ def compare_queues(answer: open_queue_form.Answer) -> list[Row]:
 
 
 def compare_networks(answer: closed_network_form.Answer) -> list[Row]:
-    """Rows about the closed network, at some numbers of customers."""
+    """Return rows about the closed network, at some numbers of customers."""
     before = answer.before
     if before is None:
         return []

@@ -63,7 +63,7 @@ def chart(
     is_counted: bool = False,
     texts: Sequence[str] = (),
 ) -> Chart:
-    """Curves over 0 to `right`, and up to `top` or a little more.
+    """Return curves over 0 to `right`, and up to `top` or a little more.
 
     is_counted: x is a whole number. texts: for x = 1, 2, …, in words.
     """
@@ -109,7 +109,7 @@ def _line(curve: Curve, right: float, upright: Axis) -> list[Line]:
 
 
 def below(points: Sequence[Point], top: float) -> list[Point]:
-    """The points of a curve up to the first one above `top`, which is included."""
+    """Return the points of a curve up to the first one above `top`, which is included."""
     if not points or points[0][1] > top:
         return []
     inside = [points[0]]

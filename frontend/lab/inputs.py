@@ -44,7 +44,7 @@ class Inputs:
         return text
 
     def number(self, name: str, low: float, high: float) -> float:
-        """A number from `low` to `high`; if it is not 0, at least LEAST away from it."""
+        """Return a number from `low` to `high`; if it is not 0, at least LEAST away from it."""
         text = self._given.get(name, "")
         if not text:
             self.refuse(name, "is missing")

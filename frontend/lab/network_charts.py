@@ -16,7 +16,7 @@ ROOM = 1.05  # the chart's top is this times the highest point
 
 
 def throughput(answer: Answer) -> Chart:
-    """A chart of X(N), of its upper bounds, and of the study's X(N)."""
+    """Return a chart of X(N), of its upper bounds, and of the study's X(N)."""
     curves = [
         *_means("Throughput", "X", answer, lambda solution: solution.throughput_per_s),
         *_balanced(
@@ -30,7 +30,7 @@ def throughput(answer: Answer) -> Chart:
 
 
 def response(answer: Answer) -> Chart:
-    """A chart of R(N), of its lower bounds, and of the study's R(N)."""
+    """Return a chart of R(N), of its lower bounds, and of the study's R(N)."""
     factor, unit = time_unit(answer.last.response_time_s)
     curves = [
         *_means("Response time", "R", answer, lambda solution: solution.response_time_s / factor),
@@ -45,7 +45,7 @@ def response(answer: Answer) -> Chart:
 
 
 def utilisation(answer: Answer) -> Chart:
-    """A chart of U(N) of the busiest stations; delays have no U."""
+    """Return a chart of U(N) of the busiest stations; delays have no U."""
     queues = {station.name for station in answer.network.stations if not station.is_delay}
     last = [station for station in answer.last.stations if station.name in queues]
     busiest = sorted(last, key=lambda station: -station.utilisation)[:MOST_STATIONS]

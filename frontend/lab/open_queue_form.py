@@ -88,7 +88,7 @@ MMM = Model("mmm", "M/M/m, in order of arrival", 1, _mmm)
 
 
 def models_of(queue: Queue) -> tuple[Model, ...]:
-    """The models that are exact for a queue with so many servers."""
+    """Return the models that are exact for a queue with so many servers."""
     return (FCFS, PS) if queue.servers == 1 else (MMM,)
 
 
@@ -129,7 +129,7 @@ def _state(state: SteadyState) -> dict[str, float]:
 
 
 def read(given: Mapping[str, str]) -> Queue:
-    """The queue that a form describes. Raises Refused."""
+    """Return the queue that a form describes. Raises Refused."""
     inputs = Inputs(given, FIELDS)
     service_time_s = inputs.number("service_time_s", LEAST_S, MOST_S)
     servers = inputs.whole("servers", 1, MOST_SERVERS)
@@ -153,7 +153,7 @@ def answer(queue: Queue) -> Answer:
 
 
 def answer_to(given: Mapping[str, str]) -> Answer:
-    """The answer to a form, beside the study's if it asks for that. Raises Refused."""
+    """Return the answer to a form, beside the study's if it asks for that. Raises Refused."""
     queue = read(given)
     before = studied(queue.arrival_rate_per_s) if given.get("against") == "study" else None
     return replace(answer(queue), before=answer(before) if before else None)
@@ -195,7 +195,7 @@ def response_chart(answer: Answer) -> Chart:
 
 
 def _tops(answer: Answer) -> list[float]:
-    """What should fit below the chart's top, in seconds."""
+    """Return what should fit below the chart's top, in seconds."""
     usual = answer.queue.at(USUAL_LOAD * answer.queue.capacity_per_s)
     asked = [state.response_time_s for _, state in answer.states[:1]]
     return [models_of(usual)[0].solve(usual).response_time_s, *asked]

@@ -37,7 +37,7 @@ class Preset:
 
 
 def _compared(name: str) -> dict[str, str]:
-    """The parameter that compares with the study; none for the study itself."""
+    """Return the parameter that compares with the study; none for the study itself."""
     return {} if name == STUDY else {"against": "study"}
 
 
@@ -69,7 +69,7 @@ _INDEX = (
 
 
 def _queue(name: str, assumptions: str, service_time_s: float, cv: float = study.CV) -> Preset:
-    """A preset of the open queue, at the arrival rate of the study's highest load."""
+    """Return a preset of the open queue, at the arrival rate of the study's highest load."""
     values = {
         "arrivals": plain(study.HIGHEST_LOAD * study.MAXIMUM_RATE_PER_S),
         "arrivals_in": "per_s",
@@ -136,5 +136,5 @@ NETWORKS = (
 
 
 def chosen(presets: tuple[Preset, ...], values: Mapping[str, str]) -> Preset | None:
-    """The preset that the form shows unchanged, if any."""
+    """Return the preset that the form shows unchanged, if any."""
     return next((preset for preset in presets if preset.values == values), None)

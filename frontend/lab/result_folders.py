@@ -143,7 +143,7 @@ class Result:
         return _is_own_file(self.folder / REPORT)
 
     def figures(self) -> list[Figure]:
-        """The drawings of the report, in its order; none while it is half written."""
+        """Return the drawings of the report, in its order; none while it is half written."""
         try:
             if not self.has_report or (self.folder / REPORT).stat().st_size > MOST_REPORT_BYTES:
                 return []
@@ -153,7 +153,7 @@ class Result:
         return list(figures_in(text))
 
     def files(self) -> list[tuple[str, int]]:
-        """Names and sizes of the files that may be looked at, besides the report."""
+        """Return names and sizes of the files that may be looked at, besides the report."""
         try:
             paths = [path for path in self.folder.iterdir() if path.name != REPORT]
             return sorted((path.name, path.stat().st_size) for path in paths if _is_offered(path))
@@ -161,12 +161,12 @@ class Result:
             return []
 
     def file(self, name: str) -> Path | None:
-        """A file of the folder that may be looked at; None if there is none of that name."""
+        """Return a file of the folder that may be looked at; None if there is none of that name."""
         path = self.folder / name
         return path if NAME.fullmatch(name) and _is_offered(path) else None
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """The manifest as names and values; a nested value has both names."""
+        """Yield the manifest as names and values; a nested value has both names."""
         for name, value in self.manifest.items():
             if isinstance(value, dict):
                 yield from ((f"{name}: {part}", _fact(inner)) for part, inner in value.items())
@@ -214,7 +214,7 @@ def listing(folders: Sequence[Path]) -> Listing:
 
 
 def find(folders: Sequence[Path], name: str) -> Result | None:
-    """The result with that name; None if there is none that can be read."""
+    """Return the result with that name; None if there is none that can be read."""
     if not _is_name(name):
         return None
     for place, folder in enumerate(folders):
@@ -239,7 +239,7 @@ def _is_name(name: str) -> bool:
 
 
 def _result(folder: Path, *, is_example: bool) -> Result | None:
-    """The result in `folder`; None if it has no manifest. Raises Unreadable."""
+    """Return the result in `folder`; None if it has no manifest. Raises Unreadable."""
     try:
         manifest = _read_json(folder / MANIFEST)
     except FileNotFoundError:
@@ -258,7 +258,7 @@ def _result(folder: Path, *, is_example: bool) -> Result | None:
 
 
 def _read_json(path: Path) -> Json:
-    """The object in a file. Raises FileNotFoundError, Unreadable."""
+    """Return the object in a file. Raises FileNotFoundError, Unreadable."""
     try:
         if path.stat().st_size > MOST_JSON_BYTES:
             raise Unreadable(f"{path.name} is larger than {MOST_JSON_BYTES:,} bytes")
@@ -282,7 +282,7 @@ def _read_json(path: Path) -> Json:
 
 
 def _finite(text: str) -> float | None:
-    """A number in JSON; None for one that a float cannot hold."""
+    """Return a number in JSON; None for one that a float cannot hold."""
     value = float(text)
     return value if math.isfinite(value) else None
 
@@ -313,7 +313,7 @@ def _is_offered(path: Path) -> bool:
 
 
 def _is_own_file(path: Path) -> bool:
-    """Whether a file is in its folder, and is no link to another."""
+    """Return whether a file is in its folder, and is no link to another."""
     return path.is_file() and not path.is_symlink()
 
 
@@ -328,7 +328,7 @@ def _number(value: object) -> float | None:
 
 
 def _moment(value: object) -> int | None:
-    """A time in ISO 8601, in UTC milliseconds."""
+    """Return a time in ISO 8601, in UTC milliseconds."""
     try:
         moment = datetime.fromisoformat(_text(value))
     except ValueError:

@@ -82,7 +82,7 @@ def _again(problem: BackendAway | Refused, values: Values) -> Response:
 
 
 def _checked(form: SubmittedForm) -> Response:
-    """What will be added, and what is there already. Raises BackendAway, Refused."""
+    """Return what will be added, and what is there already. Raises BackendAway, Refused."""
     known = coverage.now()
     check = backend.check(record_of(form.values, known))
     return form.response(
@@ -113,7 +113,7 @@ def _new_key() -> str:
 
 
 def _key() -> str:
-    """The Idempotency-Key of the form that was sent; a new one if it was tampered with."""
+    """Return the Idempotency-Key of the form that was sent; a new one if it was tampered with."""
     key = request.form.get("key", "")
     return key if _is_key(key) else _new_key()
 

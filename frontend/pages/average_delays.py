@@ -62,7 +62,7 @@ def twin() -> Twin:
 
 
 def _answers(given: dict[str, str]) -> list[Json]:
-    """The answers for all carriers, up to the same block, each with all its groups.
+    """Return the answers for all carriers, up to the same block, each with all its groups.
 
     Raises Refused, BackendAway.
     """
@@ -83,7 +83,7 @@ def _answers(given: dict[str, str]) -> list[Json]:
 
 
 def _chosen() -> list[str]:
-    """The carriers that this request names, each once."""
+    """Return the carriers that this request names, each once."""
     given = (text.strip() for text in request.args.getlist(CARRIER))
     return list(dict.fromkeys(text for text in given if text))
 

@@ -74,7 +74,7 @@ def _block_of_form(typed: str) -> Answer:
 
 
 def _list_page(form: FormRequest[Json]) -> tuple[str, int]:
-    """The list for a question; if that is refused, the newest blocks below the message."""
+    """Return the list for a question; if that is refused, the newest blocks below the message."""
     answer: Any = form.answer or backend.get("/blocks", {"limit": BLOCKS_A_PAGE})
     text = render_template(
         "blocks.html",
@@ -127,7 +127,7 @@ def block_twin(height: int) -> Twin:
 
 
 def _whole_page(height: int) -> str:
-    """The header of a block, and its transactions by pages."""
+    """Return the header of a block, and its transactions by pages."""
     given = filled_in(request.args)
     check = given.pop("check", None)
     if check not in {None, "transactions"}:
@@ -153,6 +153,6 @@ def _block(height: int | str, parameters: Mapping[str, str]) -> Json:
 
 
 def _around(height: int) -> dict[int, Json]:
-    """What is known of the block at `height` and of those beside it, by height."""
+    """Return what is known of the block at `height` and of those beside it, by height."""
     rows = by_height(backend.get("/blocks", {"before": height + 2, "limit": 3}))
     return {row["height"]: row for row in rows}

@@ -131,7 +131,7 @@ def _charts(answer: closed_network_form.Answer) -> tuple[tuple[str, Chart], ...]
 
 
 def _shown_rows(values: Mapping[str, str]) -> list[int]:
-    """The numbers of the rows to show: those that are filled in, and some more."""
+    """Return the numbers of the rows to show: those that are filled in, and some more."""
     last = max(closed_network_form.filled_rows(values), default=0)
     most = min(max(FEWEST_ROWS, last + SPARE_ROWS), closed_network_form.MOST_STATIONS)
     return list(range(1, most + 1))

@@ -48,7 +48,7 @@ def _carriers_on(day: str) -> tuple[list[Json], Json]:
 
 
 def _day(text: str) -> date:
-    """The day that an address names. Aborts with 404 if it names none."""
+    """Return the day that an address names. Aborts with 404 if it names none."""
     try:
         when = date.fromisoformat(text)
     except ValueError:

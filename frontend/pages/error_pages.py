@@ -69,7 +69,7 @@ def _unexpected(error: Exception) -> Response:
 
 
 def _page(status: int, title: str, detail: str, kind: str, wait_s: int | None = None) -> Response:
-    """A page about an error. kind: which advice the page gives. wait_s: for Retry-After."""
+    """Return a page about an error. kind: which advice the page gives. wait_s: for Retry-After."""
     if request.path.endswith(TWINS):
         response = problem_twin(status, title, detail)
     else:
@@ -81,7 +81,7 @@ def _page(status: int, title: str, detail: str, kind: str, wait_s: int | None = 
 
 
 def problem_twin(status: int, title: str, detail: str, **more: Any) -> Response:
-    """An error as JSON (RFC 9457). more: further members."""
+    """Return an error as JSON (RFC 9457). more: further members."""
     problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
     response = json_twin(problem)
     response.content_type = "application/problem+json"

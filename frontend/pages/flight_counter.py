@@ -52,7 +52,7 @@ def twin() -> Twin:
 
 
 def _counts(given: dict[str, str]) -> Json:
-    """The backend's answers by day and by carrier, up to the same block, as one answer."""
+    """Return the backend's answers by day and by carrier, up to the same block, as one answer."""
     for name in (ORIGIN, DESTINATION):
         if name not in given:
             raise Refused({"field": name, "detail": "is missing"}, 400)

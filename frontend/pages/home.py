@@ -30,7 +30,7 @@ def fragment() -> str:
 
 
 def _standing() -> Json:
-    """The tip, the blocks below it, and the heights of those that are damaged."""
+    """Return the tip, the blocks below it, and the heights of those that are damaged."""
     blocks = by_height(backend.get("/blocks", {"limit": RECENT_BLOCKS}))
     return {"tip": backend.get("/tip"), "blocks": blocks, "damaged": _damaged()}
 
@@ -50,7 +50,7 @@ def _shown(template: str) -> str:
 
 
 def _is_due(tip: Json, blocks: list[Json]) -> bool:
-    """Whether the miner's next round will seal a block.
+    """Return whether the miner's next round will seal a block.
 
     It does if something is pending. Without that it only does if it is set to seal empty blocks,
     and then the newest block tells: it is one.

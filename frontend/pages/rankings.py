@@ -64,7 +64,7 @@ class RankingPage:
         return extremes(self.ranking.ranked)
 
     def address(self, **changed: str) -> list[tuple[str, str]]:
-        """The parameters of this page with others in their place."""
+        """Return the parameters of this page with others in their place."""
         options = {**self.options, "page": "1", **changed}
         given = {name: text for name, text in options.items() if DEFAULTS[name] != text}
         return list({**given, **self.interval}.items())
@@ -104,7 +104,7 @@ def twin() -> Twin:
 
 
 def _ranking(given: dict[str, str]) -> RankingPage:
-    """The ranking that a request asks for. Raises Refused, BackendAway."""
+    """Return the ranking that a request asks for. Raises Refused, BackendAway."""
     options = _options(given)
     require_known(given, DEFAULTS)
     known = coverage.now()
@@ -117,7 +117,7 @@ def _ranking(given: dict[str, str]) -> RankingPage:
 
 
 def _options(given: dict[str, str]) -> dict[str, str]:
-    """What is ranked, and how. Raises Refused."""
+    """Return what is ranked, and how. Raises Refused."""
     options = {name: given.get(name, default) for name, default in DEFAULTS.items()}
     allowed = {"by": BY, "sort": SORTS, "order": ("descending", "ascending")}
     for name, choices in allowed.items():

@@ -68,7 +68,7 @@ def _receipt(number: int) -> Json:
 
 
 def _accepted(name: str) -> Json:
-    """What a node of a cluster accepted. Raises BackendAway, Refused."""
+    """Return what a node of a cluster accepted. Raises BackendAway, Refused."""
     answer = backend.get(f"/receipts/{quote(name, safe='')}")
     return {**answer, "name": name, "tip": backend.get("/tip")}
 

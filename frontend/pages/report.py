@@ -45,7 +45,7 @@ def twin() -> Twin:
 
 
 def _flights(given: dict[str, str]) -> Json:
-    """All flights of the number in the interval. Raises Refused, BackendAway."""
+    """Return all flights of the number in the interval. Raises Refused, BackendAway."""
     require_known(given, (NUMBER, CARRIER))
     known = coverage.now()
     given = all_days(known) | understood(given, known)

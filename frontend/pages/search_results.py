@@ -40,7 +40,7 @@ def suggestions_twin() -> Twin:
 
 
 def _results() -> dict[str, Any]:
-    """The text that was typed, what it may be, and if that is nothing, what may help."""
+    """Return the text that was typed, what it may be, and if that is nothing, what may help."""
     typed = request.args.get("q", "").strip()
     finder = Finder(backend, coverage.now())
     possibilities = finder.pages(typed)

@@ -38,7 +38,7 @@ def twin(transaction_id: int) -> Twin:
 
 
 def standing(transaction_id: int, given: Values = NOTHING_GIVEN) -> Json:
-    """The answer of `/transactions/ID`, and the `tip` of the ledger.
+    """Return the answer of `/transactions/ID`, and the `tip` of the ledger.
 
     given: further parameters. Raises BackendAway, Refused.
     """

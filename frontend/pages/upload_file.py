@@ -106,7 +106,7 @@ def _sent_file() -> _File | None:
 
 
 def _page(form: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
-    """The page with the form. result: further values of the template, about a file."""
+    """Return the page with the form. result: further values of the template, about a file."""
     return form.response(
         render_template(
             "upload.html",
@@ -145,7 +145,7 @@ def _outcome(sent: _File) -> Response:
 
 
 def _again(problem: Exception) -> Response:
-    """The form with the problem. Browsers forget the file, so it is chosen again."""
+    """Return the form with the problem. Browsers forget the file, so it is chosen again."""
     token = ""
     with suppress(RequestEntityTooLarge):
         token = token_in(request.form)
@@ -191,7 +191,7 @@ def slice_of_file() -> Response:
 
 
 def _failed(problem: Exception) -> Response:
-    """The problem that a slice is answered with."""
+    """Return the problem that a slice is answered with."""
     if isinstance(problem, Unreadable):
         return problem_twin(422, "Not readable", str(problem), line=problem.line)
     if _is_too_long(problem):

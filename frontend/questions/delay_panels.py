@@ -83,7 +83,7 @@ class Panels:
 def panels(
     answers: Sequence[Json], carriers: Sequence[Delays], known: Coverage, interval: Interval
 ) -> dict[str, Panels]:
-    """The panels by kind of group. answers: of `carriers`, each with all `GROUPS`."""
+    """Return the panels by kind of group. answers: of `carriers`, each with all `GROUPS`."""
     by_group = {
         by: [
             {row.key[KEYS[by][0]]: row for row in rows_of(answer, by, known, interval)}

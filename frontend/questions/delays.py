@@ -57,7 +57,7 @@ class Cell(NamedTuple):  # a page has thousands: a tuple is made twice as fast a
         return self.on_time / self.arrived if self.arrived else None
 
     def with_day(self, day: Json) -> "Cell":
-        """The cell that also counts a row of the backend's `by_day`."""
+        """Return the cell that also counts a row of the backend's `by_day`."""
         arrived = day["arrived"]
         return Cell(
             self.flights + day["flights"],
@@ -205,7 +205,7 @@ class DelaysReport:
         ]
 
     def _texts(self, counts: Sequence[int]) -> list[str]:
-        """What each bar of a histogram stands for."""
+        """Return what each bar of a histogram stands for."""
         arrived = sum(counts)
         return [
             f"{bin_.name}: {counted(count, 'flight')}, {share(count / arrived)}"
@@ -229,7 +229,7 @@ class DelaysReport:
         ]
 
     def beyond(self, drawn: Sequence[tuple[Delays | None, Lines]]) -> list[str]:
-        """The means that the charts cut off, in words."""
+        """Return the means that the charts cut off, in words."""
         return [
             f"{line.name}, {self.time.names[slot]}: {minutes(delays.means[slot])}"
             for _, chart in drawn

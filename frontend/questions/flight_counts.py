@@ -75,7 +75,7 @@ class UnknownCity:
 
 
 def unknown_cities(known: Coverage, query: Mapping[str, Any]) -> list[UnknownCity]:
-    """The cities of a question that the ledger lacks. Each offer puts both ends right."""
+    """Return the cities of a question that the ledger lacks. Each offer puts both ends right."""
     cities = {name: str(query[name]) for name in (ORIGIN, DESTINATION)}
     offers = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
     best = cities | {name: offered[0] for name, offered in offers.items() if offered}

@@ -35,7 +35,7 @@ class DaysFlown:
 
 
 def plus(day: str, days: int) -> str:
-    """The ISO date so many days later; where the calendar ends, its end."""
+    """Return the ISO date so many days later; where the calendar ends, its end."""
     try:
         return (date.fromisoformat(day) + timedelta(days)).isoformat()
     except OverflowError:
@@ -90,7 +90,7 @@ def _backwards(newest: str, first: str) -> Iterator[str]:
 
 
 def _outwards(day: str, known: Coverage) -> Iterable[str]:
-    """The covered days without `day`, the closest first."""
+    """Return the covered days without `day`, the closest first."""
     if not known.first_date or not known.last_date:
         return []
     middle = min(max(day, known.first_date), known.last_date)

@@ -38,12 +38,12 @@ def status_of(transaction: Leg) -> str:
 
 
 def outcome(transaction: Leg) -> str:
-    """The outcome in words: see `filters.status`."""
+    """Return the outcome in words: see `filters.status`."""
     return filters.status({**transaction, "status": status_of(transaction)})
 
 
 def worst(legs: Iterable[Leg]) -> str:
-    """The status of the leg that went worst; "" without legs."""
+    """Return the status of the leg that went worst; "" without legs."""
     statuses = {status_of(leg) for leg in legs}
     return next((status for status in OUTCOMES if status in statuses), "")
 
@@ -84,7 +84,7 @@ def departure_day(leg: Leg) -> int:
 
 
 def arrival_day(leg: Leg) -> int:
-    """The day on which a leg arrived, counted from FL_DATE.
+    """Return the day on which a leg arrived, counted from FL_DATE.
 
     Of the days that fit the clocks, this is the one for which the time on the way is closest to the
     time in the air.
@@ -102,7 +102,7 @@ def arrival_day(leg: Leg) -> int:
 
 
 def day_in_words(days: int) -> str:
-    """A day counted from FL_DATE, in words; "" for FL_DATE itself."""
+    """Return a day counted from FL_DATE, in words; "" for FL_DATE itself."""
     known = {-1: "the day before", 0: "", 1: "next day"}
     return known.get(days, f"{days} days later")
 
@@ -113,7 +113,7 @@ Leaving = dict[str, dict[str, list[Leg]]]  # origin -> destination -> legs, the 
 
 
 def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
-    """The legs of one carrier's flight on a day, chained: where one ends the next begins.
+    """Return the legs of one carrier's flight on a day, chained: where one ends the next begins.
 
     A route starts at an airport that more legs leave than reach. Where there is a choice, a leg
     whose end another leg leaves comes before one whose end none leaves, and then the earlier

@@ -20,7 +20,7 @@ Groups = Mapping[str, Mapping[str, str]]  # group_by -> further options
 
 
 def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
-    """The answer for each of `groups`. Without days in `question`, all are meant."""
+    """Return the answer for each of `groups`. Without days in `question`, all are meant."""
     question = all_days(coverage.now()) | dict(question)
     answers: Json = {}
     for by, options in groups.items():
@@ -30,12 +30,12 @@ def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
 
 
 def total(question: Mapping[str, str], height: int) -> Json:
-    """The answer without groups, as of a block."""
+    """Return the answer without groups, as of a block."""
     return backend.get(PATH, {**all_days(coverage.now()), **question, "as_of": str(height)})
 
 
 def only_origins(known: Coverage) -> list[str]:
-    """The airports from which all flights leave, if the ledger holds only a few of them."""
+    """Return the airports from which all flights leave, if the ledger holds only a few of them."""
     answer = backend.get(PATH, {**all_days(known), "group_by": "origin"})
     codes = [row["ORIGIN"] for row in answer["by_origin"]]
     return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []

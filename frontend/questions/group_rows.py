@@ -74,7 +74,7 @@ KEYS: Mapping[str, Sequence[str]] = {
 
 
 def rows_of(answer: Json, by: str, known: Coverage, interval: Interval) -> list[Row]:
-    """The groups of an answer that was asked for with `group_by`, in its order."""
+    """Return the groups of an answer that was asked for with `group_by`, in its order."""
     rows = []
     for group in answer[f"by_{by}"]:
         key = {name: group[name] for name in KEYS[by]}
@@ -85,12 +85,12 @@ def rows_of(answer: Json, by: str, known: Coverage, interval: Interval) -> list[
 
 
 def place(code: str, city: str) -> str:
-    """An airport as pages name it: "Newark, NJ (EWR)"."""
+    """Return an airport as pages name it: "Newark, NJ (EWR)"."""
     return f"{city} ({code})"
 
 
 def hours(hour: int) -> str:
-    """The name of an hour: "06:00–06:59"."""
+    """Return the name of an hour: "06:00–06:59"."""
     return f"{hour:02}:00–{hour:02}:59"
 
 

@@ -156,7 +156,7 @@ class PunctualityReport:
 
 
 def punctuality_reports(legs: Iterable[Leg], known: Coverage) -> list[PunctualityReport]:
-    """A report for each carrier that uses the number, the most flights first."""
+    """Return a report for each carrier that uses the number, the most flights first."""
     by_carrier: defaultdict[int, list[Leg]] = defaultdict(list)
     for leg in legs:
         by_carrier[leg["OP_CARRIER_AIRLINE_ID"]].append(leg)

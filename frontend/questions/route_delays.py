@@ -97,7 +97,7 @@ class RouteDelays:
 
 
 def route_delays(given: Mapping[str, str]) -> RouteDelays:
-    """The route that a request asks for. Raises Refused, BackendAway."""
+    """Return the route that a request asks for. Raises Refused, BackendAway."""
     require_known(given, ENDS)
     known = coverage.now()
     ends = _end(given, "ORIGIN", known) | _end(given, "DEST", known)
@@ -113,7 +113,7 @@ def turned(ends: Mapping[str, str]) -> dict[str, str]:
 
 
 def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:
-    """The parameters that name an end, as the backend knows it: an airport, a city, or both.
+    """Return the parameters that name an end, as the backend knows it: an airport, a city, or both.
 
     Raises Refused if the end is not named, or the ledger does not know it.
     """
@@ -128,7 +128,7 @@ def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:
 
 
 def _city_or_airport(typed: str, end: str, known: Coverage) -> dict[str, str]:
-    """The city that is called so, or the airport with that code. Raises Refused."""
+    """Return the city that is called so, or the airport with that code. Raises Refused."""
     name = f"{end}_CITY_NAME"
     if airport := known.airport(typed.upper()):
         return {end: airport.code}

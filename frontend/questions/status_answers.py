@@ -87,7 +87,7 @@ class Offers:
 
 
 def status_of_day(given: Mapping[str, str]) -> DayStatus:
-    """The legs of a flight number on a day."""
+    """Return the legs of a flight number on a day."""
     answer, known = backend.get(PATH, given), coverage.now()
     flights, day = answer["flights"], answer["query"][DAY]
     days = flight_days.around(day, flights, DAYS_AROUND, known, _legs_by_day(given))
@@ -113,7 +113,7 @@ def status_of_number(given: Mapping[str, str]) -> NumberStatus:
 
 
 def offers(status: DayStatus) -> Offers:
-    """What to offer for a day without flights."""
+    """Return what to offer for a day without flights."""
     known, query = coverage.now(), status.query
     given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
     flown = [day for day in status.days if day.legs] or flight_days.nearest(
@@ -151,7 +151,7 @@ def _numbers_like(number: object) -> list[Json]:
 
 
 def _by_carrier(flights: list[Leg], known: Coverage) -> list[CarrierFlights]:
-    """The flights by carrier; those of each day in order, the days as they come."""
+    """Return the flights by carrier; those of each day in order, the days as they come."""
     by_day: dict[int, dict[str, list[Leg]]] = {}
     for leg in flights:
         by_day.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)

@@ -43,7 +43,7 @@ class Lead:
 
 
 def leads(reading: Reading, known: Coverage) -> list[Lead]:
-    """The pages for a reading; [] if it has unknown words, or days that the ledger lacks.
+    """Return the pages for a reading; [] if it has unknown words, or days that the ledger lacks.
 
     So it is for a week of the days that are named: the text does not tell which days are meant.
     """
@@ -97,7 +97,7 @@ class _Question:
 
 
 def _flight(question: _Question) -> Iterator[Lead]:
-    """The report of a flight number, or what happened to it on a day."""
+    """Yield the report of a flight number, or what happened to it on a day."""
     number, days = question.reading.number or 0, question.covered
     groups = question.reading.carriers or ((None,),)
     for carrier in dict.fromkeys(carrier for group in groups for carrier in group):
@@ -140,7 +140,7 @@ def _end(name: str, place: Place) -> dict[str, str]:
 
 
 def _airports(question: _Question) -> Iterator[Lead]:
-    """The airports of a place, and how late the carriers are that are named besides it."""
+    """Yield the airports of a place, and how late the carriers are that are named besides it."""
     reading = question.reading
     for place in _airports_of(reading.at or reading.origin or reading.destination, question.known):
         address = _address(f"/airports/{place.airport}", question.interval)
@@ -158,7 +158,7 @@ def _airports_of(places: Places, known: Coverage) -> list[Place]:
 
 
 def _carriers(question: _Question) -> Iterator[Lead]:
-    """How late a carrier is; several carriers are compared."""
+    """Yield how late a carrier is; several carriers are compared."""
     for carriers in islice(product(*question.reading.carriers), MOST_COMPARED):
         compared = list(dict.fromkeys(carriers))[:MOST_COMPARED]
         if not compared:
@@ -232,7 +232,7 @@ _ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort,
 
 
 def _names_a_ranking(reading: Reading) -> bool:
-    """Whether something is ranked; of a period without a subject there is no ranking."""
+    """Return whether something is ranked; of a period without a subject there is no ranking."""
     ranked = reading.wanted - {UNRANKED, WEEK}
     return bool(ranked) and (ranked == reading.wanted or bool(ranked & _SUBJECTS.keys()))
 

@@ -33,7 +33,7 @@ def named(coverage: Coverage, typed: str) -> list[str]:
 
 
 def called(coverage: Coverage, typed: str) -> list[str]:
-    """The cities with exactly that name, with or without their state."""
+    """Return the cities with exactly that name, with or without their state."""
     wanted = folded(typed)
     return [city for city in coverage.cities if wanted in _names(city)]
 
@@ -56,6 +56,6 @@ def _alike(coverage: Coverage, typed: str) -> list[str]:
 
 
 def _names(city: str) -> tuple[str, str]:
-    """The name of a city such as "Chicago, IL", with and without its state."""
+    """Return the name of a city such as "Chicago, IL", with and without its state."""
     whole = folded(city)
     return whole, whole.partition(",")[0]

@@ -72,7 +72,7 @@ def number_begun(text: str, known: Coverage) -> NumberBegun | None:
 
 
 def completed(text: str, known: Coverage) -> Iterator[str]:
-    """Longer texts that end with a name which begins with the last words of `text`."""
+    """Yield longer texts that end with a name which begins with the last words of `text`."""
     text = bare(text)
     if not text or len(text) > MAX_CHARACTERS:
         return
@@ -101,7 +101,7 @@ def _without_airports_of_cities(things: list[Thing], typed: str) -> list[Thing]:
 
 
 def similar(text: str, known: Coverage) -> Iterator[str]:
-    """Texts like `text` in which every word names something, the closest ones first."""
+    """Yield texts like `text` in which every word names something, the closest ones first."""
     yield from completed(text, known)
     text, names = bare(text), names_in(known)
     for reading in readings(text, known)[:1]:
@@ -137,7 +137,7 @@ def written(thing: Thing) -> str:
 
 
 def spoken(carrier: Carrier) -> str:
-    """The name that people use: "United" for "United Airlines"."""
+    """Return the name that people use: "United" for "United Airlines"."""
     words = written(carrier).split()
     while len(words) > 1 and words[-1].lower() in GENERIC:
         words.pop()
@@ -159,7 +159,7 @@ def _runs(unknown: tuple[Unknown, ...], text: str) -> Iterator[tuple[int, int]]:
 
 
 def _alike(text: str, names: Names, known: Coverage) -> list[str]:
-    """Names that are spelled like `text`, and cities that have it in their names."""
+    """Return names that are spelled like `text`, and cities that have it in their names."""
     spelled = [" ".join(name) for name in names.all() if len("".join(name)) >= LEAST_LETTERS]
     close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
     return list(dict.fromkeys([*close, *meant(known, text)]))

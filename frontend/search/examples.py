@@ -33,7 +33,7 @@ class Examples:
         return made[1]
 
     def for_field(self) -> str:
-        """What an empty search field shows: it never asks the backend."""
+        """Return what an empty search field shows: it never asks the backend."""
         kept = self._made[1] if self._made else []
         return ", ".join(kept[:MOST_SHOWN_IN_FIELD]) or UNTIL_KNOWN
 
@@ -52,7 +52,7 @@ class Examples:
         ]
 
     def _newest_flight(self, height: int) -> list[Json]:
-        """The first flight of the newest block; [] if it has none, or is damaged."""
+        """Return the first flight of the newest block; [] if it has none, or is damaged."""
         try:
             block = self._backend.get(f"/blocks/{height}", {"limit": 1})["block"]
         except Refused as error:
@@ -63,7 +63,7 @@ class Examples:
         return flights
 
     def _flight_numbers(self, known: Coverage) -> Iterator[str]:
-        """The most common flight number, with the carrier that uses it most."""
+        """Yield the most common flight number, with the carrier that uses it most."""
         question = {"field": "flight_number", "limit": 1}
         for number in self._backend.get("/suggest", question)["suggestions"]:
             carrier = known.carrier(number["carriers"][0]["OP_CARRIER_AIRLINE_ID"])

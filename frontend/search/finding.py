@@ -43,7 +43,7 @@ class Finder:
         self._coverage = coverage
 
     def pages(self, text: str) -> list[Page]:
-        """The pages for everything that `text` means, each address once.
+        """Return the pages for everything that `text` means, each address once.
 
         What travellers ask for comes before transactions and blocks.
         """
@@ -54,16 +54,16 @@ class Finder:
         return list({page.address: page for page in pages}.values())
 
     def _shown(self, reading: Reading) -> list[Page]:
-        """The pages for a reading; if none has flights, the one that explains that."""
+        """Return the pages for a reading; if none has flights, the one that explains that."""
         return self._named(reading) or self._explained(reading)
 
     def _named(self, reading: Reading) -> list[Page]:
-        """The pages for what a reading names, if they have flights to show."""
+        """Return the pages for what a reading names, if they have flights to show."""
         counted = [(lead, self._count(lead)) for lead in leads(reading, self._coverage)]
         return [_page(lead, count) for lead, count in counted if count != 0]
 
     def _explained(self, reading: Reading) -> list[Page]:
-        """The page that explains why there are no flights such as the reading names."""
+        """Return the page that explains why there are no flights such as the reading names."""
         explained = (
             lead
             for lead in leads(reading, self._coverage)
@@ -77,7 +77,7 @@ class Finder:
         return NUMBER not in question or self._flights_of_number(question) != 0
 
     def _count(self, lead: Lead) -> int | None:
-        """How many flights a page has to show; None if that is not known."""
+        """Return how many flights a page has to show; None if that is not known."""
         if lead.counted is None:
             return None
         path, question = lead.counted[0], dict(lead.counted[1])
@@ -138,21 +138,21 @@ class Finder:
     # --- what may help when nothing is found
 
     def suggestions(self, text: str) -> list[Page]:
-        """Pages for texts that are similar to `text`, and for less than it says."""
+        """Return pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage
         read = chain(self._read(text), self._all_read(completing.similar(text, known)))
         near = (r for reading in read for r in (reading, *completing.looser(reading, known)))
         return _first(chain(self._pages_of(near), self._numbers_like(text)), MOST_SUGGESTIONS)
 
     def completions(self, text: str) -> list[Page]:
-        """Pages for what `text` means, and for texts that begin like it."""
+        """Return pages for what `text` means, and for texts that begin like it."""
         longer = self._all_read(completing.completed(text, self._coverage))
         return _first(
             chain(self.pages(text), self._numbers(text), self._pages_of(longer)), MOST_COMPLETIONS
         )
 
     def _pages_of(self, read: Iterable[Reading]) -> Iterator[Page]:
-        """The pages for the first `MOST_READ` readings, each of which is looked up once."""
+        """Yield the pages for the first `MOST_READ` readings, each of which is looked up once."""
         for reading in dict.fromkeys(islice(read, MOST_READ)):
             yield from self._named(reading)
 
@@ -190,7 +190,7 @@ class Finder:
         return f"{name} from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
 
     def _if_there(self, path: str, **parameters: Any) -> Json | None:
-        """The answer; None if there is no such thing, `DAMAGED` if its block is damaged."""
+        """Return the answer; None if there is no such thing, `DAMAGED` if its block is damaged."""
         try:
             return self._backend.get(path, parameters)
         except Refused as error:
@@ -201,14 +201,14 @@ class Finder:
             return None
 
     def _suggested(self, digits: str, limit: int) -> list[Json]:
-        """The most common flight numbers that begin with these digits."""
+        """Return the most common flight numbers that begin with these digits."""
         question = {"field": "flight_number", "q": digits, "limit": limit}
         suggestions: list[Json] = self._backend.get("/suggest", question)["suggestions"]
         return suggestions
 
 
 def _first(pages: Iterable[Page], most: int) -> list[Page]:
-    """The first of the pages, each address once."""
+    """Return the first of the pages, each address once."""
     first: dict[str, Page] = {}
     for page in pages:
         first.setdefault(page.address, page)
@@ -218,7 +218,7 @@ def _first(pages: Iterable[Page], most: int) -> list[Page]:
 
 
 def _page(lead: Lead, count: int | None) -> Page:
-    """A page with the number of flights that it shows, if that is known."""
+    """Return a page with the number of flights that it shows, if that is known."""
     shows = lead.shows
     if count is not None:
         shows = f"{filters.counted(count, 'flight')}: {shows}"

@@ -49,7 +49,7 @@ def bare(text: str) -> str:
 
 
 def words_of(text: str) -> Words:
-    """The words of a name, without case and accents."""
+    """Return the words of a name, without case and accents."""
     return tuple(_WORDS.findall(bare(text).lower()))
 
 
@@ -81,14 +81,14 @@ class Names:
                 self._things.setdefault(name, {})[thing] = None
 
     def named(self, name: Words) -> tuple[Thing, ...]:
-        """What has that name, in the order of the coverage."""
+        """Return what has that name, in the order of the coverage."""
         return tuple(self._things.get(name, ()))
 
     def all(self) -> Iterable[Words]:
         return self._things
 
     def beginning(self, text: str) -> list[Thing]:
-        """What has a name that begins with `text`, the most flights first."""
+        """Return what has a name that begins with `text`, the most flights first."""
         wanted = " ".join(words_of(text))
         if not wanted:
             return []
@@ -105,7 +105,7 @@ _kept: list[tuple[Coverage, Names]] = []
 
 
 def names_in(known: Coverage) -> Names:
-    """The names in the ledger that `known` covers; they are kept for the next text."""
+    """Return the names in the ledger that `known` covers; they are kept for the next text."""
     for covered, names in _kept:
         if covered is known or covered == known:
             return names

@@ -151,7 +151,7 @@ class _Scanner:
         self._is_all_codes = all(word in names.codes for word in words)
 
     def _split(self) -> Iterator[_Token]:
-        """The words of the text; a carrier's code is parted from the number behind it."""
+        """Yield the words of the text; a carrier's code is parted from the number behind it."""
         for match in _TOKEN.finditer(self._text):
             token = match[0].strip().removesuffix("'s")
             start = match.start() + match[0].index(token)
@@ -174,7 +174,7 @@ class _Scanner:
             at = after
 
     def _longest(self, at: int) -> tuple[list[Part], int]:
-        """What begins with the token at `at`, and the place behind it."""
+        """Return what begins with the token at `at`, and the place behind it."""
         named, after_name = self._name_at(at)
         days, after_days = self._days_at(at)
         token = self._tokens[at]
@@ -209,7 +209,7 @@ class _Scanner:
         return tuple(token.word for token in tokens) if len(tokens) == length else ()
 
     def _is_name(self, at: int) -> bool:
-        """Whether a single word is meant as a name although it may be a common word."""
+        """Return whether a single word is meant as a name although it may be a common word."""
         token = self._tokens[at]
         if token.word not in COMMON or self._is_all_codes:
             return True
@@ -245,7 +245,7 @@ class _Scanner:
         return Number(int(token.text)) if _FLIGHT_NUMBER.fullmatch(token.text) else None
 
     def _word(self, token: _Token) -> list[Part]:
-        """What a word is that begins no name; [] if it is filler."""
+        """Return what a word is that begins no name; [] if it is filler."""
         if number := self._flight_number(token):
             return [number]
         if token.word in JOINING:
@@ -302,7 +302,7 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
 
 
 def _one_interval(days: list[tuple[Days, str]]) -> Days | None:
-    """The interval that is named by its ends, or at once; None if there is no such interval.
+    """Return the interval that is named by its ends, or at once; None if there is no such interval.
 
     days: each with the word in front of it.
     """

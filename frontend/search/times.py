@@ -91,7 +91,7 @@ def day_of(year: int, month: int, day: int) -> Days:
 
 
 def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
-    """The longest text from place `at` that names days, as (days, place of its end).
+    """Return the longest text from place `at` that names days, as (days, place of its end).
 
     None if there is none, or if no such days exist: "February 30" is not February.
     """
@@ -110,7 +110,7 @@ def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days | None, i
 
 
 def _days(parts: dict[str, str | None], newest: date) -> Days:
-    """The days for the texts of year, month and day. Raises ValueError if there are none."""
+    """Return the days for the texts of year, month and day. Raises ValueError if there are none."""
     year, month, day = (parts.get(name) for name in ("year", "month", "day"))
     if month is None:
         return _in_year(int(year or 0), year_of)
@@ -122,14 +122,14 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
 
 
 def _days_of(year: int, month: int, first: int, last: int) -> Days:
-    """Days of one month. Raises ValueError if the month has no such days."""
+    """Return days of one month. Raises ValueError if the month has no such days."""
     if first > last:
         raise ValueError
     return Days(date(year, month, first), date(year, month, last))
 
 
 def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days:
-    """The days in `year`; without one, the latest that begin at `newest` or before."""
+    """Return the days in `year`; without one, the latest that begin at `newest` or before."""
     if year is not None:
         return _in_year(int(year), days)
     for in_year in range(newest.year, max(newest.year - 5, MINYEAR), -1):  # 29 February is rare
@@ -149,7 +149,7 @@ def _in_year(year: int, days: Callable[[int], Days]) -> Days:
 
 
 def _month(text: str) -> int:
-    """The month of a number or name. Raises ValueError for others."""
+    """Return the month of a number or name. Raises ValueError for others."""
     if text.isdigit():
         if not 1 <= int(text) <= len(MONTHS):
             raise ValueError
