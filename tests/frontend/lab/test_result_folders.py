@@ -70,24 +70,21 @@ DAMAGED = {
     "too deep": "[" * 100_000,
     "too long": json.dumps({"experiment": "x" * MOST_JSON_BYTES}),
     "a long number": '{"experiment": "x", "seed": 1' + "0" * 5000 + "}",
+    "no text": '{"experiment": "\udcff"}',
 }
 
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_manifest_is_left_out_with_the_reason(tmp_path: Path, text: str) -> None:
     make_result(tmp_path / "good")
-    (make_result(tmp_path / "bad") / "manifest.json").write_text(text, encoding="utf-8")
+    content = text.encode(errors="surrogateescape")
+    (make_result(tmp_path / "bad") / "manifest.json").write_bytes(content)
     found = listing((tmp_path,))
     assert [each.name for each in found.results] == ["good"]
     ((name, reason),) = found.left_out
     assert name == "bad"
     assert reason.startswith("manifest.json")
     assert find((tmp_path,), "bad") is None
-
-
-def test_bytes_that_are_no_text_are_left_out(tmp_path: Path) -> None:
-    (make_result(tmp_path / "bad") / "manifest.json").write_bytes(b'{"experiment": "\xff"}')
-    assert listing((tmp_path,)).left_out == (("bad", "manifest.json is not complete JSON"),)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"findings": 1, "metrics": []}'])
@@ -133,16 +130,6 @@ def test_any_manifest_can_be_shown(tmp_path: Path, changes: dict[str, object]) -
     assert found.took_s is None or found.took_s == 1152
     assert found.is_complete is (changes.get("state", "complete") == "complete")
     assert list(found.facts())
-
-
-def test_a_number_beyond_all_numbers_is_none(tmp_path: Path) -> None:
-    folder = make_result(tmp_path / "one")
-    text = (folder / "manifest.json").read_text(encoding="utf-8")
-    (folder / "manifest.json").write_text(text.replace('"seed": 1', '"seed": 1e999'))
-    found = find((tmp_path,), "one")
-    assert found
-    assert found.manifest["seed"] is None
-    json.dumps(found.as_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59", "noon"])

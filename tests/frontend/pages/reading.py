@@ -14,16 +14,19 @@ MOST_BYTES = 50_000  # of a page, compressed
 
 def text(pages: FlaskClient, address: str, status: int = 200) -> str:
     """A page without tags, spaces as one."""
-    answer = pages.get(address)
-    assert answer.status_code == status, answer.get_data(as_text=True)
-    bare = re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True))
+    bare = re.sub(r"<[^>]+>", " ", raw(pages, address, status))
     return " ".join(html.unescape(bare).split())
 
 
+def raw(pages: FlaskClient, address: str, status: int = 200, **how: Any) -> str:
+    """A page as it comes."""
+    answer = pages.get(address, **how)
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
 def source(pages: FlaskClient, address: str) -> str:
-    answer = pages.get(address)
-    assert answer.status_code == 200
-    return html.unescape(answer.get_data(as_text=True))
+    return html.unescape(raw(pages, address))
 
 
 def small_source(pages: FlaskClient, address: str, **how: Any) -> str:

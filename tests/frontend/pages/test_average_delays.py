@@ -1,7 +1,5 @@
 """The page of delays: its numbers are those of the flights, however many carriers."""
 
-import csv
-import io
 import re
 from datetime import date
 from statistics import median
@@ -16,7 +14,7 @@ from frontend.filters import minutes, number, share
 from frontend.settings import Settings
 from tests.api.worlds import World, averages_of
 from tests.frontend.fake_backend import answering
-from tests.frontend.pages.reading import slot_rows, small_source, table
+from tests.frontend.pages.reading import raw, slot_rows, small_source, table
 from tests.frontend.years import CARRIERS, DAYS, Year, days_from
 
 BUSY, OTHER, QUIET = 19393, 19805, 19690
@@ -41,18 +39,12 @@ def flights_of(world: World, carrier: int, first: str = FIRST, last: str = LAST)
     ]
 
 
-def text_of(pages: FlaskClient, path: str, status: int = 200) -> str:
-    answer = pages.get(path)
-    assert answer.status_code == status
-    return answer.get_data(as_text=True)
-
-
 def facts_of(page: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
 
 
 def test_one_carrier_in_numbers(pages: FlaskClient, world: World) -> None:
-    page = text_of(pages, over_days(BUSY))
+    page = raw(pages, over_days(BUSY))
     flights = flights_of(world, BUSY)
     averages = averages_of(flights)
     delays = [each["ARR_DELAY"] for each in flights if each["ARR_DELAY"] is not None]
@@ -72,7 +64,7 @@ def test_one_carrier_in_numbers(pages: FlaskClient, world: World) -> None:
 
 
 def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
-    page = text_of(pages, over_days(BUSY))
+    page = raw(pages, over_days(BUSY))
     rows = slot_rows(page)
     found = re.findall(r'<th scope="row">(.*?)</th>(.*)', rows)
     assert [name for name, _ in found] == [
@@ -88,7 +80,7 @@ def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
 
 
 def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: World) -> None:
-    page = text_of(pages, over_days(BUSY, OTHER))
+    page = raw(pages, over_days(BUSY, OTHER))
     bins = page[page.index('id="each-bin"') :].partition("</table>")[0]
     rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', bins)
     cells = [re.findall(r">([\d,]+)</td>", row) for _, row in rows]
@@ -100,7 +92,7 @@ def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: Worl
 
 
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
-    page = text_of(pages, over_days(BUSY)).partition('id="spread-1"')[2]
+    page = raw(pages, over_days(BUSY)).partition('id="spread-1"')[2]
     found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(−?\d+)', page)
     assert {kind for kind, _ in found} == {"on_time", "late"}
     for kind, low in found:
@@ -108,7 +100,7 @@ def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
 
 
 def test_several_carriers_stand_side_by_side(pages: FlaskClient, world: World) -> None:
-    page = text_of(pages, over_days(BUSY, OTHER, BUSY))
+    page = raw(pages, over_days(BUSY, OTHER, BUSY))
     summary = page[page.index('id="summary"') :].partition("</table>")[0]
     rows = re.findall(r'<th scope="row">.*?</th>(.*?)</tr>', summary, re.DOTALL)
     assert len(rows) == 2
@@ -129,51 +121,20 @@ def test_without_days_it_is_about_all_of_them(pages: FlaskClient, world: World) 
 
 def test_few_flights_are_warned_of(pages: FlaskClient, world: World) -> None:
     assert 0 < averages_of(flights_of(world, QUIET))["arrived"] < 100
-    assert "Few flights." in text_of(pages, over_days(QUIET))
+    assert "Few flights." in raw(pages, over_days(QUIET))
     many = averages_of(each for each in world.transactions if each["OP_CARRIER_AIRLINE_ID"] == BUSY)
     assert many["arrived"] >= 100
-    assert "Few flights." not in text_of(pages, address(BUSY))
+    assert "Few flights." not in raw(pages, address(BUSY))
 
 
 def test_a_carrier_without_flights_is_said_in_words(pages: FlaskClient) -> None:
-    page = text_of(pages, over_days(12345))
+    page = raw(pages, over_days(12345))
     assert "The ledger has no flights of Carrier 12345 on these days, nor on any other." in page
     assert "<figure" not in page
 
 
-def test_nothing_asked_is_a_form(pages: FlaskClient) -> None:
-    page = text_of(pages, "/average_delays")
-    assert page.count('type="checkbox"') == 13
-    assert "<figure" not in page
-    assert 'role="alert"' not in page
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        (address("abc"), ">Must be a whole number.<"),
-        (address(*range(1, 8)), ">At most 6 carriers can be compared, not 7.<"),
-        (address(INITIAL_DATE=FIRST), ">Please choose at least one.<"),
-        (
-            address(BUSY, INITIAL_DATE="2015-01-09", FINAL_DATE=FIRST),
-            ">Must not be after the last day.<",
-        ),
-        (address(BUSY, INITIAL_DATE="yesterday"), "yesterday"),
-        (address(BUSY, FL_DATE=FIRST), "unknown parameter; allowed:"),
-    ],
-)
-def test_bad_input_has_a_message(pages: FlaskClient, path: str, message: str) -> None:
-    page = text_of(pages, path, 400)
-    assert message in page
-    assert 'role="alert"' in page
-    twin = pages.get(path.replace("delays?", "delays.json?"))
-    assert twin.status_code == 400
-    assert twin.headers["Content-Type"] == "application/problem+json"
-
-
 def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World) -> None:
-    body = pages.get(over_days(BUSY, OTHER, form=".csv")).get_data(as_text=True)
-    rows = list(csv.DictReader(io.StringIO(body)))
+    rows = table(pages, over_days(BUSY, OTHER, form=".csv"))
     assert len(rows) == 8
     for row in rows:
         carrier, day = int(row.pop("OP_CARRIER_AIRLINE_ID")), row.pop("FL_DATE")
@@ -183,11 +144,11 @@ def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World
 
 
 def test_links_lead_to_other_days_of_the_same_carriers(pages: FlaskClient) -> None:
-    page = text_of(pages, over_days(BUSY, OTHER))
+    page = raw(pages, over_days(BUSY, OTHER))
     links = re.findall(r'<a href="(/average_delays[^"]*)"[^>]*>Last 7 days</a>', page)
     (path,) = (link.replace("&amp;", "&") for link in links)
     assert path == address(BUSY, OTHER, INITIAL_DATE="2015-01-04", FINAL_DATE="2015-01-10")
-    assert 'aria-current="true">Last 7 days' in text_of(pages, path)
+    assert 'aria-current="true">Last 7 days' in raw(pages, path)
 
 
 # --- a year
@@ -209,7 +170,7 @@ def test_a_year_has_a_line_of_each_carrier(year_pages: FlaskClient, carriers: in
 
 
 def test_each_day_is_a_pale_mark_and_seven_days_are_the_line(year_pages: FlaskClient) -> None:
-    page = text_of(year_pages, address(CARRIERS[0]))
+    page = raw(year_pages, address(CARRIERS[0]))
     assert "mean of all flights of seven days" in page
     assert "mean of a single day" in page
     chart = page[page.index('id="line-1"') :].partition("</figure>")[0]
@@ -227,7 +188,7 @@ def test_less_than_two_weeks_have_no_weekly_mean(first: str, last: str, is_drawn
     days = [day for day in DAYS if first <= day <= last]
     with answering(Year(days)) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
-        page = text_of(pages, address(CARRIERS[0]))
+        page = raw(pages, address(CARRIERS[0]))
         rows = table(pages, address(CARRIERS[0], form=".csv"))
     assert ("seven days" in page) == is_drawn
     assert len(rows) == len(days)
@@ -240,7 +201,7 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
     assert days[-1] == "2014-06-14"
     with answering(Year(days)) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
-        page = text_of(pages, address(CARRIERS[0]))
+        page = raw(pages, address(CARRIERS[0]))
         twin = pages.get(address(CARRIERS[0], form=".json")).get_json()
     cut = ["January 2013 from the 15th", "June 2014 until the 14th"]
     assert "seven days" not in page
@@ -263,7 +224,7 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
 @pytest.mark.parametrize("by", ["weekday", "hour"])
 def test_weekdays_and_hours_are_counted(pages: FlaskClient, world: World, by: str) -> None:
     found = pages.get(address(BUSY, OTHER, form=".json")).get_json()["carriers"]
-    page = text_of(pages, address(BUSY, OTHER))
+    page = raw(pages, address(BUSY, OTHER))
     rows = page[page.index(f'id="means-{by}"') :].partition("</table>")[0]
     shown = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', rows)
     for column, (carrier, answer) in enumerate(zip((BUSY, OTHER), found, strict=True)):
@@ -297,7 +258,7 @@ def group_of(flight: Any, by: str) -> str:
 def test_a_bar_has_its_carriers_colour_and_is_pale_for_few(
     pages: FlaskClient, world: World
 ) -> None:
-    page = text_of(pages, address(BUSY, OTHER))
+    page = raw(pages, address(BUSY, OTHER))
     for rank, carrier in enumerate((BUSY, OTHER), 1):
         figure = page[page.index(f'id="weekday-{rank}"') :].partition("</figure>")[0]
         bars = re.findall(r'<rect class="bar ([^"]+)"[^>]*><title>(\w+): .*?\(([\d,]+) arr', figure)
@@ -310,7 +271,7 @@ def test_a_bar_has_its_carriers_colour_and_is_pale_for_few(
 
 
 def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world: World) -> None:
-    page = text_of(pages, address(BUSY, INITIAL_DATE=FIRST, FINAL_DATE=FIRST))
+    page = raw(pages, address(BUSY, INITIAL_DATE=FIRST, FINAL_DATE=FIRST))
     averages = averages_of(flights_of(world, BUSY, FIRST, FIRST))
     assert f'<p class="figure-large">{minutes(averages["average_delay"], 1)}</p>' in page
     assert "These are the numbers of a single day." in page
@@ -321,11 +282,11 @@ def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world
 
 
 def test_the_heading_asks_for_the_carrier_by_its_name(pages: FlaskClient) -> None:
-    assert "<h1>How late is Southwest Airlines?</h1>" in text_of(pages, over_days(BUSY))
-    assert "<h1>How late is Carrier 12345?</h1>" in text_of(pages, over_days(12345))
+    assert "<h1>How late is Southwest Airlines?</h1>" in raw(pages, over_days(BUSY))
+    assert "<h1>How late is Carrier 12345?</h1>" in raw(pages, over_days(12345))
 
 
 @pytest.mark.parametrize("carriers", [1, 2, 6])
 def test_nothing_on_the_page_needs_an_inline_style(year_pages: FlaskClient, carriers: int) -> None:
-    page = text_of(year_pages, address(*CARRIERS[:carriers]))
+    page = raw(year_pages, address(*CARRIERS[:carriers]))
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", page)

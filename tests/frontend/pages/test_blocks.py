@@ -86,14 +86,6 @@ def test_a_hash_that_no_block_has_is_told(pages: FlaskClient) -> None:
     assert "No block has that hash" in text(pages, f"/blocks?hash={'0' * 64}")
 
 
-@pytest.mark.parametrize("query", ["before=x", "hash=12", "engine=scan"])
-def test_what_is_no_parameter_is_told(pages: FlaskClient, query: str) -> None:
-    answer = pages.get(f"/blocks?{query}")
-    assert answer.status_code == 400
-    assert 'role="alert"' in answer.get_data(as_text=True)
-    assert pages.get(f"/blocks.json?{query}").status_code == 400
-
-
 # --- one block
 
 
@@ -150,26 +142,6 @@ def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None
     ]
     assert rows == expected
     assert table(pages, "/blocks/0.csv") == []
-
-
-@pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/blocks/9999", 404),
-        ("/blocks/9999.json", 404),
-        ("/blocks/9999.csv", 404),
-        ("/blocks/x", 404),
-        ("/blocks/4?offset=x", 400),
-        ("/blocks/4?engine=scan", 400),
-    ],
-)
-def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, status: int) -> None:
-    answer = pages.get(address)
-    assert answer.status_code == status
-    if address.endswith((".json", ".csv")):
-        assert answer.get_json(force=True)["detail"].startswith("block 9999")
-    else:
-        assert "What to try" in answer.get_data(as_text=True)
 
 
 def test_no_text_in_an_address_breaks_a_page(pages: FlaskClient) -> None:

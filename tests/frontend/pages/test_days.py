@@ -1,13 +1,12 @@
 """A day, carrier by carrier."""
 
-import csv
-import io
 from collections import defaultdict
 
 import pytest
 from flask.testing import FlaskClient
 
 from tests.api.worlds import Json, World, averages_of
+from tests.frontend.pages.reading import table
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: s
 
 
 def test_the_csv_has_a_row_for_each_carrier(pages: FlaskClient, world: World, day: str) -> None:
-    rows = list(csv.DictReader(io.StringIO(pages.get(f"/days/{day}.csv").get_data(as_text=True))))
+    rows = table(pages, f"/days/{day}.csv")
     assert {int(row["OP_CARRIER_AIRLINE_ID"]) for row in rows} == set(by_carrier(world, day))
     assert all(row["carrier"] for row in rows)
 

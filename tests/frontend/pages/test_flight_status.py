@@ -243,36 +243,6 @@ def test_a_code_that_does_not_fit_is_refused(pages: FlaskClient, world: World) -
     assert "has the code QQ" in text(pages, f"{PAGE}?OP_CARRIER_FL_NUM=QQ+1", 400)
 
 
-BAD = [
-    ("FL_DATE=2015-01-01", "OP_CARRIER_FL_NUM"),
-    ("OP_CARRIER_FL_NUM=x&FL_DATE=2015-01-01", "OP_CARRIER_FL_NUM"),
-    ("OP_CARRIER_FL_NUM=x", "OP_CARRIER_FL_NUM"),
-    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-02-30", "FL_DATE"),
-    ("OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID=x", "OP_CARRIER_AIRLINE_ID"),
-    ("OP_CARRIER_FL_NUM=1&before=soon", ""),
-    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&format=csv", ""),
-    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&check=red", ""),
-]
-
-
-@pytest.mark.parametrize(("query", "field"), BAD)
-def test_bad_input_is_told_beside_its_field(pages: FlaskClient, query: str, field: str) -> None:
-    answer = pages.get(f"{PAGE}?{query}")
-    assert answer.status_code == 400
-    page = answer.get_data(as_text=True)
-    assert 'role="alert"' in page
-    assert (f'id="{field}-error"' in page) == bool(field)
-    for form in ("json", "csv"):
-        twin = pages.get(f"{PAGE}.{form}?{query}")
-        assert twin.status_code == 400
-        assert twin.headers["Content-Type"] == "application/problem+json"
-
-
-def test_without_a_question_there_is_the_form(pages: FlaskClient) -> None:
-    assert "What happened to a flight?" in text(pages, PAGE)
-    assert pages.get(f"{PAGE}.json").status_code == 400
-
-
 def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> None:
     day = world.transactions[0]["FL_DATE"]
     said = f"{date.fromisoformat(day):%A}, 1 January 2015"

@@ -75,26 +75,6 @@ def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None
     assert fragment.strip() in source(pages, "/transactions/45")
 
 
-@pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/transactions/1400", 404),
-        ("/transactions/1400/state", 404),
-        ("/transactions/1400.json", 404),
-        ("/transactions/1400.csv", 404),
-        ("/transactions/x", 404),
-        ("/transactions/-1", 404),
-        (f"/transactions/{10**30}", 400),
-        ("/transactions/1?engine=scan", 400),
-    ],
-)
-def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, status: int) -> None:
-    answer = pages.get(address)
-    assert answer.status_code == status
-    if "1400" in address:
-        assert "ransaction 1400 does not exist" in answer.get_data(as_text=True)
-
-
 # --- pending
 
 

@@ -112,13 +112,3 @@ def test_a_missing_year_is_the_one_that_makes_the_interval_short(
     assert last is not None
     found = interval(first[0], last[0])
     assert (dates(found) if found else None) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "phrase"),
-    [("july", "in July 2013"), ("2012", "in 2012"), ("4 july", "on 4 July 2013")],
-)
-def test_days_are_said_in_words(text: str, phrase: str) -> None:
-    found = time_at(text, 0, NEWEST)
-    assert found is not None
-    assert found[0].phrase == phrase

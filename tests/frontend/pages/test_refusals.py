@@ -1,0 +1,104 @@
+"""What cannot be asked is refused in words, on pages beside the form and in twins as a problem."""
+
+import html
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.frontend.pages.reading import raw
+
+DELAYS, COUNTER = "/average_delays?OP_CARRIER_AIRLINE_ID=", "/flight_counter?ORIGIN_CITY_NAME="
+CITIES = f"{COUNTER}San+Francisco%2C+CA&DEST_CITY_NAME="
+STATUS, REPORT = "/filter_transactions?OP_CARRIER_FL_NUM=", "/report?OP_CARRIER_FL_NUM="
+ALERT = 'role="alert"'
+REFUSED = [
+    (f"{DELAYS}abc", ">Must be a whole number.<"),
+    (DELAYS + "&OP_CARRIER_AIRLINE_ID=".join("1234567"), ">At most 6 carriers can be compared"),
+    (f"{DELAYS}&INITIAL_DATE=2015-01-02", ">Please choose at least one.<"),
+    (f"{DELAYS}1&INITIAL_DATE=2015-01-09&FINAL_DATE=2015-01-02", ">Must not be after the last"),
+    (f"{DELAYS}1&INITIAL_DATE=yesterday", "yesterday"),
+    (f"{DELAYS}1&FL_DATE=2015-01-02", "unknown parameter; allowed:"),
+    (f"{COUNTER}San+Francisco%2C+CA", 'id="counter-DEST_CITY_NAME-error"'),
+    ("/flight_counter?INITIAL_DATE=2015-01-02", 'id="counter-ORIGIN_CITY_NAME-error"'),
+    (f"{CITIES}%00", ALERT),
+    (f"{CITIES}{'x' * 200}", ALERT),
+    (f"{CITIES}Los+Angeles%2C+CA&INITIAL_DATE=2015-02-30", 'id="counter-INITIAL_DATE-error"'),
+    (f"{CITIES}Los+Angeles%2C+CA&FL_DATE=2015-01-01", ALERT),
+    ("/filter_transactions?FL_DATE=2015-01-01", 'id="OP_CARRIER_FL_NUM-error"'),
+    (f"{STATUS}x&FL_DATE=2015-01-01", 'id="OP_CARRIER_FL_NUM-error"'),
+    (f"{STATUS}x", 'id="OP_CARRIER_FL_NUM-error"'),
+    (f"{STATUS}1&FL_DATE=2015-02-30", 'id="FL_DATE-error"'),
+    (f"{STATUS}1&OP_CARRIER_AIRLINE_ID=x", 'id="OP_CARRIER_AIRLINE_ID-error"'),
+    (f"{STATUS}1&before=soon", "Before 'soon': must be a date"),
+    (f"{STATUS}1&FL_DATE=2015-01-01&format=csv", "put .json or .csv behind the address"),
+    (f"{STATUS}1&FL_DATE=2015-01-01&check=red", "check"),
+    (f"{REPORT}x", "must be a whole number"),
+    (f"{REPORT}ZZ1", "no carrier in this ledger has the code ZZ"),
+    ("/report?OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
+    (f"{REPORT}1&group_by=day", "unknown parameter group_by"),
+    ("/rankings?by=city", "</a>: Must be one of carrier, route, origin, destination"),
+    ("/rankings?sort=name", "Sort 'name': must be one of flights"),
+    ("/rankings?order=up", "Order 'up': must be one of descending"),
+    ("/rankings?page=0", "Page '0': must be a number from 1"),
+    ("/rankings?page=x", "Page 'x': must be a number from 1"),
+    ("/rankings?INITIAL_DATE=2015-02-01&FINAL_DATE=2015-01-01", "Must not be after the last day"),
+    ("/rankings?engine=scan&by=x", "</a>: Must be one of carrier"),
+    ("/route?ORIGIN=ZZZ&DEST=LAX", "no airport in the ledger has the code ZZZ"),
+    ("/route?ORIGIN_CITY_NAME=Atlantis&DEST=LAX", "no city in the ledger matches “Atlantis”"),
+    ("/route?ORIGIN=LAX", "Please fill this in"),
+    ("/route?ORIGIN=LAX&DEST=SFO&group_by=day", "unknown parameter group_by"),
+    ("/blocks?before=x", ALERT),
+    ("/blocks?hash=12", ALERT),
+    ("/blocks?engine=scan", ALERT),
+]
+
+
+@pytest.mark.parametrize(("address", "message"), REFUSED)
+def test_bad_input_has_a_message(pages: FlaskClient, address: str, message: str) -> None:
+    page = html.unescape(raw(pages, address, 400))
+    assert message.lower() in page.lower()
+    assert ALERT in page
+    assert "<figure" not in page
+    for form in ("json", "csv"):
+        twin = pages.get(address.replace("?", f".{form}?"))
+        assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["average_delays", "flight_counter", "filter_transactions"])
+def test_without_a_question_there_is_a_form(pages: FlaskClient, path: str) -> None:
+    page = raw(pages, f"/{path}")
+    assert f'action="/{path}"' in page
+    assert ALERT not in page
+    assert "<figure" not in page
+    assert pages.get(f"/{path}.json").status_code == 400
+
+
+MISSING = [
+    *((f"/blocks/9999{form}", "lock 9999") for form in ("", ".json", ".csv")),
+    *(
+        (f"/transactions/1400{part}", "transaction 1400")
+        for part in ("", "/state", ".json", ".csv")
+    ),
+    *((f"/receipts/99999999{form}", "99999999") for form in ("", ".json")),
+    *((address, "no page has") for address in ("/blocks/x", "/transactions/x", "/transactions/-1")),
+]
+
+
+@pytest.mark.parametrize(("address", "message"), MISSING)
+def test_what_is_not_there_is_not_found(pages: FlaskClient, address: str, message: str) -> None:
+    answer = pages.get(address)
+    assert answer.status_code == 404
+    assert message in answer.text.lower()
+    if answer.mimetype == "text/html":
+        assert "What to try" in answer.text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/blocks/4?offset=x", "/blocks/4?engine=scan"),
+        *(f"/transactions/{10**30}", "/transactions/1?engine=scan"),
+    ],
+)
+def test_what_a_page_without_a_form_refuses_has_advice(pages: FlaskClient, address: str) -> None:
+    assert "What to try" in raw(pages, address, 400)
