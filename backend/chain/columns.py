@@ -234,37 +234,15 @@ def transaction_bytes(columns: Columns, first_transaction: int) -> list[bytes]:
     """The canonical bytes of every transaction, in order.
 
     Each distinct value is written once and the rows are joined from such pieces: the same bytes as
-    `canonical.canonical` of each transaction, many times faster. Neighbours that vary together
-    (code, number, city and state of an airport) or not at all are one piece.
+    `canonical.canonical` of each transaction, many times faster.
     """
-    ids = range(first_transaction, first_transaction + columns.count)
-    every_row = range(columns.count)
-    pieces: list[tuple[list[bytes], Sequence[int]]] = []
+    pieces: list[Iterable[bytes]] = []
     for name, written in _pieces.items():
         if name == "TRANSACTION_ID":
-            _put(pieces, [b',"TRANSACTION_ID":%d' % i for i in ids], every_row)
+            ids = range(first_transaction, first_transaction + columns.count)
+            pieces.append(b',"TRANSACTION_ID":%d' % i for i in ids)
         else:
             column = columns[name]
-            _put(pieces, list(map(written.__getitem__, column.values)), column.codes)
-    _put(pieces, [b"}"], [])
-    rows = (
-        written if codes is every_row else map(written.__getitem__, codes)
-        for written, codes in pieces
-    )
-    return list(map(b"".join, zip(*rows, strict=True)))
-
-
-def _put(
-    pieces: list[tuple[list[bytes], Sequence[int]]], written: list[bytes], codes: Sequence[int]
-) -> None:
-    """Add a piece, joined with the one before if the two vary together or one does not vary."""
-    if pieces:
-        before, codes_before = pieces[-1]
-        if len(written) == 1:
-            pieces[-1] = ([text + written[0] for text in before], codes_before)
-            return
-        if len(before) == 1 or codes_before == codes:
-            both = zip(before * len(written) if len(before) == 1 else before, written, strict=True)
-            pieces[-1] = ([first + second for first, second in both], codes)
-            return
-    pieces.append((written, codes))
+            values = list(map(written.__getitem__, column.values))
+            pieces.append(map(values.__getitem__, column.codes))
+    return [b"%b}" % b"".join(row) for row in zip(*pieces, strict=True)]

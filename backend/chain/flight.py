@@ -2,33 +2,25 @@
 
 `Flight` is a plain tuple, because a block holds a thousand of them. `flight_of` makes one from a
 mapping (JSON); the import makes whole columns at once and shares `disagreement` with it. Both ask
-`Field.parse` what a value means and remember the answer, as the same values come again and again:
-a flight whose values are known is examined in 3 µs, one whose values are all new in 20.
+`Field.parse` what a value means.
 """
 
 from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 from itertools import islice
-from operator import getitem, itemgetter
 
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
-from backend.chain.parse_cache import ParseCache
 
 Flight = tuple[Value, ...]
 
 REMEMBERED_DAYS = 4000  # eleven years
-REMEMBERED_VALUES = 2000  # of each field
 MOST_ERRORS = 100  # that are described of one request
 EMPTY_WHEN_CANCELLED = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
 
 _YEAR, _WEEKDAY, _DATE = (POSITION[n] for n in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
-
-_parsed = [ParseCache(field.parse, REMEMBERED_VALUES) for field in FIELDS]
-_all_fields = itemgetter(*FIELD_NAMES)
-_REMEMBERED_TYPES = frozenset({str, int, float, type(None)})  # True would be taken for 1
 
 
 def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFlight | None:
@@ -88,29 +80,6 @@ def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
     The flight is meaningful only if the list is empty; rules between fields are tried only when
     each field alone is valid.
     """
-    try:
-        values = _values_of(record)
-        if _REMEMBERED_TYPES.issuperset(map(type, values)):
-            flight = tuple(map(getitem, _parsed, values))
-            if not disagreements(flight):
-                return flight, []
-    except (KeyError, InvalidFlight):
-        pass  # told in full below
-    return _examined_each(record)
-
-
-def _values_of(record: Mapping[str, object]) -> tuple[object, ...]:
-    """The 19 values as given, None for one that is absent. Raises KeyError for an unknown field."""
-    if len(record) == len(FIELDS):
-        found: tuple[object, ...] = _all_fields(record)
-        return found
-    if record.keys() <= FIELD.keys():
-        return tuple(map(record.get, FIELD_NAMES))
-    raise KeyError
-
-
-def _examined_each(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
-    """Examine each field of a record of which something is wrong or of an unusual type."""
     unknown = islice((name for name in record if name not in FIELD), MOST_ERRORS)
     problems = [InvalidFlight(str(n), record[n], unknown_reason(n)) for n in unknown]
     values: list[Value] = []

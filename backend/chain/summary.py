@@ -7,12 +7,16 @@ average can be proved from headers and cells alone, without the flights.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
+
 from backend.chain import merkle
-from backend.chain.canonical import literal
 from backend.chain.columns import Columns
 from backend.chain.fields import Value
 
 ON_TIME_BEFORE_MINUTES = 15  # the definition of the US Department of Transportation
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +39,8 @@ class Cell:
     sum_dep_delay: int
 
     def canonical(self) -> bytes:
-        """The bytes that `summary_root` commits to.
-
-        They are those of `canonical.canonical`, written out here because a block has dozens of
-        cells.
-        """
-        return (
-            b'{"FL_DATE":%b,"OP_CARRIER_AIRLINE_ID":%d,"arrived":%d,"cancelled":%d,"departed":%d,'
-            b'"flights":%d,"on_time":%d,"sum_arr_delay":%d,"sum_dep_delay":%d}'
-        ) % (
-            literal(self.FL_DATE),
-            self.OP_CARRIER_AIRLINE_ID,
-            self.arrived,
-            self.cancelled,
-            self.departed,
-            self.flights,
-            self.on_time,
-            self.sum_arr_delay,
-            self.sum_dep_delay,
-        )
+        """The bytes that `summary_root` commits to, which are those of `canonical.canonical`."""
+        return _encode(self)
 
 
 CELL_COLUMNS = ("OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "DEP_DELAY")

@@ -28,13 +28,11 @@ from backend.index.connections import (
     Report,
 )
 from backend.index.database import Position, Rows, snapshot
-from backend.index.periods import DAY, cover
-from backend.index.totals import COUNTS
+from backend.index.periods import DAY
 from backend.questions.answer_types import AsOf
 from backend.questions.values import (
     AverageDelays,
     Delays,
-    DelayTotals,
     FilterTransactions,
     FlightCounter,
     FlightCounts,
@@ -50,9 +48,6 @@ _DEST = ("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
 RECENT_S = 0.005
 
 _EVERYTHING = 2**62  # above every transaction id
-
-# Every statement says where the index stands, too: one statement is one snapshot.
-_STANDS = "(SELECT height FROM position), (SELECT tip_hash FROM position)"
 
 _POSITION = "SELECT height, tip_hash FROM position"
 _LEG = """
@@ -81,28 +76,6 @@ _EQUAL = """
 _ROUTE = "SELECT origin, dest FROM route WHERE route = ?"
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
-
-_SUMS = ", ".join(f"coalesce(sum({count}), 0)" for count in COUNTS.split(", "))
-_CARRIER_RANGE = f"""
-    SELECT {COUNTS} FROM carrier_total
-    WHERE carrier = ? AND span = ? AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
-_ROUTE_RANGE = """
-    SELECT total.flights FROM place AS o
-    JOIN route ON origin = o.place JOIN place AS d ON dest = d.place
-    JOIN route_total AS total ON total.route = route.route
-    WHERE o.city = (SELECT city FROM city WHERE name = ?)
-        AND d.city = (SELECT city FROM city WHERE name = ?)
-        AND span = ? AND period BETWEEN ? AND ?"""
-
-
-def _over_ranges(sums: str, one_range: str) -> list[str]:
-    """The statement that sums over n ranges of periods, at position n; `cover` gives 1 to 5."""
-    ranges = (" UNION ALL ".join([one_range] * n) for n in range(6))
-    return [f"SELECT {_STANDS}, {sums} FROM ({union})" for union in ranges]  # noqa: S608
-
-
-_CARRIER_TOTALS = _over_ranges(_SUMS, _CARRIER_RANGE)
-_ROUTE_TOTALS = _over_ranges("coalesce(sum(flights), 0)", _ROUTE_RANGE)
 
 _FL_DATE = POSITION["FL_DATE"]
 _number_and_day_of: Callable[[Flight], Any] = itemgetter(POSITION["OP_CARRIER_FL_NUM"], _FL_DATE)
@@ -231,10 +204,6 @@ class IndexReader:
     ) -> tuple[Delays, AsOf]:
         """The counts and sums behind the averages, broken down as `options` say."""
         group_by = options.group_by
-        is_plain = group_by is None and not options.distribution and below is None
-        if is_plain and question.has_total_row:
-            found = _carrier_totals(self._rows, question)
-            return self._agreeing((Delays(DelayTotals(*found[0][2:])), _as_of(found)))
 
         def ask(rows: Rows) -> Delays:
             found = group_queries.totals(rows, question, group_by, below, options.shown)
@@ -250,9 +219,6 @@ class IndexReader:
     ) -> tuple[FlightCounts, AsOf]:
         """How many flights went, broken down as `options` say."""
         group_by = options.group_by
-        if group_by is None and below is None and question.has_total_row:
-            found = _route_totals(self._rows, question)
-            return self._agreeing((FlightCounts(found[0][2]), _as_of(found)))
 
         def ask(rows: Rows) -> FlightCounts:
             found = group_queries.totals(rows, question, group_by, below, options.shown)
@@ -289,22 +255,6 @@ class IndexReader:
     def close(self) -> None:
         """Close the connections that nobody uses."""
         self._connections.close()
-
-
-def _carrier_totals(rows: Rows, question: AverageDelays) -> list[Any]:
-    """The study's question about delays at the tip, in one statement."""
-    carrier = question.OP_CARRIER_AIRLINE_ID
-    ranges = _covered(*map(_date, question.interval))
-    values = [value for periods in ranges for value in (carrier, *periods)]
-    return rows(_CARRIER_TOTALS[len(ranges)], values)
-
-
-def _route_totals(rows: Rows, question: FlightCounter) -> list[Any]:
-    """The study's question about a route at the tip, in one statement."""
-    cities = (question.ORIGIN_CITY_NAME, question.DEST_CITY_NAME)
-    ranges = _covered(*map(_date, question.interval))
-    values = [value for periods in ranges for value in (*cities, *periods)]
-    return rows(_ROUTE_TOTALS[len(ranges)], values)
 
 
 def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:
@@ -380,4 +330,3 @@ def _as_of(rows: list[Any]) -> AsOf:
 
 
 _date = lru_cache(maxsize=4096)(date.fromisoformat)
-_covered = lru_cache(maxsize=4096)(cover)

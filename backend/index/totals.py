@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
-from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -35,12 +34,9 @@ SUMS = ", ".join(f"sum({count})" for count in COUNTS.split(", "))
 # The hour of scheduled departure of a row of flight; NULL for a flight without one.
 HOUR = "((dep_time / 100 * 60 + dep_time % 100 - dep_delay) % 1440 + 1440) % 1440 / 60"
 
-_ROWS_AT_ONCE = 50  # in one statement: a third less time than one by one
 _COLUMNS = 13
 _DAY, _NUMBER, _CARRIER, _ARR_DELAY = 0, 1, 3, 8  # positions in a row of table flight
-_ROW = f"({', '.join('?' * _COLUMNS)})"
-_PUT = f"INSERT INTO batch VALUES {_ROW}"  # noqa: S608  our own names
-_PUT_MANY = _PUT + f", {_ROW}" * (_ROWS_AT_ONCE - 1)
+_PUT = f"INSERT INTO batch VALUES ({', '.join('?' * _COLUMNS)})"  # noqa: S608  our own names
 
 _CALENDAR = "CREATE TEMP TABLE calendar (day INTEGER PRIMARY KEY, month INTEGER, slot INTEGER)"
 _TEMPORARY = {
@@ -124,11 +120,7 @@ def add(connection: apsw.Connection, rows: Sequence[FlightRow]) -> None:
     """
     for table in _TEMPORARY:  # something is left if an addition before this one failed
         connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
-    rest = len(rows) % _ROWS_AT_ONCE
-    for start in range(0, len(rows) - rest, _ROWS_AT_ONCE):
-        values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
-        connection.execute(_PUT_MANY, values)
-    connection.executemany(_PUT, rows[len(rows) - rest :])
+    connection.executemany(_PUT, rows)
     days = {row[_DAY] for row in rows}
     connection.executemany(
         "INSERT OR IGNORE INTO calendar VALUES (?, ?, ?)",

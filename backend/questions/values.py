@@ -76,12 +76,6 @@ class AverageDelays(Between):
     ORIGIN: str | None = None
     DEST: str | None = None
 
-    @property
-    def has_total_row(self) -> bool:
-        """Whether it is about all flights of one carrier."""
-        places = (self.ORIGIN, self.DEST, self.ORIGIN_CITY_NAME, self.DEST_CITY_NAME)
-        return self.OP_CARRIER_AIRLINE_ID is not None and not any(places)
-
 
 @dataclass(frozen=True, slots=True)
 class FlightCounter(Between):
@@ -96,13 +90,6 @@ class FlightCounter(Between):
     FINAL_DATE: str
     ORIGIN: str | None = None
     DEST: str | None = None
-
-    @property
-    def has_total_row(self) -> bool:
-        """Whether it is about two cities, whatever their airports."""
-        return not (self.ORIGIN or self.DEST) and bool(
-            self.ORIGIN_CITY_NAME and self.DEST_CITY_NAME
-        )
 
 
 Question = FilterTransactions | AverageDelays | FlightCounter

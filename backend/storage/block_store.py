@@ -184,28 +184,19 @@ class BlockStore:
         return found[0]
 
     def place_of_transaction(self, transaction_id: int) -> tuple[int, Place] | None:
-        """Height and place of the block that holds a transaction; None if no block does.
-
-        It is looked for, in turns, where it would be if all blocks were of one size, which is right
-        at once in most chains, and in the middle, so that it never takes long.
-        """
+        """Height and place of the block that holds a transaction; None if no block does."""
         tip = self.tip()
         if tip is None or not 0 <= transaction_id < tip[1].next_transaction:
             return None
         table = self._table()
         low, high = 0, tip[0]
-        first, after = 0, tip[1].next_transaction  # of the transactions in blocks `low` to `high`
-        is_guess = False
         while low <= high:
-            is_guess = not is_guess
             height = (low + high) // 2
-            if is_guess:
-                height = low + (high + 1 - low) * (transaction_id - first) // (after - first)
             place = self._entries(table, height, 1)[0]
             if transaction_id < place.first_transaction:
-                high, after = height - 1, place.first_transaction
+                high = height - 1
             elif transaction_id >= place.next_transaction:
-                low, first = height + 1, place.next_transaction
+                low = height + 1
             else:
                 return height, place
         return None  # the chain has been cut meanwhile
