@@ -100,7 +100,7 @@ frontend/charts/plots.py  frontend/charts/test_plots.py  * number_above * count 
 frontend/evidence.py  frontend/pages/test_evidence.py  if not self._is_citation or not answers => if self._is_citation or not answers
 frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  if arrivals == 0 => if arrivals == 1
 frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  before = None  # its curve => pass  # its curve
-frontend/pages/error_pages.py  frontend/pages/test_uploading.py  _page(413, => _page(414,
+frontend/pages/error_pages.py  frontend/test_bodies.py  _page(413, => _page(414,
 frontend/questions/delays.py  frontend/questions/test_delay_panels.py  all_delays.append(Delays( => str((
 frontend/request_guard.py  frontend/test_bodies.py  if length > most: => if length >= most:
 frontend/request_guard.py  frontend/test_request_guard.py  {"", "identity"} => {"", "identity", "deflate"}
