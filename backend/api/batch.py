@@ -67,7 +67,7 @@ ADD_BATCH = Operation(
 
 
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
-    """The route for batches."""
+    """Return the route for batches."""
     most_bytes = ledger.settings.max_body_bytes
     most_flights = ledger.settings.mempool_transactions
 
@@ -97,8 +97,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             accepted = len(batch.flights) if skips or not batch.errors else 0
             copies = ledger.submitter.copies_of(batch.flights) if is_dry else []
             there = [copy for copy in copies if copy is not None]
-            told = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
-            return answer({"dry_run": is_dry, "accepted": accepted, **told, **bad})
+            duplicates = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
+            return answer({"dry_run": is_dry, "accepted": accepted, **duplicates, **bad})
         add = partial(ledger.submitter.add_batch, batch.flights, key=key)
         return writing.answer(mode, add, **bad)
 
@@ -106,6 +106,6 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
 
 
 def _refusal(batch: Batch) -> InvalidFlights:
-    """The error for a batch with bad rows. It says where the reading stopped."""
+    """Return the error for a batch with bad rows. It says where the reading stopped."""
     read = {"rows_read": batch.rows_read, "rejected": batch.rejected, "stopped": not batch.is_whole}
     return InvalidFlights(batch.errors, **read)

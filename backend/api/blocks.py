@@ -84,8 +84,8 @@ LIST_BLOCKS = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The routes for the blocks of `ledger`."""
-    kept = BodyCache(ledger.settings.block_bodies_bytes)
+    """Return the routes for the blocks of `ledger`."""
+    bodies = BodyCache(ledger.settings.block_bodies_bytes)
 
     def tip(environ: Environ) -> Response:
         TIP.given(environ)
@@ -93,8 +93,8 @@ def rows(ledger: Ledger) -> list[Row]:
             known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
         ):
             return known
-        found = ledger.tip()
-        return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
+        tip_members = ledger.tip()
+        return versioned(environ, encode(tip_members), _tag_of_tip(tip_members), REVALIDATE)
 
     def block(environ: Environ, height: str) -> Response:
         query, given = query_string(environ), GET_BLOCK.given(environ)
@@ -105,24 +105,24 @@ def rows(ledger: Ledger) -> list[Row]:
         if known := unchanged(environ, tag, SETTLED):
             return known
         encoding = encoding_for(environ)
-        if not query and encoding and (body := kept.find((block_hash, encoding))):
+        if not query and encoding and (body := bodies.find((block_hash, encoding))):
             return encoded(body, encoding, tag, SETTLED)
-        body = kept.find((block_hash, query)) if limit <= SHORT else None
+        body = bodies.find((block_hash, query)) if limit <= SHORT else None
         if body is None:
-            found = ledger.encoded_block(number, offset, limit)
-            block_hash, body = found.hash, b'{"block":%b}' % found.json
+            encoded_block = ledger.encoded_block(number, offset, limit)
+            block_hash, body = encoded_block.hash, b'{"block":%b}' % encoded_block.json
             if limit <= SHORT:
-                kept.keep((block_hash, query), body)
-        compress = partial(_compressed_block, kept, "" if query else block_hash)
+                bodies.keep((block_hash, query), body)
+        compress = partial(_compressed_block, bodies, "" if query else block_hash)
         return versioned(environ, body, tag_of_block(block_hash, query), SETTLED, compress)
 
     def blocks(environ: Environ) -> Response:
         given = LIST_BLOCKS.given(environ)
         beginning, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
-        found = ledger.blocks(before, limit, beginning)
-        lowest = found.lowest if beginning is None else 0
+        block_list = ledger.blocks(before, limit, beginning)
+        lowest = block_list.lowest if beginning is None else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None
-        headers, damaged = found.headers, found.damaged
+        headers, damaged = block_list.headers, block_list.damaged
         more = {"damaged": damaged} if damaged else {}
         body = encode({"blocks": headers, "next": following, **more})
         is_settled = (  # new blocks do not change it
@@ -142,7 +142,7 @@ def rows(ledger: Ledger) -> list[Row]:
 
 
 def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
-    """INLINE for a short page of a block at hand, and for a block that the client has already."""
+    """INLINE for a short page of a cached block, and for a block that the client has already."""
     try:
         number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
         if not ledger.has_block(number):
@@ -156,19 +156,19 @@ def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
 
 
 def tag_of_block(block_hash: str, query: str) -> str:
-    """The tag of a block, or of the part of it that `query` chooses."""
+    """Return the tag of a block, or of the part of it that `query` chooses."""
     return tag_of(block_hash, "block", query)
 
 
-def _compressed_block(kept: BodyCache, block_hash: str, encoding: str, body: bytes) -> bytes:
-    """The encoded body; it is kept if it is a whole block (`block_hash` is not empty)."""
+def _compressed_block(bodies: BodyCache, block_hash: str, encoding: str, body: bytes) -> bytes:
+    """Return the encoded body; it is kept if it is a whole block (`block_hash` is not empty)."""
     data = compressed(encoding, body)
     if block_hash:
-        kept.keep((block_hash, encoding), data)
+        bodies.keep((block_hash, encoding), data)
     return data
 
 
 def _tag_of_tip(tip: dict[str, Any]) -> str:
-    """The tag of the tip; in place of a query string it has what the block hash does not fix."""
+    """Return the tag of the tip; its query string is all that the block hash does not fix."""
     more = f" {tip['cluster']}" if "cluster" in tip else ""
     return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}{more}")

@@ -20,19 +20,19 @@ CHEATS = Operation(
 
 
 def rows() -> list[Row]:
-    """The route for the attempts, which are made when it is first asked."""
+    """Return the route for the attempts, which are made when it is first asked."""
     lock = Lock()
-    made: list[bytes] = []
+    bodies: list[bytes] = []
 
     def outcomes() -> bytes:
         with lock:  # so that those who ask first, at once, do not each let all be tried
-            if not made:
+            if not bodies:
                 from backend.trust.cheating.cheats import (
                     try_all,  # which loads all that writes blocks
                 )
 
-                made.append(encode({"cheats": [one._asdict() for one in try_all()]}))
-            return made[0]
+                bodies.append(encode({"cheats": [outcome._asdict() for outcome in try_all()]}))
+            return bodies[0]
 
     def cheats(environ: Environ) -> Response:
         CHEATS.given(environ)

@@ -43,18 +43,18 @@ _TAGS = re.compile(r'(?:W/)?("[^"]*")')
 
 
 def tag_of(block_hash: str, route: str, query: str) -> str:
-    """The tag of the answer of `route` to `query` (as in the URL) at the block with this hash."""
-    told = zlib.crc32(query.encode("latin-1", "replace"), zlib.crc32(route.encode()))
-    return f"{block_hash[:_HASH_DIGITS]}-{told:08x}{FORM}"
+    """Return the tag of the answer of `route` to `query` (as in the URL) at a block."""
+    checksum = zlib.crc32(query.encode("latin-1", "replace"), zlib.crc32(route.encode()))
+    return f"{block_hash[:_HASH_DIGITS]}-{checksum:08x}{FORM}"
 
 
 def tag_of_content(body: bytes) -> str:
-    """The tag of an answer that is fixed by nothing but its own bytes."""
+    """Return the tag of an answer that is fixed by nothing but its own bytes."""
     return blake2b(body, digest_size=16).hexdigest()
 
 
 def quoted(tag: str, encoding: str = "") -> str:
-    """The value of the header ETag for a tag and an encoding ("" for none)."""
+    """Return the value of the header ETag for a tag and an encoding ("" for none)."""
     return f'"{tag}-{encoding}"' if encoding else f'"{tag}"'
 
 
@@ -65,7 +65,7 @@ def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None
 
 
 def known_encoding(environ: Environ, tag: str) -> str | None:
-    """The encoding in which the client has the answer with this tag; None if it lacks it."""
+    """Return the encoding in which the client has the answer with this tag; None if it lacks it."""
     given: str | None = environ.get("HTTP_IF_NONE_MATCH")
     if given is None:
         return None
@@ -79,7 +79,7 @@ def known_encoding(environ: Environ, tag: str) -> str | None:
 
 
 def wants_any(environ: Environ) -> bool:
-    """Whether the client has some answer already, and wants none if there is one."""
+    """Return whether the client has some answer already, and wants none if there is one."""
     given: str | None = environ.get("HTTP_IF_NONE_MATCH")
     return given is not None and given.strip() == "*"
 

@@ -45,7 +45,7 @@ _LIMITS = ("format", "minimum", "maximum", "minLength", "maxLength", "pattern", 
 
 
 def rows(spec: Callable[[], Part]) -> list[Row]:
-    """The route of the page about `spec`, which is called once in each process, when needed."""
+    """Return the route of the page about `spec`, which is called once, when needed."""
     kept_compressed = lru_cache(maxsize=4)(compressed)
 
     @cache
@@ -66,7 +66,7 @@ def rows(spec: Callable[[], Part]) -> list[Row]:
 
 
 def page(spec: Part) -> str:
-    """An OpenAPI document of the service as HTML."""
+    """Return an OpenAPI document of the service as HTML."""
     operations = [
         {"method": method.upper(), "path": path, **part, **_followed(spec, part, path)}
         for path, item in spec["paths"].items()
@@ -81,7 +81,7 @@ def page(spec: Part) -> str:
 
 
 def content_security_policy() -> str:
-    """What a browser may do with the page."""
+    """Return what a browser may do with the page."""
     digest = b64encode(sha256(_style().encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; form-action 'none'; "
@@ -90,9 +90,11 @@ def content_security_policy() -> str:
 
 
 def _followed(spec: Part, part: Part, path: str) -> dict[str, Any]:
-    """An operation's parameters and responses without references, and how to ask for it."""
+    """Return an operation's parameters and responses without references, and how to ask for it."""
     components = spec["components"]
-    parameters = [_resolved(components["parameters"], each) for each in part["parameters"]]
+    parameters = [
+        _resolved(components["parameters"], reference) for reference in part["parameters"]
+    ]
     bodies = part.get("requestBody", {}).get("content", {})
     url = example_address(path, parameters)
     return {
@@ -108,18 +110,18 @@ def _followed(spec: Part, part: Part, path: str) -> dict[str, Any]:
 
 
 def _resolved(components: Part, part: Part) -> Part:
-    found: Part = components[name_of(part)] if "$ref" in part else part
-    return found
+    component: Part = components[name_of(part)] if "$ref" in part else part
+    return component
 
 
 def name_of(part: Part) -> str:
-    """The name of the component that `part` refers to; "" if it refers to none."""
+    """Return the name of the component that `part` refers to; "" if it refers to none."""
     reference: str = part.get("$ref", "")
     return reference.rpartition("/")[2]
 
 
 def example_address(path: str, parameters: Iterable[Part]) -> str:
-    """The path with examples of its parameters, and with the query that must be given."""
+    """Return the path with examples of its parameters, and with the query that must be given."""
     query = []
     for parameter in parameters:
         name, example = parameter["name"], str(parameter.get("example", ""))
@@ -132,22 +134,22 @@ def example_address(path: str, parameters: Iterable[Part]) -> str:
 
 def _commands(url: str, bodies: Mapping[str, Part]) -> Iterator[str]:
     """Lines for the shell: one to get `url`, or one to send the example of each body to it."""
-    asked = f"curl {shell_quoted(SERVER + url)}"
+    request = f"curl {shell_quoted(SERVER + url)}"
     for media_type, content in bodies.items():
         example = content["example"]
         sent = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False)
         header = shell_quoted(f"Content-Type: {media_type}")
-        yield f"{asked} \\\n  --header {header} \\\n  --data-binary {shell_quoted(sent)}"
+        yield f"{request} \\\n  --header {header} \\\n  --data-binary {shell_quoted(sent)}"
     if not bodies:
-        yield asked
+        yield request
 
 
 def kind_of(schema: Part) -> Markup:
-    """The type of a value and its limits, in a line; a link to the schema that it refers to."""
+    """Return the type and limits of a value, in a line; a link to the schema that it refers to."""
     if "$ref" in schema:
         return Markup('<a href="#schema-{0}">{0}</a>').format(name_of(schema))
     if "anyOf" in schema:
-        return Markup(" or ").join(kind_of(each) for each in schema["anyOf"])
+        return Markup(" or ").join(kind_of(choice) for choice in schema["anyOf"])
     if "items" in schema:
         return Markup("array of {}").format(kind_of(schema["items"]))
     types = schema.get("type", "any value")

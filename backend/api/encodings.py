@@ -33,7 +33,7 @@ _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
 
 
 def encoding_for(environ: dict[str, Any]) -> str:
-    """The encoding of a large answer to this request: "zstd", "gzip" or "" for none."""
+    """Return the encoding of a large answer to this request: "zstd", "gzip" or "" for none."""
     accepted: str | None = environ.get("HTTP_ACCEPT_ENCODING")
     return _preferred(accepted) if accepted else ""
 
@@ -51,16 +51,16 @@ def _preferred(accepted: str) -> str:
 
 
 def weights(header: str) -> dict[str, float]:
-    """The names in an Accept or Accept-Encoding header, in small letters, with their q-values."""
-    found: dict[str, float] = {}
+    """Return the names in an Accept or Accept-Encoding header, in lower case, with q-values."""
+    q_values: dict[str, float] = {}
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
         weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
         try:
-            found[name] = min(1.0, max(0.0, float(weight)))
+            q_values[name] = min(1.0, max(0.0, float(weight)))
         except ValueError:
-            found[name] = 0.0
-    return found
+            q_values[name] = 0.0
+    return q_values
 
 
 def compressed(encoding: str, body: bytes) -> bytes:
@@ -70,7 +70,7 @@ def compressed(encoding: str, body: bytes) -> bytes:
 
 
 def compressed_pieces(encoding: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """A body that comes in pieces, compressed; it takes the memory of one piece.
+    """Yield a body that comes in pieces, compressed; it takes the memory of one piece.
 
     If `pieces` raises an error, the end of the format is missing, so that the body cannot be
     unpacked as if it were whole.

@@ -52,10 +52,10 @@ have signed the checkpoint (--witness KEY).
 def evidence(
     ledger: Ledger, question: Question, answer: Any, anchor: Anchor, proof: Iterator[bytes]
 ) -> Iterator[bytes]:
-    """The zip file, piece by piece. answer: with `as_of` and `query`. proof: its lines."""
+    """Return the zip file, piece by piece. answer: with `as_of` and `query`. proof: its lines."""
     members = anchor.members
     program = VERIFY.read_bytes()
-    told = README.format(
+    readme = README.format(
         newest=anchor.signed - 1,
         last=anchor.size - 1,
         program=sha256(program).hexdigest(),
@@ -64,7 +64,7 @@ def evidence(
     text = msgspec.json.format(msgspec.json.encode(answer))
     return _zipped(
         (
-            ("README.txt", [told.encode()]),
+            ("README.txt", [readme.encode()]),
             ("answer.json", [text + b"\n"]),
             ("checkpoint", [members["checkpoint"].encode()]),
             ("log.vkey", [f"{members['key']}\n".encode()]),
@@ -76,7 +76,7 @@ def evidence(
 
 
 def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]:
-    """The flights behind an answer, as CSV."""
+    """Return the flights behind an answer, as CSV."""
     if isinstance(question, FilterTransactions):
         return [table(CSV, answer.flights, answer.as_of)]
     days = question.INITIAL_DATE, question.FINAL_DATE
@@ -106,13 +106,13 @@ class _Sink:
         """Do nothing: there is nothing behind it."""
 
     def taken(self) -> bytes:
-        """The bytes that were written since the last call."""
+        """Return the bytes that were written since the last call."""
         data, self._written = b"".join(self._written), []
         return data
 
 
 def _zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """A zip file with these files. They carry no time, so that the same bytes give the same."""
+    """Yield a zip file with these files. It holds no time, so equal bytes give equal files."""
     sink: Any = _Sink()
     with ZipFile(sink, "w") as archive:
         for name, pieces in files:

@@ -68,7 +68,7 @@ EXPORT_FLIGHTS = Operation(
 
 
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:
-    """The route that exports flights from `ledger`."""
+    """Return the route that exports flights from `ledger`."""
 
     def flights(environ: Environ) -> Response:
         query = query_string(environ)
@@ -98,10 +98,10 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 
 
 def accepted_format(environ: Environ) -> str:
-    """The format that Accept prefers; NDJSON if it has no preference. Raises NotAcceptable."""
+    """Return the format that Accept prefers; NDJSON without a preference. Raises NotAcceptable."""
     accepted = weights(environ.get("HTTP_ACCEPT") or "*/*")
     ranks = {
-        name: next((accepted[one] for one in ranges if one in accepted), 0.0)
+        name: next((accepted[media_type] for media_type in ranges if media_type in accepted), 0.0)
         for name, ranges in _RANGES.items()
     }
     best = max(ranks, key=ranks.__getitem__)
@@ -112,12 +112,12 @@ def accepted_format(environ: Environ) -> str:
 
 
 def csv_lines(ledger: Ledger, selection: Selection, as_of: AsOf) -> Iterator[bytes]:
-    """The flights as CSV, a block at a time."""
+    """Return the flights as CSV, a block at a time."""
     return _lines(ledger, CSV, selection, as_of)
 
 
 def _lines(ledger: Ledger, form: LineFormat, selection: Selection, as_of: AsOf) -> Iterator[bytes]:
-    """The whole file, a block at a time."""
+    """Yield the whole file, a block at a time."""
     count, writer = 0, BlockLines(form)
     yield form.header(EXPORTED)
     for header, columns, rows in ledger.answers.flights(selection, as_of.height):

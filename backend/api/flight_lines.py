@@ -53,7 +53,7 @@ class LineFormat:
     footer: Callable[[int, AsOf], bytes]
 
     def row(self, values: Mapping[str, Value]) -> bytes:
-        """The line of one flight: field name -> value."""
+        """Return the line of one flight: field name -> value."""
         cells = self.between.join(self.cell(name, value) for name, value in values.items())
         return f"{self.start}{cells}{self.end}".encode()
 
@@ -121,7 +121,7 @@ class BlockLines:
         }
 
     def lines(self, header: Header, columns: Columns, rows: Sequence[int]) -> bytes:
-        """The lines of some rows of a block."""
+        """Return the lines of some rows of a block."""
         form, first = self._form, header.first_transaction
         cells: list[Iterable[str]] = [
             [form.start + form.cell("TRANSACTION_ID", first + row) for row in rows]
@@ -144,6 +144,6 @@ def counted_up_to(as_of: AsOf) -> str:
 
 
 def table(form: LineFormat, rows: Sequence[Mapping[str, Value]], as_of: AsOf) -> bytes:
-    """A whole file of a few flights with their status."""
+    """Return a whole file of a few flights with their status."""
     lines = b"".join(map(form.row, rows))
     return form.header([*EXPORTED, "status"]) + lines + form.footer(len(rows), as_of)

@@ -30,11 +30,11 @@ READY = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The routes that say whether the service over `ledger` lives and works."""
+    """Return the routes that say whether the service over `ledger` lives and works."""
     alive = encode(Live("ok", VERSION, commit()))
 
     def live(environ: Environ) -> Response:
-        """Whether the process answers. It does nothing else: the benchmark's empty endpoint."""
+        """Answer, and do nothing else: the benchmark's empty endpoint."""
         LIVE.given(environ)
         return Whole(alive, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
 

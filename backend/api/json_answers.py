@@ -31,7 +31,7 @@ Question = tuple[type[object], str]  # the kind of question, and the query strin
 
 
 def answer(body: Any, status: int = 200, *more: Pair) -> Response:
-    """A JSON response that holds only for this moment, so that no cache may keep it.
+    """Return a JSON response that holds only for this moment, so that no cache may keep it.
 
     more: further headers.
     """
@@ -65,7 +65,7 @@ def versioned(
 
 
 def plain(body: bytes, tag: str, cache_control: str, mimetype: str = MIMETYPE) -> Response:
-    """A response with `body` as it is."""
+    """Return a response with `body` as it is."""
     more = () if len(body) < LEAST_BYTES else (VARY,)
     return _whole(body, quoted(tag), cache_control, mimetype, *more)
 
@@ -73,7 +73,7 @@ def plain(body: bytes, tag: str, cache_control: str, mimetype: str = MIMETYPE) -
 def encoded(
     body: bytes, encoding: str, tag: str, cache_control: str, mimetype: str = MIMETYPE
 ) -> Response:
-    """A response with `body`, which is in an encoding already."""
+    """Return a response with `body`, which is in an encoding already."""
     more = (("Content-Encoding", encoding), VARY)
     return _whole(body, quoted(tag, encoding), cache_control, mimetype, *more)
 
@@ -123,39 +123,41 @@ class AnswerCache:
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
-        self._kept = _OfState(None)  # exchanged in one step, so that no answer gets a wrong state
+        self._kept = _StateAnswers(
+            None
+        )  # exchanged in one step, so that no answer gets a wrong state
         self._counting = Lock()
         self._hits = self._misses = self._evictions = 0
 
     def find(self, state: Hashable, question: Question) -> CachedAnswer | None:
-        """The answer to `question` in this state, if it is kept."""
-        kept = self._kept
-        found = kept.answers.get(question) if state == kept.state else None
+        """Return the answer to `question` in this state, if it is kept."""
+        current = self._kept
+        answer = current.answers.get(question) if state == current.state else None
         with self._counting:
-            if found is None:
+            if answer is None:
                 self._misses += 1
             else:
                 self._hits += 1
-        return found
+        return answer
 
     def keep(self, state: Hashable, question: Question, answer: CachedAnswer) -> None:
         """Keep an answer, if it is not too large."""
-        kept = self._kept
-        if state != kept.state:
-            kept = self._kept = _OfState(state)
-        evicted = kept.add(question, answer, self._most_bytes)
+        current = self._kept
+        if state != current.state:
+            current = self._kept = _StateAnswers(state)
+        evicted = current.add(question, answer, self._most_bytes)
         with self._counting:
             self._evictions += evicted
 
     def statistics(self) -> AnswerStatistics:
-        """The counts as they are now."""
-        kept = self._kept
+        """Return the counts as they are now."""
+        current = self._kept
         with self._counting:
             counts = (self._hits, self._misses, self._evictions)
-        return AnswerStatistics(*counts, len(kept.answers), kept.bytes)
+        return AnswerStatistics(*counts, len(current.answers), current.bytes)
 
 
-class _OfState:
+class _StateAnswers:
     """The answers in one state."""
 
     def __init__(self, state: Hashable) -> None:
@@ -188,5 +190,5 @@ class _OfState:
 
 
 def _kept_bytes(question: Question, answer: CachedAnswer) -> int:
-    """What keeping an answer takes in memory."""
+    """Return what keeping an answer takes in memory."""
     return len(question[1]) + len(answer.body) + ENTRY_BYTES

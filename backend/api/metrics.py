@@ -243,10 +243,10 @@ class Metrics:
             self._follow(BLOCK_CACHE, labels, cache.hits, cache.misses, cache.evictions)
             self._set(f"{BLOCK_CACHE}_bytes", labels, cache.bytes)
             self._set(f"{BLOCK_CACHE}_blocks", labels, cache.blocks)
-        kept = self._answers.statistics()
-        self._follow(ANSWER_CACHE, (), kept.hits, kept.misses, kept.evictions)
-        self._set(f"{ANSWER_CACHE}_bytes", (), kept.bytes)
-        self._set(f"{ANSWER_CACHE}_answers", (), kept.answers)
+        statistics = self._answers.statistics()
+        self._follow(ANSWER_CACHE, (), statistics.hits, statistics.misses, statistics.evictions)
+        self._set(f"{ANSWER_CACHE}_bytes", (), statistics.bytes)
+        self._set(f"{ANSWER_CACHE}_answers", (), statistics.answers)
 
     def _follow(self, cache: str, labels: tuple[str, ...], *counts: int) -> None:
         for what, count in zip(("hits", "misses", "evictions"), counts, strict=True):
@@ -262,7 +262,7 @@ class Metrics:
         )
 
     def text(self) -> bytes:
-        """All metrics, in the text format of Prometheus."""
+        """Return all metrics, in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
@@ -287,11 +287,11 @@ class CountedRequests:
 
     def answered(self, environ: Environ, status: str, took_s: float) -> None:
         """Note that the headers of an answer go out."""
-        asked = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
+        labels = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
         try:
-            self._durations[asked].append(took_s)
+            self._durations[labels].append(took_s)
         except KeyError:
-            self._new(*asked).append(took_s)
+            self._new(*labels).append(took_s)
 
     def end(self, now_s: float) -> None:
         """Note that a request has been answered. now_s: by `perf_counter`."""
@@ -300,12 +300,12 @@ class CountedRequests:
             self.count()
 
     def _new(self, route: str, method: str, status: str) -> list[float]:
-        """A list for the durations of requests with labels that were not seen before."""
+        """Return a list for the durations of requests with labels that were not seen before."""
         known = method if method in METHODS else OTHER
         return self._durations.setdefault((route, known, status), [])
 
     def in_progress(self) -> int:
-        """How many requests are in the application now."""
+        """Return how many requests are in the application now."""
         return len(self._in_hand)
 
     def count(self) -> None:
@@ -328,7 +328,7 @@ class _Numbers(Collector):
         self._totals = totals
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric that has a number."""
+        """Yield every metric that has a number."""
         series: dict[str, list[tuple[tuple[str, ...], list[float]]]] = {}
         for (name, *labels), values in sorted(self._totals().items()):
             series.setdefault(name, []).append((tuple(labels), values))
@@ -360,7 +360,7 @@ class _State(Collector):
         self._ledger = ledger
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that can be read now."""
+        """Yield the metrics that can be read now."""
         build = GaugeMetricFamily(BUILD_INFO, "What runs; always 1.", labels=("version", "commit"))
         build.add_metric((VERSION, commit()), 1)
         yield build
@@ -378,7 +378,7 @@ SHOW_METRICS = Operation(
 
 
 def rows(shown: Metrics) -> list[Row]:
-    """The route that shows the numbers counted in `shown`."""
+    """Return the route that shows the numbers counted in `shown`."""
 
     def metrics(environ: Environ) -> Response:
         SHOW_METRICS.given(environ)

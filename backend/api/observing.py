@@ -56,12 +56,12 @@ os.register_at_fork(after_in_child=_begin_process)
 
 
 def new_request_id() -> str:
-    """An id for a request that came without one."""
+    """Return an id for a request that came without one."""
     return f"{_process}-{next(_numbers):x}"
 
 
 def route_of(environ: Environ) -> str | None:
-    """The rule of the application that a request has matched; None for an unknown address.
+    """Return the rule of the application that a request has matched; None for an unknown address.
 
     Call it only while the headers go out: Flask has no request before, and drops it afterwards.
     """
@@ -74,7 +74,7 @@ def route_of(environ: Environ) -> str | None:
 
 
 def lab_headers(emulated_disk: int, *, is_lab: bool) -> tuple[tuple[str, str], ...]:
-    """The headers of every answer of a service in the lab; none elsewhere.
+    """Return the headers of every answer of a service in the lab; none elsewhere.
 
     emulated_disk: K, 0 for a real disk.
     """

@@ -87,8 +87,8 @@ class Operation:
     takes_key: bool = False
 
     def given(self, environ: Environ) -> Mapping[str, str]:
-        """The parameters of a request, name -> text. Raises InvalidQuery for unknown ones."""
-        found = given_in(environ)
-        if found:
-            require_known(found, [parameter.name for parameter in self.parameters])
-        return found
+        """Return the parameters of a request, name -> text. Raises InvalidQuery for others."""
+        parameters = given_in(environ)
+        if parameters:
+            require_known(parameters, [parameter.name for parameter in self.parameters])
+        return parameters

@@ -66,21 +66,21 @@ class InvalidFlights(InvalidFlight):
 
 
 def problem_body(status: int, detail: str, **more: object) -> bytes:
-    """A problem in JSON. more: further members, such as field and value."""
+    """Return a problem in JSON. more: further members, such as field and value."""
     title = HTTPStatus(status).phrase
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
     return msgspec.json.encode(body)
 
 
 def problem(status: int, detail: str, **more: object) -> Response:
-    """A problem response."""
+    """Return a problem response."""
     response = Response(problem_body(status, detail, **more), status, content_type=MIMETYPE)
     response.headers["Cache-Control"] = NO_STORE
     return response
 
 
 def whole_problem(status: int, detail: str, *pairs: Pair) -> Response:
-    """A problem response that may go out many times. pairs: further headers."""
+    """Return a problem response that may go out many times. pairs: further headers."""
     kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
     return Whole(problem_body(status, detail), kind, control, *pairs, status=status)
 
@@ -92,12 +92,12 @@ class Problems:
         self._restart = restart
 
     def answer(self, error: Exception, environ: Environ) -> Response:
-        """The answer to a request whose handler raised `error`."""
+        """Return the answer to a request whose handler raised `error`."""
         request_id = environ.get(REQUEST_ID)
         if isinstance(error, FlightchainError):
             response = _ours(error, request_id)
             if isinstance(error, WriteFailed):
-                response.call_on_close(self._restart)  # a new process reads the files anew
+                response.call_on_close(self._restart)  # a new process reads the files again
             return response
         if isinstance(error, HTTPException):
             return _of_http(error)
@@ -140,7 +140,7 @@ def _members(error: FlightchainError) -> dict[str, Any]:
 
 
 def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
-    """The first `MOST_ERRORS` of `problems`, with their rows if they have any."""
+    """Return the first `MOST_ERRORS` of `problems`, with their rows if they have any."""
     return [
         ({"row": problem.row} if isinstance(problem, BadRow) else {})
         | {
@@ -155,8 +155,8 @@ def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
 def _of_http(error: HTTPException) -> Response:
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status < HTTPStatus.BAD_REQUEST:  # a redirect is an HTTPException too
-        found: Response = error.get_response()  # type: ignore[assignment]
-        return found
+        answered: Response = error.get_response()  # type: ignore[assignment]
+        return answered
     more = {"field": "body"} if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else {}
     response = problem(status, error.description or HTTPStatus(status).description, **more)
     keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731

@@ -108,7 +108,7 @@ PROVE_COUNT = _proof_of(FlightCounter, "flight_counter", "Prove how many flights
 
 
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:
-    """The routes for proofs from `ledger`."""
+    """Return the routes for proofs from `ledger`."""
     prover = ledger.prover
 
     def transaction(environ: Environ, transaction_id: str) -> Response:

@@ -62,7 +62,7 @@ _DEFAULTS: dict[str, str | None] = {
 """Parameters, each with the value with which an answer is kept; None: only if it is left out."""
 
 
-class _State(Hashable, Protocol):
+class IndexState(Hashable, Protocol):
     """The state of the index from which answers are kept."""
 
     @property
@@ -76,9 +76,9 @@ Ask = Callable[[Asked, Options, Costs | None], Any]
 class Answering:
     """Answers questions to `ledger` over HTTP, and keeps some of the answers in `kept`."""
 
-    def __init__(self, ledger: Ledger, kept: AnswerCache) -> None:
+    def __init__(self, ledger: Ledger, cache: AnswerCache) -> None:
         self._ledger = ledger
-        self._kept = kept
+        self._cache = cache
 
     def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a request that holds a question of `kind`. ask: asks the ledger."""
@@ -92,39 +92,46 @@ class Answering:
             known = unchanged(environ, tag, REVALIDATE)
             if known is not None:
                 return known
-        found = self._kept.find(state, (kind, query)) or self._asked(environ, kind, ask, state)
+        answer = self._cache.find(state, (kind, query)) or self._ask(environ, kind, ask, state)
         if is_conditional and wants_any(environ):
-            return not_modified(tag_of(found.tip_hash, kind.__name__, query), "", REVALIDATE)
+            return not_modified(tag_of(answer.tip_hash, kind.__name__, query), "", REVALIDATE)
         encoding = encoding_for(environ)
-        if encoding and len(found.body) >= LEAST_BYTES:
-            found = self._encoded(found, encoding, kind, query, state)
-        return found.response
+        if encoding and len(answer.body) >= LEAST_BYTES:
+            answer = self._encoded(answer, encoding, kind, query, state)
+        return answer.response
 
-    def _asked(
-        self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: _State
+    def _ask(
+        self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: IndexState
     ) -> CachedAnswer:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
         answer = _timed(environ, ask, *asked(kind, given_in(environ)))
         body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
-        made = CachedAnswer(body, tip_hash, plain(body, tag, REVALIDATE))
+        cached = CachedAnswer(body, tip_hash, plain(body, tag, REVALIDATE))
         if tip_hash == state.tip_hash:
-            self._kept.keep(state, (kind, query), made)
-        return made
+            self._cache.keep(state, (kind, query), cached)
+        return cached
 
     def _encoded(
-        self, answer: CachedAnswer, encoding: str, kind: type[Question], query: str, state: _State
+        self,
+        answer: CachedAnswer,
+        encoding: str,
+        kind: type[Question],
+        query: str,
+        state: IndexState,
     ) -> CachedAnswer:
         """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
         name, tip_hash = (kind, f"{encoding} {query}"), answer.tip_hash
-        found = self._kept.find(state, name) if tip_hash == state.tip_hash else None
-        if found is None:
+        compressed_answer = self._cache.find(state, name) if tip_hash == state.tip_hash else None
+        if compressed_answer is None:
             body, tag = compressed(encoding, answer.body), tag_of(tip_hash, kind.__name__, query)
-            found = CachedAnswer(body, tip_hash, encoded(body, encoding, tag, REVALIDATE))
+            compressed_answer = CachedAnswer(
+                body, tip_hash, encoded(body, encoding, tag, REVALIDATE)
+            )
             if tip_hash == state.tip_hash:
-                self._kept.keep(state, name, found)
-        return found
+                self._cache.keep(state, name, compressed_answer)
+        return compressed_answer
 
     def _answer_uncached(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a question with options, for which no answer is kept."""
@@ -139,13 +146,13 @@ class Answering:
             known = unchanged(environ, tag, cache_control)
             if known is not None:
                 return known
-        found = _timed(environ, ask, question, options)
-        tag = tag_of(found.as_of.tip_hash, route, query)
+        answer = _timed(environ, ask, question, options)
+        tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
-            return versioned(environ, encode(found), tag, cache_control)
-        body = table(form, found.flights, found.as_of)
+            return versioned(environ, encode(answer), tag, cache_control)
+        body = table(form, answer.flights, answer.as_of)
         response = versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
-        response.headers[AS_OF_HEADER] = counted_up_to(found.as_of)
+        response.headers[AS_OF_HEADER] = counted_up_to(answer.as_of)
         return response
 
     def _hash_at(self, height: int | None) -> str:
@@ -156,7 +163,7 @@ class Answering:
 
 
 def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
-    """A function that chooses the lane of a question of `kind`, by its cost.
+    """Return a function that chooses the lane of a question of `kind`, by its cost.
 
     Only the form that the study asked is answered at once: it reads a few rows, whatever the ledger
     holds. Others may read tens of thousands, and several threads of one interpreter would be slower
@@ -180,7 +187,7 @@ def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
 
 
 def _has_options(given: Mapping[str, str]) -> bool:
-    """Whether an answer with these parameters is not kept."""
+    """Return whether an answer with these parameters is not kept."""
     return any(given.get(name, default) != default for name, default in _DEFAULTS.items())
 
 
@@ -196,16 +203,16 @@ def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options)
     """Ask, and note the time for Server-Timing; for a scan also the time of each stage."""
     costs = Costs() if options.engine == "scan" else None
     started = time.perf_counter()
-    found = ask(question, options, costs)
+    answer = ask(question, options, costs)
     took_ms = 1000 * (time.perf_counter() - started)
     environ[PARTS] = f", {options.engine};dur={took_ms:.3f}"
     if costs is not None:
         environ[PARTS] += _parts_of(costs)
-    return found
+    return answer
 
 
 def _parts_of(costs: Costs) -> str:
-    """The costs of a scan, as further parts of Server-Timing."""
+    """Return the costs of a scan, as further parts of Server-Timing."""
     parts = {
         name: f"dur={1000 * seconds:.3f}"
         for name, seconds in costs.stage_s.items()
@@ -220,7 +227,7 @@ def _parts_of(costs: Costs) -> str:
 def question(
     kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
 ) -> Operation:
-    """The operation for a question of `kind`. schema, meaning: of its answer."""
+    """Return the operation for a question of `kind`. schema, meaning: of its answer."""
     in_lines = kind is FilterTransactions
     content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
     return Operation(

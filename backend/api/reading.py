@@ -23,7 +23,7 @@ from backend.serving.environs import Environ
 MAX_KEY_CHARACTERS = 255
 IDENTITY = "identity"
 MOST_PARAMETERS = 100  # no question has a third as many
-REMEMBERED_CHARACTERS = 1000  # longer queries are read anew, so that memory stays bounded
+REMEMBERED_CHARACTERS = 1000  # longer queries are read again, so that memory stays bounded
 
 
 class BadBody(InvalidInput):
@@ -35,7 +35,7 @@ class BadBody(InvalidInput):
 
 
 def query_string(environ: Environ) -> str:
-    """The part of the address after the question mark."""
+    """Return the part of the address after the question mark."""
     query: str = environ.get("QUERY_STRING", "")
     return query
 
@@ -87,13 +87,13 @@ def given_in(environ: Environ) -> Mapping[str, str]:
 
 
 def mimetype(environ: Environ) -> str:
-    """The media type of the body, without parameters."""
+    """Return the media type of the body, without parameters."""
     given: str = environ.get("CONTENT_TYPE", "")
     return given if given == MIMETYPE else parse_options_header(given)[0].lower()
 
 
 def body(environ: Environ, most_bytes: int) -> bytes:
-    """The bytes of the body. They are put back, so that it can be read again.
+    """Return the bytes of the body. They are put back, so that it can be read again.
 
     Raises BadBody: 415 if it is compressed, 411 without a length, 413 if it is too long.
     """
@@ -112,7 +112,7 @@ def body(environ: Environ, most_bytes: int) -> bytes:
 
 
 def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
-    """The key of a request with the body `data`. Raises InvalidQuery for an invalid key."""
+    """Return the key of a request with the body `data`. Raises InvalidQuery for an invalid key."""
     text = environ.get("HTTP_IDEMPOTENCY_KEY")
     if text is None:
         return None
@@ -126,7 +126,7 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
 
 
 def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
-    """The JSON object in the body, and the body.
+    """Return the JSON object in the body, and the body.
 
     Raises BadBody: as `body` does, 415 for another content type, 400 if the body is not JSON.
     Raises InvalidFlight for JSON that is not an object.
@@ -135,12 +135,12 @@ def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
         raise BadBody(415, kind, f"must be sent as Content-Type: {MIMETYPE}")
     data = body(environ, MAX_BYTES)
     try:
-        found = decoded(data)
+        record = decoded(data)
     except RepeatedNameError as error:
         raise BadBody(400, error.value, str(error), error.name) from None
     except (ValueError, RecursionError) as error:
         shown = data[:80].decode("utf-8", errors="replace")
         raise BadBody(400, shown, f"is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise InvalidFlight("body", found, "must be a JSON object with the fields of a flight")
-    return found, data
+    if not isinstance(record, dict):
+        raise InvalidFlight("body", record, "must be a JSON object with the fields of a flight")
+    return record, data

@@ -101,7 +101,7 @@ class Reception:
         )
 
     def around(self, application: Application) -> Application:
-        """A WSGI application that receives each request and passes it to `application`."""
+        """Return a WSGI application that receives each request and passes it to `application`."""
 
         def received(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
             def start(status: str, headers: Headers, *more: Any) -> Any:

@@ -36,7 +36,7 @@ class Whole(Response):
         return self._headers
 
     def get_wsgi_response(self, environ: dict[str, Any]) -> tuple[list[bytes], str, list[Pair]]:
-        """The body, status and headers that go out."""
+        """Return the body, status and headers that go out."""
         body: Any = [] if environ["REQUEST_METHOD"] == "HEAD" else self.response
         if self._headers is None:
             return body, self._status, self._pairs.copy()
@@ -44,7 +44,7 @@ class Whole(Response):
 
 
 def nothing(status: int, *pairs: Pair) -> Whole:
-    """A response without a body, hence without Content-Type and Content-Length."""
+    """Return a response without a body, hence without Content-Type and Content-Length."""
     response = Whole(b"", status=status)
     response._pairs = list(pairs)
     response.response = []
@@ -53,5 +53,5 @@ def nothing(status: int, *pairs: Pair) -> Whole:
 
 @lru_cache(maxsize=64)
 def status_line(status: int) -> str:
-    """A status as WSGI wants it, in Werkzeug's spelling: `200 OK`."""
+    """Return a status as WSGI wants it, in Werkzeug's spelling: `200 OK`."""
     return f"{status} {HTTPStatus(status).phrase.upper()}"

@@ -87,11 +87,11 @@ class Match(NamedTuple):
     parameters: dict[str, str]
 
     def answer(self, environ: Environ) -> Response:
-        """The answer of the row's handler. Raises the handler's errors."""
+        """Return the answer of the row's handler. Raises the handler's errors."""
         return self.row.handler(environ, **self.parameters)
 
     def lane(self, environ: Environ) -> Lane:
-        """The lane of this request."""
+        """Return the lane of this request."""
         lane = self.row.lane
         return lane if isinstance(lane, Lane) else lane(environ, **self.parameters)
 

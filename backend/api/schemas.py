@@ -21,7 +21,7 @@ FLIGHT_EXAMPLE = {field.name: field.example for field in FIELDS}
 
 
 def record(properties: Mapping[str, Schema], *optional: str, **more: Any) -> Schema:
-    """An object with exactly these properties, all of which but `optional` are always there."""
+    """Return an object with exactly these properties, all of them there but perhaps `optional`."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -32,7 +32,7 @@ def record(properties: Mapping[str, Schema], *optional: str, **more: Any) -> Sch
 
 
 def sent(field: Field) -> Schema:
-    """A value of a field as it may be sent: a number may be a text, and an empty text is null.
+    """Return the schema of a field as sent: a number may be a text, and an empty text is null.
 
     The bounds are those for numbers; texts are checked when they are read.
     """
@@ -51,7 +51,7 @@ def sent(field: Field) -> Schema:
 
 
 def query_of(kind: type[Question]) -> Schema:
-    """A question as the answer repeats it."""
+    """Return a question as the answer repeats it."""
     known, breakdowns = PARAMETERS[kind], BREAKDOWNS[kind]
     properties = {name: parameter.schema() for name, parameter in known.items()}
     properties["engine"] = {"type": "string", "enum": list(ENGINE.choices)}
@@ -64,18 +64,18 @@ def query_of(kind: type[Question]) -> Schema:
 
 
 def plain(schema: Schema) -> Schema:
-    """A schema of msgspec in the form of this document: no titles, and `type` lists for null."""
+    """Return a schema of msgspec as this document has it: no titles, and `type` lists for null."""
     if "$ref" in schema:
         return {"$ref": schema["$ref"]}
-    found: Schema = {name: value for name, value in schema.items() if name != "title"}
-    if "properties" in found:
-        found["properties"] = {name: plain(part) for name, part in found["properties"].items()}
-    if "items" in found:
-        found["items"] = plain(found["items"])
-    if "anyOf" in found:
-        found["anyOf"] = [plain(part) for part in found["anyOf"]]
-        return _with_null(found)
-    return found
+    cleaned: Schema = {name: value for name, value in schema.items() if name != "title"}
+    if "properties" in cleaned:
+        cleaned["properties"] = {name: plain(part) for name, part in cleaned["properties"].items()}
+    if "items" in cleaned:
+        cleaned["items"] = plain(cleaned["items"])
+    if "anyOf" in cleaned:
+        cleaned["anyOf"] = [plain(part) for part in cleaned["anyOf"]]
+        return _with_null(cleaned)
+    return cleaned
 
 
 def _with_null(schema: Schema) -> Schema:

@@ -133,7 +133,7 @@ DESCRIBE = Operation(
 
 
 def rows(table: Iterable[Row]) -> list[Row]:
-    """The route of the document, which describes all rows of `table` when it is asked for."""
+    """Return the route of the document, which describes all rows of `table` when needed."""
     compressed_once = cache(compressed)
 
     @cache
@@ -150,7 +150,7 @@ def rows(table: Iterable[Row]) -> list[Row]:
 
 
 def document(rows: Iterable[Row]) -> Schema:
-    """The OpenAPI document of `rows`."""
+    """Return the OpenAPI document of `rows`."""
     paths: dict[str, Schema] = {}
     for row in sorted(rows, key=_place):
         paths.setdefault(path_of(row.rule), {})[row.method.lower()] = _operation(row.operation)
@@ -174,7 +174,7 @@ def document(rows: Iterable[Row]) -> Schema:
 
 def path_of(rule: str) -> str:
     """`/transactions/<id:transaction_id>` -> `/transactions/{TRANSACTION_ID}`."""
-    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: f"{{{found[1].upper()}}}", rule)
+    return re.sub(r"<(?:\w+:)?(\w+)>", lambda parameter: f"{{{parameter[1].upper()}}}", rule)
 
 
 def _place(row: Row) -> int:
@@ -182,7 +182,7 @@ def _place(row: Row) -> int:
 
 
 def _operation(operation: Operation) -> Schema:
-    found: Schema = {
+    described: Schema = {
         "operationId": operation.name,
         "tags": [operation.tag],
         "summary": operation.summary,
@@ -191,10 +191,10 @@ def _operation(operation: Operation) -> Schema:
         "responses": dict(_responses(operation)),
     }
     if operation.body:
-        found["requestBody"] = {"required": True, "content": _content(operation.body)}
+        described["requestBody"] = {"required": True, "content": _content(operation.body)}
     if operation.writes:  # with or without a token, depending on the settings
-        found["security"] = [{}, {"token": []}]
-    return found
+        described["security"] = [{}, {"token": []}]
+    return described
 
 
 def _parameters(operation: Operation) -> Iterator[Schema]:
@@ -233,22 +233,22 @@ def _responses(operation: Operation) -> Iterator[tuple[str, Schema]]:
 def _response(
     answer: Answer, content: Mapping[str, Media], always: tuple[str, ...], *sometimes: str
 ) -> Schema:
-    found: Schema = {"description": answer.meaning, "headers": {}}
+    described: Schema = {"description": answer.meaning, "headers": {}}
     for name in (*always, *sometimes, *answer.headers, *answer.may_have):
         what, schema = HEADERS[name]
         is_always = name not in {*sometimes, *answer.may_have}
-        found["headers"][name] = {"description": what, "required": is_always, "schema": schema}
-    return {**found, "content": _content(content)} if content else found
+        described["headers"][name] = {"description": what, "required": is_always, "schema": schema}
+    return {**described, "content": _content(content)} if content else described
 
 
 def _errors_of(operation: Operation) -> set[int]:
-    """The statuses of problems that an operation may answer."""
-    found = {*EVERYWHERE, *operation.errors}
+    """Return the statuses of problems that an operation may answer."""
+    statuses = {*EVERYWHERE, *operation.errors}
     if operation.body:
-        found.update(FOR_BODIES)
+        statuses.update(FOR_BODIES)
     if operation.writes:
-        found.add(401)
-    return found
+        statuses.add(401)
+    return statuses
 
 
 def _content(bodies: Mapping[str, Media]) -> Schema:
@@ -260,5 +260,5 @@ def _content(bodies: Mapping[str, Media]) -> Schema:
 
 
 def _name(status: int) -> str:
-    """The name of the component that describes answers with this status: `NotFound`."""
+    """Return the name of the component that describes answers with this status: `NotFound`."""
     return HTTPStatus(status).name.title().replace("_", "")

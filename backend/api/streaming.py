@@ -53,7 +53,7 @@ class Streams:
         *,
         is_packed: bool = False,
     ) -> Response:
-        """The answer that consists of `lines`. filename: under which a browser saves it.
+        """Return the answer that consists of `lines`. filename: under which a browser saves it.
 
         is_packed: it is compressed already. Raises TryLater while there are too many streams, and
         any error of the first lines.
@@ -91,7 +91,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _answer_body(environ: Environ, pieces: Iterator[bytes]) -> Iterator[bytes] | bytes:
-    """The whole body if it is one piece; else an iterator, which breaks the answer on an error.
+    """Return the whole body if it is one piece; else an iterator, which an error breaks off.
 
     Raises any error of the first piece.
     """

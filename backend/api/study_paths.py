@@ -56,7 +56,7 @@ TRANSACTIONS_PAGES = Operation(
 
 
 def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
-    """The routes of the study's paths to `ledger`."""
+    """Return the routes of the study's paths to `ledger`."""
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
@@ -71,10 +71,10 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     def transactions_pages(environ: Environ) -> Response:
         given = TRANSACTIONS_PAGES.given(environ)
         page, count = PAGE.of(given), PER_PAGE.of(given)
-        found = ledger.transactions(page * count, count)
-        if not found:
+        transactions = ledger.transactions(page * count, count)
+        if not transactions:
             raise NotFound(f"page {page} is beyond the last of {counted(count, 'transaction')}")
-        return answer({"transactions": found})
+        return answer({"transactions": transactions})
 
     together = Group(prepare, writing.accept_all)
     return [

@@ -32,7 +32,7 @@ COVERAGE = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The routes for completions from `ledger` and for its coverage."""
+    """Return the routes for completions from `ledger` and for its coverage."""
 
     def suggest(environ: Environ) -> Response:
         given = SUGGEST.given(environ)
@@ -43,9 +43,9 @@ def rows(ledger: Ledger) -> list[Row]:
         tag = tag_of(ledger.answers.recent_state().tip_hash, "coverage", "")
         if known := unchanged(environ, tag, REVALIDATE):
             return known
-        found = ledger.answers.coverage()
-        tag = tag_of(found.as_of.tip_hash, "coverage", "")
-        return versioned(environ, encode(found), tag, REVALIDATE)
+        coverage = ledger.answers.coverage()
+        tag = tag_of(coverage.as_of.tip_hash, "coverage", "")
+        return versioned(environ, encode(coverage), tag, REVALIDATE)
 
     return [
         Row("GET", "/suggest", SUGGEST, suggest),

@@ -74,7 +74,7 @@ GET_RECEIPT = Operation(
 
 
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
-    """The routes for the transactions of `ledger`."""
+    """Return the routes for the transactions of `ledger`."""
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
@@ -111,12 +111,12 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return answer(ledger.accepted_as(receipt))
 
     def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
-        """INLINE for a transaction in a block at hand."""
+        """INLINE for a transaction in a cached block."""
         try:
-            is_at_hand = ledger.has_transaction(TRANSACTION_ID.parse(transaction_id))
+            is_cached = ledger.has_transaction(TRANSACTION_ID.parse(transaction_id))
         except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
             return Lane.READ
-        return Lane.INLINE if is_at_hand else Lane.READ
+        return Lane.INLINE if is_cached else Lane.READ
 
     return [
         Row(

@@ -58,7 +58,7 @@ TILE = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The routes for the log of `ledger`."""
+    """Return the routes for the log of `ledger`."""
 
     def checkpoint(environ: Environ) -> Response:
         CHECKPOINT.given(environ)
@@ -74,11 +74,11 @@ def rows(ledger: Ledger) -> list[Row]:
 
     def tile(environ: Environ, tile: str) -> Response:
         TILE.given(environ)
-        found = tiles.parse(tile)
-        if found is None:
+        place = tiles.parse(tile)
+        if place is None:
             raise NotFound(f"{tile!r} is not the name of a tile; C2SP tlog-tiles defines the names")
-        body = ledger.tile(found)
-        keep = IMMUTABLE if found.is_full else SETTLED
+        body = ledger.tile(place)
+        keep = IMMUTABLE if place.is_full else SETTLED
         return versioned(environ, body, tag_of_content(body), keep, mimetype=BYTES)
 
     return [

@@ -54,7 +54,7 @@ DRY_RUN = Choice(
 
 
 def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
-    """The answers that `Writing.answer` gives: 201 and 202."""
+    """Return the answers that `Writing.answer` gives: 201 and 202."""
     content = {JSON: Media(ref(schema))}
     return {
         201: Answer(mined, content, headers=("Location",)),
@@ -63,7 +63,7 @@ def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
 
 
 def sent_flight(environ: Environ) -> tuple[Flight, bytes]:
-    """The flight in the body of a request, and the body.
+    """Return the flight in the body of a request, and the body.
 
     Raises as `json_object`, and InvalidFlights with everything that is wrong with the flight.
     """
@@ -100,7 +100,7 @@ class Writing:
         self._yield_to_short_requests()
 
     def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
-        """A function that chooses a post's lane; waits for blocks keep no other posts waiting.
+        """Return a function that chooses a post's lane; waits for blocks hold up no other posts.
 
         usual: the lane of a post that is durable when it is answered.
         """
@@ -119,7 +119,7 @@ class Writing:
         return lane
 
     def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
-        """A post of one flight."""
+        """Return a post of one flight."""
         offer = self._submitter.offer(flight, durable=mode != "async", key=key)
         return Post(
             offer,
@@ -142,7 +142,7 @@ class Writing:
         return [_answer(*pair) for pair in zip(posts, outcomes, strict=True)]
 
     def answer(self, mode: str, receipt: Callable[..., Json], **more: Any) -> Response:
-        """The answer for accepted flights, after a wait if `mode` asks for one.
+        """Return the answer for accepted flights, after a wait if `mode` asks for one.
 
         A request that comes when enough others wait is answered at once, so that waits never keep
         other requests from their answers. receipt: makes the answer's members, and waits. more:
@@ -151,14 +151,14 @@ class Writing:
         waits = mode == "commit" and self._places.acquire(blocking=False)
         try:
             wait_s = self._commit_wait_s if waits else 0.0
-            told = receipt(wait_s=wait_s, durable=mode != "async")
+            members = receipt(wait_s=wait_s, durable=mode != "async")
         finally:
             if waits:
                 self._places.release()
-        first = told.get("TRANSACTION_ID", told.get("first_transaction"))
-        status = 201 if told["state"] == "mined" else 202
-        location = told.get("receipt", f"/transactions/{first}")
-        return answer({**told, **more}, status, ("Location", location))
+        first = members.get("TRANSACTION_ID", members.get("first_transaction"))
+        status = 201 if members["state"] == "mined" else 202
+        location = members.get("receipt", f"/transactions/{first}")
+        return answer({**members, **more}, status, ("Location", location))
 
 
 def _answer(post: Post, outcome: Any) -> Response | Exception:

@@ -62,8 +62,8 @@ def make_folder(folder: Path) -> None:
     missing = [p for p in (folder, *folder.parents) if not p.exists()]
     with refusals("make", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for made in missing:
-        sync_folder(made.parent)
+    for new in missing:
+        sync_folder(new.parent)
 
 
 def open_for_writing(path: Path) -> int:
@@ -271,7 +271,7 @@ def lock_within(descriptor: int, seconds: float, path: Path) -> None:
 
 
 def _holder_of(descriptor: int) -> str:
-    """Who holds the flock on an open file, in words; "" if the system does not tell."""
+    """Return who holds the flock on an open file, in words; "" if the system does not tell."""
     status = os.fstat(descriptor)
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
@@ -279,12 +279,12 @@ def _holder_of(descriptor: int) -> str:
     except OSError:  # not Linux, or hidden
         return ""
     fields = [line.split() for line in lines]
-    pids = [each[4] for each in fields if each[1] == "FLOCK" and each[5] == device]
+    pids = [lock[4] for lock in fields if lock[1] == "FLOCK" and lock[5] == device]
     return f", process {pids[0]}" if pids and int(pids[0]) > 0 else ""
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the FileLock on `path` now."""
+    """Return whether some process holds the FileLock on `path` now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

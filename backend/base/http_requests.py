@@ -68,7 +68,7 @@ def ask(
 
 
 def _opener(deadline: float) -> urllib.request.OpenerDirector:
-    """What opens HTTP and HTTPS, and nothing else. deadline: in monotonic seconds."""
+    """Return what opens HTTP and HTTPS, and nothing else. deadline: in monotonic seconds."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         _InTime(deadline),
@@ -170,7 +170,7 @@ class _Reading(io.RawIOBase):
 
 
 def _left_s(deadline: float) -> float:
-    """How long it is until the deadline. Raises TimeoutError if it has passed."""
+    """Return how long it is until the deadline. Raises TimeoutError if it has passed."""
     left_s = deadline - time.monotonic()
     if left_s <= 0:
         raise TimeoutError("timed out")

@@ -41,15 +41,15 @@ class LruCache(Generic[Key, Value]):
         self._lock = Lock()
 
     def find(self, key: Key) -> Value | None:
-        """The value of this key, if it is kept. This counts as a hit or a miss."""
+        """Return the value of this key, if it is kept. This counts as a hit or a miss."""
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is None:
+            value = self._kept.pop(key, None)
+            if value is None:
                 self._counts.misses += 1
             else:
-                self._kept[key] = found
+                self._kept[key] = value
                 self._counts.hits += 1
-            return found
+            return value
 
     def keep(self, key: Key, value: Value) -> None:
         """Keep a value and evict others for it; one that is larger than the cache is not kept."""
@@ -71,7 +71,7 @@ class LruCache(Generic[Key, Value]):
             self._counts.bytes = 0
 
     def counts(self) -> Counts:
-        """The counts as they are now."""
+        """Return the counts as they are now."""
         with self._lock:
             counts = self._counts
             return Counts(

@@ -33,7 +33,7 @@ class Line:
         self._began_s = self._shown_s = time.monotonic()
 
     def elapsed_s(self) -> float:
-        """How long ago it was made."""
+        """Return how long ago it was made."""
         return time.monotonic() - self._began_s
 
     def show(self, text: str, *, at_once: bool = False) -> None:
@@ -88,7 +88,7 @@ def counting(what: str, unit: str) -> Iterator[Progress]:
 
 
 def left(share: float, elapsed_s: float) -> str:
-    """How long the rest takes, as the end of a sentence; "" while that is not known.
+    """Return how long the rest takes, as the end of a sentence; "" while that is not known.
 
     share: of the work that is done. elapsed_s: the time that this took.
     """

@@ -27,7 +27,7 @@ def _number(
 
 
 def _text(default: str, reason: str, check: Callable[[str], object] = str) -> str:
-    """A setting that is a text. check: raises ValueError for a text that does not fit."""
+    """Return a setting that is a text. check: raises ValueError for a text that does not fit."""
     return field(default=default, metadata={"unit": "", "reason": reason, "check": check})
 
 
@@ -198,12 +198,12 @@ class Settings:
 
 
 def most_commit_waiters(settings: Settings) -> int:
-    """How many requests of one worker may wait until they are mined: half as many as threads."""
+    """Return how many requests of one worker may wait for a block: half as many as threads."""
     return max(1, settings.threads // 2)
 
 
 def variable(name: str) -> str:
-    """The environment variable of setting `name`."""
+    """Return the environment variable of setting `name`."""
     return PREFIX + name.upper()
 
 
@@ -248,7 +248,7 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
 
 
 def table() -> list[tuple[str, str, str, str]]:
-    """The table of settings for documents, in rows of variable, default, unit and reason."""
+    """Return the table of settings for documents, in rows of variable, default, unit and reason."""
     return [
         (variable(f.name), _shown_default(f), f.metadata["unit"], f.metadata["reason"])
         for f in fields(Settings)

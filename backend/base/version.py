@@ -13,7 +13,7 @@ UNKNOWN = "unknown"
 
 @cache
 def commit() -> str:
-    """The first digits of the commit that the code is of; "unknown" if nothing tells."""
+    """Return the first digits of the commit that the code is of; "unknown" if nothing tells."""
     if COMMIT_FILE.is_file():
         return COMMIT_FILE.read_text(encoding="ascii").strip() or UNKNOWN
     command = ["git", "-C", str(COMMIT_FILE.parent), "rev-parse", "--short=12", "HEAD"]

@@ -138,16 +138,16 @@ def configure(
             if known
             else f"{folder} has no cluster to which a reader could be added"
         )
-    made = hosts_at(hosts, port, peer_port, first=len(known))
+    new_hosts = hosts_at(hosts, port, peer_port, first=len(known))
     if reader:
-        for host in made:
+        for host in new_hosts:
             local.add(host)
     else:
         _make_base(folder, chain)
-        local.make(made, settings.mine_interval_s, empty=bool(settings.mine_empty))
-    for host in made:
+        local.make(new_hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
+    for host in new_hosts:
         click.echo(f"{folder / host.name}  for {host.host}")
-    for host in made if reader else []:
+    for host in new_hosts if reader else []:
         click.echo(
             f"add its id to the file engine/config/{READERS_NAME} of every other node, which would "
             f"else refuse it: {peer_id(folder, host)}"

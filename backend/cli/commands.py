@@ -207,7 +207,7 @@ def _summary(label: str, imported: int, already_there: int, bad: int, blocks: in
 
 
 def _source(specification: str) -> Any:
-    """The source that `nycflights`, `generate:N[:SEED]` or a path names."""
+    """Return the source that `nycflights`, `generate:N[:SEED]` or a path names."""
     from backend.sources import open_source
     from backend.sources.generated import Generated
     from backend.sources.nycflights import NycFlights
@@ -285,7 +285,7 @@ def mine(settings: Settings, once: bool) -> None:
 
 
 def _node_of(settings: Settings, notifier: Any) -> Any:
-    """What mines in place of the miner if the ledger belongs to a cluster; None if it does not."""
+    """Return what mines in place of the miner of a ledger in a cluster; None elsewhere."""
     if settings.engine_home is None:
         return None
     from backend.cluster.node import Node
@@ -319,8 +319,8 @@ def list_tokens(settings: Settings) -> None:
     """List the names that have a token."""
     from backend.storage.tokens import Tokens
 
-    for one in Tokens(settings.folder).all():
-        click.echo(one.name)
+    for entry in Tokens(settings.folder).all():
+        click.echo(entry.name)
 
 
 @token.command("remove")
@@ -355,16 +355,16 @@ def verify(settings: Settings, processes: int) -> None:
 
     try:
         with counting("verifying", "block") as progress:
-            found = audit(settings.folder, progress, processes)
+            sums = audit(settings.folder, progress, processes)
     except DamagedBlock as error:
         blocks = settings.folder / BLOCKS_FOLDER
         raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
-    words = filter(None, (found.index, found.mempool, check_engine(settings)))
+    words = filter(None, (sums.index, sums.mempool, check_engine(settings)))
     say(
-        f"blocks 0 to {found.height} with {counted(found.transactions, 'transaction')} are as they "
+        f"blocks 0 to {sums.height} with {counted(sums.transactions, 'transaction')} are as they "
         f"were sealed; {'; '.join(words)}"
     )
-    _print({"height": found.height, "tip_hash": found.tip_hash, "verified": True})
+    _print({"height": sums.height, "tip_hash": sums.tip_hash, "verified": True})
 
 
 @main.command()
@@ -476,20 +476,20 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
     from backend.verify.backup import back_up
 
     with counting("copying and checking", "block") as progress:
-        made = back_up(settings, folder, full=full, report=say, progress=progress)
-    held = made.manifest
+        result = back_up(settings, folder, full=full, report=say, progress=progress)
+    held = result.manifest
     say(
         f"{folder} holds {_held_words(held.height, held.transactions, held.pending)}; "
-        f"{counted(made.new_blocks, 'block was new', 'blocks were new')}"
+        f"{counted(result.new_blocks, 'block was new', 'blocks were new')}"
     )
     _print({
         "height": held.height,
         "tip_hash": held.tip_hash,
         "transactions": held.transactions,
         "pending": held.pending,
-        "new_blocks": made.new_blocks,
-        "new_bytes": made.new_bytes,
-        "seconds": round(made.seconds, 3),
+        "new_blocks": result.new_blocks,
+        "new_bytes": result.new_bytes,
+        "seconds": round(result.seconds, 3),
     })  # fmt: skip
 
 

@@ -58,9 +58,9 @@ def rotate_key(settings: Settings) -> None:
             "the log; give all of them a new one with `scripts/cluster log-key --new`"
         )
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
-        found = rotate(settings.folder)
+        rotation = rotate(settings.folder)
     say("the log has a new key, which the old key has signed; the new key is:")
-    click.echo(str(found.verifier))
+    click.echo(str(rotation.verifier))
 
 
 @log.command("rebuild-successions")
@@ -109,7 +109,7 @@ def cosign(settings: Settings, once: bool) -> None:
 
 
 def _key(text: str) -> "VerifierKey":
-    """The key that --key names."""
+    """Return the key that --key names."""
     from backend.trust.log.notes import NoteError, parse_key
 
     try:
@@ -119,7 +119,7 @@ def _key(text: str) -> "VerifierKey":
 
 
 def _name(text: str) -> str:
-    """The name that --name gives."""
+    """Return the name that --name gives."""
     from backend.trust.log.notes import is_name
 
     if not (is_name(text) and text.isprintable()):
@@ -128,7 +128,7 @@ def _name(text: str) -> str:
 
 
 def _command(text: str) -> list[str]:
-    """The command that --alarm gives."""
+    """Return the command that --alarm gives."""
     from backend.trust.witness.alarms import command_in
 
     try:
@@ -138,7 +138,7 @@ def _command(text: str) -> list[str]:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """The host and the port that --listen gives."""
+    """Return the host and the port that --listen gives."""
     host, _, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii() and int(port) < 1 << 16):
         raise click.UsageError(LISTEN_TAKES)
@@ -195,9 +195,9 @@ def _listen(
     """Cosign what logs send."""
     from backend.service.witness_server import run_witness
 
-    one = _witness(folder, name)
-    say(f"this witness is {one.key.verifier}")
-    run_witness(one, keys, *address)
+    witness = _witness(folder, name)
+    say(f"this witness is {witness.key.verifier}")
+    run_witness(witness, keys, *address)
 
 
 def _look(
@@ -211,44 +211,44 @@ def _look(
     """Look at each log, and say how it was found. Returns the exit status."""
     from backend.trust.witness.following import Follower, Verdict, finding, worst
 
-    found = []
+    findings = []
     try:
         follower = Follower(_witness(folder, name), keys, silent_after_s)
     except FlightchainError as error:
-        found.append(finding(Verdict.UNABLE, error))
-        _tell(found[-1], alarm)
+        findings.append(finding(Verdict.UNABLE, error))
+        _tell(findings[-1], alarm)
     else:
         for url in urls:
-            found.append(follower.look(url))
-            _tell(found[-1], alarm)
-    return worst(found)
+            findings.append(follower.look(url))
+            _tell(findings[-1], alarm)
+    return worst(findings)
 
 
 def _witness(folder: Path, name: str | None) -> "Witness":
-    """The witness in a folder, which gets this name if it is new."""
+    """Return the witness in a folder, which gets this name if it is new."""
     from backend.trust.log.secret_keys import WITNESS, exposure
     from backend.trust.witness.witness import Witness
 
-    found = Witness(folder, name or f"{gethostname()}/flightchain-witness")
-    kept = found.key.verifier.name
-    if name not in {None, kept}:
+    witness = Witness(folder, name or f"{gethostname()}/flightchain-witness")
+    kept_name = witness.key.verifier.name
+    if name not in {None, kept_name}:
         raise click.UsageError(
-            f"--name: the witness in {folder} is named {kept}, and keeps its name; "
+            f"--name: the witness in {folder} is named {kept_name}, and keeps its name; "
             "use another --folder for another witness"
         )
     if warning := exposure(folder, WITNESS):
         say(warning)
-    return found
+    return witness
 
 
-def _tell(found: "Finding", alarm: list[str] | None) -> None:
+def _tell(finding: "Finding", alarm: list[str] | None) -> None:
     """Say how a log was found, and raise the alarm if it is not fine."""
     from backend.trust.witness.alarms import AlarmFailed, raise_alarm
 
-    say(found.message)
-    if alarm and found.verdict:
+    say(finding.message)
+    if alarm and finding.verdict:
         try:
-            raise_alarm(alarm, found.message)
+            raise_alarm(alarm, finding.message)
         except AlarmFailed as error:
             say(f"the alarm command failed: {error}")
 
@@ -258,9 +258,9 @@ def cheat() -> None:
     """Cheat on a temporary chain and show which check notices it."""
     from backend.trust.cheating.cheats import try_all
 
-    for one in try_all():
-        click.echo(f"{one.name}: {one.what}")
-        for who, says in (("verify", one.verify), ("a witness", one.witness)):
+    for outcome in try_all():
+        click.echo(f"{outcome.name}: {outcome.what}")
+        for who, says in (("verify", outcome.verify), ("a witness", outcome.witness)):
             click.echo(f"    {who} says: {says}" if says else f"    {who} notices nothing")
 
 

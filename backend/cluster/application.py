@@ -46,20 +46,20 @@ class _Known:
         self._bytes = 0
 
     def read(self, data: bytes) -> ClusterTransaction:
-        """The transaction in `data`. Raises BadTransaction."""
+        """Return the transaction in `data`. Raises BadTransaction."""
         name = sha256(data).digest()
-        found = self._known.get(name)
-        if found is None:
-            found = transaction_in(data, self._cluster, self._keys)
-            self._known[name] = found
+        known = self._known.get(name)
+        if known is None:
+            known = transaction_in(data, self._cluster, self._keys)
+            self._known[name] = known
             self._bytes += len(data)
             while self._bytes > KNOWN_BYTES:
                 _, oldest = self._known.popitem(last=False)
                 self._bytes -= len(oldest.data)
-        return found
+        return known
 
     def readable(self, data: bytes) -> ClusterTransaction | None:
-        """The transaction in `data`; None if there is none."""
+        """Return the transaction in `data`; None if there is none."""
         try:
             return self.read(data)
         except BadTransaction:
@@ -114,7 +114,7 @@ class Application:
         return self._lock
 
     def mined(self, node: int) -> int:
-        """How many flights of a node are in blocks."""
+        """Return how many flights of a node are in blocks."""
         return self._mined[node]
 
     @property
@@ -156,23 +156,27 @@ class Application:
         if request["path"] not in {"", "/tip", "tip"}:
             return {"code": BAD, "log": "ask the service of a node over HTTP"}
         state = self._end.state
-        told = {"height": state.height, "hash": state.tip_hash, "transactions": state.transactions}
-        return {"value": json.dumps(told).encode(), "height": self._engine_height}
+        members = {
+            "height": state.height,
+            "hash": state.tip_hash,
+            "transactions": state.transactions,
+        }
+        return {"value": json.dumps(members).encode(), "height": self._engine_height}
 
     # --- the mempool connection ----------------------------------------------------------------
 
     def do_check_tx(self, request: Message) -> Message:
         """Say whether a transaction may wait for a block; again after each block."""
         try:
-            one = self._known.read(request["tx"])
+            transaction = self._known.read(request["tx"])
         except BadTransaction as error:
             return {"code": BAD, "log": str(error)}
-        mined = self._mined[one.node]
-        if one.first < mined:
+        mined = self._mined[transaction.node]
+        if transaction.first < mined:
             return {"code": OLD, "log": f"flights below {mined} of this node are mined"}
-        if request["type"] != RECHECK and one.following > mined + MOST_AHEAD:
+        if request["type"] != RECHECK and transaction.following > mined + MOST_AHEAD:
             return {"code": UNFIT, "log": f"more than {MOST_AHEAD} flights before it are not mined"}
-        if one.earliest_ms < self.earliest_ms:
+        if transaction.earliest_ms < self.earliest_ms:
             return {"code": UNFIT, "log": "a flight was accepted long before the newest block"}
         return {"code": OK}
 
@@ -195,7 +199,7 @@ class Application:
         candidates = filter(None, map(self._known.readable, request["txs"]))
         times_ms = self._times_ms(request, self.earliest_ms)
         chosen = proposed(candidates, self._mined, times_ms, request["max_tx_bytes"])
-        return {"txs": [one.data for one in chosen]}
+        return {"txs": [transaction.data for transaction in chosen]}
 
     def do_process_proposal(self, request: Message) -> Message:
         """Accept a block that another node proposed only if each of its transactions fits."""
@@ -208,15 +212,18 @@ class Application:
         return range(earliest_ms, self._membership.latest_ms(header_ms) + 1)
 
     def _fitting(self, request: Message, earliest_ms: int) -> list[ClusterTransaction | None]:
-        """The transactions of a block in their order; None for one that does not fit."""
+        """Return the transactions of a block in their order; None for one that does not fit."""
         room = Room(self._mined, self._times_ms(request, earliest_ms))
         read = map(self._known.readable, request["txs"])
-        return [one if one is not None and room.takes(one) else None for one in read]
+        return [
+            transaction if transaction is not None and room.takes(transaction) else None
+            for transaction in read
+        ]
 
     def do_finalize_block(self, request: Message) -> Message:
         """Build the block that a decided one makes. Transactions that do not fit are left out."""
         fitting = self._fitting(request, earliest_ms=0)
-        rows = rows_of([one for one in fitting if one is not None])
+        rows = rows_of([transaction for transaction in fitting if transaction is not None])
         self.header_ms = _milliseconds(request["time"])
         self.decided_s = time.monotonic()
         self._finalized = request["height"]
@@ -226,12 +233,14 @@ class Application:
             self._built = self._end.build(self.header_ms, rows, self._finalized, proposer)
         tip = self._built.block.hash if self._built else self._end.state.tip_hash
         return {
-            "tx_results": [{"code": UNFIT if one is None else OK} for one in fitting],
+            "tx_results": [
+                {"code": UNFIT if transaction is None else OK} for transaction in fitting
+            ],
             "app_hash": bytes.fromhex(tip),
         }
 
     def _wants_empty(self, header_ms: int) -> bool:
-        """Whether a block without flights is due."""
+        """Return whether a block without flights is due."""
         due_ms = self._end.state.timestamp + round(1000 * self._membership.interval_s)
         return self._membership.empty and header_ms >= due_ms
 
@@ -252,5 +261,5 @@ class Application:
 
 
 def _milliseconds(time: Message | None) -> int:
-    """A time in UTC milliseconds."""
+    """Return a time in UTC milliseconds."""
     return 0 if time is None else int(time["seconds"]) * 1000 + int(time["nanos"]) // 1_000_000

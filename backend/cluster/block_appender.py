@@ -61,7 +61,7 @@ class _HeldByEngine:
         return nullcontext()
 
     def holds(self, first: int, following: int) -> bool:  # noqa: ARG002
-        """Whether the engine holds all from id `first` on."""
+        """Return whether the engine holds all from id `first` on."""
         return first >= self._transactions
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
@@ -144,7 +144,7 @@ class BlockAppender:
         self._signer.sign(self.state)
 
     def index_is_marked(self) -> bool:
-        """Whether a process has found the index to be wrong. Raises TryLater."""
+        """Return whether a process has found the index to be wrong. Raises TryLater."""
         return self._follower.is_marked()
 
     def rebuild_index(self, progress: Progress) -> None:

@@ -158,13 +158,13 @@ def _write_key(home: Path, name: str, *, with_address: bool) -> None:
     """Write a new Ed25519 key as the engine reads it."""
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw()
-    found: Json = {
+    key_file: Json = {
         "priv_key": _typed("PrivKeyEd25519", key.private_bytes_raw() + public),
     }
     if with_address:
-        found["address"] = address_of(public).upper()
-        found["pub_key"] = _typed("PubKeyEd25519", public)
-    _write(home / "config" / name, json.dumps(found, indent=1), files.LOCK_MODE)
+        key_file["address"] = address_of(public).upper()
+        key_file["pub_key"] = _typed("PubKeyEd25519", public)
+    _write(home / "config" / name, json.dumps(key_file, indent=1), files.LOCK_MODE)
 
 
 def _typed(kind: str, data: bytes) -> Json:
@@ -235,12 +235,12 @@ def peer_id(folder: Path, host: Host) -> str:
 
 
 def _peers(folder: Path, hosts: Sequence[Host]) -> str:
-    """The nodes as the engine's `persistent_peers` names them."""
+    """Return the nodes as the engine's `persistent_peers` names them."""
     return ",".join(f"{peer_id(folder, host)}@{host.host}:{host.peer_port}" for host in hosts)
 
 
 def _write_config(home: Path, host: Host, peers: str, interval_s: float) -> None:
-    made = config(
+    written = config(
         host.name,
         f"tcp://{host.bind}:{host.peer_port}",
         f"{host.host}:{host.peer_port}",
@@ -248,7 +248,7 @@ def _write_config(home: Path, host: Host, peers: str, interval_s: float) -> None
         f"{interval_s:g}s",
         shares_address=host.host == host.bind,
     )
-    _write(_config_path(home), made)
+    _write(_config_path(home), written)
 
 
 def _config_path(home: Path) -> Path:
@@ -263,14 +263,14 @@ def bring_up_to_date(home: Path, report: Callable[[str], None]) -> None:
     path = _config_path(home)
     try:
         text = path.read_text("utf-8")
-        found = tomllib.loads(text)
-        p2p = found["p2p"]
+        present = tomllib.loads(text)
+        p2p = present["p2p"]
         newest = config(
-            found["moniker"],
+            present["moniker"],
             p2p["laddr"],
             p2p["external_address"],
             p2p["persistent_peers"],
-            found["consensus"]["create_empty_blocks_interval"],
+            present["consensus"]["create_empty_blocks_interval"],
             shares_address=p2p["allow_duplicate_ip"],
         )
     except CONFIG_ERRORS as error:
@@ -279,7 +279,7 @@ def bring_up_to_date(home: Path, report: Callable[[str], None]) -> None:
     if all(line in lines for line in text.splitlines()):
         if newest != text:
             _write(path, newest)
-    elif not found.get("filter_peers"):
+    elif not present.get("filter_peers"):
         report(
             f"{path} was changed by hand and stays as it is, but lacks `filter_peers = true`: "
             "strangers can keep this node from catching up; add it above [p2p]"
@@ -295,7 +295,7 @@ def config(
     *,
     shares_address: bool,
 ) -> str:
-    """The engine's configuration; what is not named has the engine's defaults.
+    """Return the engine's configuration; what is not named has the engine's defaults.
 
     A block is proposed as soon as there are transactions, which `outbox` sends every interval, and
     an empty one after an interval without any, so that the time in headers stays current.

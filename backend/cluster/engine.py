@@ -38,22 +38,22 @@ Json = dict[str, Any]
 
 
 def program() -> Path:
-    """The engine's program. Raises FlightchainError if there is none of the right version."""
+    """Return the engine's program. Raises FlightchainError without the right version."""
     named = os.environ.get(VARIABLE) or shutil.which("cometbft")
-    found = Path(named) if named else Path.home() / "go" / "bin" / "cometbft"
+    path = Path(named) if named else Path.home() / "go" / "bin" / "cometbft"
     advice = f"build it with: go install {MODULE}@v{VERSION}"
-    if not os.access(found, os.X_OK):
-        raise FlightchainError(f"the consensus engine {found} is missing; {advice}")
-    said = subprocess.run(  # noqa: S603  the program that the user named
-        [found, "version"], capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S
+    if not os.access(path, os.X_OK):
+        raise FlightchainError(f"the consensus engine {path} is missing; {advice}")
+    output = subprocess.run(  # noqa: S603  the program that the user named
+        [path, "version"], capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S
     ).stdout.strip()
-    if said != VERSION:
-        raise FlightchainError(f"{found} is version {said}, not {VERSION}; {advice}")
-    return found
+    if output != VERSION:
+        raise FlightchainError(f"{path} is version {output}, not {VERSION}; {advice}")
+    return path
 
 
 def _is_complaint(line: str) -> bool:
-    """Whether a line of the engine says why it ends, rather than what goes on or where it was."""
+    """Return whether a line of the engine says why it ends, not what goes on or where it was."""
     return line.startswith(("ERROR", "Error", "panic:", "failed"))
 
 
@@ -112,7 +112,7 @@ class Engine:
         return self._complaint
 
     def status(self) -> int | None:
-        """The exit status of the process; None while it runs."""
+        """Return the exit status of the process; None while it runs."""
         return None if self._process is None else self._process.poll()
 
     def stop(self) -> None:
@@ -139,7 +139,7 @@ class Engine:
             raise
 
     def ask(self, method: str, **parameters: Any) -> Json:
-        """The result of a method of the engine's RPC. Raises TryLater if there is none."""
+        """Return the result of a method of the engine's RPC. Raises TryLater if there is none."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
         connection = _UnixConnection(self._home / RPC_SOCKET)
         try:
@@ -150,10 +150,12 @@ class Engine:
         finally:
             connection.close()
         if "error" in answer:
-            told = answer["error"]
-            raise TryLater(f"the consensus engine refuses: {told.get('data') or told['message']}")
-        found: Json = answer["result"]
-        return found
+            problem = answer["error"]
+            raise TryLater(
+                f"the consensus engine refuses: {problem.get('data') or problem['message']}"
+            )
+        result: Json = answer["result"]
+        return result
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -156,10 +156,10 @@ def _json(path: Path, consequence: str, remedy: str) -> Json:
     except OSError as error:
         raise FlightchainError(f"{path}: {error.strerror}; {consequence}; {remedy}") from error
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         kind = "damaged" if data else "empty"
         raise FlightchainError(f"{path} is {kind}; {consequence}; {remedy}")
-    return found
+    return value

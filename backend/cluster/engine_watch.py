@@ -59,7 +59,7 @@ class Watcher:
         self._height_then = -1  # the own height when the engine stood still last
 
     def look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
-        """How the cluster does. waits_s: how long flights have been sent and none was mined.
+        """Return how the cluster does. waits_s: how long flights have been sent and none was mined.
 
         Raises EngineStandsStill if the engine must be started again.
         """
@@ -72,15 +72,15 @@ class Watcher:
         height, total = application.engine_height, self._membership.power
         try:
             catching_up = bool(self._engine.ask("status")["sync_info"]["catching_up"])
-            ids = {one["node_info"]["id"] for one in self._engine.ask("net_info")["peers"]}
+            ids = {member["node_info"]["id"] for member in self._engine.ask("net_info")["peers"]}
             consensus = self._engine.ask("dump_consensus_state")
         except TryLater as error:
             self._seen = ()
             return ClusterStatus(name, height, [], 0, total, True, 0, str(error), now_s)
-        peers = [one for one in members if one.peer_id in ids]
-        votes = sum(one.power for one in peers) + (0 if own is None else members[own].power)
+        peers = [member for member in members if member.peer_id in ids]
+        votes = sum(member.power for member in peers) + (0 if own is None else members[own].power)
         lag = max(0, self._reached(consensus["peers"]) - 1 - height)  # who is at H decides H
-        names = [one.name for one in peers]
+        names = [member.name for member in peers]
         status = ClusterStatus(name, height, names, votes, total, catching_up, lag, "", now_s)
         step = consensus["round_state"]
         is_due = status.has_quorum and (lag > 0 or waits_s > 0)
@@ -93,7 +93,7 @@ class Watcher:
 
     def _reached(self, peers: list[dict[str, Any]]) -> int:
         """Return the height that voters with more than a third of the votes have reached."""
-        power = {one.peer_id: one.power for one in self._membership.members}
+        power = {member.peer_id: member.power for member in self._membership.members}
         votes = 0
         for height, peer_id in sorted(map(_height_and_id, peers), reverse=True):
             votes += power.get(peer_id, 0)
@@ -106,23 +106,23 @@ class Watcher:
         self._seen = ()
 
     def _require_motion(
-        self, seen: tuple[int, object, object, object], now_s: float, *, is_due: bool
+        self, position: tuple[int, object, object, object], now_s: float, *, is_due: bool
     ) -> None:
         """Raise EngineStandsStill if the engine has stood where it is for too long.
 
         seen: the height of this node, and height, round and step of consensus. is_due: whether
         there is something to decide or to fetch.
         """
-        if seen[0] != self._height_then:
+        if position[0] != self._height_then:
             self._patience_s = STANDS_STILL_S
-        if not is_due or seen != self._seen:
-            self._seen, self._since_s = seen, now_s
+        if not is_due or position != self._seen:
+            self._seen, self._since_s = position, now_s
         elif (stood_s := now_s - self._since_s) > self._patience_s:
             self._patience_s = min(2 * self._patience_s, LONGEST_STILL_S)
-            self._height_then = seen[0]
+            self._height_then = position[0]
             self.forget()
             raise EngineStandsStill(
-                f"the consensus engine has stood still at height {seen[1]} for {stood_s:.0f} s "
+                f"the consensus engine has stood still at height {position[1]} for {stood_s:.0f} s "
                 "although others go on or flights wait; it must be started again"
             )
 

@@ -109,7 +109,7 @@ class LocalCluster:
         files.write_new(self.folder / HOSTS_NAME, text.encode())
 
     def node(self, name: str) -> Host:
-        """A node by its name or its number. Raises FlightchainError."""
+        """Return a node by its name or its number. Raises FlightchainError."""
         for host in self.hosts:
             if name in {host.name, host.name.removeprefix("node")}:
                 return host
@@ -143,7 +143,7 @@ class LocalCluster:
         files.write_new(node / PID_NAME, f"{process.pid} {_started(process.pid)}\n".encode())
 
     def pid(self, host: Host) -> int | None:
-        """The process of a node; None if it does not run."""
+        """Return the process of a node; None if it does not run."""
         try:
             text = (self.folder / host.name / PID_NAME).read_text(encoding="ascii")
         except FileNotFoundError:
@@ -173,7 +173,7 @@ class LocalCluster:
         tree = [pid, *_descendants(pid)]
         self._signal(tree, signal.SIGKILL)
         until = time.monotonic() + STOP_WITHIN_S
-        while running := [one for one in tree if _is_running(one)]:
+        while running := [process for process in tree if _is_running(process)]:
             if time.monotonic() > until:
                 raise FlightchainError(f"processes {running} of {host.name} do not die")
             time.sleep(0.02)
@@ -208,7 +208,7 @@ class LocalCluster:
 
     def _reap(self) -> None:
         """Take note of the end of children of this very process, which would stay as zombies."""
-        self._processes = [one for one in self._processes if one.poll() is None]
+        self._processes = [process for process in self._processes if process.poll() is None]
 
     @staticmethod
     def _signal(pids: list[int], number: signal.Signals) -> None:
@@ -222,12 +222,12 @@ class LocalCluster:
         """Return the JSON that a node answers with, be it a problem. Raises NoAnswer."""
         body = ask(host.url + path, within_s=ANSWER_WITHIN_S).body
         try:
-            found = json.loads(body)
+            answer = json.loads(body)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            answer = None
+        if not isinstance(answer, dict):
             raise NoAnswer(f"{host.url}{path} answers with no JSON object: {body[:80]!r}")
-        return found
+        return answer
 
     def refusal(self, host: Host) -> str:
         """Return why a node is not ready; "" if it is."""
@@ -264,8 +264,8 @@ class LocalCluster:
             lines = (self.folder / host.name / LOG_NAME).read_bytes()[-LOG_TAIL_BYTES:].splitlines()
         except OSError:
             return ""
-        said = [line for line in lines if RESTARTED not in line] or lines
-        return printable(said[-1].decode(errors="replace")) if said else ""
+        messages = [line for line in lines if RESTARTED not in line] or lines
+        return printable(messages[-1].decode(errors="replace")) if messages else ""
 
     def wait_until_ready(self, hosts: list[Host], within_s: float) -> None:
         """Return when all nodes are ready. Raises FlightchainError if that takes too long."""
@@ -282,7 +282,7 @@ def _problem(answer: Json) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process was started, in ticks since the machine was; "" if there is no such process.
+    """Return when a process was started, in ticks since the machine was; "" without it.
 
     With the pid that names it for good.
     """
@@ -299,8 +299,8 @@ def _is_running(pid: int) -> bool:
 
 
 def _descendants(pid: int) -> list[int]:
-    """The children of a process, and theirs."""
-    return [one for child in _children(pid) for one in (child, *_descendants(child))]
+    """Return the children of a process, and theirs."""
+    return [descendant for child in _children(pid) for descendant in (child, *_descendants(child))]
 
 
 def _children(pid: int) -> Iterator[int]:

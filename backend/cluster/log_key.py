@@ -42,22 +42,22 @@ def common_key_in(home: Path, origin: str = "") -> SecretKey | None:
     path = common_key_path(home)
     problem = "is damaged"
     try:
-        found = parsed_key(path.read_text("utf-8", errors="replace"))
+        key = parsed_key(path.read_text("utf-8", errors="replace"))
     except FileNotFoundError:
         return None
     except OSError as error:
-        found, problem = None, f"cannot be read ({error.strerror})"
-    if found is None or found.verifier.kind != LOG.kind:
+        key, problem = None, f"cannot be read ({error.strerror})"
+    if key is None or key.verifier.kind != LOG.kind:
         raise FlightchainError(
             f"{path} {problem}: this node would sign the log with another key than the others, "
             "and browsers would raise an alarm; put there a copy of another node's"
         )
-    if origin and found.verifier.name != origin:
+    if origin and key.verifier.name != origin:
         raise FlightchainError(
-            f"{path} is the key of the log {found.verifier.name}, and this is {origin}: put there "
+            f"{path} is the key of the log {key.verifier.name}, and this is {origin}: put there "
             "a copy of another node's of this cluster"
         )
-    return found
+    return key
 
 
 def adopt_common_key(home: Path, folder: Path, origin: str, report: Report) -> None:

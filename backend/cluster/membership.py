@@ -97,8 +97,8 @@ class Membership:
         return max(0, below_ms - self.leeway_ms)
 
     def proposer(self, address: bytes) -> str:
-        """The name of the voter with this address; "" if there is none."""
-        names = (one.name for one in self.members if one.voter == address.hex())
+        """Return the name of the voter with this address; "" if there is none."""
+        names = (member.name for member in self.members if member.voter == address.hex())
         return next(names, "")
 
 
@@ -111,18 +111,18 @@ class Identity:
 
 
 def address_of(key: bytes) -> str:
-    """The address of an Ed25519 key in the engine, hexadecimal."""
+    """Return the address of an Ed25519 key in the engine, hexadecimal."""
     return sha256(key).hexdigest()[:40]
 
 
 def membership_in(home: Path) -> Membership:
-    """The cluster of the engine whose folder is `home`. Raises FlightchainError."""
+    """Return the cluster of the engine whose folder is `home`. Raises FlightchainError."""
     path = home / "config" / "genesis.json"
     genesis = _json(path, GENESIS_LOST)
     try:
         state = genesis["app_state"]
-        voters = {one["name"]: one for one in genesis["validators"]}
-        members = tuple(_member(one, voters.get(one["name"])) for one in state["members"])
+        voters = {member["name"]: member for member in genesis["validators"]}
+        members = tuple(_member(member, voters.get(member["name"])) for member in state["members"])
         if not 0 < len(members) <= MOST_MEMBERS:
             raise ValueError(f"it has {len(members)} members")
         return Membership(
@@ -165,7 +165,7 @@ def _member(state: dict[str, Any], voter: dict[str, Any] | None) -> Member:
 
 
 def identity_in(home: Path, membership: Membership) -> Identity:
-    """Which member the engine in `home` is. Raises FlightchainError."""
+    """Return which member the engine in `home` is. Raises FlightchainError."""
     key = node_key_in(home)
     public = key.public_key().public_bytes_raw()
     keys = [member.key for member in membership.members]
@@ -173,7 +173,7 @@ def identity_in(home: Path, membership: Membership) -> Identity:
 
 
 def node_key_in(home: Path) -> Ed25519PrivateKey:
-    """The secret key of the engine's node in `home`. Raises FlightchainError."""
+    """Return the secret key of the engine's node in `home`. Raises FlightchainError."""
     path = home / "config" / "node_key.json"
     try:
         return Ed25519PrivateKey.from_private_bytes(

@@ -161,10 +161,10 @@ class Node:
 
     def _tell_of_index(self, watcher: Watcher, done: int, to_do: int) -> None:
         """Tell all who ask that this node lives, but accepts nothing while it reads its chain."""
-        told = f"this node rebuilds its index: {done:,} of {to_do:,} blocks are read"
+        message = f"this node rebuilds its index: {done:,} of {to_do:,} blocks are read"
         if watcher.last is not None:
             now_s = time.monotonic()
-            changed = msgspec.structs.replace(watcher.last, refusal=told, written_s=now_s)
+            changed = msgspec.structs.replace(watcher.last, refusal=message, written_s=now_s)
             node_status.write(self._settings.folder, changed)
         self._announcer.working(INDEXING_S)
         self._notifier.alive()
@@ -176,10 +176,10 @@ class Node:
     def _tell(self, watcher: Watcher, application: Application) -> None:
         """Tell all who ask that this node lives, and how its cluster does."""
         outbox_waits_s = 0.0 if self._outbox is None else self._outbox.waits_s()
-        seen = watcher.look(application, outbox_waits_s, time.monotonic())
+        status = watcher.look(application, outbox_waits_s, time.monotonic())
         if refusal := put_back.refusal(self._settings.folder):
-            seen = msgspec.structs.replace(seen, refusal=refusal)
-        node_status.write(self._settings.folder, seen)
+            status = msgspec.structs.replace(status, refusal=refusal)
+        node_status.write(self._settings.folder, status)
         due_s = time.monotonic() if self._outbox is None else self._outbox.due_s
         self._announcer.next_round(max(0.0, due_s - time.monotonic()))
         self._notifier.alive()
@@ -214,9 +214,9 @@ class Node:
         assert identity.index is not None
         believable = [self._believable(part, application.earliest_ms) for part in parts]
         data = packed(self._membership.cluster, identity.index, believable, identity.key)
-        told = self._engine.send(data)
-        if told["code"] not in {OK, OLD}:
-            raise TryLater(f"the application refuses a transaction: {told['log']}")
+        answer = self._engine.send(data)
+        if answer["code"] not in {OK, OLD}:
+            raise TryLater(f"the application refuses a transaction: {answer['log']}")
 
     def _trim(self) -> None:
         """Remove from the mempool what is in blocks below the tip."""
@@ -231,5 +231,5 @@ class Node:
         if own:
             self._mined_below_tip = own[0]
         height, proposer = built.entry.height, built.entry.proposer
-        told = counted(count, "transaction")
-        self._report(f"block {height} with {told} was proposed by {proposer}")
+        message = counted(count, "transaction")
+        self._report(f"block {height} with {message} was proposed by {proposer}")

@@ -79,10 +79,10 @@ def end(folder: Path, why: str) -> None:
 def end_in(folder: Path) -> str:
     """Return why the last process has ended, as it wrote; "" if it did not."""
     try:
-        found = _decode((folder / FILE_NAME).read_bytes())
+        status = _decode((folder / FILE_NAME).read_bytes())
     except (OSError, msgspec.DecodeError):
         return ""
-    return found.refusal if found.written_s == ENDED_S else ""
+    return status.refusal if status.written_s == ENDED_S else ""
 
 
 class StatusReader:
@@ -95,13 +95,13 @@ class StatusReader:
         self._found: ClusterStatus | None = None
 
     def status(self) -> ClusterStatus | None:
-        """The status; None if no node runs, or hangs."""
+        """Return the status; None if no node runs, or hangs."""
         with self._lock:
             now_s = time.monotonic()
             if now_s - self._read_s >= READ_EVERY_S:
                 self._found, self._read_s = self._read(), now_s
-            found = self._found
-        return found if found is not None and now_s - found.written_s < FRESH_S else None
+            status = self._found
+        return status if status is not None and now_s - status.written_s < FRESH_S else None
 
     def _read(self) -> ClusterStatus | None:
         if not files.is_locked(self._folder / LOCK_NAME):

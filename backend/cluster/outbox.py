@@ -114,11 +114,11 @@ def in_transactions(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:
     """Split accepted flights into the parts of transactions, of `MOST_FLIGHTS` at most."""
     parts: list[Accepted] = []
     room = MOST_FLIGHTS
-    for one in accepted:
+    for flight in accepted:
         at = 0
-        while at < len(one.flights):
-            taken = one.flights[at : at + room]
-            parts.append(Accepted(one.first_transaction + at, one.timestamp, taken))
+        while at < len(flight.flights):
+            taken = flight.flights[at : at + room]
+            parts.append(Accepted(flight.first_transaction + at, flight.timestamp, taken))
             at += len(taken)
             room -= len(taken)
             if not room:

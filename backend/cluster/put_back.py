@@ -85,12 +85,12 @@ class OwnFlights:
         content = sha256("".join(map(tag_of, flights)).encode()).hexdigest()
         key = IdempotencyKey(f"accepted again {name}", content)
         (outcome,) = self._mempool.accept_all([Offer(flights, key, finds_copies=False)], now_ms())
-        told = f"{counted(len(flights), 'flight')} with the numbers {numbers[0]} to {numbers[-1]}"
+        text = f"{counted(len(flights), 'flight')} with the numbers {numbers[0]} to {numbers[-1]}"
         if isinstance(outcome, FlightchainError | OSError):
-            self._note(f"{told} are lost, because these were given before: {outcome}")
+            self._note(f"{text} are lost, because these were given before: {outcome}")
             return
         self._note(
-            f"{told} were accepted again from number {outcome.first_transaction} on, because these "
+            f"{text} were accepted again from number {outcome.first_transaction} on, because these "
             "were given before and are in blocks with other flights; flights that it acknowledged "
             "before and that are in no block are lost, and their receipts say so"
         )

@@ -67,7 +67,7 @@ class ClusterTransaction:
 
 
 def packed(cluster: str, node: int, parts: Sequence[Accepted], key: Ed25519PrivateKey) -> bytes:
-    """The bytes of a transaction. cluster: its name. key: the node's.
+    """Return the bytes of a transaction. cluster: its name. key: the node's.
 
     parts: consecutive flights that were accepted, at most `MOST_FLIGHTS`, at least one.
     """
@@ -84,7 +84,7 @@ def _signed(cluster: str, head: bytes, payload: bytes) -> bytes:
 def transaction_in(
     data: bytes, cluster: str, keys: Sequence[Ed25519PublicKey]
 ) -> ClusterTransaction:
-    """The transaction in `data`. Raises BadTransaction for whatever is wrong with it.
+    """Return the transaction in `data`. Raises BadTransaction for whatever is wrong with it.
 
     keys: those of the members, by their indices.
     """
@@ -108,13 +108,13 @@ def transaction_in(
     return ClusterTransaction(node, first, first + count, times[0], min(times), max(times), data)
 
 
-def flights_in(one: ClusterTransaction) -> tuple[list[int], list[Flight]]:
-    """When each flight of a transaction was accepted, and the flights; they were checked before."""
-    return _content_of(one.data[_PAYLOAD_AT:])
+def flights_in(transaction: ClusterTransaction) -> tuple[list[int], list[Flight]]:
+    """Return the acceptance times and the flights of a transaction that was checked."""
+    return _content_of(transaction.data[_PAYLOAD_AT:])
 
 
 def _content_of(payload: bytes) -> tuple[list[int], list[Flight]]:
-    """The acceptance times and the flights of a payload."""
+    """Return the acceptance times and the flights of a payload."""
     try:
         if not 0 <= zstandard.frame_content_size(payload) <= MOST_JSON_BYTES:
             raise BadTransaction("its payload is too long")

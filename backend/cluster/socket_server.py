@@ -62,10 +62,10 @@ class SocketServer:
     def close(self) -> None:
         """Close all connections."""
         self._is_closing = True
-        for one in [self._listener, *self._connections]:
+        for listener in [self._listener, *self._connections]:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
         self._path.unlink(missing_ok=True)
 
     def _accept(self) -> None:
@@ -104,7 +104,7 @@ class SocketServer:
 
 
 def _read(stream: BufferedRWPair) -> bytes | None:
-    """The next message; None at the end of the stream. Raises WireError."""
+    """Return the next message; None at the end of the stream. Raises WireError."""
     length = shift = 0
     while True:
         byte = stream.read(1)
@@ -121,6 +121,6 @@ def _read(stream: BufferedRWPair) -> bytes | None:
 
 
 def framed(schema: Schema, name: str, content: Message) -> bytes:
-    """A request or an answer as it is sent: its length, then itself."""
+    """Return a request or an answer as it is sent: its length, then itself."""
     data = encode(schema, {name: content})
     return varint(len(data)) + data

@@ -49,56 +49,59 @@ class Room:
         self._times_ms = times_ms
         self._left = MAX_TRANSACTIONS
 
-    def takes(self, one: ClusterTransaction) -> bool:
+    def takes(self, transaction: ClusterTransaction) -> bool:
         """Take a transaction if it fits. Returns whether it does."""
         fits = (
-            one.first == self._next[one.node]
-            and one.count <= self._left
-            and one.earliest_ms in self._times_ms
-            and one.latest_ms in self._times_ms
+            transaction.first == self._next[transaction.node]
+            and transaction.count <= self._left
+            and transaction.earliest_ms in self._times_ms
+            and transaction.latest_ms in self._times_ms
         )
         if fits:
-            self._next[one.node] = one.following
-            self._left -= one.count
+            self._next[transaction.node] = transaction.following
+            self._left -= transaction.count
         return fits
 
 
 def proposed(
     candidates: Iterable[ClusterTransaction], mined: Sequence[int], times_ms: range, most_bytes: int
 ) -> list[ClusterTransaction]:
-    """The transactions for a new block, those accepted first before others."""
+    """Return the transactions for a new block, those accepted first before others."""
     of_node: dict[int, list[ClusterTransaction]] = {}
-    for one in candidates:
-        of_node.setdefault(one.node, []).append(one)
-    in_turn = [sorted(each, key=lambda one: one.first) for each in of_node.values()]
+    for transaction in candidates:
+        of_node.setdefault(transaction.node, []).append(transaction)
+    in_turn = [
+        sorted(transactions, key=lambda transaction: transaction.first)
+        for transactions in of_node.values()
+    ]
     room, chosen = Room(mined, times_ms), []
-    for one in heapq.merge(*in_turn, key=lambda one: one.first_ms):
-        if len(one.data) <= most_bytes and room.takes(one):
-            most_bytes -= len(one.data)
-            chosen.append(one)
+    for transaction in heapq.merge(*in_turn, key=lambda transaction: transaction.first_ms):
+        if len(transaction.data) <= most_bytes and room.takes(transaction):
+            most_bytes -= len(transaction.data)
+            chosen.append(transaction)
     return chosen
 
 
 def rows_of(chosen: Sequence[ClusterTransaction]) -> Rows:
-    """The flights of the transactions of a block, in the order of their acceptance.
+    """Return the flights of the transactions of a block, in the order of their acceptance.
 
     Those of one node stay in the order of their numbers, even if its clock was put back.
     """
     last: dict[int, int] = {}
-    found: list[tuple[int, int, int, Flight]] = []
-    for one in chosen:
-        times, flights = flights_in(one)
-        for number, time, flight in zip(count(one.first), times, flights, strict=False):
-            last[one.node] = max(time, last.get(one.node, 0))
-            found.append((last[one.node], one.node, number, flight))
-    found.sort(key=lambda row: row[:3])
+    rows: list[tuple[int, int, int, Flight]] = []
+    for transaction in chosen:
+        times, flights = flights_in(transaction)
+        for number, time, flight in zip(count(transaction.first), times, flights, strict=False):
+            last[transaction.node] = max(time, last.get(transaction.node, 0))
+            rows.append((last[transaction.node], transaction.node, number, flight))
+    rows.sort(key=lambda row: row[:3])
     runs: dict[int, Run] = {}
-    for one in chosen:
-        first = runs[one.node].first if one.node in runs else one.first
-        runs[one.node] = Run(one.node, first, one.following)
+    for transaction in chosen:
+        first = runs[transaction.node].first if transaction.node in runs else transaction.first
+        runs[transaction.node] = Run(transaction.node, first, transaction.following)
     return Rows(
-        [row[0] for row in found],
-        [row[3] for row in found],
-        bytes(row[1] for row in found),
+        [row[0] for row in rows],
+        [row[3] for row in rows],
+        bytes(row[1] for row in rows),
         list(runs.values()),
     )

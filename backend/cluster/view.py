@@ -68,21 +68,21 @@ class ClusterView:
         self._receipts.close()
 
     def id_of(self, number: int) -> int | None:
-        """The id of a flight that this node accepted; None before it is mined."""
+        """Return the id of a flight that this node accepted; None before it is mined."""
         return self._receipts.id_of(self._own, number)
 
     def address(self, number: int, flight: Flight | None = None) -> str:
-        """The address of the receipt of a flight that this node accepted; with a tag if given."""
+        """Return the address of the receipt of a flight of this node; with a tag if given."""
         tag = "" if flight is None else f"-{tag_of(flight)}"
         return f"/receipts/{self._names[self._own]}-{number}{tag}"
 
     def own_number(self, receipt: str) -> int | None:
-        """The number in a receipt of this node; None in one of another. Raises NotFound."""
+        """Return the number in a receipt of this node; None in one of another. Raises NotFound."""
         index, number, _ = self._parts(receipt)
         return number if index == self._own else None
 
     def id_by(self, receipt: str) -> int | None:
-        """The id of the flight of a receipt; None before it is mined. Raises NotFound."""
+        """Return the id of the flight of a receipt; None before it is mined. Raises NotFound."""
         return self._receipts.id_of(*self._parts(receipt)[:2])
 
     def require_same(self, receipt: str, flight: Flight) -> None:
@@ -97,7 +97,7 @@ class ClusterView:
             )
 
     def _parts(self, receipt: str) -> tuple[int, int, str]:
-        """The index of the node in a receipt, the number, and the tag; "" without one."""
+        """Return the index of the node in a receipt, the number, and the tag; "" without one."""
         self._require_members()
         parts = _RECEIPT.fullmatch(receipt)
         if parts is None or parts["node"] not in self._names:
@@ -106,14 +106,14 @@ class ClusterView:
         return self._names.index(parts["node"]), int(parts["number"]), parts["tag"] or ""
 
     def status(self) -> ClusterStatus:
-        """How the cluster does. Raises TryLater if the node does not run."""
-        found = self._status.status()
-        if found is None:
+        """Return how the cluster does. Raises TryLater if the node does not run."""
+        status = self._status.status()
+        if status is None:
             raise TryLater(self._status.refusal())
-        return found
+        return status
 
-    def told(self) -> Json:
-        """What `/tip` says of the cluster."""
+    def tip_members(self) -> Json:
+        """Return what `/tip` says of the cluster."""
         status, newest = self._status.status(), self._receipts.newest()
         return {
             "node": self._names[self._own] if self._own >= 0 else None,
@@ -129,7 +129,7 @@ class ClusterView:
         }
 
     def not_ready(self) -> list[str]:
-        """The reasons why this node cannot do all its work now; that of a reader is to answer."""
+        """Return the reasons why this node cannot do all its work now; a reader's is to answer."""
         try:
             self._require_members()
         except TryLater as error:
@@ -150,7 +150,7 @@ def tag_of(flight: Flight) -> str:
 
 
 def view_of(settings: Settings, store: BlockStore) -> ClusterView | None:
-    """The cluster of a ledger; None if it belongs to none.
+    """Return the cluster of a ledger; None if it belongs to none.
 
     Raises InvalidSetting if it belongs to one that the settings do not name.
     """

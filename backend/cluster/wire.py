@@ -49,7 +49,7 @@ def encode(schema: Schema, message: Message) -> bytes:
     for name, value in message.items():
         field = schema[name]
         if field.repeated:
-            out += [_encoded(field, one) for one in value]
+            out += [_encoded(field, item) for item in value]
         elif value or isinstance(field.kind, Mapping):
             out.append(_encoded(field, value))
     return b"".join(out)
@@ -68,7 +68,7 @@ def _encoded(field: Field, value: Any) -> bytes:
 def decode(schema: Schema, data: bytes) -> dict[str, Any]:
     """Decode a message; every field of its table has a value. Raises WireError."""
     names = {field.number: name for name, field in schema.items()}
-    found = {name: _default(field) for name, field in schema.items()}
+    members = {name: _default(field) for name, field in schema.items()}
     at = 0
     while at < len(data):
         tag, at = _varint_at(data, at)
@@ -78,10 +78,10 @@ def decode(schema: Schema, data: bytes) -> dict[str, Any]:
             continue
         decoded = _decoded(schema[name], name, value)
         if schema[name].repeated:
-            found[name].append(decoded)
+            members[name].append(decoded)
         else:
-            found[name] = decoded
-    return found
+            members[name] = decoded
+    return members
 
 
 def _default(field: Field) -> Any:
@@ -91,7 +91,7 @@ def _default(field: Field) -> Any:
 
 
 def _varint_at(data: bytes, at: int) -> tuple[int, int]:
-    """The varint that starts `at`, and where it ends."""
+    """Return the varint that starts `at`, and where it ends."""
     number = 0
     for i, byte in enumerate(data[at : at + _MOST_VARINT_BYTES]):
         number |= (byte & 0x7F) << 7 * i
@@ -101,7 +101,7 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _value_at(data: bytes, at: int, kind: int) -> tuple[int | bytes, int]:
-    """The value of a field, which starts `at`, and where it ends."""
+    """Return the value of a field, which starts `at`, and where it ends."""
     if kind == _VARINT:
         return _varint_at(data, at)
     if kind == _BYTES:

@@ -48,7 +48,7 @@ NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
 
 
 def tip_height(store: BlockStore) -> int:
-    """The height of the tip. Raises TryLater without a chain."""
+    """Return the height of the tip. Raises TryLater without a chain."""
     height = store.height()
     if height < 0:
         raise TryLater(NO_CHAIN)
@@ -68,7 +68,7 @@ class Answers:
     def filter_transactions(
         self, question: FilterTransactions, options: Options, costs: Costs | None = None
     ) -> types.Legs:
-        """What happened to a flight number on a day: its legs, in the order of ids.
+        """Return what happened to a flight number on a day: its legs, in the order of ids.
 
         All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
         missing or behind, and DamagedBlock when a scan meets a bad block. costs: takes the times of
@@ -85,7 +85,7 @@ class Answers:
     def average_delays(
         self, question: AverageDelays, options: Options, costs: Costs | None = None
     ) -> types.Delays:
-        """How late flights were: means, counts and shares. Without flights, means are None."""
+        """Return how late flights were: means, counts and shares. No flights have the mean None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
             delays = scan.delays(self._blocks, question, options, as_of.height, costs)
@@ -107,7 +107,7 @@ class Answers:
     def flight_counter(
         self, question: FlightCounter, options: Options, costs: Costs | None = None
     ) -> types.Counts:
-        """How many flights went from one place to another."""
+        """Return how many flights went from one place to another."""
         if options.engine == "scan":
             as_of = self._scanned(options)
             counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
@@ -130,18 +130,18 @@ class Answers:
     def suggest(self, field: str, q: str, limit: int) -> types.Suggestions:
         """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
         q = suggestions.typed(field, q)
-        found, as_of = self._index.snapshot(
+        completions, as_of = self._index.snapshot(
             lambda rows: suggestions.suggested(rows, field, q, limit)
         )
-        return types.Suggestions(field, q, found, as_of)
+        return types.Suggestions(field, q, completions, as_of)
 
     def coverage(self) -> types.Coverage:
-        """What the ledger covers. Raises TryLater."""
+        """Return what the ledger covers. Raises TryLater."""
         ledger, as_of = self._index.snapshot(covered)
         return types.Coverage(**asdict(ledger), as_of=as_of)
 
     def recent_state(self) -> State:
-        """The state of the index from which answers come, at most a moment old. Raises TryLater.
+        """Return the state of the index for answers, at most a moment old. Raises TryLater.
 
         `add` waits that moment before it returns that a flight is mined, so that later answers
         count the flight.
@@ -151,13 +151,13 @@ class Answers:
     # --- export ------------------------------------------------------------------------------
 
     def as_of(self, height: int | None) -> AsOf:
-        """The `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
+        """Return the `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
         return self._scanned(Options(as_of=height))
 
     def flights(
         self, selection: Selection, height: int
     ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
-        """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows.
+        """Return the blocks up to `height` with selected flights: header, columns, and the rows.
 
         Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
         """
@@ -169,24 +169,24 @@ class Answers:
         scanned: Callable[[int, int], Counted],
         options: Options,
     ) -> tuple[Counted, AsOf]:
-        """What `_indexed` returns, and sooner close below the tip.
+        """Return what `_indexed` returns, and sooner close below the tip.
 
         The index has totals at its tip alone. So what the few blocks since then hold is taken away
         from these. scanned: takes the first and the last block to count.
         """
         height = options.as_of
         if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
-            found, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
+            answer, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
             if 0 < tip.height - height <= NEAR_BLOCKS:
                 with suppress(Damage):  # of blocks, which the index alone does not need
                     later = scanned(height + 1, tip.height)
-                    return found - later, AsOf(height, self._blocks.where(height).hash)
+                    return answer - later, AsOf(height, self._blocks.where(height).hash)
         return self._indexed(ask, options)
 
     def _indexed(
         self, ask: Callable[[int | None, Options], tuple[Found, AsOf]], options: Options
     ) -> tuple[Found, AsOf]:
-        """The answer of the index at its tip or as of an earlier height.
+        """Return the answer of the index at its tip or as of an earlier height.
 
         ask: takes the first transaction id that does not count, None if all count, and options.
         """
@@ -198,14 +198,14 @@ class Answers:
         if options.as_of > height:
             raise TryLater(f"the index has reached only block {height}; it is catching up")
         if options.as_of == height:
-            found, as_of = ask(None, options)
+            answer, as_of = ask(None, options)
             if as_of.height == height:
-                return found, as_of
-        found, _ = ask(place.next_transaction, options)
-        return found, AsOf(options.as_of, place.hash.hex())
+                return answer, as_of
+        answer, _ = ask(place.next_transaction, options)
+        return answer, AsOf(options.as_of, place.hash.hex())
 
     def _scanned(self, options: Options) -> AsOf:
-        """The block up to which a scan goes."""
+        """Return the block up to which a scan goes."""
         tip = tip_height(self._store)
         height = tip if options.as_of is None else options.as_of
         return AsOf(height, self._store.place(height).hash.hex())
@@ -238,7 +238,7 @@ class _Kind(Generic[Item]):
     figure: Callable[[Item, str], Figure]
 
     def grouped(self, counts: _Groups[Item], flights: int, options: Options) -> dict[str, Any]:
-        """The members that `options.group_by` adds to an answer about so many flights."""
+        """Return the members that `options.group_by` adds to an answer about so many flights."""
         by, groups = options.group_by, counts.groups
         if by is None:
             return {}

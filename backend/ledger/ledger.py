@@ -78,7 +78,7 @@ class Ledger:
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
-        """report: takes messages about what was put right in the mempool's log, or is wrong."""
+        """report: takes messages about what was repaired in the mempool's log, or is wrong."""
         self.settings = settings
         self._store = BlockStore(settings.folder, partial(require_own_blocks, settings.folder))
         self._notes = DamageNotes(settings.folder)
@@ -123,7 +123,7 @@ class Ledger:
     # --- the log -----------------------------------------------------------------------------
 
     def tile(self, tile: Tile) -> bytes:
-        """A tile of the log. Raises NotFound if the log is not long enough for it."""
+        """Return a tile of the log. Raises NotFound if the log is not long enough for it."""
         if not tiles.is_there(tile, size := self._tree.size()):
             raise NotFound(
                 f"the log has {counted(size, 'block')}, so tile {tile.name} does not exist"
@@ -133,19 +133,19 @@ class Ledger:
     # --- blocks and transactions -------------------------------------------------------------
 
     def has_block(self, height: int) -> bool:
-        """Whether `CachedBlocks` has a block at hand, so that nothing waits for the disk."""
+        """Return whether `CachedBlocks` holds a block, so that nothing waits for the disk."""
         return self._blocks.has(height)
 
     def has_transaction(self, transaction_id: int) -> bool:
-        """Whether the block of a transaction is at hand; False if it is not mined."""
+        """Return whether the block of a transaction is cached; False if it is not mined."""
         return self._blocks.has_transaction(transaction_id)
 
     def block_hash(self, height: int) -> str:
-        """The hash of a block from the table of heights, without reading it. Raises NotFound."""
+        """Return the hash of a block by the table of heights, unread. Raises NotFound."""
         return self._blocks.where(height).hash
 
     def locate(self, transaction_id: int) -> Where | None:
-        """Where the block of a transaction is, without reading it; None if it is not mined."""
+        """Return where the block of a transaction is, without reading it; None if not mined."""
         return self._blocks.where_transaction(transaction_id)
 
     def block(self, height: int, offset: int, limit: int) -> Json:
@@ -154,7 +154,7 @@ class Ledger:
         return {**_header(block), "transactions": _rows(block, offset, limit)}
 
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
-        """What `block` returns, as JSON and several times faster; it may be a moment old."""
+        """Return what `block` returns, as JSON and several times faster; it may be a moment old."""
         block = self._blocks.cached_block(height)
         header = msgspec.json.encode(block.header).removesuffix(b"}")
         rows = b",".join(_encoded_rows(block, offset, limit))
@@ -171,16 +171,16 @@ class Ledger:
         if beginning is not None:
             alike = self._store.heights_of_hash(beginning)
             heights = list(islice((height for height in alike if height <= top), limit))
-        found = BlockList([], [], min(heights, default=0))
+        block_list = BlockList([], [], min(heights, default=0))
         for height in heights:
             try:
-                found.headers.append(_header(self._blocks.block(height)))
+                block_list.headers.append(_header(self._blocks.block(height)))
             except Damage as error:
-                found.damaged.append(self._damaged(height, error))
-        return found
+                block_list.damaged.append(self._damaged(height, error))
+        return block_list
 
     def _damaged(self, height: int, error: Damage) -> Json:
-        """What is known of a block that cannot be read."""
+        """Return what is known of a block that cannot be read."""
         known: Json = dict.fromkeys(_OF_PLACE)
         with suppress(Damage):  # of its entry in the table of heights
             place = self._store.place(height)
@@ -189,7 +189,7 @@ class Ledger:
         return {"height": height, **known, "detail": str(error)}
 
     def transaction(self, transaction_id: int) -> Json:
-        """A transaction, pending or mined. Raises NotFound."""
+        """Return a transaction, pending or mined. Raises NotFound."""
         where = self.locate(transaction_id)
         if where is not None:
             return self._mined_transaction(transaction_id, where)
@@ -204,7 +204,7 @@ class Ledger:
         return {"state": "pending", "transaction": transaction, "block": None}
 
     def accepted_as(self, receipt: str) -> Json:
-        """The transaction that a receipt of the cluster stands for, pending or mined.
+        """Return the transaction that a receipt of the cluster stands for, pending or mined.
 
         Raises NotFound.
         """
@@ -235,7 +235,7 @@ class Ledger:
         return {"state": "mined", "transaction": row, "block": mined_in}
 
     def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
-        """A transaction that was found at `where`, as JSON. Raises NotFound or DamagedBlock."""
+        """Return the transaction at `where`, as JSON. Raises NotFound or DamagedBlock."""
         block = self._blocks.cached_block(where.height)
         (row,) = _encoded_rows(block, transaction_id - block.header.first_transaction, 1)
         mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
@@ -243,16 +243,16 @@ class Ledger:
 
     def transactions(self, first: int, count: int) -> list[Json]:
         """Up to `count` mined transactions from id `first` on."""
-        found: list[Json] = []
+        rows: list[Json] = []
         after = min(first + count, self.mined_count())
-        while first + len(found) < after:
-            block = self._blocks.block(self._store.height_of_transaction(first + len(found)))
-            row = first + len(found) - block.header.first_transaction
-            found += _rows(block, row, after - first - len(found))
-        return found
+        while first + len(rows) < after:
+            block = self._blocks.block(self._store.height_of_transaction(first + len(rows)))
+            row = first + len(rows) - block.header.first_transaction
+            rows += _rows(block, row, after - first - len(rows))
+        return rows
 
     def tip(self) -> Json:
-        """The newest block, how many transactions blocks hold, and how many are pending."""
+        """Return the newest block, how many transactions blocks hold, and how many are pending."""
         state = self.tip_state()
         block = self._blocks.cached_block(state["height"])
         header = block.header
@@ -267,7 +267,7 @@ class Ledger:
         }
 
     def tip_state(self) -> Json:
-        """The parts of `tip` that can change, without reading the block.
+        """Return the parts of `tip` that can change, without reading the block.
 
         The other parts follow from the hash.
         """
@@ -277,11 +277,11 @@ class Ledger:
             "hash": self.block_hash(height),
             "pending": pending,
             "next_block_at": next_block_at(self.settings.folder),
-            **({} if self._cluster is None else {"cluster": self._cluster.told()}),
+            **({} if self._cluster is None else {"cluster": self._cluster.tip_members()}),
         }
 
     def _height_and_pending(self) -> tuple[int, int]:
-        """The height and the pending count of one moment, so that each transaction counts once."""
+        """Return the height and the pending count of one moment: each transaction counts once."""
         height = self.height()
         while True:
             pending = self._mempool.pending_count()
@@ -290,7 +290,7 @@ class Ledger:
             height = now
 
     def not_ready(self) -> list[str]:
-        """The reasons why the service cannot do all its work now; empty if it can."""
+        """Return the reasons why the service cannot do all its work now; empty if it can."""
         reasons: list[str] = []
         try:
             self._blocks.block(self.height())
@@ -313,51 +313,53 @@ class Ledger:
         except TryLater as error:
             reasons.append(str(error))
         scrub = scrub_state.read(self.settings.folder, reasons.append) or ScrubState()
-        told = {self._store.height(), *scrub_state.damaged_blocks(scrub)}
+        reported = {self._store.height(), *scrub_state.damaged_blocks(scrub)}
         return (
-            reasons + scrub_state.reasons(scrub.problems) + damage_notes.reasons(self._notes, told)
+            reasons
+            + scrub_state.reasons(scrub.problems)
+            + damage_notes.reasons(self._notes, reported)
         )
 
     def cluster_status(self) -> ClusterStatus:
-        """How the cluster does. Raises NotFound without one, TryLater if its node does not run."""
+        """Return how the cluster does. Raises NotFound without one, TryLater without its node."""
         if self._cluster is None:
             raise NotFound("this ledger belongs to no cluster")
         return self._cluster.status()
 
     def damaged_blocks(self) -> list[int]:
-        """The heights of the blocks that are known to be damaged. No block is read."""
+        """Return the heights of the blocks that are known to be damaged. No block is read."""
         scrub = scrub_state.read(self.settings.folder) or ScrubState()
         return sorted({*scrub_state.damaged_blocks(scrub), *self._notes.known()})
 
     def cache_statistics(self) -> list[CacheStatistics]:
-        """The counts of this process's two block caches and of its unpacked blocks."""
+        """Return the counts of this process's two block caches and of its unpacked blocks."""
         return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
 
     def height(self) -> int:
-        """The height of the tip. Raises TryLater without a chain."""
+        """Return the height of the tip. Raises TryLater without a chain."""
         return tip_height(self._store)
 
     def mined_count(self) -> int:
-        """How many transactions blocks hold."""
+        """Return how many transactions blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
 
     def pending_count(self) -> int:
-        """How many transactions are pending. Raises DamagedMempool."""
+        """Return how many transactions are pending. Raises DamagedMempool."""
         return self._mempool.pending_count()
 
     def oldest_pending_age_s(self) -> float:
-        """How long the oldest pending transaction has waited; 0 without any."""
+        """Return how long the oldest pending transaction has waited; 0 without any."""
         oldest = self._mempool.oldest_pending_at()
         return 0.0 if oldest is None else max(0, now_ms() - oldest) / 1000
 
     def index_lag_blocks(self) -> int:
-        """How many blocks the index is behind the tip. Raises TryLater without an index."""
+        """Return how many blocks the index is behind the tip. Raises TryLater without an index."""
         indexed = self._index.position().height
         return max(0, self._store.height() - indexed)
 
     def index_is_believed(self) -> bool:
-        """Whether there is an index, and it is not known to be wrong."""
+        """Return whether there is an index, and it is not known to be wrong."""
         try:
             self._index.look()
         except TryLater:
@@ -365,18 +367,18 @@ class Ledger:
         return True
 
     def free_bytes(self) -> int:
-        """How many bytes are free on the disk of the chain."""
+        """Return how many bytes are free on the disk of the chain."""
         return free_bytes(self.settings.folder)
 
     def scrub(self) -> ScrubState:
-        """How far the scrub is. Raises TryLater before one has begun."""
-        found = scrub_state.read(self.settings.folder)
-        if found is None:
+        """Return how far the scrub is. Raises TryLater before one has begun."""
+        state = scrub_state.read(self.settings.folder)
+        if state is None:
             raise TryLater("the scrub has not checked anything yet")
-        return found
+        return state
 
     def scrub_completed_s(self) -> float:
-        """When the last whole pass of the scrub ended, Unix seconds. Raises TryLater."""
+        """Return when the last whole pass of the scrub ended, Unix seconds. Raises TryLater."""
         completed_at = self.scrub().completed_at
         if completed_at is None:
             raise TryLater("the scrub has not checked everything yet")

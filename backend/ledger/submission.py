@@ -77,22 +77,22 @@ class Submitter:
     def receipt(
         self, offer: Offer, accepted: Accepted, *, wait_s: float = 0, durable: bool = True
     ) -> Json:
-        """What `add` returns for an offer of one flight that was accepted."""
+        """Return what `add` returns for an offer of one flight that was accepted."""
         (flight,) = offer.flights
         (copy,) = self._others(accepted)
         number = accepted.first_transaction
-        told = self._receipt(accepted, number, wait_s, durable)
+        members = self._receipt(accepted, number, wait_s, durable)
         transaction_id = self._id_of(number)
         return {
             "TRANSACTION_ID": transaction_id,
-            **told,
-            "content_hash": self._content_hash(flight, transaction_id, told["timestamp"]),
+            **members,
+            "content_hash": self._content_hash(flight, transaction_id, members["timestamp"]),
             "duplicate_of": copy,
         }
 
     @staticmethod
     def _content_hash(flight: Flight, transaction_id: int | None, timestamp: int) -> str | None:
-        """The leaf hash of a transaction; None as long as it has no id."""
+        """Return the leaf hash of a transaction; None as long as it has no id."""
         if transaction_id is None:
             return None
         return leaf_hash(transaction_bytes(transaction(flight, transaction_id, timestamp))).hex()
@@ -119,12 +119,12 @@ class Submitter:
             for i, copy in enumerate(self._others(accepted))
             if copy is not None
         ]
-        told = self._receipt(accepted, last, wait_s, durable)
+        members = self._receipt(accepted, last, wait_s, durable)
         return {
             "accepted": len(flights),
             "first_transaction": self._id_of(first),
             "last_transaction": self._id_of(last),
-            **told,
+            **members,
             "duplicates": len(duplicates),
             "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
         }
@@ -147,15 +147,15 @@ class Submitter:
         mined = [self._mined_copies_of(offer) for offer in offers]
         outcomes = self._mempool.accept_all(offers, now)
         if self._cluster is not None:
-            outcomes = [self._told_in_cluster(outcome) for outcome in outcomes]
+            outcomes = [self._with_cluster_ids(outcome) for outcome in outcomes]
         for outcome, firsts in zip(outcomes, mined, strict=True):
             if isinstance(outcome, Accepted):
                 for i, first in enumerate(firsts):
                     outcome.copies[i] = outcome.copies[i] if first is None else first
         return outcomes
 
-    def _told_in_cluster(self, outcome: Accepted | Refused) -> Accepted | Refused:
-        """The outcome without numbers of this node where ids belong: pending copies have none."""
+    def _with_cluster_ids(self, outcome: Accepted | Refused) -> Accepted | Refused:
+        """Return the outcome without numbers of this node as ids: pending copies have none."""
         assert self._cluster is not None
         if isinstance(outcome, Accepted):
             outcome.copies[:] = [None] * len(outcome.copies)
@@ -174,7 +174,7 @@ class Submitter:
             return mined
         pending = self._mempool.copies_of(flights)
         pairs = zip(mined, pending, strict=True)
-        return [other if one is None else one for one, other in pairs]
+        return [other if copy is None else copy for copy, other in pairs]
 
     def _mined_copies_of(self, offer: Offer) -> list[int | None]:
         if not offer.finds_copies:
@@ -187,24 +187,24 @@ class Submitter:
     def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
         may_be_mined = wait_s > 0 or accepted.is_repeat
         is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
-        told: Json = {
+        members: Json = {
             "state": "mined" if is_mined else "pending",
             "timestamp": accepted.timestamp,
             "durable": durable or is_mined,
         }
         if self._cluster is not None:
             first, flights = accepted.first_transaction, accepted.flights
-            told["receipt"] = self._cluster.address(first, flights[0])
+            members["receipt"] = self._cluster.address(first, flights[0])
             if last > first:
-                told["last_receipt"] = self._cluster.address(last, flights[-1])
-        return told
+                members["last_receipt"] = self._cluster.address(last, flights[-1])
+        return members
 
     def _id_of(self, number: int) -> int | None:
-        """The id of what this node accepted under a number; None while it has none."""
+        """Return the id of what this node accepted under a number; None while it has none."""
         return number if self._cluster is None else self._cluster.id_of(number)
 
     def _others(self, accepted: Accepted) -> list[int | None]:
-        """The id of the first copy of each flight; None where that is the flight itself.
+        """Return the id of the first copy of each flight; None where that is the flight itself.
 
         A flight is its own first copy when a request is sent again with its key, because then the
         flights of the first request are found.

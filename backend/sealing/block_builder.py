@@ -91,8 +91,8 @@ def _build(job: Job, ours: Connection) -> None:
     for number, columns in enumerate(validated(job.source, ours.send if job.skip_bad else None)):
         if number % BATCHES_PER_SIGN == 0:  # a sign of life, should the ledger have all already
             ours.send(_built(nothing, newcomers.already_there, job.source.progress()))
-        for kept, new in zip(held, newcomers.among(columns), strict=True):
-            kept.extend(new)
+        for previous, new in zip(held, newcomers.among(columns), strict=True):
+            previous.extend(new)
         while len(held[0]) >= MAX_TRANSACTIONS:
             block = [column[:MAX_TRANSACTIONS] for column in held]
             held = [column[MAX_TRANSACTIONS:] for column in held]
@@ -123,7 +123,7 @@ class _Newcomers:
         self.already_there = 0
 
     def among(self, columns: FlightColumns) -> FlightColumns:
-        """The flights of `columns` that are new; on days that the ledger lacks, this is quick."""
+        """Return the flights of `columns` that are new; this is quick on days that it lacks."""
         if self._days.isdisjoint(columns[_DATE]):
             return columns
         is_new = [not self._claims(flight) for flight in zip(*columns, strict=True)]
@@ -141,8 +141,8 @@ class _Newcomers:
                 del self._unclaimed[next(iter(self._unclaimed))]
         of_day = self._unclaimed[day]
         if number not in of_day:
-            found = self._reader.flights_of(int(number or 0), str(day), self._below)
-            of_day[number] = Counter({flight: len(ids) for flight, ids in found.items()})
+            flights = self._reader.flights_of(int(number or 0), str(day), self._below)
+            of_day[number] = Counter({flight: len(ids) for flight, ids in flights.items()})
         if of_day[number][flight] == 0:
             return False
         of_day[number][flight] -= 1

@@ -60,7 +60,7 @@ def import_flights(
     """Import all flights of `source`. Returns what was done.
 
     on_bad: takes each bad row, which is then left out; without it the first one ends the import.
-    on_progress: is called after each batch. report: takes messages about what was put right, and
+    on_progress: is called after each batch. report: takes messages about what was repaired, and
     about waiting for the clock. Raises BadRow, InvalidInput (the source cannot be read), TryLater
     (the disk is nearly full, or the clock leapt meanwhile), WriteFailed, Damage. Blocks that were
     sealed before stay.
@@ -122,7 +122,7 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
 def _batches(
     job: Job, tally: Tally, on_bad: Callable[[BadRow], None] | None
 ) -> Iterator[list[Built]]:
-    """The builder's blocks, up to `BLOCKS_AT_ONCE` at a time; an empty list shows progress."""
+    """Yield the builder's blocks, up to `BLOCKS_AT_ONCE` at a time; an empty one is progress."""
     ours, theirs = _processes.Pipe(duplex=False)
     fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     builder = _processes.Process(target=build, args=(job, ours, theirs))

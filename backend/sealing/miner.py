@@ -117,12 +117,12 @@ class Sealer:
             self.mempool.accept_loss()
 
     def transactions(self) -> int:
-        """How many transactions the blocks hold."""
+        """Return how many transactions the blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
 
     def height(self) -> int:
-        """The height of the tip. Only inside `writing`."""
+        """Return the height of the tip. Only inside `writing`."""
         return self._writer.state.height
 
     def wait_for_clock(self, waits_on: WaitsOn = pauses) -> bool:
@@ -205,14 +205,14 @@ class Sealer:
         """
         files.require_free(self._settings.folder, self._settings.min_free_bytes)
         blocks: list[Block] = []
-        for one in many:
-            block = self._writer.state.build(self.clock.now_ms(), one.content)
-            self._writer.append(block, one.compressed_body)
+        for sealed in many:
+            block = self._writer.state.build(self.clock.now_ms(), sealed.content)
+            self._writer.append(block, sealed.compressed_body)
             blocks.append(block)
         self._writer.commit()
         pairs = zip(blocks, many, strict=True)
         self._follower.apply(
-            [SealedBlock(b.header, b.hash, one.content.columns) for b, one in pairs]
+            [SealedBlock(b.header, b.hash, sealed.content.columns) for b, sealed in pairs]
         )
         return blocks
 
@@ -231,15 +231,15 @@ class Sealer:
             self.mempool.trim(tip[1].first_transaction)
 
     def reindex(self, progress: Progress) -> None:
-        """Make the index anew. Only inside `writing`."""
+        """Rebuild the index. Only inside `writing`."""
         self._follower.rebuild(progress)
 
     def index_is_marked(self) -> bool:
-        """Whether a process has marked the index as wrong; `writing` makes it anew then."""
+        """Return whether a process has marked the index as wrong; `writing` rebuilds it then."""
         return self._follower.is_marked()
 
     def index_rebuilds(self) -> int:
-        """How often this object has made an index anew because it was wrong."""
+        """Return how often this object has rebuilt a wrong index."""
         return self._follower.rebuild_count
 
     def close(self) -> None:
@@ -270,7 +270,7 @@ class Miner:
         self._pause = threading.Event()  # never set
 
     def stop(self) -> None:
-        """Make `run` finish the block at hand and return; a pause ends within `POLL_S`.
+        """Make `run` finish the block in hand and return; a pause ends within `POLL_S`.
 
         Signal handlers may call this. They may run while their own thread holds a lock, for
         instance that of an Event, so no lock is taken here.
@@ -357,14 +357,14 @@ class Miner:
                 self._said = ""
 
     def _is_block_full(self) -> bool:
-        """Whether enough is pending for a block; false while that cannot be told."""
+        """Return whether enough is pending for a block; false while that cannot be told."""
         pending = 0
         with self._patiently():
             pending = self._pending()
         return pending >= MAX_TRANSACTIONS
 
     def _pending(self) -> int:
-        """How many transactions are pending; a damaged mempool is put right first."""
+        """Return how many transactions are pending; a damaged mempool is repaired first."""
         mempool = self._sealer.mempool
         try:
             return mempool.pending_count()

@@ -39,7 +39,7 @@ class MinerStatus(msgspec.Struct, frozen=True):
     clock_doubted_until_s: float | None = None
 
     def overdue_s(self, monotonic_s: float) -> float:
-        """How long the miner has been overdue at the moment `monotonic_s`; 0 if it is not."""
+        """Return how long the miner has been overdue at `monotonic_s`; 0 if it is not."""
         late_s = monotonic_s - self.due_s
         return late_s if late_s > OVERDUE_S else 0.0
 
@@ -49,7 +49,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def miner_status(folder: Path) -> MinerStatus | None:
-    """The status of the miner of the chain in `folder`; None if none runs or wrote one."""
+    """Return the status of the miner of the chain in `folder`; None if none runs or wrote one."""
     if not files.is_locked(folder / LOCK_NAME):
         return None
     try:
@@ -59,13 +59,13 @@ def miner_status(folder: Path) -> MinerStatus | None:
 
 
 def next_block_at(folder: Path) -> int | None:
-    """When the miner's next round is due, UTC milliseconds; None if no miner runs."""
+    """Return when the miner's next round is due, UTC milliseconds; None if no miner runs."""
     status = miner_status(folder)
     return None if status is None else status.next_block_at
 
 
 def why_no_miner(folder: Path) -> str:
-    """What is wrong with the miner, and what to do; "" if nothing is."""
+    """Return what is wrong with the miner, and what to do; "" if nothing is."""
     status = miner_status(folder)
     if status is None:
         if files.is_locked(folder / LOCK_NAME):

@@ -106,7 +106,7 @@ class TrustedClock:
         self._tip = (0, 0)  # height and time of the newest block that was looked at
 
     def now_ms(self) -> int:
-        """The time in UTC milliseconds. Raises TryLater while the clock is doubted."""
+        """Return the time in UTC milliseconds. Raises TryLater while the clock is doubted."""
         if doubt := self.doubt():
             raise TryLater(str(doubt), math.ceil(doubt.left_s))
         assert self._believed_ms is not None
@@ -130,7 +130,7 @@ class TrustedClock:
         return None
 
     def _left_s(self) -> float:
-        """How much longer the doubt lasts, at most; it begins now if there was none lately.
+        """Return how much longer the doubt lasts, at most; it begins now if there was none lately.
 
         If this was not called for long, the clock may have been right in between.
         """
@@ -148,7 +148,7 @@ class TrustedClock:
         return self._doubted_since_s + self._wait_s - now_s
 
     def _newest_ms(self) -> int | None:
-        """The newest time on record; None if there is none to compare with."""
+        """Return the newest time on record; None if there is none to compare with."""
         try:
             height = self._store.height()
             if height < 1:
@@ -162,7 +162,7 @@ class TrustedClock:
         return max(self._tip[1], self._noted() or 0)
 
     def _noted(self) -> int | None:
-        """The last time that any process believed; None if none is on record."""
+        """Return the last time that any process believed; None if none is on record."""
         try:
             return _decode(self._path.read_bytes()).believed_ms
         except FileNotFoundError:
@@ -195,7 +195,7 @@ class TrustedClock:
 
 
 def _shown(ms: int) -> str:
-    """The time as people read it, in whatever year."""
+    """Return the time as people read it, in whatever year."""
     try:
         return f"{EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M} UTC"
     except OverflowError:

@@ -23,7 +23,7 @@ Symptom = Callable[[int], str]  # process id -> what is wrong with that process,
 
 
 class Watch:
-    """Looks for one symptom in a process, and begins anew when that has another id."""
+    """Looks for one symptom in a process, and starts again when that has another id."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Asking:
         self._what = ""
 
     def symptom(self, pid: int) -> str:  # noqa: ARG002  the process at the port answers
-        """What was wrong with the latest answer, or that there was none; "" if it was good."""
+        """Return what was wrong with the latest answer, or that none came; "" if it was good."""
         now = self._monotonic()
         if self._socket is not None:
             self._look_for_answer(now)

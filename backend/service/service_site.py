@@ -43,7 +43,7 @@ class ServiceSite:
         self.reject = service.rejected_requests.problem
 
     def route(self, environ: Environ) -> Route:
-        """The lane and the row of a request."""
+        """Return the lane and the row of a request."""
         match = self._table.match(environ)
         if match is None:
             return Route(self.unmatched, self.service.flask)
@@ -62,7 +62,7 @@ class ServiceSite:
 
     @staticmethod
     def full(lane: str) -> Wsgi:
-        """The answer to a request whose lane is full."""
+        """Return the answer to a request whose lane is full."""
         return _full(lane)
 
     def tick(self) -> None:
@@ -81,7 +81,7 @@ def _full(lane: str) -> Wsgi:
 
 
 def lanes_of(settings: Settings) -> dict[Lane, Threads]:
-    """The lanes of one worker that have threads."""
+    """Return the lanes of one worker that have threads."""
     count, queue = settings.lane_threads, settings.lane_queue
     # One more thread answers requests at once that find no place to wait.
     committing = most_commit_waiters(settings) + 1

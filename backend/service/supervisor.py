@@ -130,7 +130,7 @@ def supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
 
 
 def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
-    told, tell = os.pipe()  # a signal ends the pause between two looks; sleep() would go on
+    signalled, tell = os.pipe()  # a signal ends the pause between two looks; sleep() would go on
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: os.write(tell, b"."))
     url = base_url(settings.host, settings.port)
@@ -148,7 +148,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         child.start()
     deadline = time.monotonic() + READY_WITHIN_S
     is_announced, pause_s = False, 0.0
-    while not select.select([told], [], [], pause_s)[0]:
+    while not select.select([signalled], [], [], pause_s)[0]:
         if not is_announced:
             is_announced = _announce_if_ready(settings, report, deadline, frontend=frontend)
         for child in children:
@@ -171,7 +171,7 @@ def require_witnesses(settings: Settings) -> None:
 
 
 def base_url(host: str, port: int) -> str:
-    """The URL at which a server on `host` and `port` can be reached from this machine."""
+    """Return the URL at which a server on `host` and `port` can be reached from this machine."""
     host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -215,13 +215,13 @@ def _refusal(answer: Answer) -> str:
 
 
 def _waits_for_clock(settings: Settings) -> bool:
-    """Whether the miner doubts the clock, which it does only when its files are in order."""
+    """Return whether the miner doubts the clock, which it does only when its files are in order."""
     miner = miner_status(settings.folder)
     return miner is not None and miner.clock_doubted_until_s is not None
 
 
 def _example(url: str) -> str:
-    """The path of a question that has an answer: about the first flight of the newest block."""
+    """Return the path of a question with an answer: about the first flight of the newest block."""
     try:
         newest = json.loads(_ask(f"{url}/tip").body)["height"]
         block = json.loads(_ask(f"{url}/blocks/{newest}?limit=1").body)["block"]
@@ -235,7 +235,7 @@ def _example(url: str) -> str:
 
 
 def _ask(url: str) -> Answer:
-    """What a process of this service answers. Raises NoAnswer."""
+    """Return what a process of this service answers. Raises NoAnswer."""
     return ask(url, within_s=ANSWER_WITHIN_S)
 
 

@@ -44,7 +44,7 @@ def front_of(service: Service) -> Front:
 
 
 def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
-    """The options of gunicorn that differ from `gunicorn_app.COMMON`, or are not in it."""
+    """Return the options of gunicorn that differ from `gunicorn_app.COMMON`, or are not in it."""
     options = {
         "bind": gunicorn_app.bind_address(settings.host, settings.port),
         "workers": settings.workers,
@@ -64,7 +64,7 @@ def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[st
 
 
 def _silent_s(settings: Settings) -> int:
-    """How many seconds a worker of another type may be silent before it counts as hanging.
+    """Return how many seconds a worker of another type may be silent before it counts as hanging.
 
     A `sync` worker has no loop, and is silent while it answers a request.
     """

@@ -66,12 +66,12 @@ class WitnessSite(Site):
         return Route(INLINE if is_read else LANE, self._application)
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:
-        """The answer to a request whose body could not be kept."""
+        """Return the answer to a request whose body could not be kept."""
         environ["wsgi.errors"].write(f"{printable(str(error))}\n")
         return Response("this witness has no room for the request; try again later\n", 503)
 
     def full(self, lane: str) -> Wsgi:  # noqa: ARG002
-        """The answer to a request whose lane is full."""
+        """Return the answer to a request whose lane is full."""
         busy = "too many requests are waiting already; try again later\n"
         return Response(busy, 503, {"Retry-After": str(RETRY_AFTER_S)})
 
@@ -82,14 +82,14 @@ class WitnessSite(Site):
         detail: str,
         **more: object,  # noqa: ARG002
     ) -> tuple[Headers, bytes]:
-        """A line of text for a request that HTTP refuses."""
+        """Return a line of text for a request that HTTP refuses."""
         return [("Content-Type", "text/plain; charset=utf-8")], f"{detail}\n".encode()
 
 
 def _answer(
     witness: Witness, logs: Mapping[str, VerifierKey], environ: Any, start_response: Any
 ) -> Any:
-    """The WSGI application."""
+    """Return the WSGI application."""
     request = Request(environ)
     request.max_content_length = MOST_BYTES
     try:
@@ -100,7 +100,7 @@ def _answer(
 
 
 def answer(witness: Witness, logs: Mapping[str, VerifierKey], request: Request) -> Response:
-    """The answer to a request; what is wrong with it is told in a line of text.
+    """Return the answer to a request; what is wrong with it is told in a line of text.
 
     What is wrong with this witness is told to its owner alone, on its standard error.
     """
@@ -131,18 +131,18 @@ def _cosigned(witness: Witness, logs: Mapping[str, VerifierKey], body: bytes) ->
         return Response(f"{error.size}\n", 409, content_type=SIZE_TYPE)
     except NotCosigned as error:
         return Response(f"{error.reason}\n", STATUS[type(error)])
-    return Response("".join(f"{one}\n" for one in signed.signatures))
+    return Response("".join(f"{signature}\n" for signature in signed.signatures))
 
 
 def _parts(body: bytes) -> tuple[int, list[bytes], bytes]:
-    """The size that the log thinks is known here, the proof, and the note. Raises NoteError."""
+    """Return the size that the log takes as known, the proof, and the note. Raises NoteError."""
     head, separator, note = body.partition(b"\n\n")
     first, *hashes = head.decode("ascii", errors="replace").split("\n")
     word, _, written = first.partition(" ")
     size = checkpoints.size_in(written)
     if not separator or word != "old" or size is None or len(hashes) > MOST_HASHES:
         raise NoteError("the body must be: old SIZE, hashes, an empty line, and a checkpoint")
-    proof = [decoded(one, "a hash of the proof") for one in hashes]
-    if any(len(one) != checkpoints.HASH_BYTES for one in proof):
+    proof = [decoded(hash_, "a hash of the proof") for hash_ in hashes]
+    if any(len(hash_) != checkpoints.HASH_BYTES for hash_ in proof):
         raise NoteError(f"a hash of the proof must have {checkpoints.HASH_BYTES} bytes")
     return size, proof, note

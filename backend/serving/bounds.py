@@ -81,7 +81,7 @@ class Bounds(ServerState):
         newest.transport.close()
 
     def _oldest_idle(self, newest: Connection, some: set[Connection]) -> Connection | None:
-        """The connection of some that has been idle for longest.
+        """Return the connection of some that has been idle for longest.
 
         In a flood of thousands not all are looked at for each: the oldest few wait to be next.
         """
@@ -90,7 +90,9 @@ class Bounds(ServerState):
                 since, connection = self._next.pop()
                 if connection in some and connection.since == since and connection.is_idle():
                     return connection
-            idle = ((one.since, one) for one in some if one.is_idle() and one is not newest)
+            idle = (
+                (other.since, other) for other in some if other.is_idle() and other is not newest
+            )
             self._next = nsmallest(NEXT, idle, itemgetter(0))[::-1]
         return None
 
@@ -108,20 +110,20 @@ class Bounds(ServerState):
     # --- bytes -------------------------------------------------------------------------------
 
     def has_room_for(self, connection: Connection) -> bool:
-        """Whether a client may send more, considering what all clients have sent in part.
+        """Return whether a client may send more, considering what all clients have sent in part.
 
         Small requests always may: those below an equal share of the room.
         """
         if connection.held_bytes() <= MAX_RECEIVED_BYTES // self.most:
             return True
         room = max(MAX_RECEIVED_BYTES, self.site.max_body_bytes_in_memory + 2**15)
-        return sum(one.held_bytes() for one in self.connections) <= room
+        return sum(other.held_bytes() for other in self.connections) <= room
 
     def limit_unsent(self, connection: Connection) -> None:
         """Give up the clients whose time to read ends first, while too many bytes are unsent."""
         self.slow_readers.add(connection)
-        waiting = sorted(self.slow_readers, key=lambda one: one.deadline)
-        total = sum(one.kept_bytes for one in waiting)
+        waiting = sorted(self.slow_readers, key=lambda reader: reader.deadline)
+        total = sum(reader.kept_bytes for reader in waiting)
         total += MAX_BUFFERED_BYTES * (len(self.connections) - len(waiting))
         for slow in waiting[:-1]:
             if total <= MAX_UNSENT_BYTES:
@@ -132,7 +134,7 @@ class Bounds(ServerState):
     # --- refusals ----------------------------------------------------------------------------
 
     def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
-        """The complete answer to a request that is refused, after which the connection ends."""
+        """Return the complete answer to a refused request, after which the connection ends."""
         headers, body = self.site.reject(connection.client, status, detail, **more)
         last = (("Content-Length", str(len(body))), CLOSE)
         lines = [f"{name}: {value}" for name, value in (*headers, *last)]
@@ -141,7 +143,7 @@ class Bounds(ServerState):
 
 
 def address_of(connection: Connection) -> str:
-    """The address, or the network of an IPv6 client; "" at a Unix socket."""
+    """Return the address, or the network of an IPv6 client; "" at a Unix socket."""
     host = connection.client[0] if connection.client else ""
     if ":" not in host:
         return str(host)

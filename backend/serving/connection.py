@@ -144,7 +144,7 @@ class Connection(HttpToolsProtocol):
                 self._wait_behind(data)
 
     def _end_of_part(self, data: bytes) -> int:
-        """How many bytes of `data` belong to the head or the body that is not complete."""
+        """Return how many bytes of `data` belong to the head or the body that is not complete."""
         if self.waits_for == BODY:
             return min(len(data), self._body_bytes)
         searched = self._last + data
@@ -261,7 +261,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def held_bytes(self) -> int:
-        """How many bytes of incomplete and of waiting requests are in memory."""
+        """Return how many bytes of incomplete and of waiting requests are in memory."""
         received_bytes = self.received_bytes
         if self.waits_for == BODY and self._is_kept_on_disk:
             received_bytes = len(self.cycle.body)  # the front has written the others to a file
@@ -341,7 +341,7 @@ class Connection(HttpToolsProtocol):
             self._wait_for_head()
 
     def unsent_bytes(self) -> int:
-        """How many bytes the client has not taken yet."""
+        """Return how many bytes the client has not taken yet."""
         return self.transport.get_write_buffer_size()
 
     def refuse(self, status: int, detail: str, **more: object) -> None:
@@ -385,12 +385,12 @@ class Connection(HttpToolsProtocol):
                 self.deadline = now + LEAVE_WITHIN_S
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The client sends nothing more. Returns whether it still gets answers."""
+        """Note that the client sends nothing more. Return whether it still gets answers."""
         self._has_said_all = True
         return not self.is_ending and self.waits_for == ANSWER
 
     def is_idle(self) -> bool:
-        """Whether no request of it is in hand, so that it may end for a newer connection."""
+        """Return whether no request of it is in hand, so that it may end for a newer connection."""
         return self.waits_for != ANSWER or self.is_ending
 
     def give_up_if_late(self, now: float) -> None:

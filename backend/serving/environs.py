@@ -81,7 +81,7 @@ async def receive_body(receive: Receive, body: IO[bytes]) -> None:
 
 
 def environ_of(scope: Scope, body: bytes = b"") -> Environ:
-    """The environ of a request.
+    """Return the environ of a request.
 
     Fields with an underscore in their name are left out: nobody could tell them from those with a
     hyphen.
@@ -112,7 +112,7 @@ def environ_of(scope: Scope, body: bytes = b"") -> Environ:
 def _environ_on(
     client: tuple[Any, ...] | None, server: tuple[Any, ...] | None, scheme: str, version: str
 ) -> Environ:
-    """The part of an environ that all requests of a connection share."""
+    """Return the part of an environ that all requests of a connection share."""
     environ = _ALWAYS.copy()
     environ["SERVER_PROTOCOL"] = "HTTP/1.1" if version == "1.1" else "HTTP/1.0"
     environ["wsgi.url_scheme"] = scheme
@@ -126,7 +126,7 @@ def _environ_on(
 
 @lru_cache(maxsize=256)
 def _variable(header: bytes) -> str:
-    """The name that a header has in the environ; "" if it must not be there.
+    """Return the name that a header has in the environ; "" if it must not be there.
 
     header: its name in small letters.
     """

@@ -153,7 +153,7 @@ class Front:
         return [*self.site.lanes.values(), *self._groups.values()]
 
     def numbers(self) -> list[LaneNumbers]:
-        """The numbers of each lane to count; its waits are those since the last call."""
+        """Return the numbers of each lane to count; its waits are those since the last call."""
         return [lane.numbers() for lane in self._all_lanes()]
 
     def yield_to_short_requests(self, *lanes: str) -> None:
@@ -202,14 +202,14 @@ class Front:
             self.site.leave(environ)
 
     def _failure(self, environ: Environ) -> Answer:
-        """The answer after an error of the front or the site itself; the connection ends."""
+        """Return the answer after an error of the front or the site itself; the connection ends."""
         client = (environ["REMOTE_ADDR"],)
         headers, body = self.site.reject(client, 500, "Internal Server Error")
         more = [(LENGTH, str(len(body))), CLOSE]
         return Answer("500 Internal Server Error", [*headers, *more], body)
 
     async def _is_decided_by_head(self, environ: Environ) -> bool:
-        """Whether a client that asks before it sends a body can be answered without it."""
+        """Return whether a client that asks before it sends a body can be answered without it."""
         if "HTTP_EXPECT" not in environ or environ["SERVER_PROTOCOL"] != "HTTP/1.1":
             return False
         unsent = environ["wsgi.input"] = UnsentBody()
@@ -272,7 +272,7 @@ class Front:
         return response
 
     async def _full(self, lane: str) -> Wsgi:
-        """The answer to a request whose lane is full.
+        """Return the answer to a request whose lane is full.
 
         It is given at once, but not to many requests a second: clients that ask again without a
         pause would have themselves refused thousands of times, and keep the worker busy with that.
@@ -297,7 +297,7 @@ class Front:
             raise
 
     def _begun(self, application: Wsgi, environ: Environ, threads: Threads | None = None) -> Answer:
-        """The beginning of an application's answer; the whole answer if it comes as a list."""
+        """Return the beginning of an application's answer; all of it if it comes as a list."""
         begun: list[Any] = []
 
         def start(status: str, headers: Headers, exc_info: Any = None) -> None:
@@ -376,7 +376,7 @@ class BodyStream:
         self.is_taken = False
 
     def piece(self) -> bytes:
-        """The next piece of the answer: at least `PIECE_BYTES`, or all that is left.
+        """Return the next piece of the answer: at least `PIECE_BYTES`, or all that is left.
 
         Raises ConnectionResetError where the answer breaks off, after all bytes before that.
         """
@@ -388,7 +388,7 @@ class BodyStream:
                 self.close()
 
     def whole(self) -> bytes:
-        """All that is left of the answer. Raises as `piece`."""
+        """Return all that is left of the answer. Raises as `piece`."""
         pieces = []
         while not self.is_taken:
             pieces.append(self.piece())

@@ -49,5 +49,5 @@ def run(load: Callable[[], Any], options: Mapping[str, Any]) -> None:
 
 
 def bind_address(host: str, port: int) -> str:
-    """The address to listen at, as gunicorn takes it: an IPv6 address stands in brackets."""
+    """Return the address to listen at, as gunicorn takes it: an IPv6 address stands in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

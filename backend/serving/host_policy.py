@@ -76,11 +76,11 @@ class HostPolicy:
     def _of_host(self, host: str | None, environ: Environ) -> Refusal | None:
         if host is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
             return None  # HTTP/1.0 is older than the header, and no browser speaks it
-        found = _HOST.fullmatch(host or "")
-        if host is None or found is None:
+        match = _HOST.fullmatch(host or "")
+        if host is None or match is None:
             detail = f"Host {_shown(host)}: must be given once, as NAME or NAME:PORT"
             return Refusal(400, "Host", detail)
-        if not self._takes_all and not self._is_ours(found[1]):
+        if not self._takes_all and not self._is_ours(match[1]):
             detail = (
                 f"Host {_shown(host)}: is not a name of this service; if it should be, add it to "
                 f"{SETTING} and start the service again"
@@ -98,7 +98,7 @@ class HostPolicy:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The names in a comma-separated list, `*` for all. Raises ValueError for an invalid name."""
+    """Return the names in a comma-separated list, `*` for all. Raises ValueError for others."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name != EVERY_NAME and _address(name) is None and not _NAME.fullmatch(name):
@@ -171,7 +171,7 @@ def _of_query(query: str) -> Refusal | None:
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """The address in `name`, which may be in brackets; None if it is not an address."""
+    """Return the address in `name`, which may be in brackets; None if it is not an address."""
     try:
         return ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:

@@ -94,10 +94,10 @@ class Threads:
             self.refused += 1
             raise LaneFullError
         loop = asyncio.get_running_loop()
-        asked = time.perf_counter()
+        asked_at = time.perf_counter()
 
         def waited() -> Result:
-            wait_s = time.perf_counter() - asked
+            wait_s = time.perf_counter() - asked_at
             self._waits_s.append(wait_s)
             return work(wait_s)
 
@@ -120,7 +120,7 @@ class Threads:
         self._pool.shutdown()
 
     def numbers(self) -> LaneNumbers:
-        """The numbers to count; the waits are those since the last call."""
+        """Return the numbers to count; the waits are those since the last call."""
         waits, self._waits_s = self._waits_s, []
         waiting = max(0, self.in_hand - self.count)
         return LaneNumbers(self.lane, self.in_hand - waiting, waiting, self.refused, waits)
@@ -163,7 +163,7 @@ class RequestGroups:
         self.refused = 0
 
     async def outcome(self, post: Any) -> Any:
-        """The outcome of a post: a response or an error. Raises LaneFullError."""
+        """Return the outcome of a post: a response or an error. Raises LaneFullError."""
         if len(self._waiting) >= MOST_QUEUED:
             self.refused += 1
             raise LaneFullError
@@ -216,7 +216,7 @@ class RequestGroups:
         self._fix_start(loop)
 
     def is_busy(self) -> bool:
-        """Whether posts are in hand or wait. It may be called in any thread."""
+        """Return whether posts are in hand or wait. It may be called in any thread."""
         return self._in_hand > 0 or bool(self._waiting)
 
     def close(self) -> None:
@@ -224,5 +224,5 @@ class RequestGroups:
         self._threads.shutdown()
 
     def numbers(self) -> LaneNumbers:
-        """The numbers to count."""
+        """Return the numbers to count."""
         return LaneNumbers(GROUPED, self._in_hand, len(self._waiting), self.refused, [])

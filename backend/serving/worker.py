@@ -208,7 +208,7 @@ class FrontWorker(UvicornWorker):  # type: ignore[misc]
         self._loads[self.age % MOST_WORKERS] = load
 
     def has_more_than_others(self) -> bool:
-        """Whether a worker with less to do should take the next connection."""
+        """Return whether a worker with less to do should take the next connection."""
         least = min((load for load in self._loads if load >= 0), default=0)
         more: bool = self._loads[self.age % MOST_WORKERS] > least + least // TOLERANCE
         return more

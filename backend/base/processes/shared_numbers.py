@@ -106,14 +106,14 @@ class Numbers:
         self._whole = whole
         self._values = whole[:_NAMES_AT].cast("d")
         named = list(_named(whole))
-        self._places = {one.key: one.place for one in named}
-        self._next_place = max([UNNAMED, *(one.place + one.width for one in named)])
+        self._places = {number.key: number.place for number in named}
+        self._next_place = max([UNNAMED, *(number.place + number.width for number in named)])
         self._names_end = _names_end(whole)
         whole[self._names_end :] = bytes(FILE_BYTES - self._names_end)  # drops a half-written name
-        for one in named:
-            if one.lives:
-                start = one.place * _NUMBER_BYTES
-                end = start + one.width * _NUMBER_BYTES
+        for number in named:
+            if number.lives:
+                start = number.place * _NUMBER_BYTES
+                end = start + number.width * _NUMBER_BYTES
                 whole[start:end] = bytes(end - start)
 
     def share(self, folder: Path, role: str) -> bool:
@@ -131,7 +131,7 @@ class Numbers:
         return True
 
     def place(self, *key: str, count: int = 1, lives: bool = False) -> int:
-        """The place of the number with this name, or of the first of `count`; made if needed.
+        """Return the place of the number of this name, or of the first of `count`; made if needed.
 
         lives: whether it is only true while this process lives.
         """
@@ -153,7 +153,7 @@ class Numbers:
         return self._next_place - count
 
     def histogram(self, *key: str) -> int:
-        """The place of the histogram with this name; made if needed."""
+        """Return the place of the histogram with this name; made if needed."""
         return self.place(*key, count=HISTOGRAM_PLACES)
 
     def add(self, place: int, amount: float = 1.0) -> None:
@@ -180,29 +180,29 @@ class Numbers:
             self._values[histogram + SUM] += sum(seconds)
 
     def totals(self) -> Totals:
-        """The numbers of this process alone."""
-        found: Totals = {}
-        _add_up(found, bytes(self._whole), is_alive=True)
-        return found
+        """Return the numbers of this process alone."""
+        totals: Totals = {}
+        _add_up(totals, bytes(self._whole), is_alive=True)
+        return totals
 
 
 def totals(folder: Path) -> Totals:
-    """The numbers of all processes that share `folder`, added up."""
-    found: Totals = {}
+    """Return the numbers of all processes that share `folder`, added up."""
+    totals: Totals = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         is_alive = files.is_locked(path)
         data = path.read_bytes()
         if len(data) == FILE_BYTES:  # else it is just being made
-            _add_up(found, data, is_alive=is_alive)
-    return found
+            _add_up(totals, data, is_alive=is_alive)
+    return totals
 
 
-def _add_up(found: Totals, data: bytes, *, is_alive: bool) -> None:
+def _add_up(totals: Totals, data: bytes, *, is_alive: bool) -> None:
     values = memoryview(data)[:_NAMES_AT].cast("d")
-    for one in _named(data):
-        sums = found.setdefault(one.key, [0.0] * one.width)
-        if is_alive or not one.lives:
-            for i, value in enumerate(values[one.place : one.place + one.width]):
+    for number in _named(data):
+        sums = totals.setdefault(number.key, [0.0] * number.width)
+        if is_alive or not number.lives:
+            for i, value in enumerate(values[number.place : number.place + number.width]):
                 sums[i] += value
 
 
@@ -214,7 +214,7 @@ class _Named(NamedTuple):
 
 
 def _named(data: bytes | memoryview) -> Iterator[_Named]:
-    """The names in a file of numbers."""
+    """Yield the names in a file of numbers."""
     place = UNNAMED
     for line in bytes(data[_NAMES_AT : _names_end(data)]).splitlines():
         lives, count, *key = json.loads(line)
@@ -223,7 +223,7 @@ def _named(data: bytes | memoryview) -> Iterator[_Named]:
 
 
 def _names_end(data: bytes | memoryview) -> int:
-    """Where the last whole name ends."""
+    """Return where the last whole name ends."""
     return _NAMES_AT + bytes(data[_NAMES_AT:]).rfind(b"\n") + 1
 
 
@@ -264,7 +264,7 @@ class OwnUse:
 
 
 class MinerNumbers:
-    """The miner's numbers: blocks, how long they took, indexes made anew, and its own use."""
+    """The miner's numbers: blocks, how long they took, index rebuilds, and its own use."""
 
     def __init__(self) -> None:
         self._numbers = Numbers()
@@ -287,7 +287,7 @@ class MinerNumbers:
         self._numbers.add(self._transactions, transactions)
 
     def sample(self, index_rebuilds: int) -> None:
-        """Note what is used now, and how often the index was made anew so far."""
+        """Note what is used now, and how often the index was rebuilt so far."""
         self._numbers.follow(self._rebuilds, index_rebuilds)
         self._use.sample()
 

@@ -72,10 +72,10 @@ def _make_chain(folder: Path) -> None:
 
 def _flights(count: int) -> list[Flight]:
     """Made-up flights, all of which arrived."""
-    found: list[Flight] = []
+    flights: list[Flight] = []
     for batch in validated(Generated(10 * count, seed=1)):
-        found += [flight for flight in zip(*batch, strict=True) if None not in flight]
-    return found[:count]
+        flights += [flight for flight in zip(*batch, strict=True) if None not in flight]
+    return flights[:count]
 
 
 def _verify_says(folder: Path) -> str | None:
@@ -133,8 +133,8 @@ def _sign_with_new_key(folder: Path) -> None:
     """What the service does by itself where neither key nor checkpoint is left."""
     _mine_all_again(folder)
     name = log_key(folder).verifier.name
-    for one in (LOG.secret, LOG.public, CHECKPOINT_NAME):
-        (folder / one).unlink()
+    for file_name in (LOG.secret, LOG.public, CHECKPOINT_NAME):
+        (folder / file_name).unlink()
     secret_key(folder, LOG, name)
     Editor(folder).sign()
 

@@ -35,7 +35,7 @@ class Editor:
         """Change a value of a flight in a block, and nothing else: its header stays as it is."""
         block = self.blocks[height]
         columns = decode_body(block.body, block.header.transaction_count)
-        rows = [columns[one].expanded() for one in COLUMN_NAMES]
+        rows = [columns[column_name].expanded() for column_name in COLUMN_NAMES]
         rows[COLUMN_NAMES.index(name)][row] = value
         self.blocks[height] = replace(block, body=encode_body(columns_from(rows)))
 
@@ -48,8 +48,8 @@ class Editor:
 
     def mine_all_from(self, height: int) -> None:
         """Mine a block and all above it again, so that each names the one below."""
-        for one in range(height, len(self.blocks)):
-            self.mine_again(one)
+        for number in range(height, len(self.blocks)):
+            self.mine_again(number)
 
     def renumber(self) -> None:
         """Give each block its height and the ids that follow, with a new proof of work only."""
@@ -69,7 +69,7 @@ class Editor:
     def save(self) -> None:
         """Write the blocks, with right checksums and a right table of heights.
 
-        What follows from the blocks is removed, so that the service would make it anew.
+        What follows from the blocks is removed, so that the service would make it again.
         """
         for name in FOLLOWING:
             shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -91,7 +91,7 @@ class Editor:
 
 
 def _written(blocks: Sequence[Block]) -> tuple[bytes, bytes]:
-    """A block file with all blocks, and the table of heights."""
+    """Return a block file with all blocks, and the table of heights."""
     data, table = bytearray(), bytearray()
     for block in blocks:
         frame = frame_of(block.header_bytes, block.body, compress(block.body))

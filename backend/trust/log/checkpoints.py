@@ -29,7 +29,7 @@ class Checkpoint:
 
 
 def parse(text: str) -> Checkpoint:
-    """The checkpoint in the text of a note. Raises NoteError."""
+    """Return the checkpoint in the text of a note. Raises NoteError."""
     lines = text.split("\n")
     if len(lines) < 3:
         raise NoteError("a checkpoint has three lines: origin, size, and root hash in Base64")
@@ -46,22 +46,22 @@ def parse(text: str) -> Checkpoint:
 
 
 def size_in(text: str) -> int | None:
-    """The number of entries that a text names, as checkpoints write it; None if it names none."""
+    """Return the number of entries in a text, as checkpoints write it; None without one."""
     return int(text) if _SIZE.fullmatch(text) else None
 
 
 def in_note(data: bytes) -> tuple[Note, Checkpoint]:
-    """A note, and the checkpoint in it. Raises NoteError."""
+    """Return a note, and the checkpoint in it. Raises NoteError."""
     note = notes.parse(data)
     return note, parse(note.text)
 
 
 def origin_of(genesis_hash: str) -> str:
-    """The origin of the log of a chain, by the hash of its block 0, which no other chain has."""
+    """Return the origin of the log of a chain, by the hash of its block 0, its alone."""
     return f"flightchain/{genesis_hash[:_ORIGIN_DIGITS]}"
 
 
 def is_origin_of(origin: str, genesis_hash: str) -> bool:
-    """Whether `origin` names the log of the chain with this block 0; it may name a node, too."""
+    """Return whether `origin` names the log of the chain with this block 0, maybe with a node."""
     ours = origin_of(genesis_hash)
     return origin == ours or origin.startswith(f"{ours}/")

@@ -50,7 +50,7 @@ def check_log(folder: Path, store: BlockStore, tree: HistoryTree | None = None) 
 
 
 def _checked_size(path: Path, key: VerifierKey) -> int:
-    """How many blocks a checkpoint names, which must be signed. Raises Damage."""
+    """Return how many blocks a checkpoint names, which must be signed. Raises Damage."""
     try:
         note, signed = checkpoints.in_note(path.read_bytes())
         if signed_at(note, key) is None:
@@ -77,7 +77,7 @@ def foreign_log(folder: Path) -> str:
 
 
 def _key_in_files(folder: Path) -> Iterator[tuple[str, VerifierKey]]:
-    """The log's key, and the name of its file: that of the public one if the other has none."""
+    """Yield the log's key, and the name of its file: the public one if the other has none."""
     with suppress(Damage):
         key = key_in(folder, has_public=False)
         if key is not None:
@@ -121,7 +121,7 @@ def lost_blocks(folder: Path, size: int, evidence: str) -> str:
 
 
 def _signed_by_us(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint, if a key that this log has or had signed it."""
+    """Return the newest checkpoint, if a key that this log has or had signed it."""
     try:
         note, signed = checkpoints.in_note((folder / CHECKPOINT_NAME).read_bytes())
     except (OSError, NoteError):
@@ -137,6 +137,6 @@ def _signed_by_us(folder: Path) -> Checkpoint | None:
 
 
 def traces_of_log(folder: Path) -> list[str]:
-    """The names of the files that the log of a chain has left in `folder`."""
+    """Return the names of the files that the log of a chain has left in `folder`."""
     names = (KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME, SUCCESSIONS_NAME)
     return [name for name in names if (folder / name).exists()]

@@ -66,17 +66,17 @@ class Note:
 
 
 def is_name(text: str) -> bool:
-    """Whether a key can have this name: it is not empty, and has no white space and no plus."""
+    """Return whether a key can have this name: not empty, without white space and plus."""
     return bool(text) and "+" not in text and not any(c.isspace() for c in text)
 
 
 def key_text(name: str, key_id: bytes, key: bytes, kind: bytes) -> str:
-    """A key as text, be it public or private: `NAME+ID+KEY`."""
+    """Return a key as text, be it public or private: `NAME+ID+KEY`."""
     return f"{name}+{key_id.hex()}+{encoded(kind + key)}"
 
 
 def key_parts(text: str) -> tuple[str, str, bytes, bytes]:
-    """The name, the id, the kind and the 32 bytes of a key, as `key_text` writes it.
+    """Return the name, the id, the kind and the 32 bytes of a key, as `key_text` writes it.
 
     Raises NoteError.
     """
@@ -90,21 +90,21 @@ def key_parts(text: str) -> tuple[str, str, bytes, bytes]:
 
 
 def cosigned_text(text: str, seconds: int) -> bytes:
-    """What a witness signs when it cosigns a text at a time in Unix seconds."""
+    """Return what a witness signs when it cosigns a text at a time in Unix seconds."""
     return f"cosignature/v1\ntime {seconds}\n{text}".encode()
 
 
 def parse_key(text: str) -> VerifierKey:
-    """The verifier key in `text`, which has the form `NAME+ID+KEY`. Raises NoteError."""
+    """Return the verifier key in `text`, which has the form `NAME+ID+KEY`. Raises NoteError."""
     name, key_id, kind, public = key_parts(text.strip())
-    found = VerifierKey(name, public, kind)
-    if found.key_id.hex() != key_id:
-        raise NoteError(f"the id {key_id!r} is not that of the key, which is {found.key_id.hex()}")
-    return found
+    key = VerifierKey(name, public, kind)
+    if key.key_id.hex() != key_id:
+        raise NoteError(f"the id {key_id!r} is not that of the key, which is {key.key_id.hex()}")
+    return key
 
 
 def parse(data: bytes) -> Note:
-    """The note in `data`. Raises NoteError."""
+    """Return the note in `data`. Raises NoteError."""
     try:
         whole = data.decode()
     except UnicodeDecodeError:
@@ -118,7 +118,7 @@ def parse(data: bytes) -> Note:
 
 
 def parse_signature(line: str) -> Signature:
-    """The signature that a line holds. Raises NoteError."""
+    """Return the signature that a line holds. Raises NoteError."""
     dash, _, rest = line.partition(" ")
     name, _, signature = rest.partition(" ")
     data = decoded(signature, "the signature")
@@ -128,7 +128,7 @@ def parse_signature(line: str) -> Signature:
 
 
 def decoded(text: str, what: str) -> bytes:
-    """The bytes that `encoded` has written. Raises NoteError, which says `what` they are."""
+    """Return the bytes that `encoded` has written. Raises NoteError, which says `what` they are."""
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:  # also for what is not ASCII
@@ -144,7 +144,7 @@ def encoded(data: bytes) -> str:
 
 
 def signed_at(note: Note, key: VerifierKey) -> int | None:
-    """When a key has signed a note: Unix seconds, 0 for a key that does not say, None if never.
+    """Return when a key has signed a note: Unix seconds, 0 if the key tells none, None if never.
 
     Raises NoteError if a signature that names the key is wrong.
     """
@@ -153,26 +153,26 @@ def signed_at(note: Note, key: VerifierKey) -> int | None:
 
 
 def signature_by(note: Note, key: VerifierKey) -> Signature | None:
-    """The signature of a note by a key, which is verified; None if it has not signed the note.
+    """Return the verified signature of a note by a key; None if the key has not signed it.
 
     Raises NoteError if a signature that names the key is wrong.
     """
-    for one in note.signatures:
-        if (one.name, one.key_id) != (key.name, key.key_id):
+    for signature in note.signatures:
+        if (signature.name, signature.key_id) != (key.name, key.key_id):
             continue
-        data, signed = one.signature, note.text.encode()
+        data, signed = signature.signature, note.text.encode()
         if key.kind == COSIGNATURE:
-            data, signed = data[TIME_BYTES:], cosigned_text(note.text, seconds_of(one, key))
+            data, signed = data[TIME_BYTES:], cosigned_text(note.text, seconds_of(signature, key))
         try:
             Ed25519PublicKey.from_public_bytes(key.public).verify(data, signed)
         except (InvalidSignature, ValueError):
             raise NoteError(f"the signature of {key.name} is wrong") from None
-        return one
+        return signature
     return None
 
 
 def seconds_of(signature: Signature, key: VerifierKey) -> int:
-    """When a key says that it signed, in Unix seconds; 0 for a key that does not say."""
+    """Return when a key says that it signed, in Unix seconds; 0 for a key that does not say."""
     if key.kind != COSIGNATURE:
         return 0
     return int.from_bytes(signature.signature[:TIME_BYTES], "big")

@@ -48,7 +48,9 @@ def rotate(folder: Path, new: SecretKey | None = None) -> SecretKey:
     new.follows = (*old.follows, str(old.verifier))
     files.write_new(folder / _NEW, str(new).encode(), files.LOCK_MODE)
     note = old.note(f"{TITLE}\n{old.verifier}\n{new.verifier}\n")
-    write_successions(folder, [*(one.note for one in checked_successions(folder, old)), str(note)])
+    write_successions(
+        folder, [*(succession.note for succession in checked_successions(folder, old)), str(note)]
+    )
     finish_rotation(folder)
     return new
 
@@ -78,5 +80,5 @@ def note_predecessor(folder: Path, key: SecretKey) -> None:
     """
     if key.follows or not (chain := checked_successions(folder, key)):
         return
-    key.follows = tuple(str(one.old) for one in chain)
+    key.follows = tuple(str(succession.old) for succession in chain)
     files.write_new(folder / LOG.secret, str(key).encode(), files.LOCK_MODE)

@@ -83,15 +83,15 @@ class SecretKey:
         return SecretKey(self.verifier.name, self._seed, self.verifier.kind)
 
     def signature(self, text: str) -> Signature:
-        """The signature of a text."""
+        """Return the signature of a text."""
         return self._signed(self._key.sign(text.encode()))
 
     def note(self, text: str) -> Note:
-        """A text with its signature."""
+        """Return a text with its signature."""
         return Note(text, (self.signature(text),))
 
     def cosignature(self, text: str, seconds: int) -> Signature:
-        """The signature of a checkpoint by a witness, at a time in Unix seconds."""
+        """Return the signature of a checkpoint by a witness, at a time in Unix seconds."""
         signed = self._key.sign(cosigned_text(text, seconds))
         return self._signed(seconds.to_bytes(TIME_BYTES, "big") + signed)
 
@@ -105,38 +105,38 @@ class SecretKey:
         return "".join(f"{line}\n" for line in lines)
 
 
-def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
-    """The key in `folder`, which is made if there is none. Raises Damage, WriteFailed.
+def secret_key(folder: Path, pair: KeyFiles, name: str) -> SecretKey:
+    """Return the key in `folder`, which is made if there is none. Raises Damage, WriteFailed.
 
     name: the name of a key that is made. Only one process may call it at a time. If the power was
     cut between the two files of a key, the second one is written now.
     """
-    found = _secret_in(folder, kept)
-    if found is None:
-        if kept.signed and (folder / kept.signed).exists():
+    key = _secret_in(folder, pair)
+    if key is None:
+        if pair.signed and (folder / pair.signed).exists():
             raise Damage(
-                f"{folder / kept.secret} and {kept.public} are missing, although {kept.signed} is "
-                f"there; {kept.advice}"
+                f"{folder / pair.secret} and {pair.public} are missing, although {pair.signed} is "
+                f"there; {pair.advice}"
             )
-        found = new_key(name, kept)
-        files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
-    if not (folder / kept.public).exists():
-        files.write_new(folder / kept.public, public_text(found))
-    _require_public(folder, kept, found)
-    return found
+        key = new_key(name, pair)
+        files.write_new(folder / pair.secret, str(key).encode(), files.LOCK_MODE)
+    if not (folder / pair.public).exists():
+        files.write_new(folder / pair.public, public_text(key))
+    _require_public(folder, pair, key)
+    return key
 
 
-def new_key(name: str, kept: KeyFiles) -> SecretKey:
+def new_key(name: str, pair: KeyFiles) -> SecretKey:
     """Make a key that is on no disk yet."""
-    return SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
+    return SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), pair.kind)
 
 
-def exposure(folder: Path, kept: KeyFiles) -> str | None:
-    """What is to be done because others than its owner can read or change a key; None if nothing.
+def exposure(folder: Path, pair: KeyFiles) -> str | None:
+    """Return the advice if others than its owner can read or change a key; else None.
 
     A file system without modes, as on many USB sticks, lets everybody read all files.
     """
-    path = folder / kept.secret
+    path = folder / pair.secret
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError:  # there is none, or whoever reads it says more
@@ -150,11 +150,11 @@ def exposure(folder: Path, kept: KeyFiles) -> str | None:
 
 
 def log_key(folder: Path) -> SecretKey:
-    """The key of the log of the chain in `folder`. Raises NotFound, Damage."""
-    found = key_in(folder)
-    if found is None:
+    """Return the key of the log of the chain in `folder`. Raises NotFound, Damage."""
+    key = key_in(folder)
+    if key is None:
         raise NotFound("the log has no key yet; the miner creates it when it starts")
-    return found
+    return key
 
 
 def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> None:
@@ -162,61 +162,61 @@ def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> No
     files.replace_unsynced(folder / CHECKPOINT_NAME, str(key.note(str(checkpoint))).encode())
 
 
-def key_in(folder: Path, kept: KeyFiles = LOG, *, has_public: bool = True) -> SecretKey | None:
-    """The key in `folder`; None if there never was one. Raises Damage.
+def key_in(folder: Path, pair: KeyFiles = LOG, *, has_public: bool = True) -> SecretKey | None:
+    """Return the key in `folder`; None if there never was one. Raises Damage.
 
     has_public: whether the file of the verifier key must fit.
     """
-    found = _secret_in(folder, kept)
-    if found is not None and has_public:
-        _require_public(folder, kept, found)
-    return found
+    key = _secret_in(folder, pair)
+    if key is not None and has_public:
+        _require_public(folder, pair, key)
+    return key
 
 
-def _secret_in(folder: Path, kept: KeyFiles) -> SecretKey | None:
-    """The key in its own file; None if there is none, and no public one either. Raises Damage."""
-    path = folder / kept.secret
+def _secret_in(folder: Path, pair: KeyFiles) -> SecretKey | None:
+    """Return the key in its own file; None if no public one is there either. Raises Damage."""
+    path = folder / pair.secret
     try:
         secret = path.read_text("utf-8", errors="replace")
     except FileNotFoundError:
-        if (folder / kept.public).exists():
-            raise Damage(f"{path} is missing; {kept.advice}") from None
+        if (folder / pair.public).exists():
+            raise Damage(f"{path} is missing; {pair.advice}") from None
         return None
     except OSError as error:
-        raise Damage(f"{path} cannot be read: {error.strerror}; {kept.advice}") from error
-    found = parsed_key(secret)
-    if found is None or found.verifier.kind != kept.kind:
-        raise Damage(f"{path} is damaged; {kept.advice}")
-    return found
+        raise Damage(f"{path} cannot be read: {error.strerror}; {pair.advice}") from error
+    key = parsed_key(secret)
+    if key is None or key.verifier.kind != pair.kind:
+        raise Damage(f"{path} is damaged; {pair.advice}")
+    return key
 
 
-def _require_public(folder: Path, kept: KeyFiles, key: SecretKey) -> None:
+def _require_public(folder: Path, pair: KeyFiles, key: SecretKey) -> None:
     """Raise Damage unless the file of the verifier key belongs to a key."""
-    path = folder / kept.public
+    path = folder / pair.public
     try:
         is_same = path.read_bytes() == public_text(key)
     except OSError as error:
-        reason = f"{error.strerror}; remove it: {kept.secret} is enough to write it again"
+        reason = f"{error.strerror}; remove it: {pair.secret} is enough to write it again"
         raise Damage(f"{path} cannot be read: {reason}") from error
     if not is_same:
         raise Damage(
-            f"{path} is damaged, or does not belong to {kept.secret}; if that is right, remove it: "
+            f"{path} is damaged, or does not belong to {pair.secret}; if that is right, remove it: "
             f"then it is written again, as {key.verifier}"
         )
 
 
 def public_text(key: SecretKey) -> bytes:
-    """What the file of the verifier key holds."""
+    """Return what the file of the verifier key holds."""
     return f"{key.verifier}\n".encode()
 
 
 def parsed_key(text: str) -> SecretKey | None:
-    """The key in the text of its file; None if the text is damaged."""
+    """Return the key in the text of its file; None if the text is damaged."""
     try:
         first, *others = text.removesuffix("\n").split("\n")
         name, _, kind, seed = key_parts(first.removeprefix(_PRIVATE))
         follows = [str(parse_key(line.removeprefix(_FOLLOWS))) for line in others]
     except NoteError:
         return None
-    found = SecretKey(name, seed, kind, follows=follows)
-    return found if str(found) == text else None
+    key = SecretKey(name, seed, kind, follows=follows)
+    return key if str(key) == text else None

@@ -65,7 +65,7 @@ class CheckpointSigner:
         self._signed = checkpoint
 
     def _key(self) -> SecretKey:
-        """The key of this log, which is made if there never was one. Raises Damage."""
+        """Return the key of this log, which is made if there never was one. Raises Damage."""
         if problem := foreign_log(self._folder):
             raise Damage(problem)
         self._make_room_for_new_key()
@@ -89,7 +89,7 @@ class CheckpointSigner:
             )
 
     def _on_disk(self) -> Checkpoint | None:
-        """What was signed last; None if nothing was, or if it cannot be read."""
+        """Return what was signed last; None if nothing was, or if it cannot be read."""
         try:
             return checkpoints.in_note((self._folder / CHECKPOINT_NAME).read_bytes())[1]
         except (OSError, NoteError):

@@ -38,12 +38,12 @@ class Succession(NamedTuple):
 
 
 def successions_in(folder: Path) -> list[str]:
-    """The notes with which old keys have signed new ones, oldest first. Raises Damage."""
+    """Return the notes with which old keys have signed new ones, oldest first. Raises Damage."""
     path = folder / SUCCESSIONS_NAME
     reason = "it is not a list of notes"
     try:
-        found = json.loads(path.read_text("utf-8", errors="replace"))
-        is_right = isinstance(found, list) and all(isinstance(one, str) for one in found)
+        texts = json.loads(path.read_text("utf-8", errors="replace"))
+        is_right = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -52,11 +52,11 @@ def successions_in(folder: Path) -> list[str]:
         is_right = False
     if not is_right:
         raise Damage(f"{path} is damaged or cannot be read ({reason}); put back a copy")
-    return list(found)
+    return list(texts)
 
 
 def parsed_succession(text: str) -> Succession:
-    """The succession in a note, whose signature is verified. Raises NoteError."""
+    """Return the succession in a note, whose signature is verified. Raises NoteError."""
     note = notes.parse(text.encode())
     lines = note.text.split("\n")
     if len(lines) != 4 or lines[0] != TITLE:
@@ -68,7 +68,7 @@ def parsed_succession(text: str) -> Succession:
 
 
 def checked_successions(folder: Path, key: SecretKey | None) -> list[Succession]:
-    """The successions in `folder`, all of which lead to `key`. Raises Damage.
+    """Return the successions in `folder`, all of which lead to `key`. Raises Damage.
 
     key: the key that the log has now; None if it is not here, as in a backup.
     """
@@ -77,9 +77,11 @@ def checked_successions(folder: Path, key: SecretKey | None) -> list[Succession]
         chain = [parsed_succession(text) for text in successions_in(folder)]
     except NoteError as error:
         raise Damage(f"{path} is damaged: {error}; {REMEDY}") from error
-    for one, following in pairwise(chain):
-        if one.new != following.old:
-            raise Damage(f"{path} lacks the note with which {one.new} was followed; {REMEDY}")
+    for succession, following in pairwise(chain):
+        if succession.new != following.old:
+            raise Damage(
+                f"{path} lacks the note with which {succession.new} was followed; {REMEDY}"
+            )
     if key is not None:
         _require_leads_to(path, chain, key)
     return chain
@@ -97,14 +99,18 @@ def _require_leads_to(path: Path, chain: list[Succession], key: SecretKey) -> No
 
 
 def _missing(chain: list[Succession], key: SecretKey) -> list[str]:
-    """The keys that `key` followed and whose notes are not in `chain`."""
-    there = {str(one.old) for one in chain}
+    """Return the keys that `key` followed and whose notes are not in `chain`."""
+    there = {str(succession.old) for succession in chain}
     return [old for old in key.follows if old not in there]
 
 
 def keys_named(folder: Path) -> list[VerifierKey]:
-    """All keys that sound notes in `folder` name. Raises Damage if the file cannot be read."""
-    return [key for one in _sound(successions_in(folder)) for key in (one.old, one.new)]
+    """Return all keys that sound notes in `folder` name. Raises Damage if unreadable."""
+    return [
+        key
+        for succession in _sound(successions_in(folder))
+        for key in (succession.old, succession.new)
+    ]
 
 
 def _sound(texts: Iterable[str]) -> Iterator[Succession]:
@@ -116,7 +122,7 @@ def _sound(texts: Iterable[str]) -> Iterator[Succession]:
 
 
 def notes_in_proof(path: Path) -> list[str]:
-    """The notes in the first line of the proof at `path`. Raises InvalidInput if there are none."""
+    """Return the notes in the first line of a proof. Raises InvalidInput without them."""
     try:
         with path.open("rb") as file:
             head = json.loads(file.readline(MOST_BYTES))
@@ -142,20 +148,20 @@ def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> i
         texts = [*texts, *successions_in(folder)]
     except Damage:
         texts = list(texts)
-    by_new = {str(one.new): one for one in _sound(texts)}
+    by_new = {str(succession.new): succession for succession in _sound(texts)}
     chain: list[Succession] = []
     wanted = str(key.verifier)
     while wanted in by_new:
-        one = by_new.pop(wanted)
-        chain.insert(0, one)
-        wanted = str(one.old)
+        succession = by_new.pop(wanted)
+        chain.insert(0, succession)
+        wanted = str(succession.old)
     if not chain or _missing(chain, key):
         reason = (
             f"do not have all notes that lead to {key.verifier}; nothing was changed; take proofs "
             "that were made after the log got that key"
         )
         raise InvalidInput("PROOF", None, reason)
-    write_successions(folder, [one.note for one in chain])
+    write_successions(folder, [succession.note for succession in chain])
     return len(chain)
 
 

@@ -43,7 +43,7 @@ class Tile:
 
 
 def parse(name: str) -> Tile | None:
-    """The tile of this name; None if there is no such name."""
+    """Return the tile of this name; None if there is no such name."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -54,13 +54,13 @@ def parse(name: str) -> Tile | None:
 
 
 def is_there(tile: Tile, size: int) -> bool:
-    """Whether a tree of `size` entries has a tile, be it partial, that is no longer than it."""
+    """Return whether a tree of `size` entries has a tile, be it partial, of this length."""
     last = tile.index * TILE_WIDTH + tile.width
     return last << 8 * max(0, tile.level) <= size
 
 
 def content(tree: HistoryTree, tile: Tile) -> bytes:
-    """The bytes of a tile that is there. Raises NotFound, Damage."""
+    """Return the bytes of a tile that is there. Raises NotFound, Damage."""
     first = tile.index * TILE_WIDTH
     if tile.level == ENTRIES:
         return b"".join(

@@ -28,15 +28,15 @@ class HistoryTree:
         self._lock = Lock()
 
     def size(self) -> int:
-        """The number of entries now."""
+        """Return the number of entries now."""
         return self._store.height() + 1
 
     def entries(self, first: int, count: int) -> list[bytes]:
-        """The hashes of a run of blocks, 32 bytes each. Raises NotFound, Damage."""
+        """Return the hashes of a run of blocks, 32 bytes each. Raises NotFound, Damage."""
         return [place.hash for place in self._store.places(first, count)]
 
     def hashes(self, level: int, first: int, count: int) -> list[bytes]:
-        """A run of hashes at a level of tiles: of leaves at 0, of subtrees of 256 leaves at 1, ….
+        """Return hashes at a level of tiles: of leaves at 0, of subtrees of 256 leaves at 1, ….
 
         Raises NotFound, Damage.
         """
@@ -45,19 +45,19 @@ class HistoryTree:
             return self._hashes(level, first, count)
 
     def root(self, size: int) -> bytes:
-        """The root of the tree when it had `size` entries. Raises NotFound, Damage."""
+        """Return the root of the tree when it had `size` entries. Raises NotFound, Damage."""
         with self._lock:
             self._forget_if_other()
             return self._range(0, size) if size else merkle.EMPTY_ROOT
 
     def inclusion_proof(self, index: int, size: int) -> list[bytes]:
-        """The audit path of entry `index` in the tree of `size` entries, from the leaf up."""
+        """Return the audit path of entry `index` in the tree of `size` entries, leaf first."""
         with self._lock:
             self._forget_if_other()
             return merkle.inclusion_path(index, size, self._range)
 
     def consistency_proof(self, old_size: int, size: int) -> list[bytes]:
-        """The proof that the tree of `old_size` entries is a beginning of that of `size`.
+        """Return the proof that the tree of `old_size` entries is a beginning of that of `size`.
 
         It is empty if there is nothing to prove, be it that the old tree is empty.
         """
@@ -84,24 +84,24 @@ class HistoryTree:
         return [self._subtree(level, index) for index in range(first, first + count)]
 
     def _subtree(self, level: int, index: int) -> bytes:
-        """The root of a whole subtree."""
-        found = self._whole.get((level, index))
-        if found is None:
-            found = merkle.root(self._hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))
-            self._whole[level, index] = found
+        """Return the root of a whole subtree."""
+        root = self._whole.get((level, index))
+        if root is None:
+            root = merkle.root(self._hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))
+            self._whole[level, index] = root
             self._note(((index + 1) << _LEVEL_BITS * level) - 1)
-        return found
+        return root
 
     def _range(self, low: int, high: int) -> bytes:
-        """The root over a range. Those that never change and take a while are remembered."""
+        """Return the root over a range. Those that never change and take a while are remembered."""
         size = high - low
         if size < LEAST_REMEMBERED or size & (size - 1):
             return range_root(low, high, self._hashes)
-        found = self._ranges.get((low, high))
-        if found is None:
-            found = self._ranges[low, high] = range_root(low, high, self._hashes)
+        root = self._ranges.get((low, high))
+        if root is None:
+            root = self._ranges[low, high] = range_root(low, high, self._hashes)
             self._note(high - 1)
-        return found
+        return root
 
     def _note(self, height: int) -> None:
         """Note that something is remembered that depends on a block."""
@@ -110,7 +110,7 @@ class HistoryTree:
 
 
 def range_root(low: int, high: int, hashes: Callable[[int, int, int], list[bytes]]) -> bytes:
-    """The root over the entries from `low` to `high` (exclusive), a subtree of a tree.
+    """Return the root over the entries from `low` to `high` (exclusive), a subtree of a tree.
 
     hashes: returns a run of hashes at a level of tiles, all of one tile: level, first, count.
     """

@@ -55,7 +55,7 @@ class Prover:
         self._tree = tree
 
     def checkpoint(self) -> bytes:
-        """The newest signed checkpoint, a note, with the signatures of witnesses if it has some.
+        """Return the newest signed checkpoint, a note, with the signatures of witnesses if any.
 
         Raises NotFound while there is none.
         """
@@ -67,20 +67,20 @@ class Prover:
         return newest
 
     def cosigners(self) -> Json:
-        """Who has cosigned the newest checkpoint, and when. Raises NotFound, TryLater."""
+        """Return who has cosigned the newest checkpoint, and when. Raises NotFound, TryLater."""
         note, signed = self._newest()
-        found = [
+        cosigners = [
             {
-                "name": one.name,
-                "cosigned_at": 1000 * int.from_bytes(one.signature[:TIME_BYTES], "big"),
+                "name": signature.name,
+                "cosigned_at": 1000 * int.from_bytes(signature.signature[:TIME_BYTES], "big"),
             }
-            for one in note.signatures
-            if one.name != signed.origin
+            for signature in note.signatures
+            if signature.name != signed.origin
         ]
-        return {"size": signed.size, "witnesses": found}
+        return {"size": signed.size, "witnesses": cosigners}
 
     def verifier_key(self) -> bytes:
-        """The key that verifies checkpoints. Raises NotFound while there is none."""
+        """Return the key that verifies checkpoints. Raises NotFound while there is none."""
         return self._signed(VERIFIER_NAME, "the log has no key yet")
 
     def _signed(self, name: str, if_missing: str) -> bytes:
@@ -109,18 +109,18 @@ class Prover:
         return Anchor(size, signed.size, members)
 
     def _newest(self) -> tuple[Note, Checkpoint]:
-        """The newest checkpoint, as a note and as what it says."""
+        """Return the newest checkpoint, as a note and as what it says."""
         try:
-            note, found = checkpoints.in_note(self.checkpoint())
+            note, checkpoint = checkpoints.in_note(self.checkpoint())
         except NoteError as error:
             reason = f"the signed checkpoint is damaged: {error}; the miner makes it again"
             raise TryLater(reason) from error
-        if found.size > self._tree.size():
+        if checkpoint.size > self._tree.size():
             raise TryLater("the signed checkpoint has more blocks than the chain; see the log")
-        return note, found
+        return note, checkpoint
 
     def transaction(self, transaction_id: int, tip: int | None = None) -> Json:
-        """The proof of one transaction. Raises NotFound, also if it is mined above block `tip`."""
+        """Return the proof of one transaction. Raises NotFound, also for one above block `tip`."""
         anchor = self.anchor(tip)
         where = self._blocks.where_transaction(transaction_id)
         if where is None or where.height >= anchor.size:
@@ -140,7 +140,7 @@ class Prover:
         }
 
     def consistency(self, old_size: int, size: int | None = None) -> Json:
-        """The proof that the tree of `old_size` blocks is a beginning of that of `size`.
+        """Return the proof that the tree of `old_size` blocks is a beginning of that of `size`.
 
         size: by default that of the newest checkpoint. Raises NotFound for more than are signed.
         """
@@ -157,7 +157,7 @@ class Prover:
         }
 
     def answer(self, question: Question, answer: Json, anchor: Anchor) -> Iterator[Json]:
-        """The lines that prove what was answered to a question about the blocks of `anchor`."""
+        """Yield the lines that prove an answer about the blocks of `anchor`."""
         wanted = _wanted(question)
         yield {
             **_kind("answer"),
@@ -169,7 +169,7 @@ class Prover:
             yield _evidence(self._blocks.block(height), wanted)
 
     def chain(self, anchor: Anchor) -> Iterator[Json]:
-        """The lines that prove all blocks of `anchor`."""
+        """Yield the lines that prove all blocks of `anchor`."""
         yield {**_kind("chain"), **anchor.members}
         for height in range(anchor.size):
             yield _whole(self._blocks.block(height))
@@ -199,7 +199,7 @@ class _Wanted:
     from_cells: bool
 
     def covers(self, cell: Cell) -> bool:
-        """Whether the flights in a cell count."""
+        """Return whether the flights in a cell count."""
         is_of_carrier = self.carrier in {None, cell.OP_CARRIER_AIRLINE_ID}
         return is_of_carrier and self.first_day <= cell.FL_DATE <= self.last_day
 
@@ -210,7 +210,7 @@ def _wanted(question: Question) -> _Wanted:
 
 
 def _evidence(block: Block, wanted: _Wanted) -> Json:
-    """The line of a block in the proof of an answer."""
+    """Return the line of a block in the proof of an answer."""
     columns = decode_body(block.body, block.header.transaction_count, CELL_COLUMNS)
     cells = cells_of(columns)
     if not wanted.from_cells and any(map(wanted.covers, cells)):
@@ -238,4 +238,4 @@ def _whole(block: Block) -> Json:
 
 
 def _written(path: Sequence[bytes]) -> list[str]:
-    return [encoded(one) for one in path]
+    return [encoded(digest) for digest in path]

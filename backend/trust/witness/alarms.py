@@ -13,7 +13,7 @@ class AlarmFailed(FlightchainError):
 
 
 def command_in(text: str) -> list[str]:
-    """The words of a command, as a shell reads them. Raises ValueError if the command is empty."""
+    """Return the words of a command, as a shell reads them. Raises ValueError if it is empty."""
     words = shlex.split(text)
     if not words or not words[0]:
         raise ValueError("the command is empty")

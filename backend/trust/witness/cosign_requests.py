@@ -48,8 +48,8 @@ class Refused(FlightchainError):
 
 
 def witnesses_in(text: str) -> list[WitnessAddress]:
-    """The witnesses that a setting names: `KEY URL, KEY URL`. Raises InvalidSetting."""
-    found = []
+    """Return the witnesses that a setting names: `KEY URL, KEY URL`. Raises InvalidSetting."""
+    addresses = []
     for part in filter(None, map(str.strip, text.split(","))):
         written, _, url = part.partition(" ")
         try:
@@ -59,8 +59,8 @@ def witnesses_in(text: str) -> list[WitnessAddress]:
         if key.kind != COSIGNATURE or not url.startswith(("http://", "https://")):
             reason = "must be `KEY URL`, with the key of a witness, which has the type 4"
             raise InvalidSetting("FLIGHTCHAIN_WITNESSES", part, reason)
-        found.append(WitnessAddress(key, url.rstrip("/")))
-    return found
+        addresses.append(WitnessAddress(key, url.rstrip("/")))
+    return addresses
 
 
 class Asker:
@@ -130,7 +130,7 @@ class Asker:
         files.replace_unsynced(self._folder / COSIGNED_NAME, str(whole).encode())
 
     def _cosignature(self, witness: WitnessAddress, note: Note, new: Checkpoint) -> Signature:
-        """The signature of one witness. Raises Refused."""
+        """Return the signature of one witness. Raises Refused."""
         for _ in range(2):  # it may know another checkpoint than we think, and says so
             old = self._sizes.get(witness, 0)
             body = self._body(note, old if old <= new.size else 0, new.size)
@@ -152,27 +152,27 @@ class Asker:
         return signature
 
     def _body(self, note: Note, old: int, size: int) -> bytes:
-        """The request: the size that is known, the proof of consistency, and the checkpoint."""
+        """Return the request: the known size, the proof of consistency, and the checkpoint."""
         proof = self._tree.consistency_proof(old, size)
         lines = [f"old {old}", *map(encoded, proof), "", str(note)]
         return "\n".join(lines).encode()
 
 
 def _signature_in(answer: str, note: Note, key: VerifierKey) -> Signature:
-    """The line of an answer with which a witness has signed a note, a short time ago.
+    """Return the line of an answer with which a witness has signed a note, a short time ago.
 
     What else is in the answer may be in the name of others, and nobody has verified it. Raises
     Refused.
     """
     try:
         signatures = tuple(map(parse_signature, answer.splitlines()))
-        found = signature_by(Note(note.text, signatures), key)
+        signature = signature_by(Note(note.text, signatures), key)
     except NoteError as error:
         raise Refused(str(error)) from error
-    if found is None:
+    if signature is None:
         raise Refused("its answer does not have its signature")
-    ahead_s = seconds_of(found, key) - int(time.time())
+    ahead_s = seconds_of(signature, key) - int(time.time())
     if abs(ahead_s) > MOST_OFF_S:
         days = f"{counted(abs(ahead_s) // 86_400, 'day')} {'from now' if ahead_s > 0 else 'ago'}"
         raise Refused(f"it says that it signed {days}: one of the two clocks is wrong")
-    return found
+    return signature

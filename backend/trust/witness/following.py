@@ -40,18 +40,18 @@ class Finding:
 
 
 def finding(verdict: Verdict, message: object) -> Finding:
-    """A finding, whose message may hold what a log has written."""
+    """Return a finding, whose message may hold what a log has written."""
     words = "cosigned" if verdict is Verdict.FINE else verdict.name
     return Finding(verdict, printable(f"{words}: {message}"))
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:
-    """The verdict that counts for all logs together."""
-    return max((one.verdict for one in findings), key=list(Verdict).index)
+    """Return the verdict that counts for all logs together."""
+    return max((finding.verdict for finding in findings), key=list(Verdict).index)
 
 
 def _proof(log: RemoteLog, old_size: int, size: int) -> Sequence[bytes]:
-    """The proof of consistency that a log gives. Raises ProofError if it keeps back a tile.
+    """Return the proof of consistency that a log gives. Raises ProofError if it keeps back a tile.
 
     Such a log answers, and has signed a larger tree: that is no silence.
     """
@@ -92,25 +92,25 @@ class Follower:
             return finding(Verdict.UNABLE, f"{url}: {error}")
 
     def _look(self, log: RemoteLog) -> Finding:
-        data, found = self._newest(log)
-        if found.size < self._witness.size_of(found.origin):
-            data, found = self._newest(log)  # a newer one may have come while it was read
-        key = self._key_of(log, found.origin)
+        data, checkpoint = self._newest(log)
+        if checkpoint.size < self._witness.size_of(checkpoint.origin):
+            data, checkpoint = self._newest(log)  # a newer one may have come while it was read
+        key = self._key_of(log, checkpoint.origin)
         self._witness.cosign(data, key, partial(_proof, log))
         self._witness.remember(log.url, key)
-        idle_s = time.time() - self._witness.grew_at(found.origin)
-        blocks = f"{log.url}: {found.origin} has {counted(found.size, 'block')}"
+        idle_s = time.time() - self._witness.grew_at(checkpoint.origin)
+        blocks = f"{log.url}: {checkpoint.origin} has {counted(checkpoint.size, 'block')}"
         if idle_s > self._silent_after_s:
             hours = f"{idle_s / 3600:.1f} hours"
             return finding(Verdict.SILENT, f"{blocks}, the same for {hours}")
         return finding(Verdict.FINE, blocks)
 
     def _newest(self, log: RemoteLog) -> tuple[bytes, Checkpoint]:
-        """The newest checkpoint of a log, as a note and as what it says. Raises OtherLog."""
+        """Return the newest checkpoint of a log, as a note and as what it says. Raises OtherLog."""
         data = log.checkpoint()
-        _, found = checkpoints.in_note(data)
-        self._require_same(log.url, found.origin)
-        return data, found
+        _, checkpoint = checkpoints.in_note(data)
+        self._require_same(log.url, checkpoint.origin)
+        return data, checkpoint
 
     def _require_same(self, url: str, origin: str) -> None:
         """Raise OtherLog if another log was seen at this URL. A new chain has another origin."""

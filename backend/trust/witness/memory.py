@@ -35,7 +35,7 @@ class Memory:
         self._witness = witness
 
     def note(self, origin: str) -> Note | None:
-        """The newest checkpoint of a log that was cosigned; None if none was. Raises Damage."""
+        """Return the newest cosigned checkpoint of a log; None if none was. Raises Damage."""
         path = self._path(origin, ".note")
         try:
             note = notes.parse(path.read_bytes())
@@ -66,7 +66,7 @@ class Memory:
         return path
 
     def key_of(self, origin: str) -> VerifierKey | None:
-        """The key of a log that `remember_key` has kept. Raises Damage."""
+        """Return the key of a log that `remember_key` has kept. Raises Damage."""
         path = self._path(origin, ".vkey")
         try:
             return notes.parse_key(path.read_text("utf-8", errors="replace"))
@@ -80,11 +80,11 @@ class Memory:
         files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
 
     def origin_file(self, url: str) -> Path:
-        """The file that says which log was seen at a URL."""
+        """Return the file that says which log was seen at a URL."""
         return self._path(url, ".url")
 
     def origin_at(self, url: str) -> str | None:
-        """The origin of the log that was seen at a URL; None if none was. Raises Damage."""
+        """Return the origin of the log that was seen at a URL; None if none was. Raises Damage."""
         path = self.origin_file(url)
         try:
             return path.read_text("utf-8").removesuffix("\n")
@@ -102,6 +102,6 @@ class Memory:
 
     @staticmethod
     def _name(what: str) -> str:
-        """How files for an origin or a URL are named: like it, as far as files can be."""
+        """Return how files for an origin or a URL are named: like it, as far as files can be."""
         readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in what[:40])
         return f"{readable}-{sha256(what.encode()).hexdigest()[:_NAME_DIGITS]}"

@@ -38,18 +38,18 @@ class RemoteLog:
         self._deadline = time.monotonic() + LOOK_WITHIN_S
 
     def checkpoint(self) -> bytes:
-        """The newest checkpoint, a note. Raises Unreachable."""
+        """Return the newest checkpoint, a note. Raises Unreachable."""
         return self._read("checkpoint")
 
     def key(self) -> VerifierKey:
-        """The key that a Flightchain gives as its own. Raises Unreachable."""
+        """Return the key that a Flightchain gives as its own. Raises Unreachable."""
         try:
             return notes.parse_key(self._read("key").decode(errors="replace"))
         except NoteError as error:
             raise Unreachable(f"{self.url}/key is not a key: {error}") from error
 
     def consistency_proof(self, old_size: int, size: int) -> Sequence[bytes]:
-        """The proof that the tree of `old_size` entries is a beginning of that of `size`.
+        """Return the proof that the tree of `old_size` entries is a beginning of that of `size`.
 
         It is computed from tiles, which prove nothing by themselves, and is empty if there is
         nothing to prove. Raises Unreachable.
@@ -73,7 +73,7 @@ class RemoteLog:
         )
 
     def _tile(self, tile: Tile) -> bytes:
-        """The hashes of a tile, or of one with more of them if that alone is left."""
+        """Return the hashes of a tile, or of one with more of them if that alone is left."""
         try:
             data = self._read(f"tile/{tile.name}")
         except Gone:

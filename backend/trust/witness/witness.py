@@ -70,7 +70,7 @@ class Witness:
         self.memory = Memory(folder, self.key.verifier)
 
     def kept(self, origin: str) -> Note | None:
-        """The newest checkpoint of a log that was cosigned; None if none was. Raises Damage."""
+        """Return the newest cosigned checkpoint of a log; None if none was. Raises Damage."""
         return self.memory.note(origin)
 
     def cosign(self, data: bytes, log: VerifierKey, prove: Prove, old: int | None = None) -> Note:
@@ -88,14 +88,14 @@ class Witness:
         if old is not None and old > new.size:
             raise NoteError(f"the old size {old} is above that of the checkpoint, {new.size}")
         for _ in range(MOST_ATTEMPTS):
-            kept = self.kept(new.origin)
-            before = _checkpoint(kept, new.origin)
+            newest = self.kept(new.origin)
+            before = _checkpoint(newest, new.origin)
             if old not in {None, before.size}:
                 raise OtherSize(before.size)
             self._require_extension(before, new, note, prove)
             with self._lock():
-                if self.kept(new.origin) == kept:
-                    return self._cosigned(note, is_kept=before == new and kept is not None)
+                if self.kept(new.origin) == newest:
+                    return self._cosigned(note, is_kept=before == new and newest is not None)
         raise WriterBusy(f"others have cosigned {new.origin} at the same time; try again")
 
     def _cosigned(self, note: Note, *, is_kept: bool) -> Note:
@@ -106,7 +106,7 @@ class Witness:
         seconds, origin = int(time.time()), checkpoints.parse(note.text).origin
         signature = self.key.cosignature(note.text, seconds)
         if not is_kept or self.grew_at(origin) > seconds:
-            others = (one for one in note.signatures if one.key_id != signature.key_id)
+            others = (other for other in note.signatures if other.key_id != signature.key_id)
             self.memory.keep(origin, Note(note.text, (*others, signature)))
         return Note(note.text, (signature,))
 
@@ -156,20 +156,20 @@ class Witness:
         return files.FileLock(self.folder / LOCK_NAME)
 
     def size_of(self, origin: str) -> int:
-        """How many blocks the checkpoint of a log has that is kept; 0 without one."""
+        """Return how many blocks the checkpoint of a log has that is kept; 0 without one."""
         return _checkpoint(self.kept(origin), origin).size
 
     def grew_at(self, origin: str) -> int:
-        """When the checkpoint of a log was first seen that is kept now, in Unix seconds."""
-        kept = self.kept(origin)
-        return 0 if kept is None else signed_at(kept, self.key.verifier) or 0
+        """Return when the checkpoint of a log was first seen that is kept now, in Unix seconds."""
+        newest = self.kept(origin)
+        return 0 if newest is None else signed_at(newest, self.key.verifier) or 0
 
 
-def _checkpoint(kept: Note | None, origin: str) -> Checkpoint:
-    """The checkpoint in a note; without one that of an empty log."""
-    if kept is None:
+def _checkpoint(newest: Note | None, origin: str) -> Checkpoint:
+    """Return the checkpoint in a note; without one that of an empty log."""
+    if newest is None:
         return Checkpoint(origin, 0, merkle.EMPTY_ROOT)
-    return checkpoints.parse(kept.text)
+    return checkpoints.parse(newest.text)
 
 
 def _require_signature(note: Note, checkpoint: Checkpoint, log: VerifierKey) -> None:
