@@ -103,8 +103,8 @@ def add_small_files(folder: Path) -> None:
 def _missing(path: Path, _: Houses, __: str) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
-    else:
-        path.unlink()
+    else:  # what only a running service has may be gone
+        path.unlink(missing_ok=True)
 
 
 def _empty(path: Path, _: Houses, __: str) -> None:

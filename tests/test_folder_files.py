@@ -135,6 +135,15 @@ def test_a_mempool_of_another_ledger_is_known_though_the_entry_of_block_0_is_dam
             mempool.pending_count()
 
 
+def test_a_folder_that_cannot_be_written_to_is_named_with_the_remedy(houses: Houses) -> None:
+    with copy_for_nobody(houses) as folder, closing(Ledger(settings_of(folder), print)) as ledger:
+        for mode, is_named in ((0o755, False), (0o555, True), (0o755, False)):
+            folder.chmod(mode)
+            said = [one for one in ledger.not_ready() if f"{folder} cannot be written to" in one]
+            assert bool(said) == is_named
+            assert all("neither accepted nor sealed; give it to the user" in one for one in said)
+
+
 def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_named(
     houses: Houses,
 ) -> None:

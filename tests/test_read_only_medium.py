@@ -13,7 +13,7 @@ from backend.base.clock import now_ms
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.miner import Sealer
-from tests.api.processes import backend
+from tests.api.processes import Service, backend, until
 from tests.flights import flight, flights
 from tests.submitting import accept_in
 from tests.verify.backup.house import House, copied
@@ -121,6 +121,25 @@ def test_a_backup_on_it_is_verified_and_restored(mounted: Path, tmp_path: Path) 
     done = backend(tmp_path / "restored", "restore", str(mounted / "backup"))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pending"] == 2
+
+
+def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "service"  # where its own log is
+    elsewhere.symlink_to(medium)
+    service = Service(elsewhere, "--only-http")
+    try:
+        until(lambda: service.answers("/health/live"))
+        ready = service.get("/health/ready")
+        assert ready.status_code == 503
+        (said,) = [one for one in ready.json()["reasons"] if "the disk of" in one]
+        assert "can only be read: flights are neither accepted nor sealed; see" in said
+        assert said.endswith("check the disk, and mount it for writing")
+        assert service.get("/transactions/3").status_code == 200
+        refused = service.post()
+        assert refused.status_code == 503, refused.text
+        assert "Read-only file system" in refused.json()["detail"]
+    finally:
+        service.end()
 
 
 def test_writing_is_refused_in_one_line(medium: Path) -> None:

@@ -122,7 +122,7 @@ class FolderCheck:
                 f"the disk of {self._folder} can only be read: flights are neither accepted nor "
                 "sealed; see the system's log for why, check the disk, and mount it for writing"
             )
-        elif not os.access(self._folder, os.W_OK):
+        elif not os.access(self._folder, os.W_OK, effective_ids=True):
             yield (
                 f"{self._folder} cannot be written to: flights are neither accepted nor sealed; "
                 "give it to the user of the service"
