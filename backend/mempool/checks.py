@@ -16,7 +16,7 @@ from backend.mempool.lost_files import aside_in, aside_words, lost_in, lost_word
 from backend.mempool.mempool import FOLDER
 from backend.mempool.rebuild import END_MISSING
 from backend.mempool.records import Record
-from backend.mempool.store import Store, require_blocks
+from backend.mempool.store import Store, missing_ids, require_blocks
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
@@ -91,18 +91,7 @@ def _require_all(path: Path, records: list[Record], mark: Mark, mined: int) -> i
 
     mined: how many transactions blocks hold.
     """
-    once = max([mark.mined, *(record.mined for record in records)])
-    following = 0
-    for record in records:
-        _require(path, following, record.first, mined, once)
-        following = record.next
-    _require(path, following, mark.next, mined, once)
-    return following
-
-
-def _require(path: Path, first: int, after: int, mined: int, once: int) -> None:
-    """Raise DamagedMempool if ids `first` to `after` (exclusive) are not all in blocks."""
-    missing = max(first, mined)
-    if missing < after:
-        require_blocks(missing, once)
-        raise NeedsRepair(f"{path}: acknowledged transactions {missing} to {after - 1} are missing")
+    for ids in missing_ids(records, mark.next, mined):
+        require_blocks(ids[0], max([mark.mined, *(record.mined for record in records)]))
+        raise NeedsRepair(f"{path}: acknowledged transactions {ids[0]} to {ids[-1]} are missing")
+    return records[-1].next if records else 0

@@ -26,7 +26,7 @@ from backend.mempool import last_release, lost_files
 from backend.mempool.database import FILE_NAME, NEW_NAME, write_file
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.records import Record, void_record
-from backend.mempool.store import Store, require_blocks
+from backend.mempool.store import Store, missing_ids, require_blocks
 from backend.mempool.watermark import Mark
 
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
@@ -102,9 +102,8 @@ class Rebuild:
         store.close()
         if not accepts_loss:
             self._require_all_blocks(contents.records)
-        records = list(self._without_gaps(contents.records))
-        known = {record.first for record in contents.records}
-        voids = [record for record in records if record.first not in known]
+        voids = list(self._voids(contents.records))
+        records = sorted(contents.records + voids)
         messages = self._kept_aside(contents, voids, problem)
         write_file(self._folder / NEW_NAME, self._genesis(), records, contents.keys)
         finish_replacing(self._folder)
@@ -160,31 +159,23 @@ class Rebuild:
     def _require_all_blocks(self, records: list[Record]) -> None:
         """Raise DamagedMempool if any missing transaction was in a block once."""
         once = max([self._mark.mined, *(record.mined for record in records)])
-        expected = self._mined
-        for record in records:
-            if expected < record.first:
-                require_blocks(expected, once)
-            expected = max(expected, record.next)
-        if expected < self._mark.next:
-            require_blocks(expected, once)
+        for ids in missing_ids(records, self._mark.next, self._mined):
+            require_blocks(ids[0], once)
 
     # --- what is missing -------------------------------------------------------------------------
 
-    def _without_gaps(self, records: list[Record]) -> Iterator[Record]:
-        """Yield the records, with void ones where ids are missing that no block holds.
+    def _voids(self, records: list[Record]) -> Iterator[Record]:
+        """Yield records for ids that are missing, and that no block holds.
 
         The last one ends where the store ended, so that the new file is not taken for an older one.
         """
-        following, timestamp = 0, records[0].timestamp if records else now_ms()
-        for record in records:
-            if (first := max(following, self._mined)) < record.first:
-                yield void_record(first, record.first - first, timestamp, self._mined)
-            yield record
-            following, timestamp = record.next, record.timestamp
         end = max(self._mark.stored, self._mark.next if self._mark.next > self._mined else 0)
-        first = max(following, self._mined) if self._mined < end else following
-        if first < end:
-            yield void_record(first, end - first, timestamp, self._mined)
+        following = records[-1].next if records else 0
+        all_mined = [range(following, end)] if following < end <= self._mined else []
+        for ids in [*missing_ids(records, end, self._mined), *all_mined]:
+            before = [record for record in records if record.first < ids[0]] or records[:1]
+            timestamp = before[-1].timestamp if before else now_ms()
+            yield void_record(ids[0], len(ids), timestamp, self._mined)
 
     def _kept_aside(self, contents: Contents, voids: list[Record], problem: str) -> list[str]:
         """Keep the damaged file, and name what is lost in files. Returns messages about that."""

@@ -10,7 +10,7 @@ The newest record is never removed, so the id after it tells an older file from 
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -49,6 +49,20 @@ def require_blocks(missing: int, mined: int) -> None:
             "restore it from a copy; or, if you know that the blocks are gone, run `python -m "
             "backend accept-loss`, which lets void entries take the places of their flights"
         )
+
+
+def missing_ids(records: Iterable[Record], end: int, mined: int) -> Iterator[range]:
+    """Yield the runs of ids below `end` that neither records nor blocks hold.
+
+    records: in order. mined: how many transactions blocks hold.
+    """
+    following = mined
+    for record in records:
+        if following < record.first:
+            yield range(following, record.first)
+        following = max(following, record.next)
+    if following < end:
+        yield range(following, end)
 
 
 class Store:
