@@ -61,13 +61,19 @@ class File:
             raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from error
 
 
+class _ThreadState(threading.local):
+    at = 0  # the number of the backend that is asked first
+    waited_s = 0.0
+    session: requests.Session | None = None
+
+
 class Backend:
     """The backend at `url` (which has no slash at the end), and others. Safe for threads."""
 
     def __init__(self, url: str, *others: str) -> None:
         self.url = url
         self.urls = (url, *others)
-        self._local = threading.local()
+        self._local = _ThreadState()
         self._turns = count()
         self._away_until_s: dict[str, float] = {}
 
@@ -78,12 +84,8 @@ class Backend:
 
     def take_waited_s(self) -> float:
         """Return how many seconds this thread has waited for answers since it last called this."""
-        waited_s = self._waited_s()
-        self._local.waited_s = 0.0
+        waited_s, self._local.waited_s = self._local.waited_s, 0.0
         return waited_s
-
-    def _waited_s(self) -> float:
-        return getattr(self._local, "waited_s", 0.0)
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """Return the JSON at `path`. Raises BackendAway, Refused."""
@@ -109,7 +111,7 @@ class Backend:
 
     def check(self, record: Mapping[str, Any]) -> Json:
         """Return what would become of one flight; nothing is added. Raises as `get`."""
-        return self._json("POST", "/transactions", params={"dry_run": "true"}, json=record)
+        return self._post("/transactions", params={"dry_run": "true"}, json=record)
 
     def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
         """Return the receipt for one flight, which is then durable. Raises as `get`.
@@ -117,7 +119,7 @@ class Backend:
         key: an Idempotency-Key, so that sending it again adds nothing. token: "" for none.
         """
         headers = _headers(token, key)
-        return self._json("POST", "/transactions", json=record, headers=headers)
+        return self._post("/transactions", json=record, headers=headers)
 
     def add_batch(
         self, body: bytes | IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
@@ -128,14 +130,8 @@ class Backend:
         parameters of `POST /transactions/batch`.
         """
         headers = {**_headers(token, key), "Content-Type": kind}
-        return self._json(
-            "POST",
-            "/transactions/batch",
-            answer_s=BATCH_ANSWER_S,
-            params=dict(options),
-            data=body,
-            headers=headers,
-        )
+        how: dict[str, Any] = {"params": dict(options), "data": body, "headers": headers}
+        return self._post("/transactions/batch", answer_s=BATCH_ANSWER_S, **how)
 
     def wants_token(self) -> bool:
         """Return whether adding needs a token; an empty batch is sent for a check without one.
@@ -150,8 +146,8 @@ class Backend:
             return True
         return False
 
-    def _json(self, method: str, path: str, **how: Any) -> Json:
-        return self._object(self._answer(self.url, method, path, **how))
+    def _post(self, path: str, **how: Any) -> Json:
+        return self._object(self._answer(self.url, "POST", path, **how))
 
     def _object(self, answer: requests.Response) -> Json:
         try:
@@ -179,7 +175,7 @@ class Backend:
 
     def _in_turn(self) -> list[str]:
         """All backends: that of this page first, and those that did not answer lately last."""
-        at, now_s = getattr(self._local, "at", 0), time.monotonic()
+        at, now_s = self._local.at, time.monotonic()
         urls = [*self.urls[at:], *self.urls[:at]]
         return sorted(urls, key=lambda url: self._away_until_s.get(url, 0.0) > now_s)
 
@@ -196,14 +192,14 @@ class Backend:
         except requests.RequestException as error:
             raise BackendAway(url, _reason(error)) from error
         finally:
-            self._local.waited_s = self._waited_s() + time.perf_counter() - started
+            self._local.waited_s += time.perf_counter() - started
         if answer.ok:
             return answer
         with answer:
             raise _refused(answer)
 
     def _session(self) -> requests.Session:
-        session: requests.Session | None = getattr(self._local, "session", None)
+        session = self._local.session
         if session is None:
             session = self._local.session = requests.Session()
             session.trust_env = False  # so that no proxy comes in between, whatever the environment

@@ -54,7 +54,8 @@ def form_after(problem: Exception, values: Values, token: str, again: str) -> Su
     """
     match problem:
         case Refused(status=401):
-            return SubmittedForm(values, problems={"TOKEN": about_token(token)}, status=401)
+            problem_with_token = KNOWS_ANOTHER if token else ASKS_FOR_ONE
+            return SubmittedForm(values, problems={"TOKEN": problem_with_token}, status=401)
         case Refused(status=503, retry_after_s=wait_s):
             wait = f" Another try may help in about {duration(wait_s)}." if wait_s else ""
             notice = f"The ledger accepts nothing at the moment: {problem.detail}."
@@ -77,8 +78,3 @@ def form_after(problem: Exception, values: Values, token: str, again: str) -> Su
 def token_in(values: Values) -> str:
     """Return the write token that was typed; it is sent to the backend and nowhere else."""
     return values.get("TOKEN", "").strip()
-
-
-def about_token(token: str) -> str:
-    """Return what to say when the backend refuses `token` ("" if none was given)."""
-    return KNOWS_ANOTHER if token else ASKS_FOR_ONE

@@ -98,10 +98,6 @@ def airport_address(code: str, interval: Interval) -> str:
     return f"/airports/{code}?{urlencode(interval)}"
 
 
-def route_address(origin: str, destination: str, interval: Interval) -> str:
-    return f"/route?{urlencode({'ORIGIN': origin, 'DEST': destination, **interval})}"
-
-
 def _carrier(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
     query = urlencode({**key, **interval})
     return known.carrier(key["OP_CARRIER_AIRLINE_ID"]).label, f"/average_delays?{query}"
@@ -118,7 +114,8 @@ def _destination(key: Json, _: Coverage, interval: Interval) -> tuple[str, str]:
 
 def _route(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
     names = _origin(key, known, interval)[0], _destination(key, known, interval)[0]
-    return " to ".join(names), route_address(key["ORIGIN"], key["DEST"], interval)
+    query = urlencode({"ORIGIN": key["ORIGIN"], "DEST": key["DEST"], **interval})
+    return " to ".join(names), f"/route?{query}"
 
 
 _SHOWN: Mapping[str, Callable[[Json, Coverage, Interval], tuple[str, str]]] = {

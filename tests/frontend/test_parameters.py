@@ -37,7 +37,7 @@ def test_an_answer_is_the_same_and_no_link_repeats_them(pages: FlaskClient, addr
     noisy = pages.get(f"{address}&{NOISE}")
     assert noisy.status_code == quiet.status_code
     for name in ("utm_", "fbclid", "gclid", "colour"):
-        assert name not in noisy.get_data(as_text=True)
+        assert name not in noisy.text
 
 
 def test_a_parameter_of_another_page_is_refused_for_it_may_be_believed(pages: FlaskClient) -> None:

@@ -53,7 +53,7 @@ class Visitor:
 
     def hidden(self, path: str = "/add") -> dict[str, str]:
         """The hidden fields of the form at `path`, as it is shown anew."""
-        return hidden(self.client.get(path).get_data(as_text=True))
+        return hidden(self.client.get(path).text)
 
     def send(self, changes: Form = NO_CHANGES, form: Form = GOOD_FORM) -> TestResponse:
         """Fill in the form for one flight, anew, check it, and add it if nothing is wrong.
@@ -99,26 +99,26 @@ def hidden(page: str) -> dict[str, str]:
 
 def errors_beside(page: TestResponse) -> dict[str, str]:
     """Field -> what is said beside it."""
-    found = re.findall(r'class="error" id="(\w+)-error"[^>]*>([^<]*)<', page.get_data(as_text=True))
+    found = re.findall(r'class="error" id="(\w+)-error"[^>]*>([^<]*)<', page.text)
     return {name: unescape(text) for name, text in found}
 
 
 def notice(page: TestResponse) -> str:
     """What is said above the form."""
-    found = re.search(r'role="alert">\s*<p>(.*?)</p>', page.get_data(as_text=True), re.DOTALL)
+    found = re.search(r'role="alert">\s*<p>(.*?)</p>', page.text, re.DOTALL)
     return unescape(found[1]) if found else ""
 
 
 def value_of(page: TestResponse, name: str) -> str:
     """What stands in a field."""
-    text = page.get_data(as_text=True)
+    text = page.text
     found = re.search(rf'<input id="{name}"[^>]*? value="([^"]*)"', text)
     return unescape(found[1]) if found else ""
 
 
 def chosen(page: TestResponse, name: str) -> str:
     """What is chosen of a list."""
-    text = page.get_data(as_text=True)
+    text = page.text
     options = re.search(rf'<select id="{name}".*?</select>', text, re.DOTALL)
     found = re.search(r'value="([^"]*)" selected', options[0]) if options else None
     return found[1] if found else ""

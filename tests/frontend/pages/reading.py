@@ -56,4 +56,4 @@ def table(pages: FlaskClient, address: str) -> list[dict[str, str]]:
     """The rows of a CSV twin."""
     answer = pages.get(address)
     assert answer.mimetype == "text/csv"
-    return list(csv.DictReader(io.StringIO(answer.get_data(as_text=True), newline="")))
+    return list(csv.DictReader(io.StringIO(answer.text, newline="")))

@@ -14,7 +14,7 @@ def test_it_defines_what_is_counted_and_every_field(lonely_pages: FlaskClient) -
     """Also while the backend is away."""
     page = lonely_pages.get("/about")
     assert page.status_code == 200
-    text = page.get_data(as_text=True)
+    text = page.text
     for name in FIELD_NAMES:
         assert f"<code>{name}</code>" in text
     twin = lonely_pages.get("/about.json").get_json()
@@ -57,9 +57,9 @@ def test_behind_nginx_the_api_is_at_the_port_that_nginx_has_for_it() -> None:
 def test_who_cannot_reach_the_api_is_told_how_to_open_it() -> None:
     settings = Settings(backend_url="http://127.0.0.1:1", hosts="pi.local")
     pages = create_app(settings).test_client()
-    here = pages.get("/about", headers={"Host": "localhost:5000"}).get_data(as_text=True)
+    here = pages.get("/about", headers={"Host": "localhost:5000"}).text
     assert 'href="http://localhost:1/docs"' in here
-    there = pages.get("/about", headers={"Host": "pi.local:5000"}).get_data(as_text=True)
+    there = pages.get("/about", headers={"Host": "pi.local:5000"}).text
     assert "FLIGHTCHAIN_HOST=0.0.0.0" in there
     assert "/docs" in there
     proxied = {"Host": "pi.local", "X-Forwarded-For": "10.1.1.9"}

@@ -284,9 +284,3 @@ def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world
 def test_the_heading_asks_for_the_carrier_by_its_name(pages: FlaskClient) -> None:
     assert "<h1>How late is Southwest Airlines?</h1>" in raw(pages, over_days(BUSY))
     assert "<h1>How late is Carrier 12345?</h1>" in raw(pages, over_days(12345))
-
-
-@pytest.mark.parametrize("carriers", [1, 2, 6])
-def test_nothing_on_the_page_needs_an_inline_style(year_pages: FlaskClient, carriers: int) -> None:
-    page = raw(year_pages, address(*CARRIERS[:carriers]))
-    assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", page)

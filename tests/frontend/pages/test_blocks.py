@@ -76,7 +76,7 @@ def test_a_height_or_a_hash_leads_to_its_block(pages: FlaskClient, world: World)
 def test_a_missing_height_has_a_message(pages: FlaskClient, world: World, height: str) -> None:
     answer = pages.get("/blocks", query_string={"height": height})
     assert answer.status_code == 404
-    page = answer.get_data(as_text=True)
+    page = answer.text
     assert 'id="height-error"' in page
     assert f'value="{height}"' in page
     assert heights_on(page)[0] == world.tip
@@ -151,7 +151,7 @@ def test_no_text_in_an_address_breaks_a_page(pages: FlaskClient) -> None:
     query = "OP_CARRIER_FL_NUM=\xc3\xa91+%C3%A9&FL_DATE=2015-01-01"
     answer = pages.get("/filter_transactions", environ_overrides={"QUERY_STRING": query})
     assert answer.status_code == 400
-    assert 'value="é1 é"' in answer.get_data(as_text=True)
+    assert 'value="é1 é"' in answer.text
 
 
 def test_the_list_says_who_has_cosigned_the_log(pages: FlaskClient, world: World) -> None:

@@ -10,7 +10,7 @@ def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) ->
     assert list(TITLES) == [cheat.name for cheat in CHEATS]
     page = pages.get("/cheat")
     assert page.status_code == 200
-    text = page.get_data(as_text=True)
+    text = page.text
     assert text.count("<h2>") == len(CHEATS) + 1
     assert text.count("notices it:") == len(CHEATS)
     assert text.count("notices nothing") == len(CHEATS)

@@ -47,7 +47,7 @@ def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -
     held = [one for one in world.transactions if one["BLOCK_HEIGHT"] == DAMAGED]
     ids = f"{held[0]['TRANSACTION_ID']} to {held[-1]['TRANSACTION_ID']}"
     assert f"Flights {len(held)} Transaction ids {ids}" in page
-    source = pages.get(f"/blocks/{DAMAGED}").get_data(as_text=True)
+    source = pages.get(f"/blocks/{DAMAGED}").text
     for neighbour in (DAMAGED - 1, DAMAGED + 1):
         assert f'<a href="/blocks/{neighbour}"' in source
     twin = pages.get(f"/blocks/{DAMAGED}.json")

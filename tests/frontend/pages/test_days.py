@@ -42,12 +42,12 @@ def test_carriers_are_as_plain_python_counts_them(
 
 
 def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: str) -> None:
-    text = pages.get(f"/days/{day}").get_data(as_text=True)
+    text = pages.get(f"/days/{day}").text
     expected = by_carrier(world, day)
     assert f"{sum(map(len, expected.values()))} flights of {len(expected)} carriers" in text
     assert text.count('rel="prev"') == text.count('rel="next"') == 1
     days = sorted({each["FL_DATE"] for each in world.transactions})
-    first = pages.get(f"/days/{days[0]}").get_data(as_text=True)
+    first = pages.get(f"/days/{days[0]}").text
     assert 'rel="prev"' not in first
     assert 'rel="next"' in first
 
@@ -61,7 +61,7 @@ def test_the_csv_has_a_row_for_each_carrier(pages: FlaskClient, world: World, da
 def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
     page = pages.get("/days/1987-10-01")
     assert page.status_code == 200
-    assert "no flights on this day" in page.get_data(as_text=True)
+    assert "no flights on this day" in page.text
     assert pages.get("/days/1987-10-01.json").get_json()["carriers"] == []
 
 
@@ -69,4 +69,4 @@ def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
 def test_what_is_no_day_is_not_found(pages: FlaskClient, text: str) -> None:
     page = pages.get(f"/days/{text}")
     assert page.status_code == 404
-    assert "is not a day" in page.get_data(as_text=True)
+    assert "is not a day" in page.text

@@ -92,7 +92,7 @@ def test_evidence_is_a_zip_file(pages: FlaskClient, service: Service, question: 
     ],
 )
 def test_what_cannot_be_proved_has_a_page(pages: FlaskClient, path: str, status: int) -> None:
-    assert "<h1>" in pages.get(path).get_data(as_text=True)
+    assert "<h1>" in pages.get(path).text
     assert pages.get(path).status_code == status
 
 
@@ -219,7 +219,7 @@ def test_a_bad_citation_is_refused(
 ) -> None:
     answer = pages.get(changed(cited(pages, question), **wrong))
     assert answer.status_code == 400
-    assert f"The citation&#39;s {next(iter(wrong))} " in answer.get_data(as_text=True)
+    assert f"The citation&#39;s {next(iter(wrong))} " in answer.text
 
 
 @every_question

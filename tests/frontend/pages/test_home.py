@@ -10,12 +10,12 @@ from flask.testing import FlaskClient
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.worlds import Json, World
-from tests.frontend.fake_backend import answering
+from tests.frontend.fake_backend import Answer, answering
 from tests.frontend.pages.reading import text
 
 
 def test_it_offers_the_questions_and_shows_the_ledger(pages: FlaskClient, world: World) -> None:
-    page = pages.get("/").get_data(as_text=True)
+    page = pages.get("/").text
     for action in ("/filter_transactions", "/average_delays", "/flight_counter", "/search"):
         assert f'action="{action}"' in page
     assert f'<a href="/blocks/{world.tip}">{world.tip}</a>' in page
@@ -23,10 +23,20 @@ def test_it_offers_the_questions_and_shows_the_ledger(pages: FlaskClient, world:
 
 
 def test_the_part_that_renews_itself_is_the_same_part(pages: FlaskClient) -> None:
-    fragment = pages.get("/standing").get_data(as_text=True)
+    fragment = pages.get("/standing").text
     assert fragment.lstrip().startswith("<section")
     assert "data-refresh" in fragment
     assert pages.get("/index.json").get_json().keys() == {"tip", "blocks", "damaged"}
+
+
+def standing_at(height: int, more: Json, pending: int = 0, newest: int = 0) -> Answer:
+    """A backend whose next block is due in 35 s. newest: flights in the newest block."""
+    block = {"height": height, "hash": "0" * 64, "timestamp": 0, "transaction_count": newest}
+    due = round(1000 * time.time()) + 35_000
+    tip = {**block, "transactions": 5 * height, "pending": pending, "next_block_at": due}
+    blocks, ready = {"blocks": [block], "next": None}, {"status": "ready"}
+    answers = {"/tip": tip, "/blocks": blocks, "/health/ready": ready, **more}
+    return lambda path, _: answers[path]
 
 
 @pytest.mark.parametrize(
@@ -38,12 +48,7 @@ def test_the_part_that_renews_itself_is_the_same_part(pages: FlaskClient) -> Non
     ],
 )
 def test_a_next_block_is_promised_if_it_comes(pending: int, newest: int, said: str) -> None:
-    in_35_s = round(1000 * time.time()) + 35_000
-    block = {"height": 1, "hash": "0" * 64, "timestamp": 0, "transaction_count": newest}
-    tip = {**block, "transactions": 5, "pending": pending, "next_block_at": in_35_s}
-    ready = {"status": "ready"}
-    answers = {"/tip": tip, "/blocks": {"blocks": [block], "next": None}, "/health/ready": ready}
-    with answering(lambda path, _: answers[path]) as url:
+    with answering(standing_at(1, {}, pending, newest)) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
         assert said in text(pages, "/standing")
 
@@ -56,15 +61,7 @@ def test_an_empty_ledger_has_no_list_of_carriers(pages: FlaskClient) -> None:
         "carriers": [],
         "airports": [],
     }
-    block = {"height": 0, "hash": "0" * 64, "timestamp": 0, "transaction_count": 0}
-    tip = {**block, "transactions": 0, "pending": 0, "next_block_at": 0}
-    answers = {
-        "/coverage": empty,
-        "/tip": tip,
-        "/blocks": {"blocks": [block], "next": None},
-        "/health/ready": {"status": "ready"},
-    }
-    with answering(lambda path, _: answers[path]) as url:
+    with answering(standing_at(0, {"/coverage": empty})) as url:
         said = text(create_app(Settings(backend_url=url)).test_client(), "/")
     assert "There are no flights in this ledger yet." in said
     assert "Carriers in the ledger" not in said
@@ -94,19 +91,12 @@ def test_a_backend_that_is_away_is_said_in_words(lonely_pages: FlaskClient) -> N
     page = lonely_pages.get("/")
     assert page.status_code == 503
     assert page.headers["Retry-After"] == "5"
-    said = page.get_data(as_text=True)
+    said = page.text
     assert "The ledger does not answer" in said
     assert "Connection refused" in said
     twin = lonely_pages.get("/index.json")
     assert twin.status_code == 503
     assert twin.headers["Content-Type"] == "application/problem+json"
-
-
-def test_a_page_that_is_none_says_so_in_the_same_layout(pages: FlaskClient) -> None:
-    page = pages.get("/nothing")
-    assert page.status_code == 404
-    assert "Page not found" in page.get_data(as_text=True)
-    assert 'class="brand"' in page.get_data(as_text=True)
 
 
 def test_a_page_says_how_long_it_took_and_how_much_of_that_it_waited(pages: FlaskClient) -> None:

@@ -115,7 +115,7 @@ def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world
     assert addresses[-2:] == [f"/transactions/{number}", f"/blocks/{number}"]
     page = pages.get("/search", query_string={"q": str(number)})
     assert page.status_code == 200
-    text = page.get_data(as_text=True)
+    text = page.text
     assert f">Transaction {number}</a>" in text
     assert f">Block {number}</a>" in text
     assert world.transactions[number]["ORIGIN_CITY_NAME"] in text
@@ -158,7 +158,7 @@ def test_without_results_there_are_suggestions(
         assert look(example)[0] in {200, 302}
         hit = pages.get("/search.json", query_string={"q": example}).get_json()
         assert hit["possibilities"], example
-    page = pages.get("/search", query_string={"q": typo}).get_data(as_text=True)
+    page = pages.get("/search", query_string={"q": typo}).text
     assert f"No results for “{typo}”" in page
 
 
@@ -204,25 +204,25 @@ def test_flight_numbers_are_suggested(pages: FlaskClient, world: World, flight: 
 
 def test_the_empty_field_shows_examples(pages: FlaskClient, look: Look) -> None:
     assert pages.get("/search").status_code == 200  # makes them
-    page = pages.get("/about").get_data(as_text=True)
+    page = pages.get("/about").text
     (shown,) = re.findall(r'placeholder="([^"]+)"', page)
     for example in shown.split(", "):
         assert look(example)[1] != "", example
 
 
 def test_the_empty_field_says_what_it_takes(lonely_pages: FlaskClient) -> None:
-    assert UNTIL_KNOWN in lonely_pages.get("/about").get_data(as_text=True)
+    assert UNTIL_KNOWN in lonely_pages.get("/about").text
 
 
 @pytest.mark.parametrize("text", ["☃", "<script>alert(1)</script>", "%", "' OR 1=1", "a" * 5000])
 def test_any_text_is_answered_with_a_page(pages: FlaskClient, text: str) -> None:
     page = pages.get("/search", query_string={"q": text})
     assert page.status_code == 200
-    assert "<script>alert" not in page.get_data(as_text=True)
+    assert "<script>alert" not in page.text
     assert completions(pages, text) == []
 
 
 def test_nothing_asked_is_a_page_with_examples(pages: FlaskClient) -> None:
-    page = pages.get("/search").get_data(as_text=True)
+    page = pages.get("/search").text
     assert "<h1>Search the ledger</h1>" in page
     assert 'href="/search?q=' in page

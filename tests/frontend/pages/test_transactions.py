@@ -68,7 +68,7 @@ def test_the_twins_hold_the_same(pages: FlaskClient, world: World, service: Serv
 
 
 def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None:
-    fragment = pages.get("/transactions/45/state").get_data(as_text=True)
+    fragment = pages.get("/transactions/45/state").text
     assert fragment.lstrip().startswith("<section")
     assert "Mined" in fragment
     assert "data-refresh" not in fragment
@@ -105,11 +105,11 @@ def test_a_pending_transaction_turns_to_mined_by_itself(unmined: Service) -> Non
     (row,) = table(pages, "/transactions/0.csv")
     assert (row["state"], row["BLOCK_HEIGHT"]) == ("pending", "")
     assert row["ORIGIN"] == GOOD["ORIGIN"]
-    before = pages.get("/transactions/0/state").get_data(as_text=True)
+    before = pages.get("/transactions/0/state").text
     assert "data-refresh" in before
 
     assert backend(unmined.folder, "mine", "--once").returncode == 0
-    after = pages.get("/transactions/0/state").get_data(as_text=True)
+    after = pages.get("/transactions/0/state").text
     assert '<a href="/blocks/1">block 1</a>' in after
     assert "data-refresh" not in after
     assert 'data-say="Transaction 0 is mined, in block 1"' in after

@@ -79,7 +79,7 @@ def shown(ledger: Ledger) -> Iterator[Callable[[str], str]]:
         def page(text: str) -> str:
             answer = pages.get("/search", query_string={"q": text})
             assert answer.status_code == 200
-            return answer.get_data(as_text=True)
+            return answer.text
 
         yield page
 
