@@ -132,8 +132,8 @@ class Answer:
             "asymptotic_throughput_per_s": asymptotic.throughput_high_per_s,
             "asymptotic_response_time_s": asymptotic.response_low_s,
         }
-        for tight in self.balanced[at : at + 1]:
-            row |= {f"balanced_{name}": getattr(tight, name) for name in BALANCED}
+        if self.balanced:
+            row |= {f"balanced_{name}": getattr(self.balanced[at], name) for name in BALANCED}
         stations = solution.stations
         return row | {f"utilisation {station.name}": station.utilisation for station in stations}
 

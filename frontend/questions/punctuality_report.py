@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
-from statistics import mean, median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from frontend.charts.time_axis import slots
@@ -95,7 +95,7 @@ class PunctualityReport:
 
     @property
     def mean(self) -> float | None:
-        return mean(self.delays) if self.delays else None
+        return fmean(self.delays) if self.delays else None
 
     @property
     def median(self) -> float | None:

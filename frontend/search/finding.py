@@ -153,7 +153,7 @@ class Finder:
 
     def _pages_of(self, read: Iterable[Reading]) -> Iterator[Page]:
         """Yield the pages for the first `MOST_READ` readings, each of which is looked up once."""
-        for reading in dict.fromkeys(islice(read, MOST_READ)):
+        for reading in _once(islice(read, MOST_READ)):
             yield from self._named(reading)
 
     def _all_read(self, texts: Iterable[str]) -> Iterator[Reading]:
@@ -205,6 +205,15 @@ class Finder:
         question = {"field": "flight_number", "q": digits, "limit": limit}
         suggestions: list[Json] = self._backend.get("/suggest", question)["suggestions"]
         return suggestions
+
+
+def _once(read: Iterable[Reading]) -> Iterator[Reading]:
+    """Yield the readings without those that were there before, and read no further than asked."""
+    seen = set()
+    for reading in read:
+        if reading not in seen:
+            seen.add(reading)
+            yield reading
 
 
 def _first(pages: Iterable[Page], most: int) -> list[Page]:
