@@ -19,23 +19,11 @@ STATUS = {
 
 
 def install(app: Flask) -> None:
-    for filter_ in (
-        counted,
-        number,
-        share,
-        minutes,
-        local_time,
-        day,
-        short_day,
-        age,
-        due,
-        moment,
-        short,
-        size,
-        status,
-        sentence,
+    for template_filter in (
+        *(counted, number, share, minutes, local_time, day, short_day),
+        *(age, due, moment, short, size, status, sentence),
     ):
-        app.add_template_filter(filter_)
+        app.add_template_filter(template_filter)
     app.jinja_env.globals["short_interval"] = short_interval
 
 

@@ -9,7 +9,7 @@ from frontend.errors import Refused
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 MOST_TEXT = 40  # characters in a number
-LEAST = 1e-12  # a smaller number is not told from 0
+LEAST = 1e-12  # a smaller number counts as 0
 
 
 class Inputs:

@@ -10,8 +10,8 @@ from loadtests.models.bounds import Bounds
 from loadtests.models.mva import Solution
 
 OURS, STUDY, BALANCED, ASYMPTOTIC = 1, STUDY_CURVE, 3, 5  # numbers of curves
-MOST_STATIONS = 6  # the curves of so many can be told apart
-MOST_IN_WORDS = 60  # up to so many customers, the charts tell each number in words
+MOST_STATIONS = 6  # the curves of so many can be distinguished
+MOST_IN_WORDS = 60  # up to so many customers, the charts say each number in words
 ROOM = 1.05  # the chart's top is this times the highest point
 
 
@@ -76,7 +76,7 @@ def _chart(
         exact = (curve for curve in curves if curve.number in {OURS, STUDY})
         top = ROOM * max(y for curve in exact for _, y in curve.points)
     solutions = answer.solutions if len(answer.solutions) <= MOST_IN_WORDS else ()
-    texts = [f"{counted(each.customers, 'customer')}: {in_words(each)}" for each in solutions]
+    texts = [f"{counted(s.customers, 'customer')}: {in_words(s)}" for s in solutions]
     return chart(curves, answer.network.customers, top, unit, is_counted=True, texts=texts)
 
 

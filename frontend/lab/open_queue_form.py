@@ -197,8 +197,8 @@ def response_chart(answer: Answer) -> Chart:
 def _tops(answer: Answer) -> list[float]:
     """Return what should fit below the chart's top, in seconds."""
     usual = answer.queue.at(USUAL_LOAD * answer.queue.capacity_per_s)
-    asked = [state.response_time_s for _, state in answer.states[:1]]
-    return [models_of(usual)[0].solve(usual).response_time_s, *asked]
+    solved = [state.response_time_s for _, state in answer.states[:1]]
+    return [models_of(usual)[0].solve(usual).response_time_s, *solved]
 
 
 def _curve(answer: Answer, model: Model, factor: float, name: str, number: int) -> Curve:

@@ -18,7 +18,7 @@ from frontend.questions.group_queries import Groups, answers_by_group
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
-MOST_CARRIERS = 6  # more could not be told apart
+MOST_CARRIERS = 6  # more could not be distinguished
 ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}
 ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}
 """What the answer for another group adds to that of the days."""

@@ -149,12 +149,12 @@ def _airports(question: _Question) -> Iterator[Lead]:
 
 
 def _airports_of(places: Places, known: Coverage) -> list[Place]:
-    found: dict[Place, None] = {}
+    airports: dict[Place, None] = {}
     for place in places:
         for airport in known.airports:
             if airport.code == place.airport or (not place.airport and airport.city == place.city):
-                found[Place(airport.city, airport.code, airport.flights)] = None
-    return list(found)
+                airports[Place(airport.city, airport.code, airport.flights)] = None
+    return list(airports)
 
 
 def _carriers(question: _Question) -> Iterator[Lead]:

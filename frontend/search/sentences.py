@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice, product
+from typing import NamedTuple
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Words, bare, names_in
@@ -36,43 +37,37 @@ Carriers = tuple[Carrier, ...]
 Places = tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CarrierNamed:
+class CarrierNamed(NamedTuple):
     """A name of one or more carriers."""
 
     carriers: Carriers
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceNamed:
+class PlaceNamed(NamedTuple):
     """A name of one or more airports and cities."""
 
     places: Places
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A flight number."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Joining:
+class Joining(NamedTuple):
     """A word that says how its neighbours belong together: FROM, TO, AND or BETWEEN."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A word that says what is asked for: a value of `vocabulary.WANTED`."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """A word that names nothing. start, end: its place in the text without accents."""
 
     word: str
@@ -129,8 +124,7 @@ _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
 _FOUR_DIGITS = re.compile(r"\d{4}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     text: str
     start: int
     end: int
