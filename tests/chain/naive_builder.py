@@ -1,18 +1,15 @@
-"""Flights, bodies and blocks made the slow way, with `independent` alone, for the vector files.
+"""Flights, bodies and blocks made the slow way, with `independent` alone.
 
 `block` takes overrides for single members of the header and a body of any bytes, so that a block
 can be made that breaks one rule and keeps all others, its proof of work included.
 """
 
-import base64
-import zlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.chain import independent
-from tests.chain.independent import Rejected, Row, Value
-
-Entry = dict[str, object]
+from tests.chain.independent import COLUMNS, Row, Value
 
 GENESIS_TIME = 1_199_145_600_000  # 2008-01-01T00:00:00Z
 DIFFICULTY_BITS = 8
@@ -116,90 +113,13 @@ def mined(header: Row, body: bytes, bits: int, *, exactly: bool) -> Made:
         nonce += 1
 
 
-SPECIAL_ROWS: dict[str, Row] = {
-    "plain": row(),
-    "accents": row(ORIGIN_CITY_NAME="São Tomé", ORIGIN_STATE_NM="Água Grande"),
-    "other scripts": row(ORIGIN_CITY_NAME="東京", DEST_CITY_NAME="القاهرة"),
-    "beyond the basic plane": row(ORIGIN_CITY_NAME="Airport ✈ 😀"),
-    "no-break space": row(ORIGIN_CITY_NAME="a\xa0b"),
-    "100 characters that were 50 before normalisation": row(ORIGIN_CITY_NAME="\u0915\u093c" * 50),
-    "quote and backslash": row(ORIGIN_CITY_NAME='"Bob\\Hope" / Burbank', DEST_CITY_NAME='\\"'),
-    "early both ways": row(DEP_DELAY=-7, ARR_DELAY=-60),
-    "midnight": row(DEP_TIME="0000", ARR_TIME="2400", ARR_DELAY=0),
-    "leading zeros": row(DEP_TIME="0007", ARR_TIME="0101"),
-    "airports without numbers": row(ORIGIN_AIRPORT_ID=None, DEST_AIRPORT_ID=None),
-    "diverted": row(ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None),
-    "cancelled": row(
-        CANCELLED=1, DEP_TIME=None, DEP_DELAY=None, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None
-    ),
-    "cancelled after departure": row(CANCELLED=1, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None),
-    "least of everything": row(
-        YEAR=1900,
-        DAY_OF_WEEK=1,
-        FL_DATE="1900-01-01",
-        OP_CARRIER_AIRLINE_ID=1,
-        OP_CARRIER_FL_NUM=1,
-        ORIGIN_AIRPORT_ID=1,
-        ORIGIN="000",
-        ORIGIN_CITY_NAME="x",
-        DEST_AIRPORT_ID=1,
-        DEP_DELAY=-10000,
-        ARR_DELAY=-10000,
-        AIR_TIME=0,
-        timestamp=0,
-    ),
-    "most of everything": row(
-        YEAR=2199,
-        DAY_OF_WEEK=2,
-        FL_DATE="2199-12-31",
-        OP_CARRIER_AIRLINE_ID=99999,
-        OP_CARRIER_FL_NUM=99999,
-        ORIGIN_AIRPORT_ID=99999,
-        ORIGIN="ZZZZ",
-        ORIGIN_CITY_NAME="W" * 100,
-        DEST_AIRPORT_ID=99999,
-        DEP_DELAY=10000,
-        ARR_DELAY=10000,
-        AIR_TIME=3000,
-        timestamp=2**53 - 1,
-    ),
-}
-
-
-def wide_rows(count: int) -> list[Row]:
-    """Rows with `count` distinct flight numbers and acceptance times, a few days and carriers."""
-    days = (("2008-01-03", 4), ("2008-01-04", 5), ("2008-01-05", 6))
-    return [
-        row(
-            FL_DATE=days[i % 3][0],
-            DAY_OF_WEEK=days[i % 3][1],
-            OP_CARRIER_AIRLINE_ID=(19393, 20355)[i // 2 % 2],
-            OP_CARRIER_FL_NUM=1 + 7 * i,
-            ARR_DELAY=i % 40 - 20,
-            timestamp=GENESIS_TIME + 60_000 + i,
-        )
-        for i in range(count)
-    ]
-
-
-SEVERAL = ("accents", "quote and backslash", "diverted", "cancelled", "midnight", "early both ways")
-
-
-def several_rows(start: int) -> list[Row]:
-    return [{**SPECIAL_ROWS[n], "timestamp": start + i // 2} for i, n in enumerate(SEVERAL)]
-
-
-def packed(body: bytes) -> Entry:
-    if len(body) <= 2000:
-        return {"body": base64.b64encode(body).decode()}
-    return {"body_zlib": base64.b64encode(zlib.compress(body, 9)).decode()}
-
-
-def rejected(verify: object, *arguments: object) -> bool:
-    if not callable(verify):
-        raise TypeError(verify)
-    try:
-        verify(*arguments)
-    except Rejected:
-        return True
-    return False
+def with_column(rows: Sequence[Row], name: str, dictionary: bytes, codes: bytes) -> bytes:
+    """The body of `rows`, but for the dictionary and the codes of one column."""
+    line, _, rest = independent.encode_body(rows).partition(b"\n")
+    parts: dict[str, tuple[bytes, bytes]] = {}
+    for column, (values, places) in zip(COLUMNS, json.loads(line), strict=True):
+        parts[column] = rest[:values], rest[values : values + places]
+        rest = rest[values + places :]
+    parts[name] = dictionary, codes
+    line = independent.compact([[len(d), len(c)] for d, c in parts.values()])
+    return line + b"\n" + b"".join(d + c for d, c in parts.values())

@@ -20,8 +20,7 @@ from backend.chain.state import ChainState, empty_state, genesis
 from tests.chain import independent
 from tests.chain.files import block_from, chain_bytes, load
 from tests.chain.independent import COLUMNS, Rejected, Row, Value
-from tests.chain.naive_builder import Made, block, row
-from tests.chain.spoiled_bodies import with_column
+from tests.chain.naive_builder import Made, block, row, with_column
 from tests.chain.strategies import LAST_TIME, batches, scalars
 
 Batch = tuple[list[Flight], list[int]]
