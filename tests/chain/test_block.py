@@ -151,10 +151,6 @@ def test_mining_finds_the_smallest_nonce(bits: int) -> None:
     assert replace(found, nonce=HEADER.nonce, difficulty_bits=HEADER.difficulty_bits) == HEADER
 
 
-def test_nothing_needs_to_be_found_at_difficulty_0() -> None:
-    assert mined(replace(HEADER, difficulty_bits=0)).nonce == 0
-
-
 def test_mining_is_not_misled_by_a_nonce_in_a_text() -> None:
     header = replace(HEADER, body_hash='"nonce":0', difficulty_bits=6)
     assert leading_zero_bits(mined(header).hash()) >= 6

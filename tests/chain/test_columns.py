@@ -10,7 +10,6 @@ from backend.chain.columns import (
     COLUMN_NAMES,
     BodyError,
     Column,
-    Columns,
     codes_of,
     column_of,
     columns_of,
@@ -22,20 +21,13 @@ from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from tests.chain import independent
 from tests.chain.independent import Rejected
-from tests.chain.naive_builder import EXAMPLE, row
+from tests.chain.naive_builder import row
 from tests.chain.strategies import batches, rows_of
 
 Batch = tuple[list[Flight], list[int]]
 values = st.none() | st.integers() | st.text(max_size=3)
 TWO = [row(), row(OP_CARRIER_FL_NUM=336, ARR_DELAY=None)]
 TWO_BODY = independent.encode_body(TWO)
-
-
-def flights_with_numbers(count: int) -> Columns:
-    *_, time = EXAMPLE.values()
-    assert isinstance(time, int)
-    flights = [tuple({**EXAMPLE, "OP_CARRIER_FL_NUM": i + 1}.values())[:-1] for i in range(count)]
-    return columns_of(flights, [time] * count)
 
 
 @given(rows=st.lists(values))
@@ -97,14 +89,6 @@ def test_a_slice_of_transactions_is_that_slice_clipped(batch: Batch, start: int,
 def test_a_row_is_the_transaction_without_its_id(batch: Batch) -> None:
     columns = columns_of(*batch)
     assert [columns.row(i) for i in range(columns.count)] == rows_of(*batch)
-
-
-@pytest.mark.parametrize("count", [256, 257, 1000])
-def test_wide_columns_survive_the_body(count: int) -> None:
-    columns = flights_with_numbers(count)
-    decoded = decode_body(encode_body(columns), count)
-    assert decoded["OP_CARRIER_FL_NUM"].expanded() == list(range(1, count + 1))
-    assert encode_body(decoded) == encode_body(columns)
 
 
 @given(st.binary(max_size=60), st.integers(0, 3))

@@ -82,10 +82,3 @@ def test_a_code_beyond_the_values_of_any_column_is_a_body_error(column: int) -> 
         for start in (0, 1):  # with its neighbour, and alone
             with pytest.raises(BodyError):
                 transactions_json(spoiled, 2, 0, start, 2)
-
-
-def test_a_code_beyond_the_values_is_a_body_error() -> None:
-    for wrong in (b"\x02", b"\xff"):
-        with pytest.raises(BodyError):
-            transactions_json(TWO_BODY[:-1] + wrong, 2, 0, 1, 2)
-    assert len(transactions_json(TWO_BODY[:-1] + b"\xff", 2, 0, 0, 1)) == 1

@@ -25,7 +25,6 @@ from backend.index import database
 from backend.index import follower as module
 from backend.index.checkpoint_note import SUFFIX as NOTE
 from backend.index.database import index_path
-from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.questions.values import FlightCounter
@@ -799,14 +798,3 @@ def test_a_writer_that_ran_out_of_space_leaves_the_index_where_it_stood(folder: 
         writer.apply(large[1:])
     followed = dump(folder)
     assert rebuilt_dump(folder) == followed
-
-
-def test_a_follower_closes_what_it_opened(indexed: Path) -> None:
-    """Seen by the leak detector around every test here."""
-    with closing(BlockStore(indexed)) as store:
-        follower = IndexFollower(indexed, store)
-        follower.follow()
-        follower.rebuild()
-        follower.close()
-        follower.close()
-    assert names_in(indexed) == {"index-2.sqlite", "index.sqlite"}

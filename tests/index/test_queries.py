@@ -244,15 +244,6 @@ def test_completions_walk_through_no_table_that_grows_with_every_flight_or_day(
     assert 0 < long <= 1.5 * short + 300  # a row a year and carrier
 
 
-def test_centuries_are_answered_from_a_few_rows(
-    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A flight on every day of twenty years: not one row for each of 7300 days."""
-    whole = FlightCounter("Reno, NV", "Tampa, FL", "1900-01-02", "2199-12-30")
-    assert count_of(IndexReader(years[20]), whole)[0] == 7300
-    assert steps_of(years[20], monkeypatch, lambda reader: count_of(reader, whole)) < 2000
-
-
 def test_readers_cannot_write(indexed: Path) -> None:
     with closing(open_to_read(index_path(indexed))) as connection:
         for sql in (
@@ -327,18 +318,6 @@ def test_a_distribution_that_is_none_is_never_an_answer(indexed: Path, spoilt: s
         IndexReader(indexed).delays(AVERAGE, EVERY_DELAY)
 
 
-def test_a_distribution_over_years_is_read_from_few_rows_and_no_flight(
-    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    question = AverageDelays(20366, *ODD)
-    with statements(monkeypatch) as seen:
-        delays, _ = IndexReader(years[20]).delays(question, Options(distribution=True))
-    assert delays.counts == {5: 7300}
-    plans = [step for sql in seen if "SELECT" in sql for step in plan_of(years[20], sql)]
-    assert any("SEARCH carrier_delays" in step for step in plans)
-    assert not any("flight" in step for step in plans)
-
-
 def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
     reader = IndexReader(tmp_path)
     with pytest.raises(TryLater):
@@ -349,22 +328,6 @@ def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
     follow(tmp_path)
     assert count_of(reader, COUNTER)[0] == 5
     assert reader.position().height == 4
-
-
-def test_a_reader_of_a_damaged_index_answers_when_it_was_made_anew(indexed: Path) -> None:
-    reader = IndexReader(indexed)
-    write_garbage(indexed)
-    with pytest.raises(TryLater):
-        count_of(reader, COUNTER)
-    follow(indexed)
-    assert count_of(reader, COUNTER)[0] == 5
-
-
-def test_an_empty_interval_counts_nothing(indexed: Path) -> None:
-    reader = IndexReader(indexed)
-    interval = ("2008-01-04", "2008-02-02")
-    assert totals_of(reader, AverageDelays(19393, *interval))[0].flights == 0
-    assert count_of(reader, FlightCounter("Washington, DC", "Tampa, FL", *interval))[0] == 0
 
 
 # --- beside a writer -------------------------------------------------------------------------

@@ -511,35 +511,6 @@ def test_threads_read_on_while_the_table_is_made_again_and_the_store_closed(
     store.close()
 
 
-def test_threads_read_while_the_chain_grows(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1])
-    store = BlockStore(tmp_path)
-    done, wrong = threading.Event(), []
-
-    def read() -> None:
-        try:
-            while not done.is_set():
-                height = store.height()
-                assert store.block(height).header.height == height
-                run = store.frames(max(0, height - 5), 10)
-                assert len(run) >= min(6, height + 1)
-        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
-            wrong.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    with writer_for(tmp_path, block_file_bytes=3000) as writer:
-        for _ in range(60):
-            append_blocks(writer, [1, 0])
-        writer.close()
-    done.set()
-    for thread in threads:
-        thread.join()
-    store.close()
-    assert wrong == []
-
-
 def test_a_block_is_found_by_its_hash_wherever_it_stands(
     long_chain: tuple[Path, ChainState],
 ) -> None:
@@ -564,16 +535,3 @@ def test_bytes_of_two_fields_are_no_hash(tmp_path: Path) -> None:
         assert list(store.heights_of_hash(digits)) == ([start // 64] if start % 64 == 0 else [])
     assert list(BlockStore(tmp_path / "nothing").heights_of_hash("00" * 32)) == []
     store.close()
-
-
-def test_ten_thousand_blocks_open_and_answer_quickly_enough_to_be_tested(
-    long_chain: tuple[Path, ChainState],
-) -> None:
-    folder, state = long_chain
-    store = BlockStore(folder)
-    assert store.height() == state.height == 9_999
-    assert store.block(9_999).hash == state.tip_hash
-    assert store.height_of_transaction(state.transactions - 1) == 9_990
-    assert len(store.places(0, 20_000)) == 10_000
-    store.close()
-    assert recovered(folder) == (state, [])

@@ -4,7 +4,6 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -42,7 +41,6 @@ from tests.storage.chains import (
     make_chain,
     next_block,
     recovered,
-    table_path,
     writer_for,
 )
 
@@ -140,14 +138,6 @@ def test_difficulty_and_time_of_a_new_chain_are_those_given(tmp_path: Path) -> N
     state = make_chain(tmp_path, [1, 1], difficulty_bits=6)
     assert state.difficulty_bits == 6
     assert audited(tmp_path, difficulty_bits=6) == state
-
-
-def test_genesis_is_made_once(tmp_path: Path) -> None:
-    first = make_chain(tmp_path, [])
-    for _ in range(3):
-        assert recovered(tmp_path) == (first, [])
-    assert first.height == 0
-    assert len(table_path(tmp_path).read_bytes()) == 64
 
 
 def test_the_chain_keeps_its_difficulty_when_the_setting_changes(tmp_path: Path) -> None:
@@ -443,19 +433,6 @@ def test_committing_nothing_changes_nothing(tmp_path: Path) -> None:
         writer.close()
 
 
-def test_two_writers_in_one_process_take_turns(tmp_path: Path) -> None:
-    one, two = writer_for(tmp_path), writer_for(tmp_path)
-    for turn in range(4):
-        writer = (one, two)[turn % 2]
-        writer.acquire(wait=False)
-        assert writer.state.height == 2 * turn
-        append_blocks(writer, [1, 2])
-        writer.release()
-    one.close()
-    two.close()
-    assert audited(tmp_path).height == 8
-
-
 def test_a_writer_that_alone_acquires_again_reads_nothing_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,50 +468,6 @@ def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None
     append_blocks(writer, [1])
     writer.close()
     assert audited(tmp_path).height == 2
-
-
-def test_a_second_writer_is_refused_and_may_write_afterwards(tmp_path: Path) -> None:
-    one, two = writer_for(tmp_path), writer_for(tmp_path)
-    one.acquire(wait=False)
-    for _ in range(3):
-        with pytest.raises(WriterBusy, match=WRITER_LOCK_NAME):
-            two.acquire(wait=False)
-    append_blocks(one, [1])
-    one.close()
-    two.acquire(wait=False)
-    assert two.state.height == 1
-    two.close()
-
-
-def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
-    one, two = writer_for(tmp_path), writer_for(tmp_path)
-    one.acquire(wait=False)
-    has_it = threading.Event()
-
-    def second() -> None:
-        with two:
-            has_it.set()
-            append_blocks(two, [1])
-
-    thread = threading.Thread(target=second)
-    thread.start()
-    assert not has_it.wait(0.2)
-    append_blocks(one, [1])
-    one.release()
-    assert has_it.wait(10)
-    thread.join(10)
-    one.close()
-    two.close()
-    assert audited(tmp_path).height == 2
-
-
-def test_the_lock_says_whether_it_is_held(tmp_path: Path) -> None:
-    path = tmp_path / WRITER_LOCK_NAME
-    assert not files.is_locked(path)
-    with files.FileLock(path):
-        assert files.is_locked(path)
-    assert not files.is_locked(path)
-    assert path.exists()
 
 
 def test_releasing_what_is_not_held_does_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from backend.base import files
 from backend.base.errors import Damage, DamagedBlock, NotFound
 from backend.chain.state import ChainState
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks, kept_bytes
+from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 from tests.storage.chains import (
     all_are_pending,
@@ -181,24 +181,6 @@ def test_the_two_caches_share_what_is_given(store: CountingStore, cache_bytes: i
     assert (last.name, others.name) == ("last", "random")
 
 
-def test_a_new_block_moves_the_border_between_the_caches(forty: Path, tmp_path: Path) -> None:
-    folder = shortened(forty, tmp_path, 31)
-    store = CountingStore(folder)
-    cached = CachedBlocks(store, 20_000, RUN)
-    for height in range(20, 31):
-        asked(cached, height)
-    for blocks in range(32, 42):
-        lengthen(forty, folder, blocks)
-        tip_hash = asked(cached, blocks - 1)
-        assert tip_hash == store.place(blocks - 1).hash.hex()
-        last = cached.statistics()[0]
-        sizes = store.sizes()
-        fits = [n for n in range(blocks + 1) if sum(sizes[blocks - n :]) <= last.capacity_bytes]
-        assert last.blocks <= max(fits)
-    assert cached.statistics()[0].evictions > 0
-    store.close()
-
-
 # Reading from the disk ----------------------------------------------------------------------------
 
 
@@ -243,23 +225,6 @@ def test_a_block_asked_for_out_of_order_brings_its_neighbours(store: CountingSto
     assert store.runs[2] == [35, 36, 37, 38, 39, 40]
 
 
-def test_what_is_farthest_from_the_block_asked_for_goes_first(store: CountingStore) -> None:
-    sizes = store.sizes()
-    cached = CachedBlocks(store, 2 * sum(sizes[10:16]) + 1, 1)
-    for height in (14, 11, 15, 10, 13, 12):
-        cached.block(height)
-    others = cached.statistics()[1]
-    assert (others.blocks, others.evictions) == (6, 0)
-    cached.block(9)
-    others = cached.statistics()[1]
-    assert others.evictions >= 1
-    assert others.blocks >= 4
-    reads = len(store.runs)
-    for height in range(9, 9 + others.blocks):  # the nearest ones are all there
-        cached.block(height)
-    assert len(store.runs) == reads
-
-
 def test_without_a_cache_every_block_is_one_read(store: CountingStore) -> None:
     cached = CachedBlocks(store, 0, RUN)
     for height in (5, 5, 6, 7, 40, 0):
@@ -269,14 +234,6 @@ def test_without_a_cache_every_block_is_one_read(store: CountingStore) -> None:
     assert (last.blocks, last.bytes, others.blocks, others.bytes) == (0, 0, 0, 0)
     assert (last.hits, others.hits) == (0, 0)
     assert last.misses + others.misses == 6
-
-
-def test_a_block_larger_than_the_cache_is_still_read(store: CountingStore) -> None:
-    sizes = store.sizes()
-    cached = CachedBlocks(store, 2 * (min(sizes) - 1), RUN)
-    for height in (3, 3, 40, 4):
-        asked(cached, height)
-    assert [counts.blocks for counts in cached.statistics()] == [0, 0]
 
 
 def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
@@ -459,11 +416,6 @@ def test_the_bytes_counted_are_the_bytes_taken(
     store.close()
 
 
-def test_a_frame_counts_more_than_its_length() -> None:
-    assert kept_bytes(b"") > 150
-    assert kept_bytes(bytes(1000)) - kept_bytes(b"") == 1000
-
-
 # What is at hand ---------------------------------------------------------------------------------
 
 
@@ -613,7 +565,7 @@ def regrown(folder: Path, blocks_more: int) -> str:
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])
-@pytest.mark.parametrize("more", [1, 2, 30])
+@pytest.mark.parametrize("more", [0, 1, 2, 30])
 def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
     tmp_path: Path, cache_bytes: int, more: int
 ) -> None:
@@ -645,22 +597,6 @@ def test_a_chain_that_was_cut_is_seen_to_be_shorter(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])
-def test_a_chain_that_was_cut_and_grew_to_the_same_height_serves_no_stale_block(
-    tmp_path: Path, cache_bytes: int
-) -> None:
-    make_chain(tmp_path, [1] * 25)
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    old = [asked(cached, height) for height in range(26)]
-    new = regrown(tmp_path, 0)
-    assert new != old[25]
-    assert store.height() == 25
-    for height in (25, 24, 3, 25):
-        assert asked(cached, height) == store.place(height).hash.hex()
-    store.close()
-
-
 @pytest.mark.parametrize("cache_bytes", [0, 10**6])
 def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) -> None:
     make_chain(tmp_path, [1] * 3)
@@ -676,22 +612,6 @@ def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) 
     with pytest.raises(NotFound):
         cached.block(3)
     assert cached.block(2).header.height == 2
-    store.close()
-
-
-@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
-@pytest.mark.parametrize("height", [-1, -2, -40, -(2**70), 26, 2**40, 2**60, 10**30])
-def test_asking_beyond_either_end_finds_nothing(
-    tmp_path: Path, height: int, cache_bytes: int
-) -> None:
-    make_chain(tmp_path, [0] * 25)
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    for before in (0, 25, 12):
-        cached.block(before)
-        with pytest.raises(NotFound):
-            cached.block(height)
-    assert_within_budget(cached)
     store.close()
 
 
