@@ -167,22 +167,22 @@ def _places(line: bytes) -> Sequence[tuple[int, int, int]]:
 
 def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
     places = directory_of(body)
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for name in names:
         at, codes_at, end = places[COLUMN_INDEX[name]]
         code_bytes = end - codes_at
         values = _decode_values(body[at:codes_at])
         width = 1 if len(values) <= _BYTE_CODES else 2
         if code_bytes != width * count:
-            told = f"{counted(count, 'row')} of {counted(len(values), 'value')}"
-            raise BodyError(f"{counted(code_bytes, 'code byte')} for {told}")
+            shape = f"{counted(count, 'row')} of {counted(len(values), 'value')}"
+            raise BodyError(f"{counted(code_bytes, 'code byte')} for {shape}")
         codes: Sequence[int] = body[codes_at : codes_at + count]
         if width == 2:
             codes = joined(codes, body[codes_at + count : end])
         if _has_code_beyond(codes, len(values)):
             raise BodyError(f"column {name} has a code beyond its {counted(len(values), 'value')}")
-        found[name] = Column(values, codes)
-    return Columns(count, found)
+        columns[name] = Column(values, codes)
+    return Columns(count, columns)
 
 
 def _has_code_beyond(codes: Sequence[int], distinct: int) -> bool:

@@ -30,13 +30,13 @@ def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFli
 
 def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> list[InvalidFlight]:
     its_year, its_weekday = _calendar(day)
-    found = []
+    problems = []
     if year != its_year:
-        found.append(InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}"))
+        problems.append(InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}"))
     if weekday != its_weekday:
         reason = f"disagrees with FL_DATE {day}, which is day {its_weekday} (1 = Monday)"
-        found.append(InvalidFlight("DAY_OF_WEEK", weekday, reason))
-    return found
+        problems.append(InvalidFlight("DAY_OF_WEEK", weekday, reason))
+    return problems
 
 
 @lru_cache(REMEMBERED_DAYS)
@@ -48,13 +48,13 @@ def _calendar(day: Value) -> tuple[int, int]:
 
 def disagreements(flight: Flight) -> list[InvalidFlight]:
     """Every rule between fields that `flight` (of valid fields) breaks."""
-    found = _calendar_disagreements(flight[_YEAR], flight[_WEEKDAY], flight[_DATE])
+    problems = _calendar_disagreements(flight[_YEAR], flight[_WEEKDAY], flight[_DATE])
     if flight[_CANCELLED] == 1:
         for name in EMPTY_WHEN_CANCELLED:
             if (value := flight[POSITION[name]]) is not None:
                 reason = "must be empty: the flight was cancelled"
-                found.append(InvalidFlight(name, value, reason))
-    return found
+                problems.append(InvalidFlight(name, value, reason))
+    return problems
 
 
 def disagreement(flight: Flight) -> InvalidFlight | None:

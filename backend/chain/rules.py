@@ -43,8 +43,8 @@ _known: dict[str, set[Value]] = {field.name: set() for field in FIELDS}
 HeaderRule = tuple[str, Callable[[Block, ChainState], str | None]]
 
 
-def _differs(what: str, found: object, expected: object) -> str | None:
-    return None if found == expected else f"{what} is {found}, not {expected}"
+def _differs(what: str, value: object, expected: object) -> str | None:
+    return None if value == expected else f"{what} is {value}, not {expected}"
 
 
 HEADER_RULES: tuple[HeaderRule, ...] = (
@@ -60,8 +60,12 @@ HEADER_RULES: tuple[HeaderRule, ...] = (
 )
 
 
-def _time_went_back(found: int, below: int) -> str | None:
-    return None if found >= below else f"timestamp {found} is before {below} of the block below"
+def _time_went_back(timestamp: int, below: int) -> str | None:
+    return (
+        None
+        if timestamp >= below
+        else f"timestamp {timestamp} is before {below} of the block below"
+    )
 
 
 def _too_easy(block: Block) -> str | None:

@@ -47,9 +47,9 @@ def transaction(flight: Flight, transaction_id: int, timestamp: int) -> Any:
     return Transaction(*_in_order(values))
 
 
-def transaction_bytes(one: Any) -> bytes:
+def transaction_bytes(transaction: Any) -> bytes:
     """The canonical bytes of a transaction."""
-    return _encode(one)
+    return _encode(transaction)
 
 
 def transaction_in(data: bytes) -> Any:

@@ -269,8 +269,8 @@ class IndexCheck:
             return "it holds no block"
         rows: list[Any] = connection.execute(_AIRPORTS).fetchall()
         places = {(i, code, city, state): place for i, code, city, state, place in rows}
-        found: list[Any] = connection.execute(_ROUTES).fetchall()
-        routes = {(origin, dest): route for origin, dest, route in found}
+        routes_found: list[Any] = connection.execute(_ROUTES).fetchall()
+        routes = {(origin, dest): route for origin, dest, route in routes_found}
         self.position = position
         self.expected = ExpectedFlights(position.height, places, routes)
         return ""
@@ -286,15 +286,15 @@ class IndexCheck:
 
     def _look_up(self, block: Block, columns: Columns) -> str:
         for row in self.expected.rows(block, columns):
-            found = next(self._rows(_FLIGHT, row[:3]), None)
-            if found != row:
-                return self._difference(block, row, found)
+            stored = next(self._rows(_FLIGHT, row[:3]), None)
+            if stored != row:
+                return self._difference(block, row, stored)
         return ""
 
-    def _difference(self, block: Block, row: FlightRow, found: FlightRow | None) -> str:
-        if found is None:
+    def _difference(self, block: Block, row: FlightRow, stored_row: FlightRow | None) -> str:
+        if stored_row is None:
             return f"it lacks transaction {row[2]} of block {block.header.height}"
-        pairs = zip(self._rows(_COLUMNS), row, found, strict=True)
+        pairs = zip(self._rows(_COLUMNS), row, stored_row, strict=True)
         (name,), value, stored = next(p for p in pairs if p[1] != p[2])
         return (
             f"it has {name} {stored!r} instead of {value!r} for transaction {row[2]} "
@@ -342,16 +342,16 @@ class IndexCheck:
                 yield from self._unequal(part, self._rows(summed), stored)
 
     def _differs(self, sql: str, expected: object, what: str) -> Iterator[str]:
-        found = next(self._rows(sql))[0]
-        if found != expected:
-            words = " ".join(str(found).split())  # SQLite's come in lines
+        value = next(self._rows(sql))[0]
+        if value != expected:
+            words = " ".join(str(value).split())  # SQLite's come in lines
             yield f"the {what} is {words}, not {expected}"
 
     def _unequal(self, table: str, expected: Iterable[Row], stored: str) -> Iterator[str]:
         """The first row that `table` has or lacks, by rows in the same order."""
-        for one, other in zip_longest(expected, self._rows(stored)):
-            if one != other:
-                yield f"table {table} has or lacks {other or one!r:.80}"
+        for row, stored_row in zip_longest(expected, self._rows(stored)):
+            if row != stored_row:
+                yield f"table {table} has or lacks {stored_row or row!r:.80}"
                 return
 
     def _rows(self, sql: str, values: Row = ()) -> Iterator[Row]:
@@ -390,8 +390,8 @@ def _distributions(rows: Iterable[Row]) -> Iterator[Row]:
 def _added_up(days: Iterable[Row], span: int) -> Iterator[Row]:
     """Carrier, period and distribution of whole periods of `span`, from those of days."""
     for carrier, group in groupby(days, itemgetter(0)):
-        found: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        periods: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for _, day, counts in group:
-            found[dict(periods_of(date.fromordinal(day)))[span]].update(decode_counts(counts))
-        for period, counts in sorted(found.items()):
+            periods[dict(periods_of(date.fromordinal(day)))[span]].update(decode_counts(counts))
+        for period, counts in sorted(periods.items()):
             yield (carrier, period, encode_counts(counts))

@@ -60,11 +60,11 @@ def airports(rows: Rows) -> list[tuple[str, str, str, int]]:
 
 def carriers(rows: Rows) -> list[tuple[int, int]]:
     """Return the DOT number and the flights of each carrier."""
-    found = dict(rows(_CARRIERS, ()))
-    if VOID_NUMBER in found:
+    flights_of = dict(rows(_CARRIERS, ()))
+    if VOID_NUMBER in flights_of:
         ((voids,),) = rows(_VOIDS, (VOID_ORIGIN_CITY,))
-        found[VOID_NUMBER] -= int(voids)
-    return [(carrier, flights) for carrier, flights in found.items() if flights]
+        flights_of[VOID_NUMBER] -= int(voids)
+    return [(carrier, flights) for carrier, flights in flights_of.items() if flights]
 
 
 def days(rows: Rows) -> tuple[int | None, int | None]:

@@ -100,9 +100,9 @@ def totals(
         return _counts_by(rows, where, None, _ranges(days, None, below), below)
 
     if shown.limit is not None and group_by in KINDS and _are_ranked(where, ranges):
-        found, group_count = first_groups(rows, group_by or "", where.in_sums, ranges, shown)
-        key_of = _keys(rows, group_by, [item for item, *_ in found])
-        groups = {key_of(item, MONTH): counts for item, *counts in found}
+        ranked, group_count = first_groups(rows, group_by or "", where.in_sums, ranges, shown)
+        key_of = _keys(rows, group_by, [item for item, *_ in ranked])
+        groups = {key_of(item, MONTH): counts for item, *counts in ranked}
         return _counted_as(all_flights(), groups, group_count)
     if group_by is None:
         return _counted_as(all_flights(), {})
@@ -121,7 +121,9 @@ def _counted_as(
 ) -> Counted:
     """parts: what all flights are added up from."""
     total = DelayTotals(*map(sum, zip(*parts.values(), strict=True)))
-    return Counted(total, {key: DelayTotals(*of) for key, of in groups.items()}, group_count)
+    return Counted(
+        total, {key: DelayTotals(*counts) for key, counts in groups.items()}, group_count
+    )
 
 
 def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) -> list[Range]:
@@ -139,13 +141,13 @@ def _counts_by(
 ) -> dict[Key, list[int]]:
     """The counts of each group that has flights. group_by: as `totals`, but None is one group."""
     key_of = _keys(rows, group_by)
-    found: dict[Key, list[int]] = {}
+    counts_by_key: dict[Key, list[int]] = {}
     for periods in ranges:
         for raw, *counts in _counts_of(rows, where, group_by, periods, below):
             key = key_of(raw, periods[0])
-            known = found.get(key)
-            found[key] = counts if known is None else list(map(add, known, counts))
-    return found
+            known = counts_by_key.get(key)
+            counts_by_key[key] = counts if known is None else list(map(add, known, counts))
+    return counts_by_key
 
 
 def _counts_of(

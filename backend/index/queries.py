@@ -153,8 +153,8 @@ class IndexReader:
         """Every day that flights are known of, as ISO dates."""
 
         def ask(rows: Rows) -> set[str]:
-            found = rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
-            return {date.fromordinal(day).isoformat() for (day,) in found}
+            periods = rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
+            return {date.fromordinal(day).isoformat() for (day,) in periods}
 
         return self.snapshot(ask)[0]
 
@@ -193,11 +193,11 @@ class IndexReader:
     def flights_of(self, number: int, day: str, below: int | None) -> dict[Flight, list[int]]:
         """The flights with this number on this ISO date, and the ids of each, oldest first."""
         legs, _ = self.legs(FilterTransactions(number, day), below)
-        found: dict[Flight, list[int]] = {}
+        ids: dict[Flight, list[int]] = {}
         for leg in legs:
             flight = tuple(leg[name] for name in FIELD_NAMES)
-            found.setdefault(flight, []).append(int(leg["TRANSACTION_ID"] or 0))
-        return found
+            ids.setdefault(flight, []).append(int(leg["TRANSACTION_ID"] or 0))
+        return ids
 
     def delays(
         self, question: AverageDelays, options: Options, below: int | None = None
@@ -206,11 +206,11 @@ class IndexReader:
         group_by = options.group_by
 
         def ask(rows: Rows) -> Delays:
-            found = group_queries.totals(rows, question, group_by, below, options.shown)
+            counted = group_queries.totals(rows, question, group_by, below, options.shown)
             counts = (
                 group_queries.delay_counts(rows, question, below) if options.distribution else {}
             )
-            return Delays(found.total, found.groups, counts, found.group_count)
+            return Delays(counted.total, counted.groups, counts, counted.group_count)
 
         return self.snapshot(ask)
 
@@ -221,9 +221,9 @@ class IndexReader:
         group_by = options.group_by
 
         def ask(rows: Rows) -> FlightCounts:
-            found = group_queries.totals(rows, question, group_by, below, options.shown)
-            groups = {key: of.flights for key, of in found.groups.items()}
-            return FlightCounts(found.total.flights, groups, found.group_count)
+            counted = group_queries.totals(rows, question, group_by, below, options.shown)
+            groups = {key: totals.flights for key, totals in counted.groups.items()}
+            return FlightCounts(counted.total.flights, groups, counted.group_count)
 
         return self.snapshot(ask)
 
@@ -297,30 +297,30 @@ def _first_id(flight: Flight, opened: Opened) -> int | None:
     values = (day, dep_time, arr_time, *_others_of(flight))
     for transaction_id, route in opened.connection.execute(_EQUAL, values):
         if _ends(opened, route) == (_origin_of(flight), _dest_of(flight)):
-            found: int = transaction_id
-            return found
+            first_id: int = transaction_id
+            return first_id
     return None
 
 
 def _ends(opened: Opened, route: int) -> tuple[Place, Place]:
     """The airports of a route; those of one index file never change, so each is read once."""
-    found = opened.routes.get(route)
-    if found is None:
+    places = opened.routes.get(route)
+    if places is None:
         row: Any = opened.connection.execute(_ROUTE, (route,)).fetchone()
         if row is None:
             raise Wrong(f"it lacks route {route}")
-        found = opened.routes[route] = (_place(opened, row[0]), _place(opened, row[1]))
-    return found
+        places = opened.routes[route] = (_place(opened, row[0]), _place(opened, row[1]))
+    return places
 
 
 def _place(opened: Opened, place: int) -> Place:
-    found = opened.places.get(place)
-    if found is None:
+    airport = opened.places.get(place)
+    if airport is None:
         row: Any = opened.connection.execute(_PLACE, (place,)).fetchone()
         if row is None:
             raise Wrong(f"it lacks place {place}")
-        found = opened.places[place] = row
-    return found
+        airport = opened.places[place] = row
+    return airport
 
 
 def _as_of(rows: list[Any]) -> AsOf:

@@ -38,12 +38,12 @@ def first_groups(
     values += [shown.least_flights] * 2
     asked = wanted + _SPARE
     while True:
-        found = rows(statement, (*values, asked))
-        if len(found) < asked or found[-1][1] != found[wanted - 1][1]:
+        ranked = rows(statement, (*values, asked))
+        if len(ranked) < asked or ranked[-1][1] != ranked[wanted - 1][1]:
             break
         asked *= 4
-    equals = [row for row in found[wanted:] if row[1] == found[wanted - 1][1]]
-    return [row[2:] for row in found[:wanted] + equals], found[0][0] if found else 0
+    equals = [row for row in ranked[wanted:] if row[1] == ranked[wanted - 1][1]]
+    return [row[2:] for row in ranked[:wanted] + equals], ranked[0][0] if ranked else 0
 
 
 def _statement(ranges: Sequence[Range], shown: Shown) -> str:

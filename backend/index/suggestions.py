@@ -59,14 +59,14 @@ def suggested(rows: Rows, field: str, q: str, limit: int) -> list[Suggestion]:
 def best(candidates: Iterable[Candidate], q: str, limit: int) -> list[Suggestion]:
     """The first `limit` of the candidates that match, in the order of this module."""
     wanted = folded(q)
-    found: list[tuple[tuple[object, ...], Suggestion]] = []
+    ranked: list[tuple[tuple[object, ...], Suggestion]] = []
     for candidate in candidates:
         rank = min(_rank(folded(text), wanted) for text in candidate.texts)
         if rank <= _ANYWHERE:
             shown = candidate.shown
             order = (rank, -shown.flights, folded(shown.label), shown.label, candidate.texts)
-            found.append((order, shown))
-    return [shown for _, shown in nsmallest(limit, found, key=itemgetter(0))]
+            ranked.append((order, shown))
+    return [shown for _, shown in nsmallest(limit, ranked, key=itemgetter(0))]
 
 
 def _rank(text: str, wanted: str) -> int:
@@ -129,8 +129,8 @@ def _flight_numbers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
     return list(_with_carriers(completions.flight_numbers(rows, q, limit)))
 
 
-def _with_carriers(found: list[tuple[int, int, int, int]]) -> Iterator[Suggestion]:
-    for (number, total), used in groupby(found, itemgetter(0, 1)):
+def _with_carriers(numbers: list[tuple[int, int, int, int]]) -> Iterator[Suggestion]:
+    for (number, total), used in groupby(numbers, itemgetter(0, 1)):
         carriers = [
             CarrierOfNumber(carrier, code_of(carrier), flights) for _, _, carrier, flights in used
         ]

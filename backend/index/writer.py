@@ -169,9 +169,9 @@ class IndexWriter:
         Every transaction moves the position, so the last one is whole if it can be read anew.
         """
         with closing(open_apart(self._path)) as apart:
-            found = position_in(apart)
-        if found != position:
-            raise Wrong(f"its log was damaged: it leads to {found}, not to {position}")
+            written = position_in(apart)
+        if written != position:
+            raise Wrong(f"its log was damaged: it leads to {written}, not to {position}")
 
     def abandon(self) -> None:
         """Close a file that is not to be used any more, whatever state it is in."""

@@ -23,10 +23,10 @@ def ref(name: str) -> Schema:
 
 def value_of(field: Field) -> Schema:
     """The schema of a field's value as it is stored."""
-    found = stored(field)
+    schema = stored(field)
     if field.nullable:
-        found["type"] = [found["type"], "null"]
-    return {**found, "description": field.meaning, "examples": [field.example]}
+        schema["type"] = [schema["type"], "null"]
+    return {**schema, "description": field.meaning, "examples": [field.example]}
 
 
 Count = Annotated[int, Meta(ge=0, extra_json_schema={"format": "int64"})]

@@ -104,10 +104,10 @@ class Shown:
     offset: int = 0
     limit: int | None = None
 
-    def page(self, found: Sequence[Item]) -> list[Item]:
+    def page(self, groups: Sequence[Item]) -> list[Item]:
         """The part of an ordered list that is shown."""
         end = None if self.limit is None else self.offset + self.limit
-        return list(found[self.offset : end])
+        return list(groups[self.offset : end])
 
 
 EVERYTHING = Shown()
@@ -126,16 +126,18 @@ def arranged(
     name of that figure which is the number of flights. Equals are in the order of their keys, and
     groups whose figure is None come last.
     """
-    found = sorted(groups.items(), key=itemgetter(0))
+    chosen = sorted(groups.items(), key=itemgetter(0))
     if shown.least_flights:
-        found = [one for one in found if (figure(one[1], count) or 0) >= shown.least_flights]
+        chosen = [
+            group for group in chosen if (figure(group[1], count) or 0) >= shown.least_flights
+        ]
     if shown.sort is not None:
-        found = _sorted(found, figure, shown.sort, is_descending=bool(shown.is_descending))
+        chosen = _sorted(chosen, figure, shown.sort, is_descending=bool(shown.is_descending))
     elif not GROUPS[by].is_period:
-        found = _sorted(found, figure, count, is_descending=shown.is_descending is not False)
+        chosen = _sorted(chosen, figure, count, is_descending=shown.is_descending is not False)
     elif shown.is_descending:
-        found.reverse()
-    return shown.page(found), len(found)
+        chosen.reverse()
+    return shown.page(chosen), len(chosen)
 
 
 def _sorted(
@@ -146,10 +148,10 @@ def _sorted(
     is_descending: bool,
 ) -> list[tuple[Key, Item]]:
     """The groups by a figure; a sort of Python leaves equals in their order, in both directions."""
-    told = [(figure(item, name), (key, item)) for key, item in groups]
+    figures = [(figure(item, name), (key, item)) for key, item in groups]
     known: list[tuple[float, tuple[Key, Item]]] = [
-        (value, one) for value, one in told if value is not None
+        (value, group) for value, group in figures if value is not None
     ]
     known.sort(key=itemgetter(0), reverse=is_descending)
-    unknown = [one for value, one in told if value is None]
-    return [one for _, one in known] + unknown
+    unknown = [group for value, group in figures if value is None]
+    return [group for _, group in known] + unknown

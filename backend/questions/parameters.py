@@ -64,10 +64,10 @@ class Parameter(ABC, Generic[Read]):
 
     def of(self, given: Given) -> Read:
         """The value in `given` or the default. Raises InvalidQuery if there is neither."""
-        found = self.find(given)
-        if found is None:
+        value = self.find(given)
+        if value is None:
             raise self.missing(None)
-        return found
+        return value
 
     def missing(self, text: str | None) -> InvalidQuery:
         """The error for a parameter that is not given, or blank."""

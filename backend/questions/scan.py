@@ -47,12 +47,12 @@ def legs(
 ) -> list[dict[str, Value]]:
     """The flight's legs in blocks 0 to `height`, each as `leg` shows it, in order of ids."""
     conditions = _conditions(question)
-    found: list[dict[str, Value]] = []
+    legs_found: list[dict[str, Value]] = []
     for block, columns in _walk(blocks, height, tuple(conditions), costs):
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
         whole = _decoded(block, COLUMN_NAMES) if rows else columns
-        found += [leg(whole.row(row), block, row) for row in rows]
-    return found
+        legs_found += [leg(whole.row(row), block, row) for row in rows]
+    return legs_found
 
 
 def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:
@@ -86,8 +86,10 @@ def delays(
     names = tuple(dict.fromkeys((*conditions, *counted, *told_by)))
     for _, columns in _walk(blocks, height, names, costs, first):
         rows = zip(*(columns[name].expanded() for name in (*counted, *told_by)), strict=True)
-        for cancelled, arr_delay, dep_delay, *told in compress(rows, _meets(columns, conditions)):
-            key = group.key_of(*told) if group else ()
+        for cancelled, arr_delay, dep_delay, *key_values in compress(
+            rows, _meets(columns, conditions)
+        ):
+            key = group.key_of(*key_values) if group else ()
             add_flight(sums[key], cancelled, arr_delay, dep_delay)
             if isinstance(arr_delay, int):
                 counts[arr_delay] += 1
@@ -107,17 +109,17 @@ def flight_counts(
     """How many flights in blocks `first` to `height` the question counts, as `options` say."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     told_by = group.columns if group else ("FL_DATE",)
-    told: Counter[Key] = Counter()
+    flights_by_values: Counter[Key] = Counter()
     names = tuple(dict.fromkeys((*conditions, *told_by)))
     for _, columns in _walk(blocks, height, names, costs, first):
         rows = zip(*(columns[name].expanded() for name in told_by), strict=True)
-        told.update(compress(rows, _meets(columns, conditions)))
+        flights_by_values.update(compress(rows, _meets(columns, conditions)))
     if group is None:
-        return FlightCounts(told.total())
+        return FlightCounts(flights_by_values.total())
     groups: Counter[Key] = Counter()
-    for values, count in told.items():
+    for values, count in flights_by_values.items():
         groups[group.key_of(*values)] += count
-    return FlightCounts(told.total(), _known(groups))
+    return FlightCounts(flights_by_values.total(), _known(groups))
 
 
 Counted = TypeVar("Counted", int, DelayTotals)

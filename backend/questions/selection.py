@@ -44,7 +44,9 @@ def selected(parameters: Given) -> tuple[Selection, int | None]:
 
     Raises InvalidQuery if one is missing or malformed, or the dates are in the wrong order.
     """
-    values: dict[str, Any] = {name: one.find(parameters) for name, one in PARAMETERS.items()}
+    values: dict[str, Any] = {
+        name: parameter.find(parameters) for name, parameter in PARAMETERS.items()
+    }
     selection = Selection(**values)
     require_order(selection.INITIAL_DATE, selection.FINAL_DATE)
     return selection, AS_OF.find(parameters)

@@ -244,7 +244,7 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     """
     require_known(parameters, _KNOWN[kind])
     known: dict[str, OfField] = PARAMETERS[kind]
-    values: dict[str, Any] = {name: one.find(parameters) for name, one in known.items()}
+    values: dict[str, Any] = {name: parameter.find(parameters) for name, parameter in known.items()}
     question = kind(**values)
     if isinstance(question, FilterTransactions):
         require_order(*question.interval, "FL_DATE")
@@ -264,20 +264,22 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
     """The options among the `parameters` of a question. Raises InvalidQuery."""
     if parameters.keys() <= PARAMETERS[kind].keys():
         return _PLAIN  # most questions are asked without options
-    found: dict[str, Any] = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
-    order = found.get("order")
+    values: dict[str, Any] = {
+        name: parameter.find(parameters) for name, parameter in BREAKDOWNS[kind].items()
+    }
+    order = values.get("order")
     shown = Shown(
-        found.get("sort"),
+        values.get("sort"),
         None if order is None else order == "descending",
-        found.get("least_flights") or 0,
-        found["offset"] or 0,
-        found["limit"],
+        values.get("least_flights") or 0,
+        values["offset"] or 0,
+        values["limit"],
     )
     return Options(
         ENGINE.of(parameters),
         AS_OF.find(parameters),
-        found.get("group_by"),
-        found.get("distribution") is not None,
+        values.get("group_by"),
+        values.get("distribution") is not None,
         shown,
     )
 
@@ -303,8 +305,8 @@ def understood(question: Question, options: Options) -> dict[str, Value]:
         "offset": shown.offset or None,
         "limit": shown.limit,
     }
-    found = {**asked_for(question), "engine": options.engine}
-    return found | {name: value for name, value in given.items() if value is not None}
+    parameters = {**asked_for(question), "engine": options.engine}
+    return parameters | {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,8 +105,8 @@ class BtsFile:
 def _missing_reason(missing: list[str], places: dict[str, int], header: list[str]) -> str:
     if not places:
         return f"does not have any column of a flight; its first line is {shown(', '.join(header))}"
-    found = ", ".join(header[position] for position in places.values())
-    return f"lacks the columns {', '.join(missing)}; it has {found}"
+    known_columns = ", ".join(header[position] for position in places.values())
+    return f"lacks the columns {', '.join(missing)}; it has {known_columns}"
 
 
 def _picked(rows: Sequence[list[str]], places: dict[str, int]) -> Columns:

@@ -21,10 +21,10 @@ def is_json_lines(start: bytes) -> bool:
     """Whether a file that starts with these bytes is NDJSON, not a block of the study."""
     line = start.partition(b"\n")[0]
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and not _MEMBERS.isdisjoint(found)
+    return isinstance(value, dict) and not _MEMBERS.isdisjoint(value)
 
 
 class JsonLines:
@@ -42,15 +42,15 @@ class JsonLines:
 
     def rows(self) -> Generator[RawRows, None, None]:
         """All rows. Raises InvalidInput if the file is unreadable or contradicts its last line."""
-        found, end = 0, _End(self._file)
+        flights, end = 0, _End(self._file)
         with self._file.opened() as read:
             first = 1
             for batch in line_batches(line_blocks(self._file, read)):
                 raw = raw_rows(_objects(batch, first, end))
-                found += len(raw.lines) + len(raw.faults)
+                flights += len(raw.lines) + len(raw.faults)
                 first += len(batch)
                 yield raw
-        end.check(found)
+        end.check(flights)
 
 
 class _End:
@@ -73,11 +73,11 @@ class _End:
                 f"continues in line {line} after the line that says it is complete"
             )
 
-    def check(self, found: int) -> None:
+    def check(self, flights: int) -> None:
         """Raise InvalidInput if the file does not have as many flights as it says."""
-        if self._line and self._count != found:
+        if self._line and self._count != flights:
             raise self._file.problem(
-                f"has {counted(found, 'flight')} but says that it has {self._count:,}; download "
+                f"has {counted(flights, 'flight')} but says that it has {self._count:,}; download "
                 "it again"
             )
 

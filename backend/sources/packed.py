@@ -106,11 +106,11 @@ class PackedFile:
     def _csv_member(self, archive: zipfile.ZipFile) -> str:
         names = archive.namelist()
         # macOS adds a file of metadata for every file, in this folder.
-        found = [n for n in names if n.lower().endswith(".csv") and not n.startswith("__MACOSX/")]
-        if len(found) != 1:
-            what = f"holds {len(found)} .csv files" if found else "holds no .csv file"
+        members = [n for n in names if n.lower().endswith(".csv") and not n.startswith("__MACOSX/")]
+        if len(members) != 1:
+            what = f"holds {len(members)} .csv files" if members else "holds no .csv file"
             raise self.problem(f"{what}; one is needed, and it contains {shown(names)}")
-        return found[0]
+        return members[0]
 
     def _reader(self, unpacked: _Unpacked) -> Read:
         def read(size: int) -> bytes:

@@ -137,14 +137,14 @@ def _header(line: str) -> tuple[str, list[str]]:
 
     Raises csv.Error.
     """
-    found: tuple[str, list[str]] = (SEPARATORS[0], [])
+    best: tuple[str, list[str]] = (SEPARATORS[0], [])
     for separator in SEPARATORS:
         try:
             cells = next(csv.reader([line], strict=True, delimiter=separator))
         except csv.Error:  # names in quotes, with another separator between them
             continue
-        found = max(found, (separator, cells), key=lambda one: len(one[1]))
-    return found if found[1] else (SEPARATORS[0], next(csv.reader([line], strict=True)))
+        best = max(best, (separator, cells), key=lambda header: len(header[1]))
+    return best if best[1] else (SEPARATORS[0], next(csv.reader([line], strict=True)))
 
 
 def line_batches(blocks: Iterable[list[str]]) -> Iterator[list[str]]:

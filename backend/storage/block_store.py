@@ -89,10 +89,10 @@ class BlockStore:
 
     def place(self, height: int) -> Place:
         """The place of one block. Raises NotFound if there is no such block."""
-        found = self.places(height, 1)
-        if not found:
+        places = self.places(height, 1)
+        if not places:
             raise NotFound(f"block {height} does not exist; the newest is block {self.height()}")
-        return found[0]
+        return places[0]
 
     def tip(self) -> tuple[int, Place] | None:
         """Height and place of the newest block; None if there is none."""
@@ -107,18 +107,18 @@ class BlockStore:
             data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
         except OSError as error:
             raise self._unreadable(error) from error
-        found: list[Place] = []
+        places: list[Place] = []
         for start in range(0, len(data), ENTRY_BYTES):
             place = place_from(data[start : start + ENTRY_BYTES])
             if place is None:
                 raise Damage(
-                    f"the entry of block {first + len(found)} in {self._table_path} is damaged; "
+                    f"the entry of block {first + len(places)} in {self._table_path} is damaged; "
                     "restart the service, which rebuilds the table from the block files"
                 )
-            found.append(place)
-        if not found:
+            places.append(place)
+        if not places:
             raise NotFound(f"block {first} no longer exists, because the chain has been cut")
-        return found
+        return places
 
     def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
         """The frames of a run of adjacent blocks, each file in one sequential read.
@@ -136,10 +136,10 @@ class BlockStore:
                 runs[-1].append(place)
             else:
                 runs.append([place])
-        found: list[tuple[Place, bytes]] = []
+        frames: list[tuple[Place, bytes]] = []
         for run in runs:
-            found += self._read(first + len(found), run)
-        return found
+            frames += self._read(first + len(frames), run)
+        return frames
 
     def _read(self, first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
         """The frames of blocks `first` and after, which stand one behind the other in one file."""
@@ -178,10 +178,10 @@ class BlockStore:
 
     def height_of_transaction(self, transaction_id: int) -> int:
         """The block that holds a transaction. Raises NotFound if no block holds it."""
-        found = self.place_of_transaction(transaction_id)
-        if found is None:
+        holder = self.place_of_transaction(transaction_id)
+        if holder is None:
             raise NotFound(f"transaction {transaction_id} is not in any block")
-        return found[0]
+        return holder[0]
 
     def place_of_transaction(self, transaction_id: int) -> tuple[int, Place] | None:
         """Height and place of the block that holds a transaction; None if no block does."""
@@ -239,11 +239,11 @@ class BlockStore:
         if inode is None:
             inode = path.stat().st_ino
         with self._lock:
-            found = self._open.get(path)
-            if found is None or found.inode != inode:
-                found = _OpenFile(path)
+            opened = self._open.get(path)
+            if opened is None or opened.inode != inode:
+                opened = _OpenFile(path)
                 self._open.pop(path, None)
                 if len(self._open) >= MAX_OPEN_FILES:
                     self._open.pop(next(iter(self._open)))
-                self._open[path] = found
-            return found
+                self._open[path] = opened
+            return opened

@@ -93,12 +93,12 @@ class _Cache:
 
     def find(self, height: int) -> CachedFrame | None:
         """The frame of a block, counted as a hit or a miss."""
-        found = self._kept.get(height)
-        if found is None:
+        frame = self._kept.get(height)
+        if frame is None:
             self.statistics.misses += 1
         else:
             self.statistics.hits += 1
-        return found
+        return frame
 
     def put(self, height: int, kept: CachedFrame) -> None:
         """Keep a frame; whatever does not fit is evicted afterwards by `shrink`."""
@@ -256,8 +256,8 @@ class CachedBlocks:
             kept = None if height is None else self._cache_of(height).peek(height)
             if height is not None and kept is not None:
                 return Where(height, kept.hash.hex())
-        found = self._store.place_of_transaction(transaction_id)
-        return None if found is None else Where(found[0], found[1].hash.hex())
+        holder = self._store.place_of_transaction(transaction_id)
+        return None if holder is None else Where(holder[0], holder[1].hash.hex())
 
     def _is_recent(self) -> bool:
         """Whether the newest block was looked for a moment ago: that costs a tenth of a request."""
@@ -312,13 +312,13 @@ class CachedBlocks:
                 self._follow_tip()
             in_order, self._asked = height == self._asked + 1, height
             is_in_last = height >= self._floor
-            found = self._cache_of(height).find(height)
+            cached = self._cache_of(height).find(height)
             generation = self._generation
-        if found is not None:
+        if cached is not None:
             if costs is not None:
                 costs.last_blocks += is_in_last
                 costs.random_blocks += not is_in_last
-            return found
+            return cached
         run = self._read_run(height, Costs() if costs is None else costs, in_order=in_order)
         with self._lock:
             if generation == self._generation:  # else the chain was cut while we read
@@ -342,7 +342,7 @@ class CachedBlocks:
         if self._disk is not None:
             self._disk.wait(len(frames), start_s)
             costs.spend(EMULATED, read_s)
-        return {first + i: _kept(*each) for i, each in enumerate(frames)}
+        return {first + i: _kept(*place_and_frame) for i, place_and_frame in enumerate(frames)}
 
     def _run(self, height: int, *, in_order: bool) -> tuple[int, list[tuple[Place, bytes]]]:
         """The height of the first block that is read, and the frames from there on."""

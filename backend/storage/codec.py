@@ -39,8 +39,8 @@ def _decompressor() -> zstandard.ZstdDecompressor:
     """The decompressor of this thread; making one costs as much as decompressing a block."""
     if not hasattr(_local, "decompressor"):
         _local.decompressor = zstandard.ZstdDecompressor()
-    found: zstandard.ZstdDecompressor = _local.decompressor
-    return found
+    decompressor: zstandard.ZstdDecompressor = _local.decompressor
+    return decompressor
 
 
 class FrameError(ValueError):
@@ -116,14 +116,14 @@ def body_of(frame: Frame) -> bytes:
     try:
         stated = zstandard.frame_content_size(frame.compressed_body)
         if stated != frame.body_bytes:  # zstandard would believe it and allocate as much
-            told = f"{counted(stated, 'byte')} instead of {frame.body_bytes:,}"
-            raise FrameError(f"its body says it has {told}")
+            sizes = f"{counted(stated, 'byte')} instead of {frame.body_bytes:,}"
+            raise FrameError(f"its body says it has {sizes}")
         body = _decompressor().decompress(frame.compressed_body, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise FrameError(f"its body cannot be decompressed: {error}") from error
     if len(body) != frame.body_bytes:
-        told = f"{counted(len(body), 'byte')} instead of {frame.body_bytes:,}"
-        raise FrameError(f"its body has {told}")
+        sizes = f"{counted(len(body), 'byte')} instead of {frame.body_bytes:,}"
+        raise FrameError(f"its body has {sizes}")
     return body
 
 
@@ -142,17 +142,19 @@ def verified_block(
     body = _body(frame, height)
     start_s = costs.spend(DECOMPRESS, start_s)
     digest = hashlib.sha256(frame.header_bytes).digest()
-    found = digest.hex()
+    block_hash = digest.hex()
     if digest != hash_on_record:
-        raise DamagedBlock(height, f"its hash is {found}, not {hash_on_record.hex()} on record")
+        raise DamagedBlock(
+            height, f"its hash is {block_hash}, not {hash_on_record.hex()} on record"
+        )
     if header.height != height:
         raise DamagedBlock(height, f"it says that it is block {header.height}")
-    if leading_zero_bits(found) < header.difficulty_bits:
-        raise DamagedBlock(height, f"its hash {found} has too few zero bits")
+    if leading_zero_bits(block_hash) < header.difficulty_bits:
+        raise DamagedBlock(height, f"its hash {block_hash} has too few zero bits")
     if hashlib.sha256(body).hexdigest() != header.body_hash:
         raise DamagedBlock(height, "its body does not hash to body_hash of its header")
     costs.spend(HASH, start_s)
-    return Block(header, frame.header_bytes, found, body)
+    return Block(header, frame.header_bytes, block_hash, body)
 
 
 def block_again(data: bytes, height: int, hash_on_record: bytes) -> Block:

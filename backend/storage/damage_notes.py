@@ -82,16 +82,16 @@ class DamageNotes:
             self._unwritten |= notes
 
 
-def reasons(notes: DamageNotes, told: Collection[int]) -> list[str]:
+def reasons(notes: DamageNotes, named: Collection[int]) -> list[str]:
     """The reasons why a service is not ready: the first damaged blocks, and how many more.
 
-    told: heights of blocks that are named already.
+    named: heights of blocks that are named already.
     """
-    errors = [DamagedBlock(*note) for note in notes.known().items() if note[0] not in told]
+    errors = [DamagedBlock(*note) for note in notes.known().items() if note[0] not in named]
     shown = [str(error) for error in errors[:MOST_SHOWN]]
     if more := len(errors) - len(shown):
         shown.append(f"{counted(more, 'more block is', 'more blocks are')} damaged")
-    return [f"{each}; run `python -m backend verify`" for each in shown]
+    return [f"{reason}; run `python -m backend verify`" for reason in shown]
 
 
 def remove(folder: Path) -> None:

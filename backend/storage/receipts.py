@@ -156,8 +156,8 @@ class Receipts:
             if row is None or number >= row[1] or row[2] > self._store.height():
                 return None
             first, _, height = row
-            found: Any = run("SELECT senders FROM block WHERE height = ?", (height,)).fetchone()
-        at = _position(found[0], node, number - first)
+            block: Any = run("SELECT senders FROM block WHERE height = ?", (height,)).fetchone()
+        at = _position(block[0], node, number - first)
         return self._store.place(height).first_transaction + at
 
     def newest(self) -> Entry | None:
@@ -218,8 +218,8 @@ class Receipts:
         if not hasattr(self._local, "connection"):
             self._local.connection = self._open()
             self._opened.append(self._local.connection)
-        found: apsw.Connection = self._local.connection
-        return found
+        connection: apsw.Connection = self._local.connection
+        return connection
 
     def _open(self) -> apsw.Connection:
         # It is opened for writing because SQLite must roll back what a dead writer left unfinished.
@@ -241,13 +241,13 @@ def _adds_up(
 
     senders: how many flights each node has in it. mined: how many each has up to it, which goes on.
     """
-    told: Counter[int] = Counter()
+    flights: Counter[int] = Counter()
     for node, first, following in runs:
         if node in mined and mined[node] != first:
             return False
         mined[node] = following
-        told[node] += following - first
-    return told == senders
+        flights[node] += following - first
+    return flights == senders
 
 
 def _position(senders: bytes, node: int, count: int) -> int:
@@ -303,17 +303,20 @@ class ReceiptWriter(Receipts):
                 f"{tip_hash}; rebuild the node's chain as docs/how-to/cluster.md says"
             )
         with self._usable() as run:  # what was noted above a tip that is lost does not count
-            found = run("SELECT engine_height FROM node WHERE height <= ?", (height,)).get
-        return max(found or 0, 0 if newest is None else newest.engine_height)
+            noted = run("SELECT engine_height FROM node WHERE height <= ?", (height,)).get
+        return max(noted or 0, 0 if newest is None else newest.engine_height)
 
     def add(self, entry: Entry) -> None:
         """Make the entry of the next block durable, before the block is. Raises WriteFailed."""
         values = (entry.height, entry.hash, entry.engine_height, entry.proposer, entry.senders)
-        runs = [(one.node, one.first, one.following, entry.height) for one in entry.runs]
+        runs = [
+            (node_run.node, node_run.first, node_run.following, entry.height)
+            for node_run in entry.runs
+        ]
         with self._writes() as run:
             run("INSERT INTO block VALUES (?, ?, ?, ?, ?)", values)
-            for one in runs:
-                run("INSERT INTO run VALUES (?, ?, ?, ?)", one)
+            for node_run in runs:
+                run("INSERT INTO run VALUES (?, ?, ?, ?)", node_run)
 
     def passed(self, engine_height: int, height: int) -> None:
         """Note that the engine's block at this height made no block above `height`."""

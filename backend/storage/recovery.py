@@ -218,12 +218,12 @@ def _is_of_another_ledger(blocks: Path, places: list[Place]) -> bool:
 
 def _is_wrong_about_the_tip(blocks: Path, places: list[Place]) -> bool:
     """Whether a whole block stands at the tip's place, but not the one that the table describes."""
-    found = _frame_at(blocks, places[-1])
-    if isinstance(found, _Bad):
+    tip = _frame_at(blocks, places[-1])
+    if isinstance(tip, _Bad):
         return False
     history = frontier_of(place.hash for place in places[:-1]).root().hex()
     described = (places[-1], len(places) - 1, history)
-    return described != (found.place, found.header.height, found.header.history_root)
+    return described != (tip.place, tip.header.height, tip.header.history_root)
 
 
 def _frame_at(blocks: Path, place: Place) -> _Found | _Bad:
@@ -240,8 +240,8 @@ def _without_bad_tip(blocks: Path, places: list[Place]) -> _BadTip | None:
     Raises DamagedBlock if the block below is bad, too, or an earlier file is not there in full.
     """
     _require_earlier_files(blocks, places)
-    found = _frame_at(blocks, places[-1])
-    if isinstance(found, _Found):
+    newest = _frame_at(blocks, places[-1])
+    if isinstance(newest, _Found):
         return None
     tip = places.pop()
     if places and isinstance(below := _frame_at(blocks, places[-1]), _Bad):
@@ -249,7 +249,7 @@ def _without_bad_tip(blocks: Path, places: list[Place]) -> _BadTip | None:
     if places and _is_wrong_about_the_tip(blocks, places):
         problem = "another block is in its place; it is below the tip"
         raise _damaged(len(places) - 1, problem)
-    return _BadTip(tip, found.problem)
+    return _BadTip(tip, newest.problem)
 
 
 def _require_earlier_files(blocks: Path, places: list[Place]) -> None:
@@ -295,7 +295,7 @@ def _take_in_the_rest(blocks: Path, places: list[Place], pending: Pending) -> _R
         start = offset if first == file else 0
         bad = _take_in_file(_path(blocks, first), first, start, places, pending)
         if bad is not None:
-            later = [_path(blocks, each) for each in behind[index + 1 :]]
+            later = [_path(blocks, height) for height in behind[index + 1 :]]
             return _Rest(_path(blocks, first), bad, later)
     return None
 
@@ -306,24 +306,24 @@ def _take_in_file(
     """Add the blocks of one file from offset `start` on; what ends them early, if anything."""
     if start == 0 and first != len(places):
         return _Bad(0, f"{path.name} does not start with block {len(places)}", is_whole=True)
-    for found in _walk(path, first, start):
-        if isinstance(found, _Bad):
-            return found
-        header = found.header
+    for block in _walk(path, first, start):
+        if isinstance(block, _Bad):
+            return block
+        header = block.header
         previous = places[-1].hash.hex() if places else NO_PREVIOUS
         if (header.height, header.previous_hash) != (len(places), previous):
             problem = f"block {header.height} on {header.previous_hash} stands there"
-            return _Bad(found.place.offset, problem, is_whole=True)
-        if contradiction := pending.contradiction(found.place, partial(_block_at, path, found)):
-            return _Bad(found.place.offset, contradiction, is_whole=True)
-        places.append(found.place)
+            return _Bad(block.place.offset, problem, is_whole=True)
+        if contradiction := pending.contradiction(block.place, partial(_block_at, path, block)):
+            return _Bad(block.place.offset, contradiction, is_whole=True)
+        places.append(block.place)
     return None
 
 
-def _block_at(path: Path, found: _Found) -> Block:
-    place = found.place
+def _block_at(path: Path, block: _Found) -> Block:
+    place = block.place
     frame = _read_from(path, place.offset)[: place.length]
-    return verified_block(frame, found.header.height, place.hash)
+    return verified_block(frame, block.header.height, place.hash)
 
 
 def _require_uncommitted(

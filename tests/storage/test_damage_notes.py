@@ -63,8 +63,8 @@ def test_reasons_name_the_first_and_count_the_others(tmp_path: Path) -> None:
     notes = DamageNotes(tmp_path)
     for height in range(MOST_NOTES + 5):
         notes.met(DamagedBlock(height, "torn"))
-    said = reasons(notes, told=[0])
+    said = reasons(notes, named=[0])
     assert len(said) == 4
     assert "block 1 is damaged: torn" in said[0]
     assert f"{MOST_NOTES - 4} more blocks are damaged" in said[3]
-    assert reasons(notes, told=range(MOST_NOTES)) == []
+    assert reasons(notes, named=range(MOST_NOTES)) == []
