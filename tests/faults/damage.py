@@ -47,6 +47,7 @@ ANSWER_WITHIN_S = 10.0
 REFUSALS = {503}
 NEW_SERIAL = 5 * 10**8
 NOTHING = "nothing"  # a file that is not there
+MEMPOOL = "mempool/mempool.sqlite"
 ONLY_LIVE = "miner.json"  # is there only while a miner runs
 DERIVED = (
     "-wal",
@@ -400,6 +401,6 @@ def _is_harmless(trial: Trial) -> bool:
     if name.startswith("index"):
         is_whole = trial.damage.harm in {"remove", *REPLACED}  # then answers tell what it is
         return is_whole or path.read_bytes() != trial.harmed
-    if trial.damage.harm in REPLACED and path.is_file():  # the log beside it may hold all of it
-        return trial.ready and trial.is_sound and path.read_bytes() != trial.harmed
+    if path.is_file() and (trial.damage.harm in REPLACED or name == MEMPOOL):
+        return trial.is_sound and path.read_bytes() != trial.harmed  # SQLite's log held all of it
     return path.is_file() and path.read_bytes() == made.read_bytes()
