@@ -30,6 +30,7 @@ from backend.storage.codec import compress
 from backend.storage.layout import Place
 from backend.storage.receipts import Entry, ReceiptWriter
 from backend.trust.log import checkpoints
+from backend.trust.log.log_checks import signed_size
 from backend.trust.log.signing import CheckpointSigner
 from backend.verify.folder_check import require_one_ledger
 
@@ -114,8 +115,13 @@ class BlockAppender:
         if home is not None:
             origin = checkpoints.origin_of(self.store.place(0).hash.hex())
             adopt_common_key(home, self._folder, origin, self._report)
-        self._signer.sign(state)
+        self._sign()
         return reached
+
+    def _sign(self) -> None:
+        """Sign the chain, unless it is given again and has not come to what was signed before."""
+        if self.state.height + 1 >= signed_size(self._folder):
+            self._signer.sign(self.state)
 
     @property
     def state(self) -> ChainState:
@@ -141,7 +147,7 @@ class BlockAppender:
         self._writer.commit()
         block = built.block
         self._follower.apply([SealedBlock(block.header, block.hash, built.content.columns)])
-        self._signer.sign(self.state)
+        self._sign()
 
     def index_is_marked(self) -> bool:
         """Return whether a process has found the index to be wrong. Raises TryLater."""

@@ -120,6 +120,12 @@ def lost_blocks(folder: Path, size: int, evidence: str) -> str:
     )
 
 
+def signed_size(folder: Path) -> int:
+    """Return how many blocks the newest checkpoint has that this log signed; 0 without one."""
+    signed = _signed_by_us(folder)
+    return 0 if signed is None else signed.size
+
+
 def _signed_by_us(folder: Path) -> Checkpoint | None:
     """Return the newest checkpoint, if a key that this log has or had signed it."""
     try:
