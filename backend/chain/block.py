@@ -55,11 +55,11 @@ class Header:
     nonce: int
 
     def canonical(self) -> bytes:
-        """The bytes that are hashed."""
+        """Return the bytes that are hashed."""
         return canonical(asdict(self))
 
     def hash(self) -> str:
-        """The block's hash."""
+        """Return the block's hash."""
         return sha256_hex(self.canonical())
 
 
@@ -67,7 +67,7 @@ _decode = msgspec.json.Decoder(Header, strict=True).decode
 
 
 def decode_header(data: bytes) -> Header:
-    """The header in `data`, whatever its form. Raises HeaderError if there is none."""
+    """Return the header in `data`, whatever its form. Raises HeaderError if there is none."""
     try:
         return _decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -100,13 +100,13 @@ class Block:
 
 
 def block_of(header: Header, body: bytes) -> Block:
-    """The block of `header` and `body`."""
+    """Return the block of `header` and `body`."""
     data = header.canonical()
     return Block(header, data, sha256_hex(data), body)
 
 
 def leading_zero_bits(hash_hex: str) -> int:
-    """How many zero bits a hash starts with."""
+    """Return how many zero bits a hash starts with."""
     return 4 * len(hash_hex) - int(hash_hex, 16).bit_length()
 
 

@@ -16,5 +16,5 @@ class Content:
 
 
 def content_of(columns: Columns) -> Content:
-    """The content that `columns` make."""
+    """Return the content that `columns` make."""
     return Content(columns, encode_body(columns), cells_of(columns))

@@ -19,7 +19,7 @@ _KINDS = (int, str, type(None))
 
 
 def canonical(value: Mapping[str, Value]) -> bytes:
-    """The canonical bytes of a flat object.
+    """Return the canonical bytes of a flat object.
 
     Raises ValueError for a value that JSON cannot hold exactly.
     """

@@ -65,12 +65,12 @@ class Column:
     codes: Sequence[int]
 
     def expanded(self) -> list[Value]:
-        """The value of every row."""
+        """Return the value of every row."""
         return list(map(self.values.__getitem__, self.codes))
 
 
 def column_of(rows: Sequence[Value]) -> Column:
-    """The column with these row values."""
+    """Return the column with these row values."""
     values = list(dict.fromkeys(rows))
     position = dict(zip(values, range(len(values)), strict=True))
     return Column(values, codes_of(map(position.__getitem__, rows), len(values)))
@@ -95,11 +95,11 @@ class Columns:
         return self.by_name[name]
 
     def row(self, index: int) -> dict[str, Value]:
-        """One row: column name -> value."""
+        """Return one row: column name -> value."""
         return {name: c.values[c.codes[index]] for name, c in self.by_name.items()}
 
     def transactions(self, first_transaction: int, start: int, stop: int) -> list[dict[str, Value]]:
-        """Rows `start` to `stop` (exclusive, clipped) as transactions, ids included."""
+        """Return rows `start` to `stop` (exclusive, clipped) as transactions, ids included."""
         stop = min(stop, self.count)
         names = [*self.by_name, "TRANSACTION_ID"]
         sliced = [map(c.values.__getitem__, c.codes[start:stop]) for c in self.by_name.values()]
@@ -108,7 +108,7 @@ class Columns:
 
 
 def columns_of(flights: Sequence[Flight], timestamps: Sequence[int]) -> Columns:
-    """The columns of `flights` accepted at `timestamps` (UTC milliseconds), row by row."""
+    """Return the columns of `flights` accepted at `timestamps` (UTC milliseconds), row by row."""
     values: list[Sequence[Value]] = list(zip(*flights, strict=True))
     return columns_from([*(values or [()] * len(FIELD_NAMES)), timestamps])
 
@@ -119,7 +119,7 @@ def columns_from(rows: Sequence[Sequence[Value]]) -> Columns:
 
 
 def encode_body(columns: Columns) -> bytes:
-    """The body that stores `columns` (all twenty)."""
+    """Return the body that stores `columns` (all twenty)."""
     directory: list[list[int]] = []
     parts: list[bytes] = []
     for name in COLUMN_NAMES:
@@ -133,7 +133,7 @@ def encode_body(columns: Columns) -> bytes:
 
 
 def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) -> Columns:
-    """The columns `names` of a body of `count` rows.
+    """Return the columns `names` of a body of `count` rows.
 
     Raises BodyError if the bytes are not such a body. What the values mean is not looked at: that
     is the work of `rules`.
@@ -157,7 +157,7 @@ def directory_of(body: bytes) -> Sequence[tuple[int, int, int]]:
 
 @lru_cache(maxsize=128)  # transactions of the same blocks are asked for again and again
 def _places(line: bytes) -> Sequence[tuple[int, int, int]]:
-    """What the first line of a body says of each column."""
+    """Return what the first line of a body says of each column."""
     sizes = _decode_directory(line)
     if len(sizes) != len(COLUMN_NAMES):
         raise BodyError(f"{counted(len(sizes), 'column')} instead of {len(COLUMN_NAMES)}")
@@ -218,7 +218,7 @@ def _written(start: bytes, value: Value) -> bytes:
 
 
 def _starts() -> dict[str, bytes]:
-    """What stands before a field's value in canonical bytes."""
+    """Return what stands before a field's value in canonical bytes."""
     return {
         name: (b"," if i else b"{") + literal(name) + b":"
         for i, name in enumerate(TRANSACTION_NAMES)
@@ -231,7 +231,7 @@ _pieces = {
 
 
 def transaction_bytes(columns: Columns, first_transaction: int) -> list[bytes]:
-    """The canonical bytes of every transaction, in order.
+    """Return the canonical bytes of every transaction, in order.
 
     Each distinct value is written once and the rows are joined from such pieces: the same bytes as
     `canonical.canonical` of each transaction, many times faster.

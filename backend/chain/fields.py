@@ -31,7 +31,7 @@ _is_code = re.compile(CODE_PATTERN).fullmatch
 
 
 def _integer(value: object) -> int:
-    """A whole number given as int, integral float or decimal text; else ValueError."""
+    """Return a whole number given as int, integral float or decimal text; else ValueError."""
     if isinstance(value, bool):
         raise ValueError("must be a whole number, not true or false")
     if isinstance(value, int):
@@ -44,7 +44,7 @@ def _integer(value: object) -> int:
 
 
 def _text(value: object) -> str:
-    """A short text in Unicode normal form C, without control characters; else ValueError."""
+    """Return a short text in Unicode normal form C, without control characters; else ValueError."""
     if not isinstance(value, str):
         raise ValueError("must be text")
     normal = value if value.isascii() else unicodedata.normalize("NFC", value)
@@ -57,7 +57,7 @@ def _text(value: object) -> str:
 
 
 def _date(value: object) -> str:
-    """A calendar day as YYYY-MM-DD (or the M/D/YYYY of some BTS files); else ValueError."""
+    """Return a calendar day as YYYY-MM-DD (or the M/D/YYYY of some BTS files); else ValueError."""
     if not isinstance(value, str):
         raise ValueError("must be a date, YYYY-MM-DD")
     if match := _ISO_DATE.fullmatch(value):
@@ -76,7 +76,7 @@ def _date(value: object) -> str:
 
 
 def _time_of_day(value: object) -> str:
-    """A local time as hhmm, leading zeros restored (`754` is `0754`), 2400 allowed."""
+    """Return a local time as hhmm, leading zeros restored (`754` is `0754`), 2400 allowed."""
     number = _integer(value)
     hours, minutes = divmod(number, 100)
     if number < 0 or minutes > 59 or number > 2400:
@@ -118,7 +118,7 @@ class Field:
     example: Value
 
     def parse(self, value: object) -> Value:
-        """The stored form of `value`.
+        """Return the stored form of `value`.
 
         Raises InvalidFlight with this field's name, the value as given, and the reason.
         """

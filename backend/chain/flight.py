@@ -24,7 +24,7 @@ _CANCELLED = POSITION["CANCELLED"]
 
 
 def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFlight | None:
-    """The first thing wrong with YEAR and DAY_OF_WEEK beside FL_DATE, or None."""
+    """Return the first thing wrong with YEAR and DAY_OF_WEEK beside FL_DATE, or None."""
     return next(iter(_calendar_disagreements(year, weekday, day)), None)
 
 
@@ -47,7 +47,7 @@ def _calendar(day: Value) -> tuple[int, int]:
 
 
 def disagreements(flight: Flight) -> list[InvalidFlight]:
-    """Every rule between fields that `flight` (of valid fields) breaks."""
+    """Return every rule between fields that `flight` (of valid fields) breaks."""
     problems = _calendar_disagreements(flight[_YEAR], flight[_WEEKDAY], flight[_DATE])
     if flight[_CANCELLED] == 1:
         for name in EMPTY_WHEN_CANCELLED:
@@ -58,12 +58,12 @@ def disagreements(flight: Flight) -> list[InvalidFlight]:
 
 
 def disagreement(flight: Flight) -> InvalidFlight | None:
-    """The first rule between fields that `flight` (of valid fields) breaks, or None."""
+    """Return the first rule between fields that `flight` (of valid fields) breaks, or None."""
     return next(iter(disagreements(flight)), None)
 
 
 def flight_of(record: Mapping[str, object]) -> Flight:
-    """The flight that `record` (field name -> value, loosely typed) describes.
+    """Return the flight that `record` (field name -> value, loosely typed) describes.
 
     A nullable field may be absent. Raises InvalidFlight naming the field and the value: unknown
     field, missing field, bad value, or fields that contradict each other.
@@ -75,7 +75,7 @@ def flight_of(record: Mapping[str, object]) -> Flight:
 
 
 def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
-    """The flight in `record` and everything that is wrong with it; of unknown fields, some.
+    """Return the flight in `record` and everything that is wrong with it; of unknown fields, some.
 
     The flight is meaningful only if the list is empty; rules between fields are tried only when
     each field alone is valid.
@@ -95,7 +95,7 @@ def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
 
 
 def unknown_reason(name: str) -> str:
-    """What is wrong with a field that a flight does not have."""
+    """Return what is wrong with a field that a flight does not have."""
     if name in {"TRANSACTION_ID", "timestamp"}:
         return "must not be sent, because the ledger sets it"
     return "is not a field of a flight"

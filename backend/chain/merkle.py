@@ -20,22 +20,22 @@ class ProofError(ValueError):
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """The hash of one leaf."""
+    """Return the hash of one leaf."""
     return sha256(b"\x00" + data).digest()
 
 
 def leaf_hashes(many: Iterable[bytes]) -> list[bytes]:
-    """The hash of each of many leaves."""
+    """Return the hash of each of many leaves."""
     return [sha256(b"\x00" + data).digest() for data in many]
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """The hash of an inner node."""
+    """Return the hash of an inner node."""
     return sha256(b"\x01" + left + right).digest()
 
 
 def root(leaves: Sequence[bytes]) -> bytes:
-    """The root over `leaves` (leaf hashes, in order).
+    """Return the root over `leaves` (leaf hashes, in order).
 
     Pairs are joined level by level; an odd node at the end moves up unchanged, which is the same
     tree as RFC 6962's recursive definition.
@@ -52,12 +52,12 @@ def root(leaves: Sequence[bytes]) -> bytes:
 
 
 def split(size: int) -> int:
-    """The largest power of two below `size` (> 1)."""
+    """Return the largest power of two below `size` (> 1)."""
     return 1 << (size - 1).bit_length() - 1
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The audit path of leaf `index` (RFC 6962 section 2.1.1), from the leaf up.
+    """Return the audit path of leaf `index` (RFC 6962 section 2.1.1), from the leaf up.
 
     Raises IndexError if there is no such leaf.
     """
@@ -85,7 +85,7 @@ def inclusion_path(index: int, size: int, root_of: RootOf) -> list[bytes]:
 
 
 def range_path(first: int, stop: int, size: int, root_of: RootOf) -> list[bytes]:
-    """The hashes that prove leaves `first` to `stop` (exclusive) of a tree of `size` leaves.
+    """Return the hashes that prove leaves `first` to `stop` (exclusive) of a tree of `size` leaves.
 
     Whoever has these leaves and hashes can compute the root: they are the largest subtrees outside
     of the range, from left to right. Between the leaves of the range no other leaf has room, and
@@ -136,7 +136,7 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
 
 
 def consistency_path(old_size: int, size: int, root_of: RootOf) -> list[bytes]:
-    """The proof that a tree of `old_size` leaves is a prefix of that of `size` leaves.
+    """Return the proof that a tree of `old_size` leaves is a prefix of that of `size` leaves.
 
     root_of: knows the subtrees of the larger one. Raises ValueError unless 0 < old_size <= size.
     """
@@ -199,7 +199,7 @@ class Frontier:
     peaks: tuple[bytes, ...] = ()
 
     def extended(self, data: bytes) -> "Frontier":
-        """The frontier after one more leaf (its data, not its hash)."""
+        """Return the frontier after one more leaf (its data, not its hash)."""
         peaks, size, peak = list(self.peaks), self.size, leaf_hash(data)
         while size & 1:
             peak = node_hash(peaks.pop(), peak)
@@ -207,7 +207,7 @@ class Frontier:
         return Frontier(self.size + 1, (*peaks, peak))
 
     def root(self) -> bytes:
-        """The root of the tree so far."""
+        """Return the root of the tree so far."""
         if not self.peaks:
             return EMPTY_ROOT
         top = self.peaks[-1]
@@ -217,7 +217,7 @@ class Frontier:
 
 
 def frontier_of(leaf_data: Iterable[bytes]) -> Frontier:
-    """The frontier of the tree over `leaf_data`."""
+    """Return the frontier of the tree over `leaf_data`."""
     frontier = Frontier()
     for data in leaf_data:
         frontier = frontier.extended(data)

@@ -135,7 +135,7 @@ def _body_problems(block: Block, columns: Columns) -> Iterator[tuple[str, str]]:
 
 
 def _is_canonical(body: bytes, columns: Columns) -> bool:
-    """Whether `body`, from which `columns` were decoded, is the one encoding of its rows."""
+    """Return whether `body`, from which `columns` were decoded, is the one encoding of its rows."""
     in_order = all(map(_is_in_order_of_appearance, columns.by_name.values()))
     return in_order and encode_body(columns) == body
 
@@ -148,7 +148,7 @@ def _is_in_order_of_appearance(column: Column) -> bool:
 
 
 def _invalid_transaction(columns: Columns, first: int) -> str | None:
-    """The first transaction with an invalid field or a contradiction, in words."""
+    """Return the first transaction with an invalid field or a contradiction, in words."""
     for field in FIELDS:
         column = columns[field.name]
         if _known[field.name].issuperset(column.values):
@@ -173,7 +173,7 @@ def _remember(field: Field, values: Sequence[Value]) -> None:
 
 
 def _has_contradictions(columns: Columns) -> bool:
-    """Whether the fields of any transaction contradict each other, told by whole columns."""
+    """Return whether the fields of any transaction contradict each other, told by whole columns."""
     calendar = (columns[name].expanded() for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
     if any(calendar_disagreement(*day) for day in set(zip(*calendar, strict=True))):
         return True

@@ -30,7 +30,7 @@ _decode_texts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 def transactions_json(
     body: bytes, count: int, first_transaction: int, start: int, stop: int
 ) -> list[bytes]:
-    """Rows `start` to `stop` (exclusive, clipped) of a body of `count` rows, each as JSON.
+    """Return rows `start` to `stop` (exclusive, clipped) of a body of `count` rows, each as JSON.
 
     Their names stand in the order of `Columns.transactions`. Raises BodyError as `decode_body`
     does, but only for what stands in the way of these rows.
@@ -47,7 +47,7 @@ def transactions_json(
 
 
 def _columns(body: bytes, count: int, start: int, stop: int) -> list[Iterable[bytes]]:
-    """The values of each column in rows `start` to `stop`."""
+    """Return the values of each column in rows `start` to `stop`."""
     columns: list[Iterable[bytes]] = []
     for is_text, (at, codes_at, end) in zip(_IS_TEXT, directory_of(body), strict=True):
         codes: Sequence[int] = body[codes_at + start : codes_at + stop]
@@ -65,7 +65,7 @@ def _columns(body: bytes, count: int, start: int, stop: int) -> list[Iterable[by
 
 
 def _texts(dictionary: bytes, most: int) -> list[bytes]:
-    """The first `most` texts of a dictionary at least, without their quotes."""
+    """Return the first `most` texts of a dictionary at least, without their quotes."""
     if b"\\" in dictionary:
         return [bytes(text)[1:-1] for text in _decode_texts(dictionary)]
     return dictionary[2:-2].split(b'","', most)

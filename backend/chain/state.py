@@ -78,7 +78,7 @@ class ChainState:
         return block_of(mined(header), content.body)
 
     def applied(self, block: Block) -> "ChainState":
-        """The state after `block`, which must have been built or checked here."""
+        """Return the state after `block`, which must have been built or checked here."""
         return replace(
             self,
             height=block.header.height,
@@ -101,10 +101,10 @@ def empty_state(difficulty_bits: int) -> ChainState:
 
 
 def genesis(timestamp: int, difficulty_bits: int) -> Block:
-    """Block 0: no transactions, and the time that gives this ledger its identity."""
+    """Return block 0: no transactions, and the time that gives this ledger its identity."""
     return empty_state(difficulty_bits).build(timestamp, content_of(columns_of([], [])))
 
 
 def transactions_root(columns: Columns, first_transaction: int) -> bytes:
-    """The Merkle root of a block's transactions."""
+    """Return the Merkle root of a block's transactions."""
     return merkle.root(merkle.leaf_hashes(transaction_bytes(columns, first_transaction)))

@@ -47,7 +47,7 @@ CELL_COLUMNS = ("OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "D
 
 
 def cells_of(columns: Columns) -> list[Cell]:
-    """The cells of a block's transactions, sorted by carrier and day.
+    """Return the cells of a block's transactions, sorted by carrier and day.
 
     columns: at least CELL_COLUMNS.
     """
@@ -77,5 +77,5 @@ def add_flight(counts: list[int], cancelled: Value, arr_delay: Value, dep_delay:
 
 
 def summary_root(cells: Iterable[Cell]) -> bytes:
-    """The Merkle root over the cells."""
+    """Return the Merkle root over the cells."""
     return merkle.root(merkle.leaf_hashes(cell.canonical() for cell in cells))

@@ -42,13 +42,13 @@ _decode = msgspec.json.Decoder(Transaction).decode
 
 
 def transaction(flight: Flight, transaction_id: int, timestamp: int) -> Any:
-    """The transaction of a valid flight. timestamp: acceptance, UTC milliseconds."""
+    """Return the transaction of a valid flight. timestamp: acceptance, UTC milliseconds."""
     values: tuple[Value, ...] = (transaction_id, timestamp, *flight)
     return Transaction(*_in_order(values))
 
 
 def transaction_bytes(transaction: Any) -> bytes:
-    """The canonical bytes of a transaction."""
+    """Return the canonical bytes of a transaction."""
     return _encode(transaction)
 
 

@@ -57,7 +57,7 @@ def note_settled(path: Path, height: int) -> None:
 
 
 def note_of(path: Path) -> Note | None:
-    """The note beside the file at `path`; None if there is none that can be read."""
+    """Return the note beside the file at `path`; None if there is none that can be read."""
     try:
         checksum, _, data = path.with_name(path.name + SUFFIX).read_bytes().partition(b" ")
         return _decode(data) if int(checksum) == zlib.crc32(data) else None
@@ -71,7 +71,7 @@ def _write(path: Path, note: Note) -> None:
 
 
 def is_settled(connection: apsw.Connection, path: Path) -> bool:
-    """Whether the index at `path` is as its note says; `connection` has it open.
+    """Return whether the index at `path` is as its note says; `connection` has it open.
 
     Raises apsw.Error.
     """

@@ -92,7 +92,7 @@ _AIRPORTS_OF_ROUTES = f"{_MONTHS_OF_ROUTES} JOIN ({_AIRPORT_OF}) ON place"
 
 
 def _ranked(kind: int, item: str, source: str) -> str:
-    """Rows of table ranking by the totals of routes."""
+    """Return rows of table ranking by the totals of routes."""
     return f"""
         SELECT {kind}, carrier, span, period, {item}, {SUMS} FROM {source}
         WHERE span > {DAY} GROUP BY 2, 3, 4, 5"""  # noqa: S608
@@ -197,7 +197,7 @@ class ExpectedFlights:
     routes: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def rows(self, block: Block, columns: Columns) -> Iterator[FlightRow]:
-        """The rows of a checked block."""
+        """Return the rows of a checked block."""
         return flight_rows(SealedBlock(block.header, block.hash, columns), self._route)
 
     def _route(self, origin: Airport, dest: Airport) -> int:
@@ -276,7 +276,7 @@ class IndexCheck:
         return ""
 
     def look_up(self, block: Block, columns: Columns) -> str:
-        """What is wrong with the flights of a checked block, each looked up by itself.
+        """Return what is wrong with the flights of a checked block, each looked up by itself.
 
         Like everything below, it is asked of an index that could be opened.
         """
@@ -318,7 +318,7 @@ class IndexCheck:
         return Examined(sum(sums), problem)
 
     def wrong_part(self, part: str, flights: int) -> str:
-        """What is wrong with one of PARTS. flights: as many as the index should hold."""
+        """Return what is wrong with one of PARTS. flights: as many as the index should hold."""
         return _in_words(lambda: next(self._problems(part, flights), ""))
 
     def _problems(self, part: str, flights: int) -> Iterator[str]:
@@ -348,7 +348,7 @@ class IndexCheck:
             yield f"the {what} is {words}, not {expected}"
 
     def _unequal(self, table: str, expected: Iterable[Row], stored: str) -> Iterator[str]:
-        """The first row that `table` has or lacks, by rows in the same order."""
+        """Yield the first row that `table` has or lacks, by rows in the same order."""
         for row, stored_row in zip_longest(expected, self._rows(stored)):
             if row != stored_row:
                 yield f"table {table} has or lacks {stored_row or row!r:.80}"
@@ -382,13 +382,13 @@ def _in_words(action: Callable[[], str]) -> str:
 
 
 def _distributions(rows: Iterable[Row]) -> Iterator[Row]:
-    """Carrier, period and encoded distribution of rows (carrier, period, delay, flights)."""
+    """Yield carrier, period and encoded distribution of rows (carrier, period, delay, flights)."""
     for key, group in groupby(rows, itemgetter(0, 1)):
         yield (*key, encode_counts({delay: flights for _, _, delay, flights in group}))
 
 
 def _added_up(days: Iterable[Row], span: int) -> Iterator[Row]:
-    """Carrier, period and distribution of whole periods of `span`, from those of days."""
+    """Yield carrier, period and distribution of whole periods of `span`, from those of days."""
     for carrier, group in groupby(days, itemgetter(0)):
         periods: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for _, day, counts in group:

@@ -68,7 +68,7 @@ def carriers(rows: Rows) -> list[tuple[int, int]]:
 
 
 def days(rows: Rows) -> tuple[int | None, int | None]:
-    """The first and the last day with flights, as ordinals; None if there are no flights."""
+    """Return the first and the last day with flights, as ordinals; None if there are no flights."""
     ((first, last),) = rows(_DAYS, ())
     return first, last
 

@@ -126,7 +126,7 @@ class Connections:
         return answer
 
     def position(self) -> Position:
-        """Where the index stands, which is compared with the chain each time."""
+        """Return where the index stands, which is compared with the chain each time."""
         return self.ask(lambda opened: self._position_in(opened.connection))
 
     def look_again(self) -> None:
@@ -136,7 +136,7 @@ class Connections:
     # --- opening -----------------------------------------------------------------------------
 
     def _borrowed(self) -> Opened:
-        """An open connection that nobody else uses."""
+        """Return an open connection that nobody else uses."""
         now = time.monotonic()
         if now - self._looked_at >= _LOOK_AGAIN_S:
             self._look()
@@ -165,7 +165,7 @@ class Connections:
             raise _refusal(self._refused.reason)
 
     def _in_use(self) -> Path:
-        """The file that the link names."""
+        """Return the file that the link names."""
         try:
             return self._path.resolve(strict=True)
         except FileNotFoundError:
@@ -217,7 +217,7 @@ class Connections:
     # --- trusting ----------------------------------------------------------------------------
 
     def _position_in(self, connection: apsw.Connection) -> Position:
-        """Where the index stands. Raises Wrong if the chain says otherwise, TryLater."""
+        """Return where the index stands. Raises Wrong if the chain says otherwise, TryLater."""
         position = position_in(connection)
         if position is None:
             raise TryLater(NOT_YET, RETRY_AFTER_S)

@@ -12,7 +12,7 @@ from backend.questions.carriers import CARRIER
 
 
 def covered(rows: Rows) -> Covered:
-    """Days, carriers and airports of the ledger; those with the most flights come first."""
+    """Return days, carriers and airports of the ledger; those with the most flights come first."""
     first, last = completions.days(rows)
     carriers = sorted(completions.carriers(rows), key=lambda known: (-known[1], known[0]))
     airports = sorted(completions.airports(rows), key=lambda known: (-known[3], *known[:3]))

@@ -1,8 +1,8 @@
-"""Marks an index that somebody finds to be wrong, in `index/damaged`, so that it is made anew.
+"""Marks an index that somebody finds to be wrong, in `index/damaged`, so that it is rebuilt.
 
 A worker that meets damage cannot mend it, because only the holder of the writer lock writes. It
 leaves the name of the file and the reason in the mark. Every process then refuses that file, and
-the miner makes the index anew, which removes the mark.
+the miner rebuilds the index, which removes the mark.
 
 The whole file is refused for one wrong page: on a disk that loses what was written, others may be
 old, and an old page has a good checksum.

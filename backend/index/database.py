@@ -64,12 +64,12 @@ class Position:
 
 
 def index_path(folder: Path) -> Path:
-    """The index of the chain in `folder`: a link to the file in use."""
+    """Return the index of the chain in `folder`: a link to the file in use."""
     return folder / FOLDER / LINK_NAME
 
 
 def is_wrong(error: apsw.Error) -> bool:
-    """Whether making the index anew would help: the file, its tables or its rows are wrong.
+    """Return whether rebuilding the index would help: the file, its tables or its rows are wrong.
 
     If not, the index is busy or out of reach, or cannot be written.
     """
@@ -100,7 +100,7 @@ def _frozen_or_shared(path: Path) -> apsw.Connection:
 
 
 def is_frozen(path: Path) -> bool:
-    """Whether the index at `path` must be read without SQLite's locks.
+    """Return whether the index at `path` must be read without SQLite's locks.
 
     They are in a file that SQLite makes beside it, which cannot be done on a read-only medium.
     Whoever reads so must look whether the file has changed meanwhile: SQLite does not.
@@ -109,7 +109,7 @@ def is_frozen(path: Path) -> bool:
 
 
 def open_to_write(path: Path) -> apsw.Connection:
-    """A connection to the index at `path`; an empty one is made if there is none.
+    """Return a connection to the index at `path`; an empty one is made if there is none.
 
     Raises apsw.Error.
     """
@@ -129,7 +129,7 @@ def open_to_write(path: Path) -> apsw.Connection:
 
 
 def open_apart(path: Path) -> apsw.Connection:
-    """A connection that reads the log anew, up to the first page that has not its checksum.
+    """Return a connection that reads the log again, up to the first page that has not its checksum.
 
     It takes no locks, and closing it drops those that this process has on the file itself. So it is
     for the one process that writes, whose file nobody else would remove. Raises apsw.Error.
@@ -157,7 +157,7 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
 
 
 def position_in(connection: apsw.Connection) -> Position | None:
-    """Where the index stands; None if it holds no block yet.
+    """Return where the index stands; None if it holds no block yet.
 
     Raises apsw.Error: Wrong if it is of another schema.
     """

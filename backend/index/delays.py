@@ -16,12 +16,12 @@ _decode = msgspec.json.Decoder(dict[int, int]).decode
 
 
 def encode_counts(counts: Mapping[int, int]) -> bytes:
-    """The stored form of how often each delay (minutes) occurred."""
+    """Return the stored form of how often each delay (minutes) occurred."""
     return _encode(dict(sorted(counts.items())))
 
 
 def decode_counts(stored: bytes) -> Counter[int]:
-    """How often each delay occurred.
+    """Return how often each delay occurred.
 
     Raises Wrong for bytes that are no distribution.
     """

@@ -131,7 +131,7 @@ class IndexFollower:
         return False
 
     def is_marked(self) -> bool:
-        """Whether somebody has found the index in use to be wrong.
+        """Return whether somebody has found the index in use to be wrong.
 
         Raises TryLater if that cannot be told now.
         """

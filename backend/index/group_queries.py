@@ -88,7 +88,7 @@ def totals(
     below: int | None,
     shown: Shown = EVERYTHING,
 ) -> Counted:
-    """The totals of all flights, and of each group that has some.
+    """Return the totals of all flights, and of each group that has some.
 
     group_by: a name of GROUPS; None: there are no groups. shown: groups that are not shown may be
     left out if they are many.
@@ -112,7 +112,7 @@ def totals(
 
 
 def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
-    """Whether table ranking has all airports and routes of a question."""
+    """Return whether table ranking has all airports and routes of a question."""
     return not where.places and bool(ranges) and all(span != DAY for span, _, _ in ranges)
 
 
@@ -127,7 +127,7 @@ def _counted_as(
 
 
 def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) -> list[Range]:
-    """The periods whose totals are added up; days if flights are counted."""
+    """Return the periods whose totals are added up; days if flights are counted."""
     longest = _LONGEST.get(group_by or "", YEAR) if below is None else DAY
     return cover(*days, longest)
 
@@ -164,7 +164,7 @@ def _counts_of(
 
 
 def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Counter[int]:
-    """How often each ARR_DELAY occurs among the flights that arrived."""
+    """Return how often each ARR_DELAY occurs among the flights that arrived."""
     where = _where(question)
     first, last = _days(question)
     if below is not None or where.places:
@@ -263,7 +263,7 @@ def _where(question: Question) -> _Where:
 
 
 def _of_carriers(where: _Where) -> tuple[str, list[object]]:
-    """The condition on a table whose key begins with the carrier, and the values for it."""
+    """Return the condition on a table whose key begins with the carrier, and the values for it."""
     if where.carrier is None:
         return f"carrier IN ({KNOWN_CARRIERS})", []
     return "carrier = ?", [where.carrier]
@@ -284,7 +284,7 @@ def _days(question: Question) -> tuple[date, date]:
 def _keys(
     rows: Rows, group_by: str | None, items: Sequence[int] | None = None
 ) -> Callable[[Any, int], Key]:
-    """The function that makes a key of what a statement groups by, in totals of a span.
+    """Return the function that makes a key of what a statement groups by, in totals of a span.
 
     items: the only airports or routes that occur; None: any may.
     """
@@ -307,7 +307,7 @@ def _keys(
 
 
 def _named(rows: Rows, places: Sequence[int] | None) -> dict[int, tuple[str, str]]:
-    """Code and city of some places, or of all."""
+    """Return code and city of some places, or of all."""
     return dict(_some(rows, _PLACES, "place", places))
 
 

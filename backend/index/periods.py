@@ -13,7 +13,7 @@ Range = tuple[int, int, int]  # span, first period, last period (inclusive)
 
 
 def periods_of(day: date) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """The (span, period) pairs that `day` counts in."""
+    """Return the (span, period) pairs that `day` counts in."""
     return (
         (DAY, day.toordinal()),
         (MONTH, 12 * day.year + day.month - 1),
@@ -54,16 +54,16 @@ def _range(span: int, first: int, last: int) -> list[Range]:
 
 
 def _month_from(day: date) -> int:
-    """The first month that starts on or after `day`."""
+    """Return the first month that starts on or after `day`."""
     return 12 * day.year + day.month - (1 if day.day == 1 else 0)
 
 
 def _month_up_to(day: date) -> int:
-    """The last month that ends on or before `day`."""
+    """Return the last month that ends on or before `day`."""
     tomorrow = date.fromordinal(day.toordinal() + 1)
     return 12 * tomorrow.year + tomorrow.month - 2
 
 
 def _first_day(month: int) -> int:
-    """The ordinal of the first day of a month."""
+    """Return the ordinal of the first day of a month."""
     return date(month // 12, month % 12 + 1, 1).toordinal()

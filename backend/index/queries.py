@@ -97,7 +97,7 @@ _HHMM = [f"{time:04d}" for time in range(2401)]
 class State(NamedTuple):
     """What decides every answer at the tip: the file of the index and the block it stands for.
 
-    The file belongs to it, because an index that was wrong is made anew for the same block.
+    The file belongs to it, because an index that was wrong is rebuilt for the same block.
     """
 
     file: File
@@ -111,7 +111,7 @@ class IndexReader:
 
     Questions take `below`, the first transaction id that does not count (None: all count), and
     come with the block at which the index stood. Everything raises TryLater while there is no
-    index that is believed, as `connections` explains.
+    index that is trusted, as `connections` explains.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class IndexReader:
         self._recent = (State(NO_FILE, ""), 0.0)
 
     def position(self) -> Position:
-        """Where the index stands, which is compared with the chain."""
+        """Return where the index stands, which is compared with the chain."""
         position = self._connections.position()
         self._agreed = AsOf(position.height, position.tip_hash)
         return position
@@ -150,7 +150,7 @@ class IndexReader:
         return state
 
     def days(self) -> set[str]:
-        """Every day that flights are known of, as ISO dates."""
+        """Return every day that flights are known of, as ISO dates."""
 
         def ask(rows: Rows) -> set[str]:
             periods = rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
@@ -161,7 +161,7 @@ class IndexReader:
     def legs(
         self, question: FilterTransactions, below: int | None = None
     ) -> tuple[list[dict[str, Value]], AsOf]:
-        """The transactions with BLOCK_HEIGHT and status, in order of their ids."""
+        """Return the transactions with BLOCK_HEIGHT and status, in order of their ids."""
         first, last = (_date(day).toordinal() for day in question.interval)
         days, statement = ((first,), _LEGS) if first == last else ((first, last), _LEGS_BETWEEN)
         number, carrier = question.OP_CARRIER_FL_NUM, question.OP_CARRIER_AIRLINE_ID
@@ -179,7 +179,7 @@ class IndexReader:
 
     def first_ids(self, flights: Sequence[Flight]) -> list[int | None]:
         """For each flight the id of the first one that equals it in all fields, or None."""
-        self.recent_state()  # raises TryLater for an index that is not believed
+        self.recent_state()  # raises TryLater for an index that is not trusted
         if len(flights) == 1:  # reading all of its number would be more; of many it is less
             return [self._connections.ask(partial(_first_id, flights[0]))]
         days = {str(flight[_FL_DATE]) for flight in flights}
@@ -202,7 +202,7 @@ class IndexReader:
     def delays(
         self, question: AverageDelays, options: Options, below: int | None = None
     ) -> tuple[Delays, AsOf]:
-        """The counts and sums behind the averages, broken down as `options` say."""
+        """Return the counts and sums behind the averages, broken down as `options` say."""
         group_by = options.group_by
 
         def ask(rows: Rows) -> Delays:
@@ -217,7 +217,7 @@ class IndexReader:
     def flight_counts(
         self, question: FlightCounter, options: Options, below: int | None = None
     ) -> tuple[FlightCounts, AsOf]:
-        """How many flights went, broken down as `options` say."""
+        """Return how many flights went, broken down as `options` say."""
         group_by = options.group_by
 
         def ask(rows: Rows) -> FlightCounts:
@@ -241,7 +241,7 @@ class IndexReader:
         return self._agreeing(self._connections.ask(run))
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        """All rows of one statement."""
+        """Return all rows of one statement."""
         return self._connections.ask(
             lambda opened: opened.connection.execute(sql, values).fetchall()
         )

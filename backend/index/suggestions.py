@@ -52,12 +52,12 @@ def typed(field: str, q: str) -> str:
 
 
 def suggested(rows: Rows, field: str, q: str, limit: int) -> list[Suggestion]:
-    """The best `limit` completions. field, q: as `typed` let them pass."""
+    """Return the best `limit` completions. field, q: as `typed` let them pass."""
     return FIELDS[field](rows, q, limit)
 
 
 def best(candidates: Iterable[Candidate], q: str, limit: int) -> list[Suggestion]:
-    """The first `limit` of the candidates that match, in the order of this module."""
+    """Return the first `limit` of the candidates that match, in the order of this module."""
     wanted = folded(q)
     ranked: list[tuple[tuple[object, ...], Suggestion]] = []
     for candidate in candidates:
@@ -70,7 +70,7 @@ def best(candidates: Iterable[Candidate], q: str, limit: int) -> list[Suggestion
 
 
 def _rank(text: str, wanted: str) -> int:
-    """Where `wanted` begins in `text`; more than _ANYWHERE if it does not."""
+    """Return where `wanted` begins in `text`; more than _ANYWHERE if it does not."""
     at = text.find(wanted)
     if at <= 0:
         return _START if at == 0 else _ANYWHERE + 1

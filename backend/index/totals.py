@@ -49,7 +49,7 @@ _TEMPORARY = {
 
 
 def _summed(table: str, keys: str, source: str, counts: str = SUMS) -> str:
-    """The statement that adds to `table` what the rows of `source` add up to by `keys`."""
+    """Return the statement that adds to `table` what the rows of `source` add up to by `keys`."""
     added = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTS.split(", "))
     positions = ", ".join(str(1 + at) for at in range(1 + keys.count(",")))
     return (

@@ -63,7 +63,7 @@ class SealedBlock:
 
 
 def sealed_block(block: Block) -> SealedBlock:
-    """A block as the index needs it, decoded."""
+    """Return a block as the index needs it, decoded."""
     columns = decode_body(block.body, block.header.transaction_count)
     return SealedBlock(block.header, block.hash, columns)
 
@@ -121,7 +121,7 @@ class IndexWriter:
         try:
             position = self.position()
             self._connection.set_busy_timeout(0)  # readers are not waited for
-            is_gone = not self._path.exists()  # another process made the index anew
+            is_gone = not self._path.exists()  # another process rebuilt the index
             if is_gone or self._is_whole() or self._settle():
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
@@ -145,7 +145,7 @@ class IndexWriter:
         return apsw.SQLITE_OK
 
     def _is_whole(self) -> bool:
-        """Whether the file has everything already, and a note that says so."""
+        """Return whether the file has everything already, and a note that says so."""
         return not frames_in_log(self._connection) and is_settled(self._connection, self._path)
 
     def _settle(self) -> bool:
@@ -164,9 +164,9 @@ class IndexWriter:
         return moved == frames
 
     def _require_whole_log(self, position: Position | None) -> None:
-        """Raise Wrong if the log does not say what was written: in the file, it would be believed.
+        """Raise Wrong if the log does not say what was written: in the file, it would be trusted.
 
-        Every transaction moves the position, so the last one is whole if it can be read anew.
+        Every transaction moves the position, so the last one is whole if it can be read again.
         """
         with closing(open_apart(self._path)) as apart:
             written = position_in(apart)
@@ -178,7 +178,7 @@ class IndexWriter:
         self._connection.close()
 
     def position(self) -> Position | None:
-        """Where the index stands; None for an empty one."""
+        """Return where the index stands; None for an empty one."""
         return position_in(self._connection)
 
     def apply(self, blocks: Sequence[SealedBlock]) -> None:
@@ -260,7 +260,7 @@ class IndexWriter:
 def flight_rows(
     block: SealedBlock, route_of: Callable[[Airport, Airport], int]
 ) -> Iterator[FlightRow]:
-    """The rows of table flight for a block, in the order of its columns.
+    """Return the rows of table flight for a block, in the order of its columns.
 
     route_of: the index's number of the route from one airport to another.
     """
@@ -300,7 +300,7 @@ def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> It
 
 
 def _mapped(column: Column, convert: ParseCache[Value, T]) -> Iterator[T]:
-    """What `convert` makes of every row's value."""
+    """Return what `convert` makes of every row's value."""
     converted = list(map(convert.__getitem__, column.values))
     return map(converted.__getitem__, column.codes)
 

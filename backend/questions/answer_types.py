@@ -17,12 +17,12 @@ from backend.questions.parameters import Schema, stored
 
 
 def ref(name: str) -> Schema:
-    """A reference to a component of the OpenAPI document."""
+    """Return a reference to a component of the OpenAPI document."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def value_of(field: Field) -> Schema:
-    """The schema of a field's value as it is stored."""
+    """Return the schema of a field's value as it is stored."""
     schema = stored(field)
     if field.nullable:
         schema["type"] = [schema["type"], "null"]

@@ -47,6 +47,6 @@ CARRIER: dict[int, Carrier] = {carrier.number: carrier for carrier in CARRIERS}
 
 
 def code_of(number: int) -> str:
-    """The two-letter code of a carrier; its number if it is not in the table."""
+    """Return the two-letter code of a carrier; its number if it is not in the table."""
     carrier = CARRIER.get(number)
     return str(number) if carrier is None else carrier.code

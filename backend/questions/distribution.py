@@ -22,7 +22,7 @@ _FIRST_BIN, _LAST_BIN = OPEN_BELOW // BIN_MINUTES - 1, OPEN_FROM // BIN_MINUTES
 
 
 def distribution_of(counts: Mapping[int, int]) -> Distribution:
-    """The distribution in which each delay (minutes) occurs `counts[delay]` times."""
+    """Return the distribution in which each delay (minutes) occurs `counts[delay]` times."""
     delays = sorted(counts)
     if not delays:
         return Distribution(None, None, [])
@@ -30,7 +30,7 @@ def distribution_of(counts: Mapping[int, int]) -> Distribution:
     flights = up_to[-1]
 
     def ranked(rank: int) -> int:
-        """The delay at position `rank`, counted from 1, when all delays are sorted."""
+        """Return the delay at position `rank`, counted from 1, when all delays are sorted."""
         return delays[bisect_left(up_to, rank)]
 
     return Distribution(

@@ -40,7 +40,7 @@ class Group:
     is_period: bool = False
 
     def shown(self, key: Key) -> dict[str, Value]:
-        """A key as an answer shows it."""
+        """Return a key as an answer shows it."""
         return dict(zip(self.names, key, strict=True))
 
 
@@ -57,7 +57,7 @@ def scheduled_hour(dep_time: Value, dep_delay: Value) -> int | None:
 
 @lru_cache(maxsize=4096)
 def weekday_of(day: str) -> int:
-    """The weekday of an ISO date, from 1 (Monday) to 7."""
+    """Return the weekday of an ISO date, from 1 (Monday) to 7."""
     return date.fromisoformat(day).isoweekday()
 
 
@@ -105,7 +105,7 @@ class Shown:
     limit: int | None = None
 
     def page(self, groups: Sequence[Item]) -> list[Item]:
-        """The part of an ordered list that is shown."""
+        """Return the part of an ordered list that is shown."""
         end = None if self.limit is None else self.offset + self.limit
         return list(groups[self.offset : end])
 
@@ -120,7 +120,7 @@ def arranged(
     count: str,
     shown: Shown,
 ) -> tuple[list[tuple[Key, Item]], int]:
-    """The groups that are shown, with their keys, and how many have flights enough.
+    """Return the groups that are shown, with their keys, and how many have flights enough.
 
     by: a name of GROUPS. figure: returns the figure of a group by which it is sorted. count: the
     name of that figure which is the number of flights. Equals are in the order of their keys, and

@@ -47,14 +47,14 @@ class Parameter(ABC, Generic[Read]):
 
     @abstractmethod
     def parse(self, text: str) -> Read:
-        """The value that `text` stands for. Raises InvalidQuery."""
+        """Return the value that `text` stands for. Raises InvalidQuery."""
 
     @abstractmethod
     def schema(self) -> Schema:
-        """The JSON Schema of what `parse` takes, with the default."""
+        """Return the JSON Schema of what `parse` takes, with the default."""
 
     def find(self, given: Given) -> Read | None:
-        """The value in `given`; if there is none, the default; if there is none, None."""
+        """Return the value in `given`; if there is none, the default; if there is none, None."""
         text = given.get(self.name)
         if text is not None:
             return self.parse(text)
@@ -63,14 +63,14 @@ class Parameter(ABC, Generic[Read]):
         return self.default
 
     def of(self, given: Given) -> Read:
-        """The value in `given` or the default. Raises InvalidQuery if there is neither."""
+        """Return the value in `given` or the default. Raises InvalidQuery if there is neither."""
         value = self.find(given)
         if value is None:
             raise self.missing(None)
         return value
 
     def missing(self, text: str | None) -> InvalidQuery:
-        """The error for a parameter that is not given, or blank."""
+        """Return the error for a parameter that is not given, or blank."""
         return InvalidQuery(self.name, text, f"is missing; for example {self.name}={self.example}")
 
     def _with_default(self, schema: Schema) -> Schema:
@@ -86,7 +86,7 @@ class Number(Parameter[int]):
     reason: str = ""
 
     def parse(self, text: str) -> int:
-        """The number."""
+        """Return the number."""
         if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS:
             number = int(text)
             if self.least <= number <= self.most:
@@ -95,7 +95,7 @@ class Number(Parameter[int]):
         raise InvalidQuery(self.name, text, reason)
 
     def schema(self) -> Schema:
-        """An integer with its bounds."""
+        """Return an integer with its bounds."""
         bounds = {"minimum": self.least, "maximum": self.most}
         return self._with_default({"type": "integer", "format": "int64", **bounds})
 
@@ -107,7 +107,7 @@ class Choice(Parameter[str]):
     choices: tuple[str, ...] = ()
 
     def parse(self, text: str) -> str:
-        """The text, if it is one of `choices`."""
+        """Return the text, if it is one of `choices`."""
         if text in self.choices:
             return text
         if self.required or self.default is not None:
@@ -115,7 +115,7 @@ class Choice(Parameter[str]):
         raise InvalidQuery(self.name, text, f"must be {' or '.join(self.choices)}, or left out")
 
     def schema(self) -> Schema:
-        """A string that is one of `choices`."""
+        """Return a string that is one of `choices`."""
         return self._with_default({"type": "string", "enum": list(self.choices)})
 
 
@@ -126,7 +126,7 @@ class OfField(Parameter[Value]):
     field: str = ""
 
     def parse(self, text: str) -> Value:
-        """The value as it is stored."""
+        """Return the value as it is stored."""
         if not text.strip():
             raise self.missing(text)
         try:
@@ -144,11 +144,11 @@ class Text(Parameter[str]):
     """A text that is checked further where it is used."""
 
     def parse(self, text: str) -> str:
-        """The text itself."""
+        """Return the text itself."""
         return text
 
     def schema(self) -> Schema:
-        """A string no longer than the texts in flights may be."""
+        """Return a string no longer than the texts in flights may be."""
         return self._with_default({"type": "string", "maxLength": MAX_TEXT_CHARACTERS})
 
 
@@ -157,13 +157,13 @@ class Hash(Parameter[str]):
     """A SHA-256 hash in 64 hex digits, or its beginning, at least 8 of them."""
 
     def parse(self, text: str) -> str:
-        """The digits, in small letters."""
+        """Return the digits, in small letters."""
         if not _is_hash(text):
             raise InvalidQuery(self.name, text, "must have 8 to 64 hex digits")
         return text.lower()
 
     def schema(self) -> Schema:
-        """A string of 8 to 64 hex digits."""
+        """Return a string of 8 to 64 hex digits."""
         return {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
 
 
@@ -171,7 +171,7 @@ _is_hash = re.compile(r"[0-9a-fA-F]{8,64}").fullmatch
 
 
 def stored(field: Field) -> Schema:
-    """The schema of a field's values as the ledger holds them, without null."""
+    """Return the schema of a field's values as the ledger holds them, without null."""
     if field.kind == "integer":
         return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
     return {"type": "string", **_TEXTS[field.kind]}
@@ -194,7 +194,7 @@ Kind = TypeVar("Kind", bound=Parameter[Any])
 
 
 def by_name(*parameters: Kind) -> dict[str, Kind]:
-    """The parameters as a dictionary by name."""
+    """Return the parameters as a dictionary by name."""
     return {parameter.name: parameter for parameter in parameters}
 
 

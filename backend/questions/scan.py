@@ -45,7 +45,7 @@ Conditions = Mapping[str, Condition]  # column name -> the condition that its va
 def legs(
     blocks: CachedBlocks, question: FilterTransactions, height: int, costs: Costs | None = None
 ) -> list[dict[str, Value]]:
-    """The flight's legs in blocks 0 to `height`, each as `leg` shows it, in order of ids."""
+    """Return the flight's legs in blocks 0 to `height`, each as `leg` shows it, in order of ids."""
     conditions = _conditions(question)
     legs_found: list[dict[str, Value]] = []
     for block, columns in _walk(blocks, height, tuple(conditions), costs):
@@ -56,7 +56,7 @@ def legs(
 
 
 def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:
-    """A transaction as `filter_transactions` shows it, with BLOCK_HEIGHT and status.
+    """Return a transaction as `filter_transactions` shows it, with BLOCK_HEIGHT and status.
 
     block, row: where it is.
     """
@@ -126,7 +126,7 @@ Counted = TypeVar("Counted", int, DelayTotals)
 
 
 def _known(groups: Mapping[Key, Counted]) -> dict[Key, Counted]:
-    """The groups without the flights of which it is not known to which group they belong."""
+    """Return the groups without the flights of which it is not known to which group they belong."""
     return {key: counted for key, counted in groups.items() if None not in key}
 
 
@@ -142,7 +142,7 @@ def flights(
 
 
 def _conditions(question: Question | Selection) -> dict[str, Condition]:
-    """What the columns of a flight must meet: the values that are given, and the days."""
+    """Return what the columns of a flight must meet: the values that are given, and the days."""
     first, last = question.interval
     given = ((name, getattr(question, name, None)) for name in _EQUAL)
     conditions: dict[str, Condition] = {

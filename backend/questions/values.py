@@ -261,7 +261,7 @@ def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
 
 
 def options_from(kind: type[Question], parameters: Given) -> Options:
-    """The options among the `parameters` of a question. Raises InvalidQuery."""
+    """Return the options among the `parameters` of a question. Raises InvalidQuery."""
     if parameters.keys() <= PARAMETERS[kind].keys():
         return _PLAIN  # most questions are asked without options
     values: dict[str, Any] = {
@@ -285,7 +285,7 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
 
 
 def asked_for(question: Question) -> dict[str, Value]:
-    """The question as parameters, without those that were not given."""
+    """Return the question as parameters, without those that were not given."""
     values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
     return {name: value for name, value in values if value is not None}
 
@@ -294,7 +294,7 @@ _ORDERS: Mapping[bool | None, str] = {False: "ascending", True: "descending"}
 
 
 def understood(question: Question, options: Options) -> dict[str, Value]:
-    """The question and its options as parameters, without those that were not given."""
+    """Return the question and its options as parameters, without those that were not given."""
     shown = options.shown
     given: dict[str, Value | None] = {
         "group_by": options.group_by,
@@ -322,7 +322,7 @@ class DelayTotals:
     sum_dep_delay: int = 0
 
     def figure(self, name: str) -> float | None:
-        """One of DELAY_NAMES, or another count; None for a ratio to nothing."""
+        """Return one of DELAY_NAMES, or another count; None for a ratio to nothing."""
         if name in _RATIO_OF:
             part, whole = _RATIO_OF[name](self)
             return part / whole if whole else None
@@ -330,7 +330,7 @@ class DelayTotals:
         return count
 
     def __sub__(self, other: "DelayTotals") -> "DelayTotals":
-        """The totals of these flights without others that are among them."""
+        """Return the totals of these flights without others that are among them."""
         return DelayTotals(
             self.flights - other.flights,
             self.cancelled - other.cancelled,
@@ -357,7 +357,7 @@ class Delays:
     group_count: int | None = None
 
     def __sub__(self, later: "Delays") -> "Delays":
-        """The counts without those of flights that came later; both have all groups."""
+        """Return the counts without those of flights that came later; both have all groups."""
         changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
         groups = {**self.groups, **changed}
         left = {key: totals for key, totals in groups.items() if totals.flights}
@@ -378,13 +378,13 @@ class FlightCounts:
     group_count: int | None = None
 
     def __sub__(self, later: "FlightCounts") -> "FlightCounts":
-        """The counts without those of flights that came later; both have all groups."""
+        """Return the counts without those of flights that came later; both have all groups."""
         groups = Counter(self.groups) - Counter(later.groups)
         return FlightCounts(self.count - later.count, groups)
 
 
 def status_of(cancelled: object, arr_delay: object) -> str:
-    """What happened to a flight.
+    """Return what happened to a flight.
 
     It is "cancelled", "no_arrival", "late" (15 minutes or more) or "on_time".
     """

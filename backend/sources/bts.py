@@ -63,7 +63,7 @@ class BtsFile:
         self.label = self._file.label
 
     def progress(self) -> float:
-        """The share of the (packed) bytes read, 0 to 1."""
+        """Return the share of the (packed) bytes read, 0 to 1."""
         return self._file.progress()
 
     def check(self) -> None:
@@ -72,7 +72,7 @@ class BtsFile:
             self._places(table.header)
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All rows. Raises InvalidInput if the file is unreadable or lacks columns."""
+        """Yield all rows. Raises InvalidInput if the file is unreadable or lacks columns."""
         calendar = ParseCache(year_and_weekday)
         with opened_table(self._file) as table:
             width = len(table.header)
@@ -110,7 +110,7 @@ def _missing_reason(missing: list[str], places: dict[str, int], header: list[str
 
 
 def _picked(rows: Sequence[list[str]], places: dict[str, int]) -> Columns:
-    """The columns at `places` of rows of equal length."""
+    """Return the columns at `places` of rows of equal length."""
     pick = itemgetter(*places.values())
     cells = list(zip(*map(pick, rows), strict=True)) or [()] * len(places)
     return dict(zip(places, cells, strict=True))

@@ -79,11 +79,11 @@ class Generated:
             raise InvalidInput("flights", flights, f"do not fit into the years to {LAST_YEAR}")
 
     def progress(self) -> float:
-        """The share of the flights made, 0 to 1."""
+        """Return the share of the flights made, 0 to 1."""
         return self._made / self._flights if self._flights else 1.0
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All flights, day by day and in the order of scheduled departure."""
+        """Yield all flights, day by day and in the order of scheduled departure."""
         self._made = made = 0
         for columns in self._days():
             today = min(len(columns[0]), self._flights - made)
@@ -97,7 +97,7 @@ class Generated:
                 return
 
     def _days(self) -> Generator[list[list[object]], None, None]:
-        """The columns of one day's flights after the other's, without end."""
+        """Yield the columns of one day's flights after the other's, without end."""
         every_day = schedule(self._random("schedule"), self._per_day)
         count = int(self._per_day * SHARE_ON_SATURDAY)
         saturday = by_departure(self._random("saturday").sample(every_day, count))
@@ -125,7 +125,7 @@ def _day(text: str) -> date:
 
 
 def _fixed(legs: Sequence[Leg]) -> Columns:
-    """The columns that stay the same from day to day."""
+    """Return the columns that stay the same from day to day."""
     return {
         "OP_CARRIER_AIRLINE_ID": [leg.carrier.number for leg in legs],
         "OP_CARRIER_FL_NUM": [leg.flight_number for leg in legs],
@@ -141,7 +141,7 @@ def _fixed(legs: Sequence[Leg]) -> Columns:
 
 
 def _flown(legs: Sequence[Leg], day: date, random: Random) -> Columns:
-    """The columns that differ from day to day: the date, times, delays and cancellations."""
+    """Return the columns that differ from day to day: the date, times, delays and cancellations."""
     count = len(legs)
     late = random.choices(random.choice(_DAYS), k=count)
     en_route = random.choices(_EN_ROUTE, k=count)
@@ -168,7 +168,7 @@ def _flown(legs: Sequence[Leg], day: date, random: Random) -> Columns:
 
 
 def _clock(scheduled: list[int], late: list[int]) -> list[object]:
-    """The local times (hhmm) of `scheduled` minutes of the day, `late` minutes later."""
+    """Return the local times (hhmm) of `scheduled` minutes of the day, `late` minutes later."""
     return [
         _CLOCK[(minute + delay) % DAY_MINUTES]
         for minute, delay in zip(scheduled, late, strict=True)

@@ -18,7 +18,7 @@ _MEMBERS = {"FL_DATE", "complete"}  # with one of these, a line is not a block o
 
 
 def is_json_lines(start: bytes) -> bool:
-    """Whether a file that starts with these bytes is NDJSON, not a block of the study."""
+    """Return whether a file that starts with these bytes is NDJSON, not a block of the study."""
     line = start.partition(b"\n")[0]
     try:
         value = json.loads(line)
@@ -37,7 +37,7 @@ class JsonLines:
         self.label = self._file.label
 
     def progress(self) -> float:
-        """The share of the (packed) bytes read, 0 to 1."""
+        """Return the share of the (packed) bytes read, 0 to 1."""
         return self._file.progress()
 
     def rows(self) -> Generator[RawRows, None, None]:

@@ -86,11 +86,11 @@ class NycFlights:
         self._cities, self._states = _places()
 
     def progress(self) -> float:
-        """The share of the packed bytes read, 0 to 1."""
+        """Return the share of the packed bytes read, 0 to 1."""
         return self._file.progress()
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All rows. Raises InvalidInput if the file lacks columns that this module needs."""
+        """Yield all rows. Raises InvalidInput if the file lacks columns that this module needs."""
         calendar = ParseCache(year_and_weekday)
         with opened_table(self._file) as table:
             if missing := [name for name in _COLUMNS if name not in table.header]:
@@ -141,7 +141,7 @@ def _days(years: Sequence[str], months: Sequence[str], days: Sequence[str]) -> l
 
 
 def _places() -> tuple[dict[str, str], dict[str, str]]:
-    """The cities and the states of all US airports, by airport code, as BTS writes them."""
+    """Return the cities and the states of all US airports, by airport code, as BTS writes them."""
     try:
         airports = import_module("airportsdata").load("IATA")
     except ModuleNotFoundError as error:
@@ -156,7 +156,7 @@ def _places() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _installed_file(package: str, name: str) -> Path:
-    """A file of an installed package, found without importing it. Raises InvalidInput."""
+    """Return a file of an installed package, found without importing it. Raises InvalidInput."""
     try:
         paths = files(package) or []
     except PackageNotFoundError as error:

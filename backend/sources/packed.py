@@ -33,7 +33,7 @@ class SentFile:
         self._content = content
 
     def problem(self, reason: str) -> InvalidInput:
-        """The error to raise when the body as a whole is not acceptable."""
+        """Return the error to raise when the body as a whole is not acceptable."""
         return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
 
     def progress(self) -> float:
@@ -56,11 +56,11 @@ class PackedFile:
         self._progress = 0.0
 
     def problem(self, reason: str) -> InvalidInput:
-        """The error to raise when the file as a whole is not acceptable."""
+        """Return the error to raise when the file as a whole is not acceptable."""
         return InvalidInput("file", self.label, reason)
 
     def progress(self) -> float:
-        """The share of the packed bytes read by the latest `opened`, 0 to 1."""
+        """Return the share of the packed bytes read by the latest `opened`, 0 to 1."""
         if self._raw is not None:
             size = self._path.stat().st_size
             self._progress = min(1.0, self._raw.tell() / size) if size else 1.0

@@ -113,11 +113,11 @@ class NdjsonLines:
         self._file = BytesIO(body.removeprefix(BYTE_ORDER_MARK))
 
     def progress(self) -> float:
-        """The share of the bytes read, 0 to 1."""
+        """Return the share of the bytes read, 0 to 1."""
         return self._file.tell() / self._bytes if self._bytes else 1.0
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All lines that are not blank."""
+        """Yield all lines that are not blank."""
         lines = enumerate(self._file, 1)
         is_whole = False
         while not is_whole:
@@ -148,7 +148,7 @@ def _part(lines: Iterable[NumberedLine], shortest: int) -> tuple[list[NumberedLi
 
 
 def _object(number: int, line: bytes) -> dict[str, object] | Fault:
-    """The object in a line, or what is wrong with it."""
+    """Return the object in a line, or what is wrong with it."""
     if len(line) > MAX_BYTES:
         return _fault(number, line, f"is longer than {MAX_BYTES} bytes")
     try:

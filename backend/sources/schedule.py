@@ -33,7 +33,7 @@ class Leg:
 
 
 def schedule(random: Random, legs_a_day: int) -> list[Leg]:
-    """The legs of a day, sorted by departure.
+    """Return the legs of a day, sorted by departure.
 
     No carrier leaves an airport twice a day under one flight number.
     """
@@ -52,7 +52,7 @@ def by_departure(legs: list[Leg]) -> list[Leg]:
 
 
 def _journey(random: Random, carrier: Carrier, flight_number: int) -> list[Leg]:
-    """One to three legs under one flight number, as many as leave before the day ends."""
+    """Return one to three legs under one flight number, as many as leave before the day ends."""
     legs: list[Leg] = []
     stops = _stops(random, carrier)
     clock = random.randrange(_FIRST_DEPARTURE, _LAST_DEPARTURE, 5)

@@ -80,14 +80,14 @@ class Source(Protocol):
     unit: str
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All rows from the beginning, at most `BATCH_ROWS` at a time.
+        """Return all rows from the beginning, at most `BATCH_ROWS` at a time.
 
         Raises InvalidInput, which names the source, if it cannot be read, or not to its end.
         """
         ...
 
     def progress(self) -> float:
-        """The share of the source that the latest `rows()` has read, 0 to 1."""
+        """Return the share of the source that the latest `rows()` has read, 0 to 1."""
         ...
 
 
@@ -118,7 +118,7 @@ def raw_rows(objects: Iterable[NumberedObject], part: str = "") -> RawRows:
 
 
 def _raw_row(record: Mapping[str, object]) -> Sequence[object]:
-    """The 19 values of a JSON object as a row of `RawRows` may hold them."""
+    """Return the 19 values of a JSON object as a row of `RawRows` may hold them."""
     values: tuple[object, ...]
     try:
         values = _all_fields(record)
@@ -182,7 +182,7 @@ class Validator:
                 raise InvalidFlight(name, "", "must be empty: the flight was cancelled")
 
     def judge(self, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
-        """The good rows of the batch as flights, and the bad ones."""
+        """Return the good rows of the batch as flights, and the bad ones."""
         try:
             return self.whole(raw), []
         except InvalidFlight:
@@ -210,7 +210,7 @@ def validated(
     on_bad: Callable[[BadRow], None] | None = None,
     validator: Validator | None = None,
 ) -> Iterator[FlightColumns]:
-    """The flights of `source`, in its order and in batches of at most `BATCH_ROWS`.
+    """Yield the flights of `source`, in its order and in batches of at most `BATCH_ROWS`.
 
     A bad row is passed to `on_bad`, before its batch is yielded, and left out; without `on_bad` the
     first one raises BadRow (place: "FILE, line N") and its batch is not yielded. validator: one

@@ -35,11 +35,11 @@ class StudyBlocks:
             raise InvalidInput("folder", self.label, "holds no .json files")
 
     def progress(self) -> float:
-        """The share of the files read, 0 to 1."""
+        """Return the share of the files read, 0 to 1."""
         return self._done / len(self._paths)
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All transactions; numbers count from 1 in each file.
+        """Yield all transactions; numbers count from 1 in each file.
 
         Raises InvalidInput for a file that is not a block of the study.
         """
@@ -58,12 +58,12 @@ def _block_files(folder: Path) -> list[Path]:
 
 
 def _numeric_order(path: Path) -> list[tuple[str, int]]:
-    """A sorting key that compares digits as numbers, so that block9 comes before block10."""
+    """Return a sorting key that compares digits as numbers, so that block9 comes before block10."""
     return [(text, int(digits or 0)) for text, digits in _NAME_PARTS.findall(path.name)]
 
 
 def _transactions(file: PackedFile) -> list[object]:
-    """The list in a block file. Raises InvalidInput if there is none."""
+    """Return the list in a block file. Raises InvalidInput if there is none."""
     with file.opened() as read:
         content = read(MAX_FILE_BYTES)
         if read(1):
@@ -79,7 +79,7 @@ def _transactions(file: PackedFile) -> list[object]:
 
 
 def _objects(transactions: list[object], first: int) -> Iterator[NumberedObject]:
-    """The objects in `transactions`, numbered from `first`; a Fault for what is no object."""
+    """Yield the objects in `transactions`, numbered from `first`; a Fault for what is no object."""
     for number, transaction in enumerate(transactions, first):
         if isinstance(transaction, dict):
             yield number, transaction

@@ -133,7 +133,7 @@ def opened_table(file: File) -> Iterator[Table]:
 
 
 def _header(line: str) -> tuple[str, list[str]]:
-    """The separator of a table, by which its header has the most cells, and these cells.
+    """Return the separator of a table, by which its header has the most cells, and these cells.
 
     Raises csv.Error.
     """
@@ -148,7 +148,7 @@ def _header(line: str) -> tuple[str, list[str]]:
 
 
 def line_batches(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
-    """The lines of `blocks` in lists of `BATCH_ROWS`, or fewer where lines are long.
+    """Yield the lines of `blocks` in lists of `BATCH_ROWS`, or fewer where lines are long.
 
     Cells may take twenty times the memory of their text, so long lines are not collected.
     """

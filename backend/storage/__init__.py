@@ -9,5 +9,5 @@
     caches       the last blocks, and the neighbourhood of the block last asked for
 
 Blocks are written and synced first, then the table of heights that points to them. A reader
-believes the table, and checks every block against its header before it is used.
+trusts the table, and checks every block against its header before it is used.
 """

@@ -1,6 +1,6 @@
 """Reads blocks, in any number of processes and threads, without a lock.
 
-The store believes the table of heights: what it does not name is not there yet. It hands out
+The store trusts the table of heights: what it does not name is not there yet. It hands out
 frames; `codec.verified_block` checks them. Nothing is kept in memory but open descriptors.
 """
 
@@ -65,7 +65,7 @@ class BlockStore:
             self._open.clear()
 
     def height(self) -> int:
-        """Height of the tip, -1 if there is no block."""
+        """Return height of the tip, -1 if there is no block."""
         return self._seen()[1]
 
     def _seen(self) -> tuple[int, int]:
@@ -77,7 +77,7 @@ class BlockStore:
         return status.st_ino, status.st_size // ENTRY_BYTES - 1
 
     def places(self, first: int, count: int) -> list[Place]:
-        """The places of blocks `first` to `first + count - 1`, fewer where the chain ends.
+        """Return the places of blocks `first` to `first + count - 1`, fewer where the chain ends.
 
         Raises Damage if an entry of the table is not one, or cannot be read.
         """
@@ -88,21 +88,21 @@ class BlockStore:
         return self._entries(self._table(inode), first, count)
 
     def place(self, height: int) -> Place:
-        """The place of one block. Raises NotFound if there is no such block."""
+        """Return the place of one block. Raises NotFound if there is no such block."""
         places = self.places(height, 1)
         if not places:
             raise NotFound(f"block {height} does not exist; the newest is block {self.height()}")
         return places[0]
 
     def tip(self) -> tuple[int, Place] | None:
-        """Height and place of the newest block; None if there is none."""
+        """Return height and place of the newest block; None if there is none."""
         inode, height = self._seen()
         if height < 0:
             return None
         return height, self._entries(self._table(inode), height, 1)[0]
 
     def _entries(self, table: _OpenFile, first: int, count: int) -> list[Place]:
-        """The entries of the table of heights from `first` on, up to `count`."""
+        """Return the entries of the table of heights from `first` on, up to `count`."""
         try:
             data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
         except OSError as error:
@@ -121,7 +121,7 @@ class BlockStore:
         return places
 
     def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
-        """The frames of a run of adjacent blocks, each file in one sequential read.
+        """Return the frames of a run of adjacent blocks, each file in one sequential read.
 
         There are fewer than `count` where the chain ends, or where 64 MB are reached. Nothing is
         checked yet.
@@ -158,7 +158,7 @@ class BlockStore:
         return frames
 
     def file_bytes(self, first: int) -> int:
-        """The size of the block file that begins with block `first`."""
+        """Return the size of the block file that begins with block `first`."""
         return (self._blocks / layout.block_file_name(first)).stat().st_size
 
     def forget_cached(self, place: Place) -> None:
@@ -167,24 +167,24 @@ class BlockStore:
         self._file(path).forget(place.length, place.offset)
 
     def block(self, height: int) -> Block:
-        """One block, read from disk and checked. Raises NotFound or DamagedBlock."""
+        """Return one block, read from disk and checked. Raises NotFound or DamagedBlock."""
         place, frame = self.frame(height)
         return verified_block(frame, height, place.hash)
 
     def frame(self, height: int) -> tuple[Place, bytes]:
-        """One frame, unchecked. Raises NotFound, or DamagedBlock if it cannot be read."""
+        """Return one frame, unchecked. Raises NotFound, or DamagedBlock if it cannot be read."""
         place = self.place(height)
         return self._read(height, [place])[0]
 
     def height_of_transaction(self, transaction_id: int) -> int:
-        """The block that holds a transaction. Raises NotFound if no block holds it."""
+        """Return the block that holds a transaction. Raises NotFound if no block holds it."""
         holder = self.place_of_transaction(transaction_id)
         if holder is None:
             raise NotFound(f"transaction {transaction_id} is not in any block")
         return holder[0]
 
     def place_of_transaction(self, transaction_id: int) -> tuple[int, Place] | None:
-        """Height and place of the block that holds a transaction; None if no block does."""
+        """Return height and place of the block that holds a transaction; None if no block does."""
         tip = self.tip()
         if tip is None or not 0 <= transaction_id < tip[1].next_transaction:
             return None
@@ -202,7 +202,7 @@ class BlockStore:
         return None  # the chain has been cut meanwhile
 
     def heights_of_hash(self, beginning: str) -> Iterator[int]:
-        """The heights of the blocks whose hash begins with these hex digits, newest first.
+        """Yield the heights of the blocks whose hash begins with these hex digits, newest first.
 
         beginning: 2 to 64 digits in small letters. It is looked for in the table, from the tip
         down. For 60,000 blocks these are 4 MB, which takes a few milliseconds.

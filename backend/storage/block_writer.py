@@ -189,7 +189,7 @@ class BlockWriter:
         return self._file
 
     def _is_current(self) -> bool:
-        """Whether the files still end where this writer left them."""
+        """Return whether the files still end where this writer left them."""
         if self._state is None or self._file is None or self._tip is None:
             return False
         next_file = self._blocks / layout.block_file_name(self._state.height + 1)

@@ -9,10 +9,10 @@
 Both keep frames as they are on disk (compressed), so that a month of all US flights fits into each
 10 MB, and both count what a frame really takes in memory. `CachedBlocks.block` checks a frame every
 time, so a scan verifies every block again, whether it came from the disk or from a cache;
-`cached_block` verifies it once and then looks at its checksum alone, when it must be unpacked anew.
+`cached_block` verifies it once and then looks at its checksum alone, when it is unpacked again.
 
 Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
-wait can know beforehand that a block is at hand, from `CachedBlocks.has`.
+wait can know beforehand that a block is in memory, from `CachedBlocks.has`.
 """
 
 import threading
@@ -38,7 +38,7 @@ from backend.storage.scan_costs import EMULATED, FILE, Costs
 FRAME_OVERHEAD_BYTES = 300
 PLACES_AT_ONCE = 1024
 RECENT_S = 0.005
-MOST_AT_HAND_BYTES = 256 * 1024  # of a body; one of 1000 usual flights has 40 KB
+MOST_READY_BYTES = 256 * 1024  # of a body; one of 1000 usual flights has 40 KB
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Where(NamedTuple):
 
 
 def kept_bytes(frame: bytes) -> int:
-    """What keeping `frame` takes in memory."""
+    """Return what keeping `frame` takes in memory."""
     return len(frame) + FRAME_OVERHEAD_BYTES
 
 
@@ -80,11 +80,11 @@ class _Cache:
         self._first_transactions: list[int] = []  # of each of them
 
     def peek(self, height: int) -> CachedFrame | None:
-        """The frame of a block, without counting."""
+        """Return the frame of a block, without counting."""
         return self._kept.get(height)
 
     def holder(self, transaction_id: int) -> int | None:
-        """The height of the block that holds a transaction, without counting."""
+        """Return the height of the block that holds a transaction, without counting."""
         at = bisect_right(self._first_transactions, transaction_id)
         if at == 0:
             return None
@@ -92,7 +92,7 @@ class _Cache:
         return height if transaction_id < self._kept[height].next_transaction else None
 
     def find(self, height: int) -> CachedFrame | None:
-        """The frame of a block, counted as a hit or a miss."""
+        """Return the frame of a block, counted as a hit or a miss."""
         frame = self._kept.get(height)
         if frame is None:
             self.statistics.misses += 1
@@ -191,32 +191,32 @@ class CachedBlocks:
         self.yield_to_short_requests: Callable[[], None] = lambda: None
 
     def statistics(self) -> list[CacheStatistics]:
-        """The counts of both caches, as they are now."""
+        """Return the counts of both caches, as they are now."""
         with self._lock:
             return [replace(cache.statistics) for cache in (self._last, self._random)]
 
     def unpacked_statistics(self) -> CacheStatistics:
-        """The counts of the blocks that are kept unpacked, as they are now."""
+        """Return the counts of the blocks that are kept unpacked, as they are now."""
         return self._unpacked.statistics()
 
     def clear(self) -> None:
         """Empty both caches."""
         with self._lock:
-            self._start_anew()
+            self._forget_all()
 
     def has(self, height: int) -> bool:
-        """Whether a block is at hand: it can be had without waiting for the disk or for anybody.
+        """Whether a block is ready: it can be had without waiting for the disk or for anybody.
 
         The answer is False, too, for a block that is so large that unpacking it takes long, and
         while the caches do not know of the newest block. Nothing is counted.
         """
-        return self._is_at_hand(lambda: height)
+        return self._is_ready(lambda: height)
 
     def has_transaction(self, transaction_id: int) -> bool:
-        """Whether the block that holds a transaction is at hand."""
-        return self._is_at_hand(lambda: self._holder(transaction_id))
+        """Return whether the block that holds a transaction is ready."""
+        return self._is_ready(lambda: self._holder(transaction_id))
 
-    def _is_at_hand(self, find_height: Callable[[], int | None]) -> bool:
+    def _is_ready(self, find_height: Callable[[], int | None]) -> bool:
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -224,7 +224,7 @@ class CachedBlocks:
                 return False
             height = find_height()
             kept = None if height is None else self._cache_of(height).peek(height)
-            return kept is not None and stated_body_bytes(kept.frame) <= MOST_AT_HAND_BYTES
+            return kept is not None and stated_body_bytes(kept.frame) <= MOST_READY_BYTES
         finally:
             self._lock.release()
 
@@ -274,7 +274,7 @@ class CachedBlocks:
         )
 
     def cached_block(self, height: int) -> Block:
-        """A block as it was at most `RECENT_S` ago, checked when it was first used.
+        """Return a block as it was at most `RECENT_S` ago, checked when it was first used.
 
         Raises NotFound or DamagedBlock.
         """
@@ -290,7 +290,7 @@ class CachedBlocks:
         try:
             block = opened(kept.frame, height, kept.hash)
         except DamagedBlock as error:
-            with self._lock:  # the disk may be put right; then it must be read again
+            with self._lock:  # the disk may be repaired; then it must be read again
                 self._cache_of(height).forget(height)
             self._note(error)
             raise
@@ -329,7 +329,7 @@ class CachedBlocks:
         return run[height]
 
     def _read_run(self, height: int, costs: Costs, *, in_order: bool) -> dict[int, CachedFrame]:
-        """Block `height` and its neighbours, or those ahead of it, from the disk."""
+        """Return block `height` and its neighbours, or those ahead of it, from the disk."""
         start_s = time.perf_counter()
         try:
             first, frames = self._run(height, in_order=in_order)
@@ -345,7 +345,7 @@ class CachedBlocks:
         return {first + i: _kept(*place_and_frame) for i, place_and_frame in enumerate(frames)}
 
     def _run(self, height: int, *, in_order: bool) -> tuple[int, list[tuple[Place, bytes]]]:
-        """The height of the first block that is read, and the frames from there on."""
+        """Return the height of the first block that is read, and the frames from there on."""
         keeps = self._cache_of(height).statistics.capacity_bytes > 0
         count = self._read_run_blocks if keeps else 1
         first = height if in_order else max(0, height - count // 2)
@@ -363,7 +363,7 @@ class CachedBlocks:
         return self._last if height >= self._floor else self._random
 
     def _follow_tip(self) -> None:
-        """Move the border between the caches when the chain has grown; start anew if it was cut."""
+        """Move the border between the caches when the chain has grown; forget all if it was cut."""
         try:
             tip = self._store.tip()
         except Damage:  # of the tip's entry; whoever asks for the tip is told
@@ -373,27 +373,27 @@ class CachedBlocks:
         if (height, tip_hash) == (self._tip_height, self._tip_hash):
             return
         if height <= self._tip_height or not self._is_still_there():
-            self._start_anew()
+            self._forget_all()
         floor = self._newest_that_fit(height)
         self._last.drop_below(floor)
         self._tip_height, self._tip_hash, self._floor = height, tip_hash, floor
 
     def _is_still_there(self) -> bool:
-        """Whether the block that was the tip is still in the chain."""
+        """Return whether the block that was the tip is still in the chain."""
         height = self._tip_height
         try:
             return height < 0 or self._store.place(height).hash == self._tip_hash
         except Damage:
             return False
 
-    def _start_anew(self) -> None:
+    def _forget_all(self) -> None:
         self._last.clear()
         self._random.clear()
         self._unpacked.clear()
         self._generation += 1
 
     def _newest_that_fit(self, height: int) -> int:
-        """The lowest of the newest blocks that fit into the last cache together."""
+        """Return the lowest of the newest blocks that fit into the last cache together."""
         left = self._last.statistics.capacity_bytes
         floor = height + 1
         while floor > 0:

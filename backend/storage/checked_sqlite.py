@@ -64,7 +64,7 @@ def can_be_frozen(path: Path) -> bool:
 
 
 def log_bytes(path: Path) -> int:
-    """The size of the write-ahead log of the file at `path`; 0 without one."""
+    """Return the size of the write-ahead log of the file at `path`; 0 without one."""
     file = path.resolve()
     try:
         return file.with_name(f"{file.name}-wal").stat().st_size
@@ -114,7 +114,7 @@ def require_checksums(connection: apsw.Connection) -> None:
 
 
 def _never_had_checksums(connection: apsw.Connection) -> bool:
-    """Whether the first page says that there are none, and has not one that says otherwise.
+    """Return whether the first page says that there are none, and has not one that says otherwise.
 
     It is read by SQLite: opening the file once more would drop the locks of this process.
     """

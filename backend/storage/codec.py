@@ -36,7 +36,7 @@ def compress(body: bytes) -> bytes:
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    """The decompressor of this thread; making one costs as much as decompressing a block."""
+    """Return the decompressor of this thread; making one costs as much as decompressing a block."""
     if not hasattr(_local, "decompressor"):
         _local.decompressor = zstandard.ZstdDecompressor()
     decompressor: zstandard.ZstdDecompressor = _local.decompressor
@@ -58,7 +58,7 @@ class Frame:
 
 
 def frame_of(header_bytes: bytes, body: bytes, compressed_body: bytes) -> bytes:
-    """The frame of a block."""
+    """Return the frame of a block."""
     sizes = (len(header_bytes), len(compressed_body), len(body))
     content = PREFIX.pack(MAGIC, *sizes, 0)[:-4]
     crc = _crc(content, header_bytes, compressed_body)
@@ -70,7 +70,7 @@ def _crc(content: bytes | memoryview, header_bytes: bytes, compressed_body: byte
 
 
 def frame_length(prefix: bytes | memoryview) -> int:
-    """The length of the frame that starts with `prefix`. Raises FrameError if none can."""
+    """Return the length of the frame that starts with `prefix`. Raises FrameError if none can."""
     if len(prefix) < PREFIX_BYTES:
         raise FrameError(
             f"{counted(len(prefix), 'byte is', 'bytes are')} less than the start of a frame"
@@ -89,7 +89,7 @@ def stated_body_bytes(frame: bytes) -> int:
 
 
 def frame_from(data: bytes | memoryview) -> Frame:
-    """The frame at the start of `data`. Raises FrameError unless it is there and whole."""
+    """Return the frame at the start of `data`. Raises FrameError unless it is there and whole."""
     length = frame_length(data)
     if len(data) < length:
         raise FrameError(f"{counted(len(data), 'byte is', 'bytes are')} there of {length:,}")
@@ -102,7 +102,7 @@ def frame_from(data: bytes | memoryview) -> Frame:
 
 
 def whole_frame(data: bytes) -> Frame:
-    """The frame that `data` is, with nothing behind it. Raises FrameError."""
+    """Return the frame that `data` is, with nothing behind it. Raises FrameError."""
     frame = frame_from(data)
     if frame.length != len(data):
         raise FrameError(
@@ -115,7 +115,7 @@ def body_of(frame: Frame) -> bytes:
     """Return the uncompressed body of a frame. Raises FrameError if it cannot be had."""
     try:
         stated = zstandard.frame_content_size(frame.compressed_body)
-        if stated != frame.body_bytes:  # zstandard would believe it and allocate as much
+        if stated != frame.body_bytes:  # zstandard would trust it and allocate as much
             sizes = f"{counted(stated, 'byte')} instead of {frame.body_bytes:,}"
             raise FrameError(f"its body says it has {sizes}")
         body = _decompressor().decompress(frame.compressed_body, allow_extra_data=False)

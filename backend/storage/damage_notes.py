@@ -37,7 +37,7 @@ class DamageNotes:
         self._unwritten: dict[int, str] = {}  # on a medium that is read-only
 
     def known(self) -> dict[int, str]:
-        """Height -> what is wrong, of each block that is noted, in order."""
+        """Return height -> what is wrong, of each block that is noted, in order."""
         with self._lock:
             return dict(sorted({**self._read(), **self._unwritten}.items()))
 
@@ -83,7 +83,7 @@ class DamageNotes:
 
 
 def reasons(notes: DamageNotes, named: Collection[int]) -> list[str]:
-    """The reasons why a service is not ready: the first damaged blocks, and how many more.
+    """Return the reasons why a service is not ready: the first damaged blocks, and how many more.
 
     named: heights of blocks that are named already.
     """

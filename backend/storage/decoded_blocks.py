@@ -30,7 +30,7 @@ class CacheStatistics:
 
 
 def unpacked_bytes(block: Block) -> int:
-    """What keeping `block` takes in memory."""
+    """Return what keeping `block` takes in memory."""
     return len(block.body) + len(block.header_bytes) + BLOCK_OVERHEAD_BYTES
 
 
@@ -41,5 +41,5 @@ class DecodedBlockCache(LruCache[bytes, Block]):
         super().__init__(capacity_bytes, unpacked_bytes)
 
     def statistics(self) -> CacheStatistics:
-        """The counts as they are now."""
+        """Return the counts as they are now."""
         return CacheStatistics("unpacked", self.capacity_bytes, *astuple(self.counts()))

@@ -14,7 +14,7 @@ def genesis_in(folder: Path) -> str:
     """The hash of block 0 in hexadecimal; "" while there is none, or nothing says what it is.
 
     The table of heights says it and the block file does. If one of them is damaged, the other is
-    believed; if they differ, then one is another ledger's, and neither is.
+    trusted; if they differ, then one is another ledger's, and neither is.
     """
     blocks = folder / layout.BLOCKS_FOLDER
     hashes = set[str]()

@@ -37,12 +37,12 @@ ENTRY_BYTES = _ENTRY.size + _CRC.size
 
 
 def block_file_name(first_height: int) -> str:
-    """The name of the block file that starts with block `first_height`."""
+    """Return the name of the block file that starts with block `first_height`."""
     return f"blocks-{first_height:010d}.dat"
 
 
 def first_height_of(name: str) -> int | None:
-    """The first height of a block file by its name; None for any other file."""
+    """Return the first height of a block file by its name; None for any other file."""
     digits = name.removeprefix("blocks-").removesuffix(".dat")
     if digits.isascii() and digits.isdigit() and block_file_name(int(digits)) == name:
         return int(digits)
@@ -76,7 +76,7 @@ class Place:
         return self.first_transaction + self.transaction_count
 
     def packed(self) -> bytes:
-        """The 64 bytes of this entry."""
+        """Return the 64 bytes of this entry."""
         data = _ENTRY.pack(
             self.hash,
             self.file,
@@ -89,7 +89,7 @@ class Place:
 
 
 def place_from(entry: bytes) -> Place | None:
-    """The place in the 64 bytes of `entry`, or None if they are not an entry."""
+    """Return the place in the 64 bytes of `entry`, or None if they are not an entry."""
     data, crc = entry[: _ENTRY.size], entry[_ENTRY.size :]
     if len(entry) != ENTRY_BYTES or _CRC.pack(zlib.crc32(data)) != crc:
         return None

@@ -80,7 +80,7 @@ class Entry:
 
 
 def belongs_to_cluster(folder: Path) -> bool:
-    """Whether the chain in `folder` is written by a cluster."""
+    """Return whether the chain in `folder` is written by a cluster."""
     return (folder / FILE_NAME).exists()
 
 
@@ -114,11 +114,11 @@ class Receipts:
         self._local = threading.local()
 
     def is_there(self) -> bool:
-        """Whether a cluster writes this chain."""
+        """Return whether a cluster writes this chain."""
         return self._path.exists()
 
     def own(self) -> int | None:
-        """The index of this node among the members; None if it only reads."""
+        """Return the index of this node among the members; None if it only reads."""
         if not self.is_there():  # the node has not started yet
             return None
         with self._usable() as run:
@@ -142,7 +142,7 @@ class Receipts:
         return self._mined[1]
 
     def mined(self, node: int, height: int) -> int:
-        """How many flights of a node are in blocks up to a height."""
+        """Return how many flights of a node are in blocks up to a height."""
         with self._usable() as run:
             row: Any = run(_LAST_RUN, (node, height)).fetchone()
         return 0 if row is None else row[0]
@@ -161,7 +161,7 @@ class Receipts:
         return self._store.place(height).first_transaction + at
 
     def newest(self) -> Entry | None:
-        """The entry of the newest block that has one, without its flights."""
+        """Return the entry of the newest block that has one, without its flights."""
         if not self.is_there():
             return None
         with self._usable() as run:
@@ -214,7 +214,7 @@ class Receipts:
             ) from error
 
     def _connection(self) -> apsw.Connection:
-        """The connection of this thread."""
+        """Return the connection of this thread."""
         if not hasattr(self._local, "connection"):
             self._local.connection = self._open()
             self._opened.append(self._local.connection)
@@ -237,7 +237,7 @@ class Receipts:
 def _adds_up(
     runs: Iterable[tuple[int, int, int]], senders: Counter[int], mined: Counter[int]
 ) -> bool:
-    """Whether the runs of a block go on where `mined` ends, and are what its flights say.
+    """Return whether the runs of a block go on where `mined` ends, and are what its flights say.
 
     senders: how many flights each node has in it. mined: how many each has up to it, which goes on.
     """
@@ -251,7 +251,7 @@ def _adds_up(
 
 
 def _position(senders: bytes, node: int, count: int) -> int:
-    """The position of the flight that follows `count` flights of `node`. Raises Damage."""
+    """Return the position of the flight that follows `count` flights of `node`. Raises Damage."""
     at = -1
     for _ in range(count + 1):
         at = senders.find(node, at + 1)

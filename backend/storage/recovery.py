@@ -1,4 +1,4 @@
-"""Puts the end of the block files right, before the writer appends to them.
+"""Repairs the end of the block files, before the writer appends to them.
 
 The table of heights names the blocks that were committed. A block is synced before any byte of its
 entry is written, so what the table names was on the disk, whole. There are four cases, which are
@@ -47,13 +47,13 @@ class Pending(Protocol):
     """What recovery asks of the mempool; it calls `holds` and `contradiction` inside `locked`."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """A lock: while it is held, no process gives ids."""
+        """Return a lock: while it is held, no process gives ids."""
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether the mempool holds all ids from `first` to `following` (exclusive)."""
+        """Return whether the mempool holds all ids from `first` to `following` (exclusive)."""
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
-        """What the mempool holds, and the block at `place` does not, under one id; in words.
+        """Return what the mempool holds, and the block at `place` does not, under one id; in words.
 
         block: reads it, if that is needed.
         """
@@ -67,7 +67,7 @@ class NothingPending:
         return nullcontext()
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether no ids are asked for, because there are none."""
+        """Return whether no ids are asked for, because there are none."""
         return first == following
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
@@ -77,7 +77,7 @@ class NothingPending:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The places of all blocks, genesis first, and messages: a line for each thing put right.
+    """The places of all blocks, genesis first, and messages: a line for each repair.
 
     is_tip_left_out: whether the newest block was torn, and its transactions are mined again.
     """
@@ -113,7 +113,7 @@ class _Rest:
     later: list[Path]
 
     def has_valid_blocks(self) -> bool:
-        """Whether the rest has anything but torn bytes."""
+        """Return whether the rest has anything but torn bytes."""
         is_alone = not (self.bad.is_whole or self.later)
         return not is_alone or _valid_after(self.path, self.bad.offset + 1)
 
@@ -165,7 +165,7 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
 
 
 def _table_entries(data: bytes) -> list[Place] | None:
-    """The entries in a table; None if it has no good one, or a bad one before a good one."""
+    """Return the entries in a table; None if it has no good one, or a bad one before a good one."""
     whole = range(0, len(data) - ENTRY_BYTES + 1, ENTRY_BYTES)
     places = [place_from(data[start : start + ENTRY_BYTES]) for start in whole]
     while places and places[-1] is None:
@@ -191,7 +191,7 @@ def _entries_written(data: bytes) -> int:
 
 
 def _block_files(blocks: Path) -> list[int]:
-    """The first heights of all block files that hold anything, in order."""
+    """Return the first heights of all block files that hold anything, in order."""
     entries = ((layout.first_height_of(entry.name), entry) for entry in blocks.iterdir())
     return sorted(first for first, entry in entries if first is not None and entry.stat().st_size)
 
@@ -201,7 +201,7 @@ def _path(blocks: Path, first: int) -> Path:
 
 
 def _size(path: Path) -> int:
-    """The size of a file in bytes, -1 if there is none."""
+    """Return the size of a file in bytes, -1 if there is none."""
     return path.stat().st_size if path.exists() else -1
 
 
@@ -209,7 +209,7 @@ def _size(path: Path) -> int:
 
 
 def _is_of_another_ledger(blocks: Path, places: list[Place]) -> bool:
-    """Whether a whole block 0 stands at its place, but not the one that the table names."""
+    """Return whether a whole block 0 stands at its place, but not the one that the table names."""
     genesis = _frame_at(blocks, replace(places[0], file=0, offset=0))
     if isinstance(genesis, _Bad) or genesis.header.height:
         return False
@@ -373,7 +373,7 @@ def _read_from(path: Path, offset: int) -> bytes:
 
 
 def _valid_after(path: Path, offset: int) -> bool:
-    """Whether a whole frame starts anywhere after `offset`."""
+    """Return whether a whole frame starts anywhere after `offset`."""
     data = _read_from(path, offset)
     at = data.find(MAGIC)
     while at >= 0:
@@ -397,7 +397,7 @@ def _sync(blocks: Path, firsts: set[int]) -> None:
     files.sync_folder(blocks)
 
 
-# --- putting right ---------------------------------------------------------------------------
+# --- repairs ---------------------------------------------------------------------------------
 
 
 def _repair(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -> list[str]:
@@ -412,7 +412,7 @@ def _repair(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -
 
 
 def _aside(path: Path, offset: int) -> Path:
-    """A name that is not taken for what is cut off `path` at `offset`."""
+    """Return a name that is not taken for what is cut off `path` at `offset`."""
     names = (f"torn-{path.stem}-{offset}-{number}.bin" for number in count(1))
     return next(p for p in map(path.with_name, names) if not p.exists())
 

@@ -48,7 +48,7 @@ _decode = msgspec.json.Decoder(list[_StoredToken]).decode
 
 
 def are_needed(settings: Settings) -> bool:
-    """Whether writing needs a token."""
+    """Return whether writing needs a token."""
     return bool(settings.require_token) or bool(reachable(settings))
 
 
@@ -77,7 +77,7 @@ class Tokens:
         self._read: tuple[int, list[Token]] = (-1, [])
 
     def all(self) -> list[Token]:
-        """All tokens. Raises Damage if the file is not a list of tokens, or is gone."""
+        """Return all tokens. Raises Damage if the file is not a list of tokens, or is gone."""
         tokens = self._kept()
         if tokens is None and self._lock_path.exists():
             raise Damage(
@@ -87,7 +87,7 @@ class Tokens:
         return tokens or []
 
     def _kept(self) -> list[Token] | None:
-        """The tokens in the file; None if there is no file."""
+        """Return the tokens in the file; None if there is no file."""
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
@@ -144,7 +144,7 @@ class Tokens:
         files.write_new(self._path, text.encode(), mode=0o600)
 
     def owner_of(self, authorization: str | None) -> str:
-        """The owner of the token in an Authorization header. Raises NotAllowed."""
+        """Return the owner of the token in an Authorization header. Raises NotAllowed."""
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise NotAllowed(
@@ -169,7 +169,7 @@ def require_some(settings: Settings) -> None:
 
 
 def _sound(kept: _StoredToken) -> Token:
-    """The token of an entry of the file. Raises ValueError if the entry is damaged."""
+    """Return the token of an entry of the file. Raises ValueError if the entry is damaged."""
     token = Token(kept.name, kept.sha256)
     if kept.checksum not in {None, _checksum(token)}:
         raise ValueError(f"the token of {kept.name!r} does not agree with its checksum")

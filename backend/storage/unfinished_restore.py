@@ -10,11 +10,11 @@ from backend.storage import layout
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether a restore into `folder` is at work, or was killed."""
+    """Return whether a restore into `folder` is at work, or was killed."""
     stage = folder / layout.RESTORING_FOLDER
     return stage.exists() and not (folder / layout.BLOCKS_FOLDER).exists()
 
 
 def words(folder: Path) -> str:
-    """A message about an unfinished restore into `folder`, and what to do."""
+    """Return a message about an unfinished restore into `folder`, and what to do."""
     return f"a backup was restored to {folder}, but not completely; restore it again"

@@ -416,11 +416,11 @@ def test_the_bytes_counted_are_the_bytes_taken(
     store.close()
 
 
-# What is at hand ---------------------------------------------------------------------------------
+# What is ready ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])
-def test_what_is_at_hand_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_bytes: int) -> None:
+def test_what_is_ready_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_bytes: int) -> None:
     sizes = [1, 0, 3, 0, 0, 2] * 8
     make_chain(tmp_path, sizes)
     owners = [height for height, size in enumerate(sizes, 1) for _ in range(size)]
@@ -431,10 +431,10 @@ def test_what_is_at_hand_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_
     for _ in range(60):
         cached.block(random_heights.randint(0, len(sizes)))
         counts, runs = cached.statistics(), len(store.runs)
-        at_hand = {height for height in range(-1, 99) if cached.has(height)}
-        assert len(at_hand) == sum(each.blocks for each in counts)
+        ready = {height for height in range(-1, 99) if cached.has(height)}
+        assert len(ready) == sum(each.blocks for each in counts)
         assert [cached.has_transaction(i) for i in range(len(owners) + 5)] == [
-            *(height in at_hand for height in owners),
+            *(height in ready for height in owners),
             *[False] * 5,
         ]
         for i, height in enumerate(owners):
@@ -442,13 +442,13 @@ def test_what_is_at_hand_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_
             assert cached.where(height) == (height, store.place(height).hash.hex())
         assert cached.where_transaction(len(owners)) is None
         assert (cached.statistics(), len(store.runs)) == (counts, runs)
-        for height in at_hand:
+        for height in ready:
             assert cached.cached_block(height) == cached.block(height)
         assert len(store.runs) == runs
     store.close()
 
 
-def test_nothing_is_at_hand_while_somebody_else_changes_the_caches(forty: Path) -> None:
+def test_nothing_is_ready_while_somebody_else_changes_the_caches(forty: Path) -> None:
     store = BlockStore(forty)
     cached = CachedBlocks(store, 10**6, RUN)
     cached.block(5)
@@ -458,15 +458,15 @@ def test_nothing_is_at_hand_while_somebody_else_changes_the_caches(forty: Path) 
     store.close()
 
 
-def test_a_block_that_takes_long_to_unpack_is_not_at_hand(
+def test_a_block_that_takes_long_to_unpack_is_not_ready(
     forty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = BlockStore(forty)
     cached = CachedBlocks(store, 10**6, RUN)
     body_bytes = len(cached.block(5).body)
-    monkeypatch.setattr("backend.storage.caches.MOST_AT_HAND_BYTES", body_bytes)
+    monkeypatch.setattr("backend.storage.caches.MOST_READY_BYTES", body_bytes)
     assert cached.has(5)
-    monkeypatch.setattr("backend.storage.caches.MOST_AT_HAND_BYTES", body_bytes - 1)
+    monkeypatch.setattr("backend.storage.caches.MOST_READY_BYTES", body_bytes - 1)
     assert not cached.has(5)
     store.close()
 
