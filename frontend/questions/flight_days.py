@@ -1,6 +1,6 @@
-"""Finds the days on which a flight number flew: asks the backend day by day, within a bound."""
+"""Finds the days on which a flight number flew: asks the backend about some days at once."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -9,7 +9,8 @@ from frontend.questions.flights_of_day import Leg
 
 MOST_DAYS_ASKED = 62
 
-AskDay = Callable[[str], list[Leg]]  # from an ISO date to the legs of that day
+LegsByDay = Mapping[str, list[Leg]]  # ISO date -> its legs; days without legs are left out
+AskDays = Callable[[str, str], LegsByDay]  # from the first and the last day, both included
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,58 +43,40 @@ def plus(day: str, days: int) -> str:
         return (date.max if days > 0 else date.min).isoformat()
 
 
-def around(day: str, legs: list[Leg], days: int, known: Coverage, ask: AskDay) -> list[Day]:
-    """`day`, whose `legs` are known, and so many `days` before and after it."""
-    others = [plus(day, offset) for offset in range(-days, days + 1)]
-    return [
-        Day(other, legs, known.covers(other))
-        if other == day
-        else Day(other, ask(other) if known.covers(other) else [], known.covers(other))
-        for other in others
-    ]
+def around(day: str, legs: list[Leg], days: int, known: Coverage, ask: AskDays) -> list[Day]:
+    """Return `day`, whose `legs` are known, and so many `days` before and after it."""
+    by_day = {**_covered(plus(day, -days), plus(day, days), known, ask), day: legs}
+    others = (plus(day, offset) for offset in range(-days, days + 1))
+    return [Day(other, by_day.get(other, []), known.covers(other)) for other in others]
 
 
-def last_before(before: str, most: int, known: Coverage, ask: AskDay) -> DaysFlown:
-    """The last covered days before `before` with legs, the newest first, at most `most` of them."""
-    if not known.first_date or not known.last_date:
+def last_before(before: str, most: int, known: Coverage, ask: AskDays) -> DaysFlown:
+    """Return the last covered days before `before` with legs, the newest first, at most `most`."""
+    newest = min(plus(before, -1), known.last_date or "")
+    if not known.first_date or newest < known.first_date:
         return DaysFlown([])
-    newest = min(plus(before, -1), known.last_date)
-    flown: list[Day] = []
-    oldest = ""
-    for day in _backwards(newest, known.first_date):
-        oldest = day
-        legs = ask(day)
-        flown += [Day(day, legs)] if legs else []
-        if len(flown) == most:
-            break
-    earlier = oldest if oldest > known.first_date else ""
-    return DaysFlown(flown, oldest, newest if oldest else "", earlier)
+    oldest = max(plus(newest, 1 - MOST_DAYS_ASKED), known.first_date)
+    by_day = ask(oldest, newest)
+    flown = [Day(day, by_day[day]) for day in sorted(by_day, reverse=True)[:most]]
+    if len(flown) == most:
+        oldest = flown[-1].date
+    return DaysFlown(flown, oldest, newest, oldest if oldest > known.first_date else "")
 
 
-def nearest(day: str, most: int, known: Coverage, ask: AskDay) -> list[Day]:
-    """Up to `most` covered days with legs close to `day`, in order; `day` itself is left out."""
-    flown: list[Day] = []
-    for other in _outwards(day, known):
-        if legs := ask(other):
-            flown.append(Day(other, legs))
-        if len(flown) == most:
-            break
-    return sorted(flown, key=lambda day: day.date)
+def nearest(day: str, most: int, known: Coverage, ask: AskDays) -> list[Day]:
+    """Return up to `most` covered days with legs close to `day`, in order, without `day` itself."""
+    middle = min(max(day, known.first_date or ""), known.last_date or day)
+    reach = MOST_DAYS_ASKED // 2
+    by_day = _covered(plus(middle, -reach), plus(middle, reach), known, ask)
+
+    def distance(other: str) -> tuple[timedelta, str]:
+        return abs(date.fromisoformat(other) - date.fromisoformat(middle)), other
+
+    closest = sorted(by_day.keys() - {day}, key=distance)[:most]
+    return [Day(other, by_day[other]) for other in sorted(closest)]
 
 
-def _backwards(newest: str, first: str) -> Iterator[str]:
-    for back in range(MOST_DAYS_ASKED):
-        day = plus(newest, -back)
-        if day < first:
-            return
-        yield day
-
-
-def _outwards(day: str, known: Coverage) -> Iterable[str]:
-    """Return the covered days without `day`, the closest first."""
-    if not known.first_date or not known.last_date:
-        return []
-    middle = min(max(day, known.first_date), known.last_date)
-    steps = (step for back in range(MOST_DAYS_ASKED // 2 + 1) for step in (-back, back))
-    days = dict.fromkeys(plus(middle, step) for step in steps)
-    return [other for other in days if other != day and known.covers(other)]
+def _covered(first: str, last: str, known: Coverage, ask: AskDays) -> LegsByDay:
+    """Return the legs of the days that the ledger covers."""
+    first, last = max(first, known.first_date or ""), min(last, known.last_date or "")
+    return ask(first, last) if first <= last else {}

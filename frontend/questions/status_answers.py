@@ -126,14 +126,16 @@ def offers(status: DayStatus) -> Offers:
     return Offers(flown, _by_carrier(others, known), numbers)
 
 
-def _legs_by_day(given: Mapping[str, str]) -> flight_days.AskDay:
+def _legs_by_day(given: Mapping[str, str]) -> flight_days.AskDays:
     same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, "as_of"}}
 
-    def legs(day: str) -> list[Leg]:
-        flights: list[Leg] = backend.get(PATH, {**same, DAY: day})["flights"]
-        return flights
+    def ask(first: str, last: str) -> flight_days.LegsByDay:
+        by_day: dict[str, list[Leg]] = {}
+        for leg in backend.get(PATH, {**same, DAY: first, "FINAL_DATE": last})["flights"]:
+            by_day.setdefault(leg[DAY], []).append(leg)
+        return by_day
 
-    return legs
+    return ask
 
 
 def _numbers_like(number: object) -> list[Json]:
