@@ -14,6 +14,26 @@ PIECE_BYTES = 64 * 1024  # of what is posted, which is read and forgotten
 Answer = Callable[[str, Mapping[str, str]], Any]
 
 
+class Handler(BaseHTTPRequestHandler):
+    """Answers without a log."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(handler: type[Handler]) -> Iterator[str]:
+    """The address of a service whose requests are handled so."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @contextmanager
 def answering(answer: Answer) -> Iterator[str]:
     """The address of a service where `answer(path, parameters)` is what GET and POST get, as JSON.
@@ -21,7 +41,7 @@ def answering(answer: Answer) -> Iterator[str]:
     An HTTPStatus is answered as such.
     """
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -42,14 +62,5 @@ def answering(answer: Answer) -> Iterator[str]:
                 left -= len(self.rfile.read(min(left, PIECE_BYTES)))
             self.do_GET()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Answering) as url:
+        yield url

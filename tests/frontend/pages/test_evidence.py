@@ -6,10 +6,9 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from zipfile import ZipFile
 
@@ -21,6 +20,7 @@ from frontend.backend_client import PIECE_BYTES
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import World
+from tests.frontend.fake_backend import Handler, serving
 from tests.frontend.pages.reading import link, source, text
 
 DELAYS = "OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-08"
@@ -101,11 +101,10 @@ def test_files_say_that_the_backend_is_away(lonely_pages: FlaskClient) -> None:
         assert "The ledger does not answer" in text(lonely_pages, path, 503)
 
 
-@contextmanager
-def sending(pieces: Iterable[bytes], size: int) -> Iterator[str]:
+def sending(pieces: Iterable[bytes], size: int) -> AbstractContextManager[str]:
     """The address of a service that promises `size` bytes, and sends these."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Sending(Handler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", str(size))
@@ -113,17 +112,7 @@ def sending(pieces: Iterable[bytes], size: int) -> Iterator[str]:
             for piece in pieces:
                 self.wfile.write(piece)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    return serving(Sending)
 
 
 def test_a_file_that_breaks_off_does_not_look_finished() -> None:
