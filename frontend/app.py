@@ -39,12 +39,15 @@ HEADERS = {
 LEAST_COMPRESSED_BYTES = 1024
 COMPRESSED = {"text/html", "text/csv", "application/json"}
 
-PAGES = (
-    *("about", "add_flight", "airports", "average_delays", "blocks", "calculator"),
-    *("cheating", "cluster", "days", "flight_counter", "flight_status", "home"),
-    *("lab_results", "proofs", "rankings", "receipts", "report", "route", "search_results"),
-    *("transactions", "upload_file"),
-)
+PAGES = [
+    import_module(f"frontend.pages.{name}")
+    for name in (
+        *("about", "add_flight", "airports", "average_delays", "blocks", "calculator"),
+        *("cheating", "cluster", "days", "flight_counter", "flight_status", "home"),
+        *("lab_results", "proofs", "rankings", "receipts", "report", "route"),
+        *("search_results", "transactions", "upload_file"),
+    )
+]
 """The modules of `frontend.pages` that have `routes`."""
 
 
@@ -80,7 +83,7 @@ def create_app(settings: Settings) -> Flask:
         "search_examples": app.extensions["examples"],
     }
     for page in PAGES:
-        app.register_blueprint(import_module(f"frontend.pages.{page}").routes)
+        app.register_blueprint(page.routes)
     app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     error_pages.install(app)
     static_files.install(app)

@@ -25,7 +25,6 @@ LEAST_AIRPORTS = 200  # around fewer the land is not recognised
 LAND_KM = 210.0  # radius of the land that is drawn around an airport
 LABELS_INSIDE = (40.0, 60.0)  # percent: left of them labels begin at their places, right they end
 
-
 _known: dict[str, Place | None] = {}
 """What was looked up, also if the airport is not known. A look-up reads the package's table of
 28,000 airports: 0.15 s, and 8 MB for a moment."""
