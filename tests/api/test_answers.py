@@ -485,11 +485,6 @@ def test_options_names_the_methods(client: FlaskClient, path: str) -> None:
     assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
 
 
-def test_options_of_posting(client: FlaskClient) -> None:
-    allowed = set(client.options("/transactions/batch").headers["Allow"].split(", "))
-    assert allowed == {"POST", "OPTIONS"}
-
-
 # --- chains of other sizes -----------------------------------------------------------------------
 
 QUESTIONS = [path for path in ROUTES if "?" in path and not path.startswith("/suggest")]

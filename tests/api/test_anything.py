@@ -95,49 +95,6 @@ def test_any_path_and_any_parameters_get_an_answer_in_json(
         assert path.startswith("/health/ready")  # no miner runs here
 
 
-days = st.dates(date(2014, 12, 30), date(2015, 1, 15)).map(date.isoformat)
-numbers = st.integers(0, 3000).map(str)
-cities = st.sampled_from(["Chicago, IL", "Miami, FL", "Denver, CO"]) | texts
-engines = st.sampled_from(["index", "scan"])
-heights = st.none() | st.integers(0, 32)
-
-
-@st.composite
-def nearly_good_questions(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
-    """A question as people ask it, sometimes with dates in the wrong order or heights too high."""
-    route = draw(st.sampled_from(ROUTES[:3]))
-    by_route: dict[str, dict[str, st.SearchStrategy[str]]] = {
-        "/filter_transactions": {"OP_CARRIER_FL_NUM": numbers, "FL_DATE": days},
-        "/average_delays": {"OP_CARRIER_AIRLINE_ID": numbers | st.just("19393")},
-        "/flight_counter": {"ORIGIN_CITY_NAME": cities, "DEST_CITY_NAME": cities},
-    }
-    asked = {name: draw(value) for name, value in by_route[route].items()}
-    if route != "/filter_transactions":
-        asked |= {"INITIAL_DATE": draw(days), "FINAL_DATE": draw(days)}
-    if (height := draw(heights)) is not None:
-        asked["as_of"] = str(height)
-    return route, asked
-
-
-@settings(patient, max_examples=100)
-@given(nearly_good_questions())
-def test_both_engines_say_the_same_of_any_question(
-    client: FlaskClient, question: tuple[str, dict[str, str]]
-) -> None:
-    route, asked = question
-    index, scan = (
-        client.get(f"{route}?{urlencode({**asked, 'engine': engine})}")
-        for engine in ("index", "scan")
-    )
-    checked(index)
-    checked(scan)
-    assert index.status_code == scan.status_code
-    if index.status_code == 200:
-        left, right = index.get_json(), scan.get_json()
-        assert (left["query"].pop("engine"), right["query"].pop("engine")) == ("index", "scan")
-        assert left == right
-
-
 # --- posting -------------------------------------------------------------------------------------
 
 odd_texts = st.text(st.characters(), max_size=8) | st.sampled_from([

@@ -308,11 +308,6 @@ def test_doubled_slashes_lead_nowhere_either(client: FlaskClient, path: str) -> 
     problem(client.get(path), 404)
 
 
-@pytest.mark.parametrize("route", ["/health/live", "/health/ready"])
-def test_an_unknown_parameter_of_health_is_refused_as_well(client: FlaskClient, route: str) -> None:
-    problem(client.get(f"{route}?nonsense=1"), 400, field="nonsense", value="1")
-
-
 def test_utf_8_that_is_not_escaped_is_read_as_utf_8(client: FlaskClient) -> None:
     given = "DEST_CITY_NAME=x&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
     raw = f"ORIGIN_CITY_NAME=S\u00e3o&{given}".encode().decode("latin-1")

@@ -9,8 +9,7 @@ import zstandard
 from flask.testing import FlaskClient
 
 from backend.api import blocks
-from backend.api.encodings import compressed, encoding_for
-from backend.api.json_answers import BodyCache
+from backend.api.encodings import encoding_for
 from backend.ledger.ledger import Ledger
 from tests.api.worlds import World, client_of, settings_for, world_in
 
@@ -157,25 +156,3 @@ def test_without_room_nothing_is_kept_and_everything_answers(tmp_path: Path) -> 
             packed = client.get("/blocks/4", headers={"Accept-Encoding": "zstd"})
             assert UNPACK["zstd"](packed.get_data()) == client.get("/blocks/4").get_data()
     assert world.tip > 4
-
-
-def test_kept_bodies_stay_within_their_bytes_and_the_least_used_go() -> None:
-    kept = BodyCache(10 * 1300)
-    for name in range(10):
-        kept.keep(name, b"x" * 1000)
-    assert all(kept.find(name) for name in range(10))
-    assert kept.find(0)
-    kept.keep("new", b"y" * 1000)
-    assert kept.find(1) is None
-    assert kept.find(0)
-    kept.keep("large", b"z" * 6000)
-    kept.keep("too large", b"z" * 20_000)
-    assert kept.find("large")
-    assert kept.find("too large") is None
-    assert sum(kept.find(name) is not None for name in range(10)) <= 5
-
-
-@pytest.mark.parametrize("encoding", UNPACK)
-@pytest.mark.parametrize("body", [b"", b"x", bytes(range(256)) * 4000])
-def test_a_compressed_body_can_be_unpacked(encoding: str, body: bytes) -> None:
-    assert UNPACK[encoding](compressed(encoding, body)) == body

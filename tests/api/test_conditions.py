@@ -7,7 +7,6 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from backend.api.conditions import FORM, tag_of
 from backend.ledger.answers import Answers
 from backend.ledger.ledger import Ledger
 from tests.api.worlds import GOOD, World, client_of, good, problem, seal, settings_for, world_in
@@ -129,12 +128,6 @@ def test_nothing_is_asked_for_a_304(
     monkeypatch.setattr(Ledger, "block", never)
     for asked, etag in etags.items():
         assert asked_again(client, asked, etag).status_code == 304
-
-
-def test_questions_with_the_same_parameters_have_tags_of_their_own() -> None:
-    tags = {tag_of("ab" * 32, route, query) for route in ("a", "b") for query in ("", "x=1", "ü")}
-    assert len(tags) == 6
-    assert all(tag.endswith(str(FORM)) for tag in tags)
 
 
 @pytest.mark.parametrize("condition", ["*", '"x"'])

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask, Response
+from flask import Response
 from werkzeug.test import run_wsgi_app
 
 from backend.api import SERVICE, Service
@@ -16,7 +15,7 @@ from backend.base.errors import NotFound
 from backend.chain.fields import FIELD_NAMES
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ, environ_of
-from tests.api.worlds import GOOD, World, client_of, problem, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, problem, world_in
 from tests.doors import Seen, asked, scope_of
 
 NUMBER, DAY = FIELD_NAMES.index("OP_CARRIER_FL_NUM"), FIELD_NAMES.index("FL_DATE")
@@ -163,32 +162,8 @@ def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) 
     service.ledger.close()
 
 
-def test_what_is_in_the_table_is_found_without_flask(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dispatch(*_: object) -> Response:
-        raise AssertionError("Flask was asked")
-
-    monkeypatch.setattr(Flask, "full_dispatch_request", dispatch)
-    service = Service(world.settings, lambda: None)
-    front = front_of(service)
-    for path in ("/blocks/3", "/transactions/5", "/tip", "/metrics", "/openapi.json"):
-        assert asked(front, "GET", path).status == 200
-    headers = {"Content-Type": "application/json"}
-    data = json.dumps(GOOD).encode()
-    assert asked(front, "POST", "/transactions", headers, data).status == 202
-    front.close()
-    service.ledger.close()
-
-
 def test_there_are_no_two_rows_for_one_address(world: World) -> None:
     service = Service(world.settings, lambda: None)
     (tip,) = [row for row in service.table if row.rule == "/tip"]
     with pytest.raises(ValueError, match="there are two rows"):
         service.table.add([tip])
-
-
-def test_a_service_without_a_chain_says_so(tmp_path: Path) -> None:
-    with client_of(settings_for(tmp_path)) as client:
-        for path in ("/blocks/3", "/transactions/5", f"/flight_counter?{CITIES}&{IN_2015}"):
-            assert client.get(path).status_code in {404, 503}

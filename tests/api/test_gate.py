@@ -37,25 +37,6 @@ WRITES = ["/transactions", "/transactions?mode=async", "/new_transaction", "/tra
 # --- in one process ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_foreign_name_is_answered_421_on_every_path(client: FlaskClient, path: str) -> None:
-    for method in ("GET", "HEAD", "OPTIONS", "DELETE"):
-        response = client.open(path, method=method, headers=EVIL)
-        assert response.status_code == 421
-        assert response.headers["Cache-Control"] == "no-store"
-        assert response.headers["X-Request-ID"]
-        assert "Set-Cookie" not in response.headers
-        assert (response.get_data() == b"") is (method == "HEAD")
-    problem(client.get(path, headers=EVIL), 421, field="Host")
-
-
-@pytest.mark.parametrize("path", WRITES)
-def test_a_foreign_name_writes_nothing(tmp_path: Path, path: str) -> None:
-    with client_of(settings_for(tmp_path)) as client:
-        problem(client.post(path, json=GOOD, headers=EVIL), 421, field="Host")
-    assert not (tmp_path / "mempool").exists()
-
-
 def test_a_name_that_is_set_is_answered(tmp_path: Path) -> None:
     world_in(tmp_path)
     with client_of(settings_for(tmp_path, hosts="flights.example.org")) as client:

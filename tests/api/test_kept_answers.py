@@ -69,20 +69,6 @@ def test_the_bound_is_never_exceeded_and_nothing_is_mixed_up(
             assert cache.find(number, (str, query)) is None
 
 
-def test_an_answer_that_fits_is_found() -> None:
-    cache = AnswerCache(MOST_BYTES)
-    answer = kept(b"answer")
-    cache.keep(1, (str, "query"), answer)
-    assert cache.find(1, (str, "query")) is answer
-    assert cache.find(2, (str, "query")) is None
-
-
-def test_nothing_is_kept_without_room() -> None:
-    cache = AnswerCache(0)
-    cache.keep(1, (str, ""), kept(b""))
-    assert cache.find(1, (str, "")) is None
-
-
 def test_threads_do_not_mix_up_states_or_lose_count() -> None:
     cache = AnswerCache(20 * ENTRY_BYTES)
     start = threading.Barrier(4)

@@ -176,11 +176,6 @@ def test_questions_that_may_read_many_rows_have_a_thread_of_their_own(target: st
     assert lane(line(target)) is Lane.QUESTION
 
 
-def test_each_question_is_quick_with_all_its_parameters() -> None:
-    for route, names in NAMES.items():
-        assert is_quick(line(f"/{route}?" + "&".join(f"{name}=x" for name in names)))
-
-
 @given(route=routes, option=st.sampled_from(OPTION_NAMES), at=st.integers(0, 9),
        value=st.sampled_from(["scan", "index", "5", "", "indexes"]))  # fmt: skip
 def test_no_option_is_quick_but_a_default(route: str, option: str, at: int, value: str) -> None:
@@ -216,17 +211,6 @@ OTHERS = [
     "/filter_transactions?engine=index=", "/filter_transactions?nothing=x",
     "/blocks/7?engine=index", "/x/health/live", "/flights", "/transactions/batch",
 ]  # fmt: skip
-REFUSED_AT_ONCE = [
-    "/transactions", "/transactions/70?x=1", "/health/live?x=1", "/filter_transactions",
-    "/filter_transactions?", "/filter_transactions?FL_DATE", "/filter_transactions?FL_DATE=x&",
-    "/filter_transactions?&FL_DATE=x", "/filter_transactions?FL_DATE=x#y",
-    "/filter_transactions?FL_DATE=x y", "/filter_transactions?FL_DATE=x\r\nX:",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("target", REFUSED_AT_ONCE)
-def test_what_is_refused_for_its_parameters_is_quick_too(target: str) -> None:
-    assert is_quick(line(target))
 
 
 @pytest.mark.parametrize("target", OTHERS)

@@ -18,7 +18,6 @@ from werkzeug.test import TestResponse
 from backend.base.settings import Settings
 from backend.sealing.miner import Miner
 from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
-from tests.flights import on_disk
 
 WITHIN_S = 20.0
 
@@ -111,13 +110,6 @@ def test_a_flight_is_accepted_and_pending_until_it_is_mined(
     assert (tip["height"], tip["pending"], tip["transactions"]) == (1, 0, 1)
     block = {"height": 1, "hash": tip["hash"]}
     assert good(client.get("/transactions/0")) == shown | {"state": "mined", "block": block}
-
-
-def test_ids_follow_each_other_and_are_never_given_twice(client: FlaskClient) -> None:
-    receipts = [good(post(client), 202) for _ in range(5)]
-    assert [receipt["TRANSACTION_ID"] for receipt in receipts] == [0, 1, 2, 3, 4]
-    assert len({receipt["content_hash"] for receipt in receipts}) == 5
-    problem(client.get("/transactions/5"), 404)
 
 
 LOOSE = {
@@ -233,22 +225,6 @@ def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) 
             assert post(client, mode="commit").status_code == 201  # who has waited leaves room
         assert statuses == [201] * 3 + [202] * 6
         assert good(client.get("/tip"))["transactions"] == 10
-
-
-def test_posts_from_many_threads_are_mined_exactly_once(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, mine_interval_s=0.1)
-    seal(settings, [])
-    flights = [{**GOOD, "OP_CARRIER_FL_NUM": number + 1} for number in range(60)]
-    with client_of(settings) as client, mining(settings), ThreadPoolExecutor(6) as pool:
-        app = client.application
-        receipts = list(
-            pool.map(lambda flight: good(post(app.test_client(), flight), 202), flights)
-        )
-        until(lambda: good(client.get("/tip"))["transactions"] == 60)
-    assert sorted(receipt["TRANSACTION_ID"] for receipt in receipts) == list(range(60))
-    mined = on_disk(tmp_path).flights
-    for receipt, flight in zip(receipts, flights, strict=True):
-        assert mined[receipt["TRANSACTION_ID"]] == tuple(flight.values())
 
 
 # --- pushed back ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from werkzeug.test import TestResponse
 
-from backend.api import SERVICE, create_app
+from backend.api import create_app
 from backend.api.operation import TAGS
 from backend.base.settings import Settings
 from backend.base.version import VERSION
@@ -107,17 +107,6 @@ def test_names_suit_generators_and_tags_are_in_order() -> None:
     assert [tag["name"] for tag in described()["tags"]] == list(TAGS)
 
 
-def test_it_is_kept_revalidated_and_compressed(client: FlaskClient) -> None:
-    first = client.get("/openapi.json")
-    assert first.headers["Cache-Control"] == "no-cache"
-    known = {"If-None-Match": first.headers["ETag"]}
-    assert client.get("/openapi.json", headers=known).status_code == 304
-    packed = client.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
-    assert packed.headers["Content-Encoding"] == "gzip"
-    assert len(packed.get_data()) < len(first.get_data()) / 4
-    problem(client.get("/openapi.json?nonsense=1"), 400, field="nonsense")
-
-
 # --- complete ------------------------------------------------------------------------------------
 
 
@@ -133,18 +122,6 @@ def routes() -> set[str]:
 
 def test_routes_and_document_name_the_same_calls() -> None:
     assert {f"{each.method} {each.path}" for each in OPERATIONS} == routes()
-
-
-def test_flask_routes_what_is_in_the_table_and_nothing_else() -> None:
-    app = create_app(Settings())
-    rows = {(row.method, row.rule) for row in app.extensions[SERVICE].table}
-    methods = {"OPTIONS", "HEAD"}
-    found = {
-        (method, rule.rule)
-        for rule in app.url_map.iter_rules()
-        for method in (rule.methods or set()) - methods
-    }
-    assert found == rows
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -245,11 +222,6 @@ def test_every_example_finds_something(
     else:  # more than the first or last line, but for the key, which is one
         assert answer.get_data(as_text=True).count("\n") > (name != "log_key")
     assert FINDS.keys() <= {each.operation["operationId"] for each in READS}
-
-
-def test_the_service_is_ready_but_for_a_miner(default_client: FlaskClient) -> None:
-    body = problem(default_client.get("/health/ready"), 503)
-    assert len(body["reasons"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ Whatever happens, no acknowledged flight is lost or mined twice, all tips are eq
 without a quorum writes are refused. The tests follow one another on one cluster.
 """
 
-import json
 import random
 from collections.abc import Iterator
 
@@ -49,15 +48,6 @@ def test_with_two_nodes_killed_writes_are_refused_until_they_are_back(world: Wor
         assert (status, "no quorum" in body["detail"]) == (503, True)
         assert "20 of 40 votes" in world.cluster.refusal(host)
     world.settle()
-
-
-def test_the_configuration_names_each_node_once(world: World) -> None:
-    genesis = json.loads(
-        (world.cluster.folder / "node0" / "engine" / "config" / "genesis.json").read_bytes()
-    )
-    assert [one["name"] for one in genesis["app_state"]["members"]] == [
-        host.name for host in world.hosts
-    ]
 
 
 # Tested above, or in the long suite alone.

@@ -553,12 +553,6 @@ def test_if_empty_imports_into_an_empty_chain_and_only_there(
     assert_holds(chosen, rows_of(Generated(1500, seed=7)))
 
 
-def test_if_empty_leaves_a_chain_with_other_flights_alone(tmp_path: Path, chosen: Settings) -> None:
-    assert command(chosen, str(written(tmp_path, flights(5))))[0] == 0
-    assert command(chosen, "--if-empty", data="generate:1500") == (0, "")
-    assert_holds(chosen, flights(5))
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_default_import_is_finished_by_the_next_run(
     tmp_path: Path, chosen: Settings, number: signal.Signals

@@ -1,7 +1,5 @@
 """The running service over real HTTP: its processes, signals, deaths, full and damaged disks."""
 
-import http.client
-import json
 import os
 import resource
 import shutil
@@ -12,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -86,15 +84,6 @@ def is_shown(url: str) -> bool:
         return False
 
 
-def test_every_worker_gives_the_same_answers(service: Service) -> None:
-    first = service.json("/blocks/1")
-    question = service.json(QUESTION + "&as_of=5")
-    for _ in range(30):
-        assert service.json("/blocks/1") == first
-        assert service.json(QUESTION + "&as_of=5") == question
-    assert question["flights"] > 0
-
-
 def test_a_chain_begins_in_an_empty_folder(folder: Path) -> None:
     with serving(folder) as service:
         tip = service.json("/tip")
@@ -153,15 +142,6 @@ def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
         assert service.json("/tip")["pending"] == 17
 
 
-def test_stopping_does_not_wait_for_blocks_that_will_not_come(folder: Path) -> None:
-    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 8}
-    with serving(folder, **slow) as service, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(service.post, GOOD, "commit")
-        until(lambda: service.json("/tip")["pending"] == 1)
-        assert service.stop(within_s=6) == 0
-        assert waiting.result().status_code == 202
-
-
 # --- many at once --------------------------------------------------------------------------------
 
 
@@ -199,18 +179,6 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
     assert service.json("/tip")["transactions"] == before + 30_000 + len(tips)
     index, scan = (service.json(f"{QUESTION}&engine={engine}") for engine in ("index", "scan"))
     assert index["flights"] == scan["flights"] > 1000
-
-
-def test_one_connection_serves_many_requests(service: Service) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
-        used = set()
-        for path in ("/tip", "/blocks/0", "/nothing", "/blocks/x", QUESTION, "/health/live") * 3:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            assert json.loads(response.read())
-            assert connection.sock is not None
-            used.add(connection.sock.getsockname())
-        assert len(used) == 1
 
 
 # --- bytes that are no request -------------------------------------------------------------------
@@ -272,25 +240,6 @@ def test_bytes_that_are_no_request_harm_nobody(service: Service, data: bytes) ->
     assert service.workers() == workers
 
 
-def test_requests_sent_at_once_are_answered_in_order(service: Service) -> None:
-    paths = [b"/health/live", b"/blocks/0?limit=0", b"/nothing", b"/health/live"]
-    asked = [b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n" for path in paths]
-    received = exchanged(
-        service, b"".join(asked[:-1]) + asked[-1].replace(HOST, HOST + b"Connection: close\r\n")
-    )
-    statuses = [part.split()[0] for part in received.split(b"HTTP/1.1 ")[1:]]
-    assert statuses == [b"200", b"200", b"404", b"200"]
-
-
-def test_a_body_in_chunks_is_refused_and_the_connection_ends(service: Service) -> None:
-    chunked = CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n"
-    received = exchanged(service, chunked + b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n")
-    assert received.startswith(b"HTTP/1.1 411 ")
-    assert b"Connection: close" in received
-    assert b'"field":"body"' in received
-    assert received.count(b"HTTP/1.1") == 1  # where the next request starts is unknown
-
-
 @pytest.mark.parametrize(
     "name",
     ["HTTP/0.9", "a huge request line", "a huge header", "many headers", "a length that is none"],
@@ -320,25 +269,6 @@ def test_a_connection_is_kept_after_a_body_that_was_too_large_or_said_to_be_clos
     assert received.startswith(b"HTTP/1.1 413 ")
     first = received.split(b"\r\n\r\n")[0].lower()
     assert b"connection: close" in first or b'{"status":"ok",' in received
-
-
-def test_requests_that_never_end_do_not_shut_out_the_others(folder: Path) -> None:
-    with serving(folder, FLIGHTCHAIN_THREADS=2) as service, ExitStack() as held:
-        for _ in range(12):
-            connection = socket.create_connection(("127.0.0.1", service.port), 10)
-            held.enter_context(connection).sendall(b"GET /tip HTTP/1.1\r\nHost: localhost\r\n")
-        try:
-            assert service.get("/health/live", timeout_s=4).status_code == 200
-        finally:
-            service.process.kill()
-
-
-def test_connections_that_say_nothing_do_not_shut_out_the_others(folder: Path) -> None:
-    with serving(folder, FLIGHTCHAIN_THREADS=2) as service, ExitStack() as held:
-        for _ in range(12):
-            held.enter_context(socket.create_connection(("127.0.0.1", service.port), 10))
-        for _ in range(3):
-            assert service.get("/health/live", timeout_s=3).status_code == 200
 
 
 # --- dying and being started again ---------------------------------------------------------------
@@ -438,16 +368,6 @@ def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
         assert service.processes() == {}
     finally:
         service.end()
-
-
-def test_idle_connections_do_not_hold_up_the_stop(folder: Path) -> None:
-    with serving(folder) as service, ExitStack() as held:
-        for _ in range(6):
-            connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
-            held.enter_context(closing(connection))
-            connection.request("GET", "/tip")
-            connection.getresponse().read()
-        assert service.stop(within_s=STOPS_WITHIN_S) == 0
 
 
 def test_a_miner_that_waits_for_an_import_stops_all_the_same(folder: Path) -> None:
@@ -570,12 +490,6 @@ def test_on_a_damaged_chain_it_answers_what_it_can_and_writes_nothing(headless: 
             assert "is damaged" in problem.json()["detail"]
         assert service.stop(within_s=STOPS_WITHIN_S) == 0
     assert not list((headless / "blocks").glob("blocks-*.dat"))
-
-
-def test_on_a_damaged_chain_ready_names_the_damage(headless: Path) -> None:
-    with started(headless) as service:
-        until(lambda: "is damaged" in service.said())
-        assert "block" in service.get("/health/ready").json()["detail"]
 
 
 def test_a_torn_tip_is_cut_off_with_a_message_and_mined_again(folder: Path) -> None:

@@ -155,10 +155,6 @@ def test_a_key_that_is_given_cannot_be_replaced_by_a_file_of_its_name(
     assert Judge(tmp_path, str(thief.verifier)).says(forged)["verdict"] == "verified"
 
 
-def test_the_verdict_names_the_key_that_has_signed(judge: Judge, proofs: Proofs) -> None:
-    assert judge.of(proofs["transaction"])["key"] == judge.key
-
-
 def cosigned(forger: Forger, *witnesses: SecretKey, seconds: int = 1_700_000_000) -> bytes:
     note = forger.key.note(
         forger.note(6, merkle.root(forger.leaves()[:6])).partition("\n\n")[0] + "\n"
@@ -270,11 +266,6 @@ def test_cells_are_of_numbers_and_days(
 ) -> None:
     proof = forger.with_cells(proofs["delays"][0]["question"], name)
     assert "it is damaged" in judge.of(proof)["reason"]
-
-
-def test_a_proof_of_the_chain_says_what_it_shows(proofs: Proofs, judge: Judge) -> None:
-    told = judge.of(proofs["chain"])["proved"]
-    assert told == ("blocks 0 to 30 are one chain, and their headers fit them: 1400 transactions")
 
 
 def test_what_hides_behind_wrong_sums_is_found_by_the_proof_of_the_chain(

@@ -1,6 +1,5 @@
 """The routes for proofs: what they refuse, and what they cost."""
 
-import base64
 import csv
 import io
 import json
@@ -14,9 +13,8 @@ from zipfile import ZipFile
 import pytest
 from flask.testing import FlaskClient
 
-from backend.chain import merkle
 from tests.api.worlds import World, problem
-from tests.trust.proofs.proofs import DAYS, fetched
+from tests.trust.proofs.proofs import DAYS
 
 
 @pytest.mark.parametrize(
@@ -58,20 +56,6 @@ def test_before_anything_is_signed_there_are_no_proofs(client: FlaskClient, worl
         assert "the signed checkpoint is damaged" in damaged
     finally:
         note.write_bytes(kept)
-
-
-def test_a_proof_of_consistency_is_checked_by_our_own_library(
-    client: FlaskClient, world: World
-) -> None:
-    leaves = merkle.leaf_hashes(bytes.fromhex(one) for one in world.hashes)
-    for old, size in ((1, 31), (8, 24), (30, 31), (31, 31)):
-        (proof,) = fetched(client, "/proofs/consistency", **{"from": old, "to": size})
-        path = [base64.b64decode(one) for one in proof["path"]]
-        roots = [merkle.root(leaves[:old]), merkle.root(leaves[:size])]
-        assert [proof["from_root"], proof["root"]] == [
-            base64.b64encode(root).decode() for root in roots
-        ]
-        merkle.verify_consistency(old, size, roots[0], roots[1], path)
 
 
 def test_proofs_are_small(client: FlaskClient) -> None:

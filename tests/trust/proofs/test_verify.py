@@ -84,7 +84,6 @@ def test_any_transaction_is_proved_as_of_any_block(
 
 # --- what is wrong is refused, for the right reason -------------------------------------------
 
-BLOCK = r"block \d+"
 # The member that is changed -> what may be said of it.
 REASONS = {
     "flightchain_proof": "form",
@@ -349,14 +348,6 @@ def test_it_runs_without_anything_installed_and_tells_in_words(
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith(f"REFUSED\n  file: {cut}\n  reason: ")
     assert "a line is cut off" in done.stdout
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"{}", b"[]\n", b"{" * 100_000, b"\xff\xfe", b'{"flightchain_proof":1}', b"1" * 10_000],
-)
-def test_nonsense_is_refused(judge: Judge, data: bytes) -> None:
-    assert judge.of(data)["verdict"] == "refused"
 
 
 def test_a_missing_file_and_a_bad_key_are_told(judge: Judge, proofs: dict[str, list[Json]]) -> None:

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Request
 
 from backend.service.witness_server import answer
 from backend.trust.log import notes
-from backend.trust.log.notes import Note, Signature, encoded, signed_at
+from backend.trust.log.notes import Note, Signature, encoded
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.witness import Witness
@@ -38,18 +38,6 @@ def ask(log: SecretKey, witness: Witness) -> Ask:
         return response.status_code, response.get_data(as_text=True)
 
     return asked
-
-
-def test_each_checkpoint_that_extends_the_one_before_is_cosigned(
-    ask: Ask, log: SecretKey, tree: HistoryTree, witness: Witness
-) -> None:
-    for old, size in ((0, 3), (3, 3), (3, 5), (5, 7)):
-        note = signed(log, size, tree.root(size))
-        proof = tree.consistency_proof(old, size) if 0 < old < size else []
-        status, text = ask(old, note, proof)
-        assert status == 200, text
-        whole = notes.parse(note + text.encode())
-        assert signed_at(whole, witness.key.verifier)
 
 
 def test_what_the_log_has_not_signed_is_forbidden(
@@ -114,14 +102,6 @@ def test_what_would_write_on_a_terminal_is_not_cosigned(
     for more in ("\x1b[2J\n", "\x00\n", "a\rb\n", "\t\n"):
         assert ask(0, signed(log, 3, tree.root(3), more))[0] == 400
     assert ask(0, signed(log, 3, tree.root(3), "more of it\n"))[0] == 200
-
-
-def test_another_tree_of_the_same_size_is_a_conflict(
-    ask: Ask, log: SecretKey, tree: HistoryTree
-) -> None:
-    assert ask(0, signed(log, 3, tree.root(3)))[0] == 200
-    status, text = ask(3, signed(log, 3, tree.root(2)))
-    assert (status, "has signed other 3 blocks" in text) == (409, True)
 
 
 def test_whoever_asks_does_not_learn_where_the_witness_keeps_its_files(
