@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -13,12 +14,14 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.api import question_answers
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
-from backend.ledger.answers import Answers
 from backend.ledger.ledger import Ledger
+from backend.questions.values import Options
 from backend.sealing.miner import Sealer
+from backend.serving.environs import Environ
 from tests.api.worlds import (
     GOOD,
     World,
@@ -109,13 +112,13 @@ def client(world: World) -> Iterator[FlaskClient]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by the options of each question that was really asked."""
     found: list[str] = []
-    really = Answers.average_delays
+    really = question_answers._timed
 
-    def average_delays(self: Answers, question: object, options: object, costs: None) -> object:
+    def timed(environ: Environ, ask: Any, question: Any, options: Options) -> Any:
         found.append(str(options))
-        return really(self, question, options, costs)  # type: ignore[arg-type]
+        return really(environ, ask, question, options)
 
-    monkeypatch.setattr(Answers, "average_delays", average_delays)
+    monkeypatch.setattr(question_answers, "_timed", timed)
     return found
 
 
