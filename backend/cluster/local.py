@@ -154,14 +154,9 @@ class LocalCluster:
     def stop(self, hosts: list[Host]) -> None:
         """End nodes in order, and wait until they have ended. Raises FlightchainError."""
         pids = [pid for host in hosts if (pid := self.pid(host)) is not None]
-        trees = {pid: [pid, *_descendants(pid)] for pid in pids}
+        processes = [process for pid in pids for process in (pid, *_descendants(pid))]
         self._signal(pids, signal.SIGTERM)
-        until = time.monotonic() + STOP_WITHIN_S
-        while running := [pid for tree in trees.values() for pid in tree if _is_running(pid)]:
-            if time.monotonic() > until:
-                raise FlightchainError(f"processes {running} do not end")
-            time.sleep(0.05)
-        self._reap()
+        self._reap(processes, "do not end")
 
     def kill(self, host: Host) -> None:
         """Kill all processes of a node at once, as a power cut does. Raises FlightchainError."""
@@ -172,12 +167,7 @@ class LocalCluster:
         self._signal(tree, signal.SIGSTOP)  # so that none is started again meanwhile
         tree = [pid, *_descendants(pid)]
         self._signal(tree, signal.SIGKILL)
-        until = time.monotonic() + STOP_WITHIN_S
-        while running := [process for process in tree if _is_running(process)]:
-            if time.monotonic() > until:
-                raise FlightchainError(f"processes {running} of {host.name} do not die")
-            time.sleep(0.02)
-        self._reap()
+        self._reap(tree, f"of {host.name} do not die")
 
     def rebuild(self, host: Host, *, engine: bool = False) -> None:
         """Put aside what a node that does not run has of the chain.
@@ -206,8 +196,13 @@ class LocalCluster:
         if pid is not None:
             self._signal([pid, *_descendants(pid)], number)
 
-    def _reap(self) -> None:
-        """Take note of the end of children of this very process, which would stay as zombies."""
+    def _reap(self, pids: list[int], what: str) -> None:
+        """Wait until processes have ended, also those that would stay as zombies of this one."""
+        until = time.monotonic() + STOP_WITHIN_S
+        while running := [pid for pid in pids if _started(pid)]:
+            if time.monotonic() > until:
+                raise FlightchainError(f"processes {running} {what}")
+            time.sleep(0.02)
         self._processes = [process for process in self._processes if process.poll() is None]
 
     @staticmethod
@@ -292,10 +287,6 @@ def _started(pid: int) -> str:
         return ""
     fields = text.rpartition(")")[2].split()
     return "" if fields[0] in {"Z", "X"} else fields[19]
-
-
-def _is_running(pid: int) -> bool:
-    return bool(_started(pid))
 
 
 def _descendants(pid: int) -> list[int]:
