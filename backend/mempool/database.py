@@ -135,13 +135,22 @@ def require_ours(connection: apsw.Connection, path: Path, genesis: str) -> str:
         raise DamagedMempool(f"{path} has format {version}; this release reads format {_VERSION}")
     checked_sqlite.require_checksums(connection)
     named = str(connection.execute("SELECT genesis FROM ledger").get)
-    if named and genesis and named != genesis:
+    others = {named, *_named_without_log(connection)} - {genesis, ""}
+    if genesis and others:
         raise DamagedMempool(
-            f"{path} belongs to another ledger, whose block 0 is {named}; this one's is {genesis}. "
+            f"{path} belongs to another ledger, whose block 0 is {others.pop()}; this one's is "
+            f"{genesis}. "
             "Nothing is accepted or mined: put this ledger's own file back; if there is none, move "
             "this one away, and what was acknowledged and is lost will be named"
         )
     return named
+
+
+def _named_without_log(connection: apsw.Connection) -> list[str]:
+    """The names of ledgers in the file itself, which the log over it may say otherwise."""
+    root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'ledger'").get
+    _, page = connection.read("main", 0, (root - 1) * _PAGE_BYTES, _PAGE_BYTES)
+    return [name.decode() for name in re.findall(rb"[0-9a-f]{64}", page)]
 
 
 def copy_name(data: bytes) -> str:

@@ -209,7 +209,7 @@ def test_a_file_that_was_made_before_block_0_gets_its_name(
 
 
 @pytest.mark.parametrize("is_emptied", [False, True], ids=["first log", "later log"])
-def test_the_log_of_another_ledger_is_refused_beside_our_file(
+def test_a_file_or_a_log_of_another_ledger_is_refused_beside_ours(
     house: House,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -235,6 +235,15 @@ def test_the_log_of_another_ledger_is_refused_beside_our_file(
         with pytest.raises(DamagedMempool, match="belongs to another ledger"):
             ask()
     assert (house.path.read_bytes(), house.log.read_bytes()) == (before, logs[OTHER])
+    house.close()
+    theirs = other.path.read_bytes()  # which our log lies upon, where nothing tells but the file
+    house.path.write_bytes(theirs)
+    house.log.write_bytes(logs[GENESIS])
+    house.log.with_name(f"{FILE_NAME}-shm").unlink(missing_ok=True)
+    for ask in (house.mempool().pending_count, house.mempool().put_right):
+        with pytest.raises(DamagedMempool, match="belongs to another ledger"):
+            ask()
+    assert (house.path.read_bytes(), house.log.read_bytes()) == (theirs, logs[GENESIS])
     other.close()
 
 
