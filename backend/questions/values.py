@@ -10,8 +10,8 @@ scan) answer it. Both dates are inclusive.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from dataclasses import astuple, dataclass, field, replace
+from operator import attrgetter, sub
 from typing import Any, TypeVar
 
 from backend.chain.fields import Value
@@ -331,15 +331,7 @@ class DelayTotals:
 
     def __sub__(self, other: "DelayTotals") -> "DelayTotals":
         """Return the totals of these flights without others that are among them."""
-        return DelayTotals(
-            self.flights - other.flights,
-            self.cancelled - other.cancelled,
-            self.arrived - other.arrived,
-            self.departed - other.departed,
-            self.on_time - other.on_time,
-            self.sum_arr_delay - other.sum_arr_delay,
-            self.sum_dep_delay - other.sum_dep_delay,
-        )
+        return DelayTotals(*map(sub, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import os
 import resource
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
@@ -13,7 +12,6 @@ from types import FrameType
 from typing import Any
 from unittest import mock
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +27,7 @@ from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.questions.values import FlightCounter
 from backend.sealing.miner import Sealer
-from backend.storage import block_store, checked_sqlite
+from backend.storage import block_store
 from backend.storage.block_store import BlockStore
 from tests.index.worlds import (
     SMALL,
@@ -636,32 +634,6 @@ def test_an_index_that_cannot_be_looked_at_is_for_later(indexed: Path) -> None:
 # --- others at work --------------------------------------------------------------------------
 
 
-def test_readers_have_the_old_index_during_a_rebuild_and_the_new_one_afterwards(
-    indexed: Path,
-) -> None:
-    reader = IndexReader(indexed)
-    execute(indexed, "UPDATE route_total SET flights = flights + 1000")  # recognisable
-    old_file = in_use(indexed)
-    old, _ = count_of(reader, HERE_TO_TAMPA)
-    assert old > 1000
-    answers: list[int] = []
-
-    def ask(done: int, to_do: int) -> None:
-        answers.append(count_of(reader, HERE_TO_TAMPA)[0])
-        answers.append(count_of(IndexReader(indexed), HERE_TO_TAMPA)[0])
-
-    with mock.patch.object(module, "BLOCKS_AT_ONCE", 1), following(indexed) as (follower, _):
-        follower.rebuild(ask)
-        assert answers == [old] * 12
-        assert count_of(IndexReader(indexed), HERE_TO_TAMPA)[0] == 5
-    assert in_use(indexed) != old_file
-    deadline = time.monotonic() + NOTICED_WITHIN_S
-    while (count := count_of(reader, HERE_TO_TAMPA)[0]) != 5 and time.monotonic() < deadline:
-        assert count == old
-        time.sleep(0.05)
-    assert count == 5
-
-
 def test_readers_have_an_answer_at_every_moment_of_a_rebuild(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -686,34 +658,6 @@ def test_readers_have_an_answer_at_every_moment_of_a_rebuild(
     with following(indexed) as (follower, _):
         follower.rebuild()
     assert asked >= 4  # the remains of a link, the link, its exchange, the old file
-
-
-def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The old file is open, but nothing of it is read, when the new one takes its place."""
-    make_chain(tmp_path, [[plain_flight(OP_CARRIER_FL_NUM=i + 1) for i in range(40)]] * 3)
-    follow(tmp_path)
-    shutil.rmtree(blocks_folder(tmp_path))
-    make_chain(tmp_path, SMALL[:1], genesis_ms=77)
-    real = checked_sqlite.connect
-    exchanged: list[bool] = []
-
-    def connect(uri: str, flags: int) -> apsw.Connection:
-        connection = real(uri, flags)
-        if not exchanged:
-            exchanged.append(True)
-            follower.follow()
-            make_chain(tmp_path, SMALL[1:])
-            follower.follow()
-        return connection
-
-    with following(tmp_path) as (follower, store):
-        monkeypatch.setattr(checked_sqlite, "connect", connect)
-        count, as_of = count_of(IndexReader(tmp_path), HERE_TO_TAMPA)
-        monkeypatch.undo()
-        assert store.height() == 4
-    assert (as_of.height, count) in {(3, 120), (4, 5)}
 
 
 def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed: Path) -> None:
@@ -775,26 +719,3 @@ def test_sealers_of_two_processes_take_turns(tmp_path: Path) -> None:
     assert height_of_index(tmp_path) == 4
     followed = dump(tmp_path)
     assert rebuilt_dump(tmp_path) == followed
-
-
-def test_a_writer_that_ran_out_of_space_leaves_the_index_where_it_stood(folder: Path) -> None:
-    """New cities are among what was rolled back, so the next writer must be another one."""
-    blocks = sealed(folder, range(5))
-    many = [plain_flight(ORIGIN_CITY_NAME=f"City {i:03d}" * 9, ORIGIN="ABC") for i in range(300)]
-    make_chain(folder, [many, [plain_flight(ORIGIN_CITY_NAME="Reno, NV")]])
-    large = sealed(folder, [5, 6])
-    (folder / "index").mkdir()
-    with closing(IndexWriter(index_path(folder))) as writer:
-        writer.apply(blocks)
-        before = dump(folder)
-        pages = writer._connection.execute("PRAGMA page_count").get
-        writer._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(apsw.FullError, match="full"):
-            writer.apply(large)
-        assert dump(folder) == before
-    assert dump(folder) == before
-    with closing(IndexWriter(index_path(folder))) as writer:
-        writer.apply(large[:1])
-        writer.apply(large[1:])
-    followed = dump(folder)
-    assert rebuilt_dump(folder) == followed

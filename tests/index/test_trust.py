@@ -102,21 +102,6 @@ def test_the_position_is_compared_again_when_it_moves(indexed: Path) -> None:
             count_of(reader, COUNTER)
 
 
-def test_a_copy_made_by_hand_that_is_ahead_of_its_chain_is_made_anew(
-    indexed: Path, tmp_path: Path
-) -> None:
-    """Blocks were copied first, and more were mined before the index was."""
-    copy = tmp_path / "copy"
-    shutil.copytree(indexed / "blocks", copy / "blocks")
-    make_chain(indexed, [[plain_flight()] * 2])
-    follow(indexed)
-    shutil.copytree(index_path(indexed).parent, index_path(copy).parent, symlinks=True)
-    with pytest.raises(TryLater, match="and the chain ends at 4"):
-        count_of(IndexReader(copy), COUNTER)
-    is_mended(copy)
-    assert count_of(IndexReader(copy), COUNTER)[0] == 5
-
-
 # --- the file --------------------------------------------------------------------------------
 
 

@@ -312,12 +312,6 @@ def test_what_is_shown_of_groups_is_checked(name: str) -> None:
         assert (error.field, error.value) == (name, value)
 
 
-@pytest.mark.parametrize("order", ["ascending", "descending"])
-def test_an_order_that_is_given_is_told(order: str) -> None:
-    question, options = asked(FlightCounter, {**GOOD[FlightCounter], "order": order})
-    assert understood(question, options)["order"] == order
-
-
 UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "page", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]
 
 
@@ -390,12 +384,6 @@ ASKED: list[tuple[Kind, dict[str, str], Any]] = [
 @pytest.mark.parametrize(("kind", "given_", "question"), ASKED)
 def test_a_good_question_is_understood(kind: Kind, given_: dict[str, str], question: Any) -> None:
     assert asked(kind, {**GOOD[kind], **given_}) == (question, Options("index", None))
-
-
-def test_a_carrier_may_be_left_out_of_filter_transactions() -> None:
-    parameters = {"OP_CARRIER_FL_NUM": "335", "FL_DATE": "2008-01-03"}
-    question, _ = asked(FilterTransactions, parameters)
-    assert question == FilterTransactions(335, "2008-01-03", None)
 
 
 OPTIONS: list[tuple[dict[str, str], Options]] = [

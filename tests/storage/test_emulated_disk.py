@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from backend.base.settings import Settings
 from tests.api.processes import Service, backend, free_port, until
 from tests.api.worlds import World, world_in
 
@@ -132,8 +131,3 @@ def test_a_scan_waits_for_each_block_it_reads_whatever_the_workers(
     assert found.pop("query")["engine"] == "scan"
     assert plain.pop("query")["engine"] == "index"
     assert found == plain
-
-
-def test_the_disk_is_real_unless_it_is_asked_for() -> None:
-    assert Settings().emulated_disk == 0
-    assert Settings().lab == "no"

@@ -1,7 +1,6 @@
 """Every way in which the end of the files may look, and what must become of it."""
 
 import os
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -199,13 +198,6 @@ def test_a_flipped_bit_in_the_last_block_stops_the_writer(
         flip(block_file(tmp_path), at)
         assert_stops(tmp_path, 5, "it was on the disk" if with_table else "nothing tells whether")
         flip(block_file(tmp_path), at)
-
-
-def test_garbage_instead_of_the_last_block_stops_the_writer(tmp_path: Path, sample: Sample) -> None:
-    size = len(sample.data) - sample.starts[5]
-    for garbage in (bytes(size), random.Random(1).randbytes(size), sample.frame(5)[::-1]):
-        restore(tmp_path, sample.files(sample.data[: sample.starts[5]] + garbage, sample.table))
-        assert_stops(tmp_path, 5, "it was on the disk when the table of heights named it")
 
 
 @pytest.mark.parametrize("at", [3, 70, 5 * ENTRY_BYTES, 6 * ENTRY_BYTES - 1])
@@ -587,15 +579,6 @@ def test_a_file_with_blocks_that_the_table_lacks_is_added(five_files: Path) -> N
         assert messages[-1] == added(named, 4)
         assert messages[:-1] == [] or (messages[:-1] == [REMADE] and named == 0)
         assert contents(five_files) == whole
-    assert_goes_on(five_files, 4)
-
-
-def test_a_missing_table_is_made_again_and_reported(five_files: Path) -> None:
-    whole = contents(five_files)
-    table_path(five_files).unlink()
-    _, messages = recovered(five_files)
-    assert messages == [REMADE, added(0, 4)]
-    assert contents(five_files) == whole
     assert_goes_on(five_files, 4)
 
 
