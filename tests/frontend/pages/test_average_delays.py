@@ -169,6 +169,15 @@ def test_a_year_has_a_line_of_each_carrier(year_pages: FlaskClient, carriers: in
     assert slot_rows(page).count('<th scope="row">') == 365
 
 
+def test_the_outer_bins_of_a_histogram_are_open(year_pages: FlaskClient) -> None:
+    page = raw(year_pages, address(CARRIERS[0]))
+    bins = page[page.index('id="each-bin"') :].partition("</table>")[0]
+    rows = re.findall(r'<th scope="row">(.*?)</th><td class="n">(\d+)</td>', bins)
+    assert rows[0] == ("−61 min or less", "20")
+    assert rows[-1] == ("180 min or more", "20")
+    assert len(rows) == 18
+
+
 def test_each_day_is_a_pale_mark_and_seven_days_are_the_line(year_pages: FlaskClient) -> None:
     page = raw(year_pages, address(CARRIERS[0]))
     assert "mean of all flights of seven days" in page
