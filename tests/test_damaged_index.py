@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import (
     Json,

@@ -8,9 +8,9 @@ writer leaves a note, `index-N.sqlite-settled`:
 - *moving*: before it brings its log into the file, with the height that the file will show then;
 - *settled*: after that, with the file's inode and the time of its last change.
 
-A file is trusted if it is as the last note says. If not, because it is a copy, it is checked like
-one (`checks.inconsistency`) or rebuilt. Notes are synced, as what they speak of is: a power cut
-leaves an index that is trusted.
+A file is trusted if it is as the last note says. Any other, such as a copy, is read to its end once
+(`table_checks.inconsistency`) and noted, or rebuilt. Notes are synced, as what they speak of is: a
+power cut leaves an index that is trusted.
 """
 
 import zlib
@@ -20,7 +20,7 @@ import apsw
 import msgspec
 
 from backend.base import files
-from backend.index.database import position_in
+from backend.index.index_file import position_in
 
 SUFFIX = "-settled"
 ATTEMPTS = 100  # a writer may change its note between two looks, again and again

@@ -1,6 +1,6 @@
 """Lends connections to the index in use, to one asker at a time, while the index is trusted.
 
-It is trusted if every page that was read has its checksum (see `database`), its pages are of one
+It is trusted if every page that was read has its checksum (see `index_file`), its pages are of one
 moment (`checkpoint_note`), and it stands at a block of the chain (`comparison`). A file that fails
 in any of these is refused as a whole: by this process at once, by others within a second because of
 the mark that is left (`damage_mark`), until the miner has rebuilt the index.
@@ -19,8 +19,7 @@ from backend.base.errors import Damage, TryLater
 from backend.chain.fields import Value
 from backend.index import damage_mark
 from backend.index.checkpoint_note import is_settled
-from backend.index.checks import inconsistency
-from backend.index.database import (
+from backend.index.index_file import (
     Position,
     difference_from,
     index_path,
@@ -29,6 +28,7 @@ from backend.index.database import (
     open_to_read,
     position_in,
 )
+from backend.index.table_checks import inconsistency
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED, Wrong, log_bytes
 

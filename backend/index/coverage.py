@@ -6,7 +6,7 @@ Read from tables that grow with the variety of flights, not with their number.
 from datetime import date
 
 from backend.index import completions
-from backend.index.database import Rows
+from backend.index.index_file import Rows
 from backend.questions.answer_types import Covered, CoveredAirport, CoveredCarrier
 from backend.questions.carriers import CARRIER
 

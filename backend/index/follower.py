@@ -19,10 +19,16 @@ import apsw
 
 from backend.base import files
 from backend.base.errors import TryLater, WriteFailed
-from backend.index import damage_mark, database
+from backend.index import damage_mark, index_file
 from backend.index.checkpoint_note import is_settled, note_settled
-from backend.index.checks import inconsistency
-from backend.index.database import difference_from, index_path, is_wrong, open_to_read, position_in
+from backend.index.index_file import (
+    difference_from,
+    index_path,
+    is_wrong,
+    open_to_read,
+    position_in,
+)
+from backend.index.table_checks import inconsistency
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import verified_block
@@ -150,14 +156,14 @@ class IndexFollower:
         """Build the index again; readers have the old one until it is complete."""
         self.close()
         files.make_folder(self._path.parent)
-        database.remove_all_but(self._path.resolve())  # of builds that were never completed
-        path = database.new_file(self._folder)
+        index_file.remove_all_but(self._path.resolve())  # of builds that were never completed
+        path = index_file.new_file(self._folder)
         try:
             self._tried(lambda: _build(path, self._store, progress))
         except BaseException:
-            database.remove_all_but(self._path.resolve())
+            index_file.remove_all_but(self._path.resolve())
             raise
-        database.use(path)
+        index_file.use(path)
         self._writer = self._tried(lambda: IndexWriter(path))
 
     def _given_up(self, error: apsw.Error) -> None:

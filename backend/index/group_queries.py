@@ -19,8 +19,8 @@ from itertools import chain
 from operator import add
 from typing import Any, NamedTuple
 
-from backend.index.database import Rows
 from backend.index.delays import decode_counts
+from backend.index.index_file import Rows
 from backend.index.periods import DAY, MONTH, YEAR, Range, cover
 from backend.index.rankings import KINDS, OF_RANKING, first_groups
 from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS

@@ -27,7 +27,7 @@ from backend.index.connections import (
     Place,
     Report,
 )
-from backend.index.database import Position, Rows, snapshot
+from backend.index.index_file import Position, Rows, snapshot
 from backend.index.periods import DAY
 from backend.questions.answer_types import AsOf
 from backend.questions.values import (

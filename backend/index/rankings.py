@@ -7,7 +7,7 @@ are asked for.
 from collections.abc import Sequence
 from typing import Any
 
-from backend.index.database import Rows
+from backend.index.index_file import Rows
 from backend.index.periods import Range
 from backend.index.totals import COUNTS, DESTINATION, ORIGIN, PAIR
 from backend.questions.groups import Shown

@@ -1,4 +1,4 @@
--- The index of the three questions. Derived: raise SCHEMA_VERSION in database.py with any change.
+-- The index of the three questions. Derived: raise SCHEMA_VERSION in index_file.py with any change.
 
 -- Where the index stands: one row.
 CREATE TABLE position (

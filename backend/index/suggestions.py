@@ -16,7 +16,7 @@ from operator import itemgetter
 from backend.base.errors import InvalidFlight, InvalidQuery
 from backend.chain.fields import FIELD
 from backend.index import completions
-from backend.index.database import Rows
+from backend.index.index_file import Rows
 from backend.questions.answer_types import (
     AirportSuggestion,
     CarrierOfNumber,

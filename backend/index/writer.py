@@ -23,7 +23,7 @@ from backend.chain.fields import Value
 from backend.chain.parse_cache import ParseCache
 from backend.index import totals
 from backend.index.checkpoint_note import frames_in_log, is_settled, note_moving, note_settled
-from backend.index.database import (
+from backend.index.index_file import (
     SCHEMA_VERSION,
     Position,
     open_apart,

@@ -15,8 +15,8 @@ from pathlib import Path
 from backend.base.errors import Damage, FlightchainError
 from backend.base.words import counted
 from backend.chain.columns import decode_body
-from backend.index.checks import Examined, IndexCheck
-from backend.index.database import difference_from
+from backend.index.index_file import difference_from
+from backend.index.table_checks import Examined, IndexCheck
 from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED

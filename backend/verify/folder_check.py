@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from backend.base.errors import Damage, FlightchainError, NotFound
-from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in

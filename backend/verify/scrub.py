@@ -29,8 +29,8 @@ from backend.base.errors import Damage, NotFound, TryLater, WriteFailed
 from backend.base.settings import Settings
 from backend.chain.columns import BodyError, decode_body
 from backend.index import damage_mark
-from backend.index.checks import FILE, PARTS, IndexCheck
-from backend.index.database import difference_from, index_path
+from backend.index.index_file import difference_from, index_path
+from backend.index.table_checks import FILE, PARTS, IndexCheck
 from backend.mempool import FOLDER
 from backend.mempool.database import FILE_NAME as MEMPOOL_NAME
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME

@@ -25,7 +25,7 @@ from backend.base.words import Report
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
 from backend.index.checkpoint_note import note_of, note_settled
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated

@@ -10,7 +10,7 @@ import pytest
 
 from backend.base.errors import Damage
 from backend.base.settings import PROJECT
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.index.totals import COUNTS
 from backend.verify.audit import verify
 from tests.index.worlds import execute, follow, make_chain, opened

@@ -18,7 +18,7 @@ import pytest
 
 from backend.chain.flight import Flight
 from backend.index import follower as module
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.questions.values import AverageDelays
 from backend.storage import checked_sqlite

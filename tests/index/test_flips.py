@@ -22,7 +22,7 @@ from backend.base.errors import TryLater
 from backend.index import checkpoint_note
 from backend.index.checkpoint_note import Note, note_of
 from backend.index.damage_mark import damage_of
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.groups import Shown

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from backend.base import files
 from backend.base.errors import Damage, DamagedBlock, TryLater, WriteFailed
 from backend.chain.flight import Flight
-from backend.index import database
 from backend.index import follower as module
+from backend.index import index_file
 from backend.index.checkpoint_note import SUFFIX as NOTE
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.questions.values import FlightCounter
@@ -284,7 +284,7 @@ def test_a_new_index_is_whole_and_synced_before_it_is_used(
 ) -> None:
     events: list[object] = []
     notes: list[str] = []
-    sync, use = files.sync, database.use
+    sync, use = files.sync, index_file.use
 
     def syncing(descriptor: int, path: Path) -> None:
         sync(descriptor, path)
@@ -298,7 +298,7 @@ def test_a_new_index_is_whole_and_synced_before_it_is_used(
         use(path)
 
     monkeypatch.setattr(files, "sync", syncing)
-    monkeypatch.setattr(database, "use", using)
+    monkeypatch.setattr(index_file, "use", using)
     with following(indexed) as (follower, _):
         follower.rebuild()
     without_a_log = {"index-1.sqlite", "index-2.sqlite", "index.sqlite"}

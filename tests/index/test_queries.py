@@ -22,10 +22,10 @@ import pytest
 from backend.base.errors import TryLater
 from backend.base.settings import PROJECT
 from backend.chain.fields import Value
-from backend.index import database
+from backend.index import index_file
 from backend.index.checkpoint_note import note_settled
-from backend.index.database import index_path, open_to_read
 from backend.index.follower import IndexFollower
+from backend.index.index_file import index_path, open_to_read
 from backend.index.queries import IndexReader
 from backend.index.suggestions import FIELDS, suggested
 from backend.index.writer import IndexWriter, sealed_block
@@ -348,7 +348,7 @@ APPLY = """
 import sys, time
 from contextlib import closing
 from pathlib import Path
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.index.writer import IndexWriter, sealed_block
 from backend.storage.block_store import BlockStore
 
@@ -485,12 +485,12 @@ def test_an_exchange_of_the_index_at_any_moment_mixes_nothing(
         folder = tmp_path / f"moment {moment}"
         shutil.copytree(ours, folder, symlinks=True)
         settle(folder)
-        shutil.copy(in_use(theirs), made := database.new_file(folder))
+        shutil.copy(in_use(theirs), made := index_file.new_file(folder))
         note_settled(made, 0)
         answers: list[Leg] = []
         with closing(IndexReader(folder)) as reader:
             with monkeypatch.context() as patch:
-                exchange_at(patch, folder, moment, partial(database.use, made))
+                exchange_at(patch, folder, moment, partial(index_file.use, made))
                 for _ in range(3):
                     with suppress(TryLater):
                         answers.append(legs_of(reader))

@@ -9,10 +9,10 @@ import pytest
 from backend.base.errors import TryLater
 from backend.index import checkpoint_note
 from backend.index.checkpoint_note import SUFFIX, note_of
-from backend.index.checks import inconsistency
 from backend.index.damage_mark import damage_of, mark
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
+from backend.index.table_checks import inconsistency
 from tests.index.test_follower import (
     damage_table,
     height_above_all,

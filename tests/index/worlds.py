@@ -22,9 +22,10 @@ from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from backend.index import database
+from backend.index import index_file
 from backend.index.checkpoint_note import note_settled
-from backend.index.database import (
+from backend.index.follower import IndexFollower
+from backend.index.index_file import (
     Position,
     index_path,
     is_wrong,
@@ -32,7 +33,6 @@ from backend.index.database import (
     open_to_write,
     position_in,
 )
-from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
 from backend.questions.answer_types import AsOf
 from backend.questions.groups import GROUPS, Shown
@@ -295,7 +295,7 @@ def as_of_earlier_release(folder: Path) -> None:
     path = in_use(folder)
     plain = path.with_name("plain.sqlite")
     with closing(opened(folder)) as whole, closing(sqlite3.connect(plain)) as copy:
-        copy.executescript((Path(database.__file__).parent / "schema.sql").read_text())
+        copy.executescript((Path(index_file.__file__).parent / "schema.sql").read_text())
         for table in TABLES:
             rows = whole.execute(f"SELECT * FROM {table}").fetchall()
             places = ", ".join("?" * len(rows[0])) if rows else "NULL"

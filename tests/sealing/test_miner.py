@@ -26,8 +26,8 @@ from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
 from backend.index.damage_mark import NAME as MARK_NAME
 from backend.index.damage_mark import mark
-from backend.index.database import index_path
 from backend.index.follower import no_progress
+from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.mempool import FOLDER, Mempool
 from backend.mempool.idempotency_keys import IdempotencyKey

@@ -25,7 +25,7 @@ from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of

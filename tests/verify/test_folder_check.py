@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.base.errors import Damage
-from backend.index.database import index_path
+from backend.index.index_file import index_path
 from backend.storage.block_store import BlockStore
 from backend.trust.log import KEY_NAME, VERIFIER_NAME
 from backend.trust.log.tree import HistoryTree

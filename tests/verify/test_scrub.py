@@ -13,8 +13,8 @@ from backend.base.errors import DamagedBlock, TryLater
 from backend.base.settings import Settings
 from backend.chain.block import block_of
 from backend.index import damage_mark
-from backend.index.checks import PARTS
-from backend.index.database import index_path
+from backend.index.index_file import index_path
+from backend.index.table_checks import PARTS
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
@@ -389,7 +389,7 @@ def test_work_is_followed_by_a_pause_that_leaves_a_small_share_of_a_core(bench: 
 def test_a_long_statement_of_the_index_pauses_in_its_middle(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.index.checks.STEPS_BETWEEN_PAUSES", 10)
+    monkeypatch.setattr("backend.index.table_checks.STEPS_BETWEEN_PAUSES", 10)
     monkeypatch.setattr(scrub_module, "LEAST_WORK_S", 0.0)
     bench.steps(2 * (TIP + 1))
     for _ in PARTS:
@@ -404,7 +404,7 @@ def test_told_to_end_in_the_middle_of_a_piece_it_notes_nothing(
 ) -> None:
     execute(bench.folder, WRONG_INDEXES["a total"])
     bench.steps(2 * (TIP + 1))
-    monkeypatch.setattr("backend.index.checks.STEPS_BETWEEN_PAUSES", 10)
+    monkeypatch.setattr("backend.index.table_checks.STEPS_BETWEEN_PAUSES", 10)
     monkeypatch.setattr(scrub_module, "LEAST_WORK_S", 0.0)
     bench.clock.is_over = lambda: True
     bench.scrub.run()

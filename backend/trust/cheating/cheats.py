@@ -11,7 +11,7 @@ from backend.base.errors import Damage, FlightchainError
 from backend.base.settings import Settings
 from backend.chain.columns import columns_of
 from backend.chain.flight import Flight
-from backend.index import database
+from backend.index import index_file
 from backend.sealing.miner import Sealer, unsealed
 from backend.sources.generated import Generated
 from backend.sources.source import validated
@@ -163,7 +163,7 @@ def _roll_back_and_sign(folder: Path) -> None:
 
 
 def _edit_index(folder: Path) -> None:
-    index = database.open_to_write(database.index_path(folder))
+    index = index_file.open_to_write(index_file.index_path(folder))
     with closing(index):
         index.execute("UPDATE carrier_total SET sum_arr_delay = sum_arr_delay + 100")
 

@@ -30,14 +30,14 @@ import msgspec
 from backend.base.errors import TryLater
 from backend.chain.block import Block
 from backend.chain.columns import Columns
-from backend.index.database import (
+from backend.index.delays import decode_counts, encode_counts
+from backend.index.index_file import (
     Position,
     index_path,
     is_wrong,
     open_to_read,
     position_in,
 )
-from backend.index.delays import decode_counts, encode_counts
 from backend.index.periods import DAY, MONTH, YEAR, periods_of
 from backend.index.totals import (
     ALL_CARRIERS,
