@@ -1,9 +1,9 @@
-"""Does what every request needs, whichever way it comes in: receives, dismisses and logs it.
+"""Receives every request, whichever way it comes in, finalises its response, and logs it.
 
 A request that is received gets its id. It is refused if it comes from another site or carries a
 token in its address (see `backend.serving.host_policy`); nothing more is done for it then, but it
-is counted and logged like all others. An answer that is dismissed gets the headers that all answers
-have (see `observing`), and is counted with its duration.
+is counted and logged like all others. A response that is finalised gets the headers that all
+answers have (see `observing`), and is counted with its duration.
 
 `around` does all of this as a WSGI layer. The front, which may await answers, calls the steps.
 """

@@ -144,11 +144,11 @@ def require_base(store: BlockStore, membership: Membership) -> None:
     """Raise FlightchainError unless a chain goes through the block the cluster began with."""
     height, wanted = membership.height, membership.hash
     reached = store.height()
-    found = store.place(height).hash.hex() if reached >= height else f"above {reached}"
-    if found != wanted:
+    there = store.place(height).hash.hex() if reached >= height else f"above {reached}"
+    if there != wanted:
         raise FlightchainError(
             f"the cluster began with block {height} {wanted}; in this folder that block is "
-            f"{found}: start with a copy of the chain of another node, or put back this one's "
+            f"{there}: start with a copy of the chain of another node, or put back this one's "
             "engine/config/genesis.json if it is another cluster's"
         )
 
