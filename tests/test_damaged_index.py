@@ -157,7 +157,7 @@ def parameters(leg: Json) -> list[str]:
 def test_a_read_only_medium_is_asked_and_verified(
     folder: Path, tmp_path: Path, is_copy: bool
 ) -> None:
-    """A copy is not as its writer left it; all of it is added up before it is believed."""
+    """A copy is not as its writer left it; its tables are checked before it is trusted."""
     world = world_in(folder)
     if is_copy:
         folder = Path(shutil.copytree(folder, tmp_path / "copy", symlinks=True))
