@@ -20,8 +20,7 @@ from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from backend.storage.block_store import BlockStore
 from backend.storage.tokens import Tokens
-from backend.trust.log import checkpoints
-from backend.trust.log.notes import NoteError
+from backend.trust.log import checkpoints, log_checks
 from backend.trust.log.rotation import rotate
 from backend.verify.audit import verify
 from tests.api.worlds import settings_for
@@ -267,9 +266,8 @@ def verified(folder: Path) -> str:
 
 def signed_wrongly(houses: Houses, folder: Path) -> str:
     """What was signed that must not be: for another ledger, or over what was signed before."""
-    try:
-        _, signed = checkpoints.in_note((folder / "checkpoint").read_bytes())
-    except (OSError, NoteError):
+    signed = log_checks._signed_by_us(folder)
+    if signed is None:  # there is none, or it is damaged
         return ""
     put_there = {(house / "checkpoint").read_bytes() for house in (houses.older, houses.foreign)}
     if (folder / "checkpoint").read_bytes() in put_there:
