@@ -59,7 +59,7 @@ WAITS = (
         innermost=r"Mempool\.(_lock_others_out|_copies_of|_write|find|exclusive|locked) \("
         r"|lock_within \(",
     ),
-    Pattern("waiting for a block", innermost=r"Accepting\._wait_until_mined \("),
+    Pattern("waiting for a block", innermost=r"Submitter\._wait_until_mined \("),
 )
 """Patterns of waiting, for stacks of all threads. Threads with other stacks work or want to."""
 
@@ -102,7 +102,7 @@ WORK = (
     Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),
     Pattern(_SYNCING, r"sync(_folder)? \(backend/base/files|GroupCommit\.|BackgroundSync\."),
     Pattern(_LOG, r".* \(backend/(mempool/\w+|base/files)\.py\)"),
-    Pattern("waiting for a block: looking again", r"Accepting\._wait_until_mined \("),
+    Pattern("waiting for a block: looking again", r"Submitter\._wait_until_mined \("),
     Pattern(
         "making the answer",
         r".* \(backend/(api/writing|api/transactions|ledger/\w+)\.py",
