@@ -143,7 +143,8 @@ class FrontServer(Server):
     async def on_tick(self, counter: int) -> bool:
         """Do the work that is due; whether to stop."""
         if counter % TICKS_A_SECOND == 0:
-            self._worker.notify()
+            with suppress(OSError):  # on a disk that is gone; gunicorn then replaces the worker
+                self._worker.notify()
             self.tick()
         if os.getppid() != self._worker.ppid:
             self.should_exit = True

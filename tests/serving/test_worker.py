@@ -1,5 +1,6 @@
 """The worker: its loop step by step, with a clock of its own; and services under rude clients."""
 
+import errno
 import gc
 import os
 import re
@@ -393,6 +394,17 @@ def test_a_thread_waits_for_its_work_without_limit(loop: Loop) -> None:
 
 
 # --- together ------------------------------------------------------------------------------------
+
+
+def test_a_sign_of_life_that_cannot_be_written_ends_no_request(loop: Loop) -> None:
+    """The file for it may be on a disk that is gone."""
+
+    def refuse() -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    loop.worker.notify = refuse
+    loop.worker.loop.run_until_complete(loop.worker.server.on_tick(0))
+    assert answers(loop.answered(QUICK).got)[0][0] == 200
 
 
 def joining(number: int) -> bytes:
