@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from backend.base import files
 from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.file_names import bare_name
+from backend.base.words import Report
 from backend.cluster.admission import READERS_NAME
 from backend.cluster.engine_files import CONFIG_ERRORS, config_unusable
 from backend.cluster.log_key import give_key, renewed_key, share_key
@@ -255,7 +256,7 @@ def _config_path(home: Path) -> Path:
     return home / "config" / "config.toml"
 
 
-def bring_up_to_date(home: Path, report: Callable[[str], None]) -> None:
+def bring_up_to_date(home: Path, report: Report) -> None:
     """Add the settings to the engine's configuration that it lacks because it is older than these.
 
     A file that a person has changed stays as it is, and is reported. Raises FlightchainError.

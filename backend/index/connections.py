@@ -16,6 +16,7 @@ from typing import TypeVar
 import apsw
 
 from backend.base.errors import Damage, TryLater
+from backend.base.words import Report
 from backend.chain.fields import Value
 from backend.index import damage_mark
 from backend.index.checkpoint_note import is_settled
@@ -36,7 +37,6 @@ Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state
 File = tuple[str, int]  # its name and inode; the number alone may come again with a newer file
 Condition = tuple[int, ...]  # of a file; two that differ tell of a change
-Report = Callable[[str], None]
 
 NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5

@@ -19,6 +19,7 @@ import apsw
 
 from backend.base import files
 from backend.base.errors import TryLater, WriteFailed
+from backend.base.words import Report
 from backend.index import damage_mark, index_file
 from backend.index.checkpoint_note import is_settled, note_settled
 from backend.index.index_file import (
@@ -46,9 +47,7 @@ def no_progress(done: int, to_do: int) -> None:
 class IndexFollower:
     """The index of the chain in `folder`, kept at the tip of `store`."""
 
-    def __init__(
-        self, folder: Path, store: BlockStore, report: Callable[[str], None] = lambda line: None
-    ) -> None:
+    def __init__(self, folder: Path, store: BlockStore, report: Report = lambda line: None) -> None:
         """Open nothing yet. report: takes a line whenever the index had to be rebuilt."""
         self.rebuild_count = 0  # how often, so far
         self._report = report

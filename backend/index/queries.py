@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from backend.base.errors import TryLater
+from backend.base.words import Report
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.index import group_queries
@@ -25,7 +26,6 @@ from backend.index.connections import (
     File,
     Opened,
     Place,
-    Report,
 )
 from backend.index.index_file import Position, Rows, snapshot
 from backend.index.periods import DAY

@@ -40,7 +40,7 @@ from backend.base.errors import (
     WriterBusy,
 )
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import Report, counted
 from backend.chain.flight import Flight
 from backend.mempool.duplicates import Duplicates
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
@@ -82,7 +82,7 @@ class Mempool:
         self,
         settings: Settings,
         chain_transactions: Callable[[], int],
-        report: Callable[[str], None],
+        report: Report,
     ) -> None:
         """chain_transactions: how many transactions blocks hold now, which is the first pending id.
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import NeedsRepair
+from backend.base.words import Report
 from backend.mempool import last_release, lost_files
 from backend.mempool.database import FILE_NAME, NEW_NAME, write_file
 from backend.mempool.idempotency_keys import KeyUse
@@ -71,7 +72,7 @@ class Rebuild:
         mined: int,
         mark: Mark | None,
         genesis: Callable[[], str],
-        report: Callable[[str], None],
+        report: Report,
     ) -> None:
         """mined: how many transactions blocks hold.
 

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from backend.base import files
 from backend.base.errors import DamagedMempool, WriteFailed, WriterBusy
+from backend.base.words import Report
 
 NAME = "acknowledged.dat"
 WRITTEN_ANEW = (
@@ -65,7 +66,7 @@ class Watermark:
         self,
         folder: Path,
         genesis: Callable[[], str],
-        report: Callable[[str], None] = lambda line: None,
+        report: Report = lambda line: None,
     ) -> None:
         """genesis: gives the hash of block 0 in hexadecimal, or "" before there is one.
 

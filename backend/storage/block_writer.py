@@ -18,6 +18,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import WriteFailed, WriterBusy
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.chain.block import Block, header_from
 from backend.chain.merkle import frontier_of
 from backend.chain.rules import check_header
@@ -48,7 +49,7 @@ class BlockWriter:
         self,
         settings: Settings,
         now_ms: Callable[[], int],
-        report: Callable[[str], None],
+        report: Report,
         pending: Pending | None = None,
         require_may_begin: Callable[[], None] = lambda: None,
         require_may_go_on: Callable[[], None] = lambda: None,

@@ -27,6 +27,7 @@ from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import Damage, NotFound, TryLater, WriteFailed
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.chain.columns import BodyError, decode_body
 from backend.index import damage_mark
 from backend.index.index_file import difference_from, index_path
@@ -53,7 +54,6 @@ READ_BYTES = 2**18
 FLIGHTS, INDEX, ACCEPTED = "flights", "index", "accepted"
 SCRUB = "scrub"  # the kind of a problem that the scrub has with itself
 
-Report = Callable[[str], None]
 Pause = Callable[[float], bool]  # waits for so many seconds; True ends the scrub
 
 

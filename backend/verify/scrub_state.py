@@ -4,19 +4,17 @@ The miner writes the file; workers read it. It is never synced: after a power cu
 its problems again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from backend.base import files
-from backend.base.words import counted
+from backend.base.words import Report, counted
 
 NAME = "scrub.json"
 MOST_SHOWN = 3
 BLOCK = "block"  # the kind of a problem that a block has
-
-Report = Callable[[str], None]
 
 
 class Problem(msgspec.Struct, frozen=True):

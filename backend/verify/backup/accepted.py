@@ -17,7 +17,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import BackupRefused, Damage, DamagedMempool, NeedsRepair
 from backend.base.settings import Settings
-from backend.base.words import counted
+from backend.base.words import Report, counted
 from backend.mempool import FOLDER, Mempool, database, last_release
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.lost_files import NAME_FORM
@@ -50,7 +50,7 @@ def copy_accepted(
     settings: Settings,
     transactions: Callable[[], int],
     target: Path,
-    report: Callable[[str], None],
+    report: Report,
     require: Callable[[int], None],
 ) -> Copied:
     """Copy mempool and keys of the ledger in `settings.folder` into `target`.
@@ -128,7 +128,7 @@ def restore_accepted(source: Path, target: Path, sizes: dict[str, int]) -> None:
         files.write_new(target / SUCCESSIONS_NAME, (source / SUCCESSIONS_NAME).read_bytes())
 
 
-def copy_successions(source: Path, target: Path, report: Callable[[str], None]) -> None:
+def copy_successions(source: Path, target: Path, report: Report) -> None:
     """Copy the notes with which keys of the log signed the next ones; they are no secrets.
 
     Notes that are damaged or missing are reported, and do not replace those of an earlier backup.

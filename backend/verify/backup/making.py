@@ -10,7 +10,6 @@ complete.
 """
 
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from msgspec.structs import replace
 from backend.base import files
 from backend.base.errors import BackupRefused, DamagedBlock, WriteFailed
 from backend.base.settings import Settings
+from backend.base.words import Report
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.storage.block_store import BlockStore
 from backend.storage.receipts import belongs_to_cluster
@@ -31,8 +31,6 @@ from backend.verify.backup.manifest import LOCK_NAME, Manifest
 
 NO_MATTER = {LOCK_NAME, f"{manifests.NAME}.tmp", "lost+found"}  # in a folder that counts as empty
 SPARE_BYTES = 2**20
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
