@@ -14,8 +14,10 @@ next process goes on there. Others notice by the file's inode that theirs was re
 
 import os
 import shutil
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -174,8 +176,8 @@ class Rebuild:
         following = records[-1].next if records else 0
         all_mined = [range(following, end)] if following < end <= self._mined else []
         for ids in [*missing_ids(records, end, self._mined), *all_mined]:
-            before = [record for record in records if record.first < ids[0]] or records[:1]
-            timestamp = before[-1].timestamp if before else now_ms()
+            at = bisect_left(records, ids[0], key=attrgetter("first"))
+            timestamp = records[max(at - 1, 0)].timestamp if records else now_ms()
             yield void_record(ids[0], len(ids), timestamp, self._mined)
 
     def _kept_aside(self, contents: Contents, voids: list[Record], problem: str) -> list[str]:
