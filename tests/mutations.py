@@ -36,7 +36,7 @@ backend/api/conditions.py  api/test_compression.py  in ("", encoding_for(environ
 backend/api/conditions.py  api/test_conditions.py  zlib.crc32(route.encode()) => 0
 backend/api/json_answers.py  api/test_compression.py  () if len(body) < LEAST_BYTES else (VARY,) => ()
 backend/api/json_answers.py  api/test_kept_answers.py  if question in self.answers or size > => if size >
-backend/api/json_answers.py  api/test_kept_answers.py  if state == kept.state else None => if True else None
+backend/api/json_answers.py  api/test_kept_answers.py  if state == current.state else None => if True else None
 backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (FlightchainError, 501)
 backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or seconds => name != EMULATED and seconds
 backend/api/study_paths.py  api/test_study_paths.py  NEW_TRANSACTION.given(environ) => pass
@@ -70,7 +70,7 @@ backend/service/supervisor.py  service/test_ports.py  probe.setsockopt( => print
 backend/serving/bounds.py  serving/test_bounds.py  IPV6_PREFIX = 64 => IPV6_PREFIX = 128
 backend/serving/bounds.py  serving/test_bounds.py  most = its_own if is_over_share => most = its_own if True
 backend/serving/bounds.py  serving/test_worker.py  for slow in waiting[:-1] => for slow in waiting
-backend/serving/bounds.py  serving/test_worker.py  lambda one: one.deadline => lambda one: -one.deadline
+backend/serving/bounds.py  serving/test_worker.py  lambda reader: reader.deadline => lambda reader: -reader.deadline
 backend/serving/connection.py  serving/test_worker.py  if not self.received_bytes: => if True:
 backend/serving/connection.py  serving/test_worker.py  self.deadline += len(body) / BYTES_PER_S => self.deadline += HEAD_WITHIN_S
 backend/serving/connection.py  serving/test_worker.py  len(name) + len(value) > => len(value) >
