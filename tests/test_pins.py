@@ -7,14 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 
 import pins
+from tests.http_servers import Handler, served_by
 
 ROOT = Path(__file__).parent.parent
 PIN = re.compile(
@@ -79,7 +77,7 @@ def index_of(*architectures: str) -> bytes:
 def registry(images: dict[str, bytes]) -> Iterator[str]:
     """The address of a registry that has these: path of a manifest -> its bytes."""
 
-    class Answering(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:
             body = images.get(self.path)
             asked = self.headers["Accept"] == ", ".join(pins.INDEX_TYPES)
@@ -87,18 +85,8 @@ def registry(images: dict[str, bytes]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body or b"")
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served_by(Answering) as url:
+        yield url
 
 
 def test_every_base_image_is_named_by_its_digest() -> None:

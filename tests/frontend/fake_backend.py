@@ -4,34 +4,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.http_servers import Handler, served_by
 
 PIECE_BYTES = 64 * 1024  # of what is posted, which is read and forgotten
 
 Answer = Callable[[str, Mapping[str, str]], Any]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers without a log."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def serving(handler: type[Handler]) -> Iterator[str]:
-    """The address of a service whose requests are handled so."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @contextmanager
@@ -62,5 +42,5 @@ def answering(answer: Answer) -> Iterator[str]:
                 left -= len(self.rfile.read(min(left, PIECE_BYTES)))
             self.do_GET()
 
-    with serving(Answering) as url:
+    with served_by(Answering) as url:
         yield url

@@ -20,8 +20,8 @@ from frontend.backend_client import PIECE_BYTES
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import World
-from tests.frontend.fake_backend import Handler, serving
 from tests.frontend.pages.reading import link, source, text
+from tests.http_servers import Handler, served_by
 
 DELAYS = "OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-08"
 ROUTE = "ORIGIN_CITY_NAME=Los+Angeles,+CA&DEST_CITY_NAME=Seattle,+WA"
@@ -112,7 +112,7 @@ def sending(pieces: Iterable[bytes], size: int) -> AbstractContextManager[str]:
             for piece in pieces:
                 self.wfile.write(piece)
 
-    return serving(Sending)
+    return served_by(Sending)
 
 
 def test_a_file_that_breaks_off_does_not_look_finished() -> None:

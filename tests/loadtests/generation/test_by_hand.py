@@ -1,8 +1,6 @@
 """Both workloads as a person runs them: headless, with the web page, over several processes."""
 
-import http.server
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice, pairwise
@@ -16,6 +14,7 @@ import requests
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.schedule import Request, mixed, save_requests
 from loadtests.processes import Service, free_port
+from tests.http_servers import Handler, served_by
 from tests.loadtests.generation.conftest import Hand, until
 
 
@@ -108,7 +107,7 @@ def counting() -> Iterator[tuple[str, list[object]]]:
     """A server that keeps connections, and the list of those that it was given."""
     connections: list[object] = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Counting(Handler):
         protocol_version = "HTTP/1.1"
 
         def setup(self) -> None:
@@ -120,15 +119,8 @@ def counting() -> Iterator[tuple[str, list[object]]]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Nothing."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", connections
-        server.shutdown()
-        thread.join()
+    with served_by(Counting) as url:
+        yield url, connections
 
 
 @pytest.mark.parametrize(("keep_alive", "expected"), [(0, 20), (1, 2)])

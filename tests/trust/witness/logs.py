@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 from backend.trust.log import notes
 from backend.trust.log.checkpoints import Checkpoint
@@ -12,6 +10,7 @@ from backend.trust.log.notes import Note
 from backend.trust.log.secret_keys import SecretKey, key_in
 from tests.api.worlds import seal, settings_for
 from tests.flights import flights
+from tests.http_servers import Handler, served_by
 
 Reply = Callable[[str, bytes], tuple[int, bytes]]  # of a path and a body: a status and a body
 
@@ -40,7 +39,7 @@ def signed(key: SecretKey, size: int, root: bytes, more: str = "") -> bytes:
 def answering(reply: Reply) -> Iterator[str]:
     """The URL of a server that answers every request as `reply` says."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Replying(Handler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             status, text = reply(self.path, body)
@@ -50,14 +49,5 @@ def answering(reply: Reply) -> Iterator[str]:
 
         do_POST = do_GET
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served_by(Replying) as url:
+        yield url

@@ -3,9 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,6 +16,7 @@ from backend.trust.witness import alarms, remote
 from backend.trust.witness.following import Finding, Follower, Verdict, worst
 from backend.trust.witness.witness import Witness
 from tests.api.processes import free_port
+from tests.http_servers import Handler, served_by
 from tests.trust.witness.logs import answering, key_of, signed
 
 HOUR_S = 3600.0
@@ -376,7 +375,7 @@ def test_a_log_cannot_send_a_witness_to_other_servers(
 def redirecting(log: Served, path: str, target: str) -> Iterator[str]:
     """A log one of whose files is said to be elsewhere."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Redirecting(Handler):
         def do_GET(self) -> None:
             self.send_response(302 if self.path == path else 200)
             if self.path == path:
@@ -384,14 +383,5 @@ def redirecting(log: Served, path: str, target: str) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"" if self.path == path else log.files[self.path])
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served_by(Redirecting) as url:
+        yield url
