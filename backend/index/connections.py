@@ -7,8 +7,8 @@ the mark that is left (`damage_mark`), until the miner has rebuilt the index.
 """
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -153,12 +153,8 @@ class Connections:
     def _look(self) -> None:
         """Take note if the index has been rebuilt, or is refused."""
         path = self._in_use()
-        try:
+        with _looking():
             self.file, damage = _file(path), damage_mark.damage_of(path)
-        except FileNotFoundError:
-            raise TryLater(NOT_YET, RETRY_AFTER_S) from None
-        except OSError as error:
-            raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
         if damage is not None:
             self._refused = _Refusal(self.file, damage)
         if self._refused is not None and self._refused.file == self.file:
@@ -166,12 +162,8 @@ class Connections:
 
     def _in_use(self) -> Path:
         """Return the file that the link names."""
-        try:
+        with _looking():
             return self._path.resolve(strict=True)
-        except FileNotFoundError:
-            raise TryLater(NOT_YET, RETRY_AFTER_S) from None
-        except OSError as error:
-            raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
 
     def _open(self) -> Opened:
         """Open the index in use; once more if it was exchanged in this very moment."""
@@ -242,6 +234,17 @@ class Connections:
         wrong = "" if reason == OUTDATED else " is wrong"
         self._report(f"the index {path}{wrong}{words}: {reason}")
         return _refusal(reason)
+
+
+@contextmanager
+def _looking() -> Iterator[None]:
+    """Raise TryLater for a file that is not there, or that the system does not show."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise TryLater(NOT_YET, RETRY_AFTER_S) from None
+    except OSError as error:
+        raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
 
 
 def _refusal(reason: str) -> TryLater:
