@@ -7,14 +7,14 @@ absent, because they follow from FL_DATE; the airport ids may be absent, and sta
 Nothing is repaired: a row that contradicts itself is a bad row.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from operator import itemgetter
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from backend.base.errors import shown
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.parse_cache import ParseCache
 from backend.sources.packed import PackedFile, SentFile
+from backend.sources.records import NeedsNoReason
 from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import opened_table
 
@@ -49,14 +49,13 @@ Columns = dict[str, Sequence[object]]
 class BtsFile:
     """Reads the BTS file at a path, plain or packed as `packed` allows, or in a request.
 
-    needs_no_reason: whether the reader does not want to know any more why a row is bad. Then lines
-    with too few cells are only counted, as there may be millions.
+    needs_no_reason: as in `records`.
     """
 
     unit = "line"
 
     def __init__(
-        self, place: Path | SentFile, needs_no_reason: Callable[[], bool] = lambda: False
+        self, place: Path | SentFile, needs_no_reason: NeedsNoReason = lambda: False
     ) -> None:
         self._needs_no_reason = needs_no_reason
         self._file = place if isinstance(place, SentFile) else PackedFile(place)
@@ -69,25 +68,20 @@ class BtsFile:
     def check(self) -> None:
         """Raise InvalidInput unless the file opens and its header has the columns of a flight."""
         with opened_table(self._file) as table:
-            self._places(table.header)
+            self._places(table.titles)
 
     def rows(self) -> Generator[RawRows, None, None]:
         """Yield all rows. Raises InvalidInput if the file is unreadable or lacks columns."""
         calendar = ParseCache(year_and_weekday)
-        with opened_table(self._file) as table:
-            width = len(table.header)
-            places = self._places(table.header)
-            for lines in table.batches:
-                batch, hopeless = lines, 0
-                if self._needs_no_reason():
-                    batch, hopeless = lines.without_short(width)
-                rows = batch.rows(width)
-                columns = _picked(rows.rows, places)
-                _complete(columns, len(rows.numbers), calendar)
+        with opened_table(self._file, self._needs_no_reason) as table:
+            places = self._places(table.titles)
+            for batch in table.batches:
+                columns = {name: batch.columns[place] for name, place in places.items()}
+                _complete(columns, len(batch.numbers), calendar)
                 raw = [columns[name] for name in FIELD_NAMES]
-                yield RawRows(raw, rows.numbers, rows.faults, hopeless=hopeless)
+                yield RawRows(raw, batch.numbers, batch.faults, hopeless=batch.hopeless)
 
-    def _places(self, header: list[str]) -> dict[str, int]:
+    def _places(self, header: Sequence[str]) -> dict[str, int]:
         """Map each field's name to the number of its column."""
         places: dict[str, int] = {}
         for position, title in enumerate(header):
@@ -102,18 +96,11 @@ class BtsFile:
         return places
 
 
-def _missing_reason(missing: list[str], places: dict[str, int], header: list[str]) -> str:
+def _missing_reason(missing: list[str], places: dict[str, int], header: Sequence[str]) -> str:
     if not places:
         return f"does not have any column of a flight; its first line is {shown(', '.join(header))}"
     known_columns = ", ".join(header[position] for position in places.values())
     return f"lacks the columns {', '.join(missing)}; it has {known_columns}"
-
-
-def _picked(rows: Sequence[list[str]], places: dict[str, int]) -> Columns:
-    """Return the columns at `places` of rows of equal length."""
-    pick = itemgetter(*places.values())
-    cells = list(zip(*map(pick, rows), strict=True)) or [()] * len(places)
-    return dict(zip(places, cells, strict=True))
 
 
 def _complete(columns: Columns, count: int, calendar: ParseCache[object, tuple[int, int]]) -> None:

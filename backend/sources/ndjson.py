@@ -6,12 +6,15 @@ are ignored, because the ledger gives its own. Blank lines are skipped. The file
 """
 
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from backend.base.words import counted
+from backend.chain.fields import FIELD_NAMES
 from backend.sources.packed import PackedFile
-from backend.sources.source import Fault, NumberedObject, RawRows, raw_rows
+from backend.sources.records import RecordBatch, Records, batch_of_objects
+from backend.sources.source import Fault, NumberedObject, RawRows
 from backend.sources.table import line_batches, line_blocks
 
 _MEMBERS = {"FL_DATE", "complete"}  # with one of these, a line is not a block of the study
@@ -42,15 +45,33 @@ class JsonLines:
 
     def rows(self) -> Generator[RawRows, None, None]:
         """All rows. Raises InvalidInput if the file is unreadable or contradicts its last line."""
-        flights, end = 0, _End(self._file)
-        with self._file.opened() as read:
-            first = 1
-            for batch in line_batches(line_blocks(self._file, read)):
-                raw = raw_rows(_objects(batch, first, end))
-                flights += len(raw.lines) + len(raw.faults)
-                first += len(batch)
-                yield raw
-        end.check(flights)
+        with opened_json_lines(self._file) as records:
+            places = [records.titles.index(name) for name in FIELD_NAMES]
+            for batch in records.batches:
+                columns = [batch.columns[place] for place in places]
+                yield RawRows(columns, batch.numbers, batch.faults)
+
+
+@contextmanager
+def opened_json_lines(file: PackedFile) -> Iterator[Records]:
+    """Open the JSON lines in `file`. Their titles are the names of the members.
+
+    Raises InvalidInput if the file cannot be read; the iterator `batches` does, too, and if the
+    file contradicts its last line.
+    """
+    with file.opened() as read:
+        lines = line_batches(line_blocks(file, read))
+        yield Records(FIELD_NAMES, _batches(file, lines))
+
+
+def _batches(file: PackedFile, batches: Iterable[Sequence[str]]) -> Iterator[RecordBatch]:
+    rows, first, end = 0, 1, _End(file)
+    for lines in batches:
+        batch = batch_of_objects(_objects(lines, first, end), FIELD_NAMES)
+        rows += len(batch.numbers) + len(batch.faults)
+        first += len(lines)
+        yield batch
+    end.check(rows)
 
 
 class _End:

@@ -11,14 +11,16 @@ from collections.abc import Generator, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
+from typing import cast
 
 from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import CARRIERS
 from backend.sources.packed import PackedFile
+from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, year_and_weekday
-from backend.sources.table import TableRows, opened_table
+from backend.sources.table import opened_table
 
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
@@ -93,14 +95,13 @@ class NycFlights:
         """Yield all rows. Raises InvalidInput if the file lacks columns that this module needs."""
         calendar = ParseCache(year_and_weekday)
         with opened_table(self._file) as table:
-            if missing := [name for name in _COLUMNS if name not in table.header]:
+            if missing := [name for name in _COLUMNS if name not in table.titles]:
                 raise self._file.problem(f"lacks the columns {', '.join(missing)}")
             for batch in table.batches:
-                yield self._raw_rows(table.header, batch.rows(len(table.header)), calendar)
+                yield self._raw_rows(table.titles, batch, calendar)
 
-    def _raw_rows(self, header: list[str], batch: TableRows, calendar: _Calendar) -> RawRows:
-        cells = list(zip(*batch.rows, strict=True)) or [()] * len(header)
-        given = dict(zip(header, cells, strict=True))
+    def _raw_rows(self, titles: Sequence[str], batch: RecordBatch, calendar: _Calendar) -> RawRows:
+        given = {name: cast("list[str]", batch.columns[titles.index(name)]) for name in _COLUMNS}
         days = _days(given["year"], given["month"], given["day"])
         origin, destination = given["origin"], given["dest"]
         departure = _or_none(given["dep_time"])

@@ -31,7 +31,7 @@ FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and agree."""
 
 _all_fields = itemgetter(*FIELD_NAMES)
-_TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
+TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
 _YEAR, _WEEKDAY, _DATE = (POSITION[name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
 _EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
@@ -124,9 +124,9 @@ def _raw_row(record: Mapping[str, object]) -> Sequence[object]:
         values = _all_fields(record)
     except KeyError:
         values = tuple(record.get(name) for name in FIELD_NAMES)
-    if _TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
+    if TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
         return values
-    return [v if type(v) in _TAKEN_AS_THEY_ARE else Unusable(v) for v in values]
+    return [v if type(v) in TAKEN_AS_THEY_ARE else Unusable(v) for v in values]
 
 
 def year_and_weekday(day: object) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from itertools import chain, compress
 
 from backend.base.errors import BadRow
 from backend.sources.packed import PackedFile, Read, SentFile
+from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
 from backend.sources.source import BATCH_ROWS, Fault
 
 BLOCK_BYTES = 1 << 18
@@ -29,20 +30,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class TableRows:
-    """Rows of a table, and the lines that are no rows.
-
-    rows: the cells of each row. numbers: the line number of each. faults: the lines that are no
-    rows.
-    """
-
-    rows: Sequence[list[str]]
-    numbers: Sequence[int]
-    faults: Sequence[Fault] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TableLines:
+class _Lines:
     """At most `BATCH_ROWS` unparsed lines, without line ends, and their numbers.
 
     separator: what stands between two cells.
@@ -50,28 +38,28 @@ class TableLines:
 
     lines: Sequence[str]
     numbers: Sequence[int]
-    separator: str = SEPARATORS[0]
+    separator: str
 
-    def rows(self, width: int) -> TableRows:
+    def rows(self, width: int, hopeless: int = 0) -> RecordBatch:
         """Parse the lines as rows of `width` cells; a line that is no such row becomes a fault."""
         try:
             rows = list(csv.reader(self.lines, strict=True, delimiter=self.separator))
         except csv.Error:
-            return self._one_by_one(width)
+            return self._one_by_one(width, hopeless)
         # Fewer rows than lines: a quote was left open and swallowed a line break.
         if len(rows) != len(self.lines) or set(map(len, rows)) != {width}:
-            return self._one_by_one(width)
-        return TableRows(rows, self.numbers)
+            return self._one_by_one(width, hopeless)
+        return _batch(rows, width, self.numbers, (), hopeless)
 
-    def without_short(self, width: int) -> "tuple[TableLines, int]":
+    def without_short(self, width: int) -> "tuple[_Lines, int]":
         """The lines that may have `width` cells, and how many others there are but blank ones."""
         long = [line.count(self.separator) >= width - 1 for line in self.lines]
-        kept = TableLines(
+        kept = _Lines(
             list(compress(self.lines, long)), list(compress(self.numbers, long)), self.separator
         )
         return kept, len(self.lines) - self.lines.count("") - len(kept.lines)
 
-    def _one_by_one(self, width: int) -> TableRows:
+    def _one_by_one(self, width: int, hopeless: int) -> RecordBatch:
         rows, good, faults = [], [], []
         for number, line in zip(self.numbers, self.lines, strict=True):
             cells_without_quotes = line.count(self.separator) + 1
@@ -89,18 +77,18 @@ class TableLines:
                 good.append(number)
             elif cells:
                 faults.append(_wrong_width(number, line, len(cells), width))
-        return TableRows(rows, good, faults)
+        return _batch(rows, width, good, faults, hopeless)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A CSV table.
-
-    header: the names in line 1, stripped. batches: the lines after it.
-    """
-
-    header: list[str]
-    batches: Iterator[TableLines]
+def _batch(
+    rows: Sequence[list[str]],
+    width: int,
+    numbers: Sequence[int],
+    faults: Sequence[Fault],
+    hopeless: int,
+) -> RecordBatch:
+    columns = Columns(lambda position: [row[position] for row in rows], width)
+    return RecordBatch(columns, numbers, faults, hopeless)
 
 
 def _wrong_width(number: int, line: str, cells: int, width: int) -> Fault:
@@ -113,7 +101,7 @@ def _reason(error: csv.Error) -> str:
 
 
 @contextmanager
-def opened_table(file: File) -> Iterator[Table]:
+def opened_table(file: File, needs_no_reason: NeedsNoReason = lambda: False) -> Iterator[Records]:
     """Open the CSV table in `file`.
 
     Raises InvalidInput if the file cannot be read, is empty or has no header; BadRow where it is
@@ -128,8 +116,20 @@ def opened_table(file: File) -> Iterator[Table]:
             separator, names = _header(first[0])
         except csv.Error as error:
             raise file.problem(f"has a first line that {_reason(error)}") from error
-        rows = _numbered(line_batches(chain([first[1:]], blocks)), separator)
-        yield Table([name.strip() for name in names], rows)
+        titles = tuple(name.strip() for name in names)
+        lines = _numbered(line_batches(chain([first[1:]], blocks)), separator)
+        yield Records(titles, _batches(lines, len(titles), needs_no_reason), separator == ";")
+
+
+def _batches(
+    batches: Iterable[_Lines], width: int, needs_no_reason: NeedsNoReason
+) -> Iterator[RecordBatch]:
+    for lines in batches:
+        if needs_no_reason():
+            long_lines, hopeless = lines.without_short(width)
+            yield long_lines.rows(width, hopeless)
+        else:
+            yield lines.rows(width)
 
 
 def _header(line: str) -> tuple[str, list[str]]:
@@ -199,8 +199,8 @@ def _bad_line(file: File, line: int, excerpt: bytes, reason: str) -> BadRow:
     return BadRow(f"{file.label}, line {line}", "line", excerpt, reason)
 
 
-def _numbered(batches: Iterable[list[str]], separator: str) -> Iterator[TableLines]:
+def _numbered(batches: Iterable[list[str]], separator: str) -> Iterator[_Lines]:
     number = 2
     for lines in batches:
-        yield TableLines(lines, range(number, number + len(lines)), separator)
+        yield _Lines(lines, range(number, number + len(lines)), separator)
         number += len(lines)

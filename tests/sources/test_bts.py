@@ -176,12 +176,12 @@ def test_a_quote_left_open_does_not_swallow_the_next_line(tmp_path: Path) -> Non
     ]
 
 
-def test_lines_come_without_their_ends(tmp_path: Path) -> None:
+def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
     with opened_table(PackedFile(written(tmp_path, "a,b\r\n1,2\r\n\r\n3,4\n5,6"))) as table:
-        assert table.header == ["a", "b"]
+        assert table.titles == ("a", "b")
         (batch,) = table.batches
-    assert batch.lines == ["1,2", "", "3,4", "5,6"]
-    assert (batch.rows(2).rows[1], batch.rows(2).numbers) == (["3", "4"], [2, 4, 5])
+    assert list(batch.columns) == [["1", "3", "5"], ["2", "4", "6"]]
+    assert batch.numbers == [2, 4, 5]
 
 
 @pytest.mark.parametrize("ahead", [0, 4000])

@@ -1,0 +1,82 @@
+"""Defines records: what a format makes of a file, before anybody knows that they are flights.
+
+A file has titles, and under each title a column of values. A format yields them in batches, so that
+memory stays bounded; what the columns mean is decided elsewhere, by the titles.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.sources.source import TAKEN_AS_THEY_ARE, Fault, NumberedObject, Unusable
+
+NeedsNoReason = Callable[[], bool]
+"""Says whether the reader does not want to know any more why a row is bad.
+
+Then rows that are too short are only counted, as there may be millions.
+"""
+
+
+class Columns(Sequence[Sequence[object]]):
+    """Columns of rows, each of which is cut out when it is asked for, as most are not needed."""
+
+    def __init__(self, cut: Callable[[int], Sequence[object]], count: int) -> None:
+        """cut: returns the column at a position. count: how many columns there are."""
+        self._cut = cut
+        self._count = count
+
+    def __getitem__(self, position: Any) -> Any:
+        return self._cut(range(self._count)[position])
+
+    def __len__(self) -> int:
+        return self._count
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """Some rows of a file, at most `BATCH_ROWS`.
+
+    columns: one for each title, of equal length; the values are str, numbers, None or `Unusable`.
+    numbers: the line or row number of each row, ascending.
+    faults: lines that are no rows; their numbers are not in `numbers`.
+    hopeless: how many further lines are no rows, of which nothing more is said.
+    """
+
+    columns: Sequence[Sequence[object]]
+    numbers: Sequence[int]
+    faults: Sequence[Fault] = ()
+    hopeless: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a file holds, whatever its format.
+
+    titles: the names of the columns as they are written, stripped.
+    batches: its rows; the iterator raises InvalidInput where the file cannot be read on.
+    decimal_comma: whether a number may be written with a comma, as in "-4,00".
+    """
+
+    titles: tuple[str, ...]
+    batches: Iterator[RecordBatch]
+    decimal_comma: bool = False
+
+
+def batch_of_objects(objects: Iterable[NumberedObject], titles: Sequence[str]) -> RecordBatch:
+    """Make rows of JSON objects, whose members are named as the titles."""
+    rows: list[Mapping[str, object]] = []
+    numbers, faults = [], []
+    for number, record in objects:
+        if isinstance(record, Fault):
+            faults.append(record)
+        else:
+            rows.append(record)
+            numbers.append(number)
+
+    def cut(position: int) -> Sequence[object]:
+        values = [row.get(titles[position]) for row in rows]
+        if TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
+            return values
+        return [v if type(v) in TAKEN_AS_THEY_ARE else Unusable(v) for v in values]
+
+    return RecordBatch(Columns(cut, len(titles)), numbers, faults)
