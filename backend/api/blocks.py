@@ -29,6 +29,7 @@ from backend.questions.parameters import Hash, Number
 from backend.serving.environs import Environ
 
 SHORT = 50  # a page of at most so many transactions is made in a fraction of a millisecond
+FEW = 10  # headers of so many newest blocks are made in a millisecond
 
 HEIGHT = Number("HEIGHT", "The block's height; genesis has 0.", "337")
 OFFSET = Number(
@@ -137,7 +138,7 @@ def rows(ledger: Ledger) -> list[Row]:
     return [
         Row("GET", "/tip", TIP, tip),
         Row("GET", "/blocks/<height>", GET_BLOCK, block, partial(_lane_of_block, ledger)),
-        Row("GET", "/blocks", LIST_BLOCKS, blocks, Lane.READ),
+        Row("GET", "/blocks", LIST_BLOCKS, blocks, _lane_of_list),
     ]
 
 
@@ -153,6 +154,16 @@ def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
     except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
         return Lane.READ
     return Lane.READ if known_encoding(environ, tag) is None else Lane.INLINE
+
+
+def _lane_of_list(environ: Environ) -> Lane:
+    """THREAD for a few of the newest blocks, which pages and watchers ask for: they are cached."""
+    try:
+        given = LIST_BLOCKS.given(environ)
+        is_newest = WITH_HASH.find(given) is None and BEFORE.find(given) is None
+        return Lane.THREAD if is_newest and HEADERS.of(given) <= FEW else Lane.READ
+    except FlightchainError:  # the handler meets the same error, and answers with it
+        return Lane.READ
 
 
 def tag_of_block(block_hash: str, query: str) -> str:

@@ -81,7 +81,8 @@ def lane(request: dict[str, Any]) -> Lane:
 
 
 READS = [
-    "/blocks", "/blocks/7", "/blocks/8", "/blocks/7?limit=51", "/transactions/1000000000000070",
+    "/blocks", "/blocks?limit=11", "/blocks?limit=6&before=1", "/blocks?limit=x",
+    "/blocks/7", "/blocks/8", "/blocks/7?limit=51", "/transactions/1000000000000070",
     "/transactions/70/proof", "/proofs/consistency?from=1", "/metrics",
     "/openapi.json", "/docs", "/transactions_pages?page=1&per_page=1000",
 ]  # fmt: skip
@@ -101,6 +102,13 @@ def test_what_reads_or_makes_much_has_a_lane_of_its_own(target: str, whole_table
     match = whole_table.match(line(target))
     assert match is not None
     assert match.lane(line(target)) is Lane.READ
+
+
+@pytest.mark.parametrize("target", ["/blocks?limit=6", "/blocks?limit=10"])
+def test_the_newest_blocks_do_not_wait_for_whole_ones(target: str, whole_table: Table) -> None:
+    match = whole_table.match(line(target))
+    assert match is not None
+    assert match.lane(line(target)) is Lane.THREAD
 
 
 def test_only_short_requests_share_the_lane_of_the_tip(whole_table: Table) -> None:
