@@ -3,7 +3,7 @@
 A machine is its processor, memory, kernel and file system. Who used the processor between two
 moments (a service, we with our children, or others) is told for loads that are short and run in
 children that have ended, such as a round of wrk; a run of Locust is sampled once a second by
-`loadtests.samples`. Foreign time is the same in both: the busy time of all cores, with
+`loadtests.machine_samples`. Foreign time is the same in both: the busy time of all cores, with
 what the host of a virtual machine took, less the known use. Linux counts in ticks, mostly of 10 ms;
 over a second, a difference is good to 2 or 3 % of a core. Source: proc(5), /proc/stat and
 /proc/pid/stat.
@@ -21,8 +21,8 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 from typing import Any
 
+from loadtests.machine_samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 from loadtests.processes import PROJECT, family
-from loadtests.samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 
 _BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
 

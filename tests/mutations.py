@@ -52,7 +52,7 @@ backend/cluster/admission.py  cluster/test_configure.py  errors="replace").split
 backend/cluster/admission.py  cluster/test_configure.py  self._strangers.add(peer_id) => pass
 backend/cluster/configuration.py  cluster/test_configure.py  str(48 * 3600 * 10**9) => str(48 * 3600 // 10**9)
 backend/cluster/wire.py  cluster/test_wire.py  0, 1, 2, 5 => 0, 1, 2, 6
-backend/index/group_queries.py  index/test_answers.py  "hour": MONTH => "hour": YEAR
+backend/index/group_counts.py  index/test_answers.py  "hour": MONTH => "hour": YEAR
 backend/index/writer.py  index/test_follower.py  self._connection.execute("COMMIT") => pass
 backend/index/writer.py  index/test_trust.py  if used_at is not None and => if used_at is None and
 backend/ledger/submission.py  test_ledger.py  number if self._cluster is None else => number if self._cluster else
@@ -67,10 +67,10 @@ backend/mempool/watermark.py  mempool/test_damage.py  max(known.next, mark.next)
 backend/mempool/watermark.py  mempool/test_damage.py  os.ftruncate(descriptor, 0) => pass
 backend/mempool/watermark.py  mempool/test_damage.py  self._genesis() or known.genesis => self._genesis()
 backend/service/supervisor.py  service/test_ports.py  probe.setsockopt( => print(
-backend/serving/bounds.py  serving/test_bounds.py  IPV6_PREFIX = 64 => IPV6_PREFIX = 128
-backend/serving/bounds.py  serving/test_bounds.py  most = its_own if is_over_share => most = its_own if True
-backend/serving/bounds.py  serving/test_worker.py  for slow in waiting[:-1] => for slow in waiting
-backend/serving/bounds.py  serving/test_worker.py  lambda reader: reader.deadline => lambda reader: -reader.deadline
+backend/serving/client_bounds.py  serving/test_bounds.py  IPV6_PREFIX = 64 => IPV6_PREFIX = 128
+backend/serving/client_bounds.py  serving/test_bounds.py  most = its_own if is_over_share => most = its_own if True
+backend/serving/client_bounds.py  serving/test_worker.py  for slow in waiting[:-1] => for slow in waiting
+backend/serving/client_bounds.py  serving/test_worker.py  lambda reader: reader.deadline => lambda reader: -reader.deadline
 backend/serving/connection.py  serving/test_worker.py  if not self.received_bytes: => if True:
 backend/serving/connection.py  serving/test_worker.py  self.deadline += len(body) / BYTES_PER_S => self.deadline += HEAD_WITHIN_S
 backend/serving/connection.py  serving/test_worker.py  len(name) + len(value) > => len(value) >
@@ -91,7 +91,7 @@ backend/trust/log/tree.py  trust/log/test_tiles.py  self._note(high - 1) => pass
 backend/trust/log/tree.py  trust/log/test_tiles.py  self._store.height() < height or self => self
 backend/trust/witness/cosign_requests.py  trust/witness/test_cosign_requests.py  printable(f"{who} cosigns again") => ""
 backend/verify/audit.py  verify/test_audit.py  or index.position is None => or index.position is not None
-backend/verify/backup/blocks.py  verify/backup/test_making.py  (at + 1) * ENTRY_BYTES] => (at + 2) * ENTRY_BYTES]
+backend/verify/backup/block_copies.py  verify/backup/test_making.py  (at + 1) * ENTRY_BYTES] => (at + 2) * ENTRY_BYTES]
 backend/verify/folder_check.py  verify/test_folder_check.py  or store.place(0).hash.hex() != position.genesis_hash => or False
 backend/verify/folder_check.py  verify/test_folder_check.py  problem = foreign_log(folder) => problem = "" if accepts_loss else foreign_log(folder)
 backend/verify/folder_check.py  trust/log/test_rotation.py  self._wrong_log() and self._wrong_again() => self._wrong_log()

@@ -20,7 +20,7 @@ WRONG = {
     "frontend/filters.py": "from backend.base import words",
     "loadtests/tables.py": "import frontend",
     "loadtests/models/laws.py": "import time",
-    "loadtests/samples.py": "from loadtests.servers import known",
+    "loadtests/machine_samples.py": "from loadtests.servers import known",
     "frontend/field_labels.py": "from tests import flights",
 }
 

@@ -20,7 +20,7 @@ from flask import Flask, Response
 
 from backend.api import (
     batch,
-    blocks,
+    block_routes,
     cheat_outcomes,
     docs,
     exporting,
@@ -32,7 +32,7 @@ from backend.api import (
     specification,
     study_paths,
     suggest,
-    transactions,
+    transaction_routes,
     transparency_log,
 )
 from backend.api.conditions import NO_STORE
@@ -106,9 +106,9 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(question_answers.rows(ledger, answering))
     table.add(exporting.rows(ledger, streams))
     table.add(suggest.rows(ledger))
-    table.add(transactions.rows(ledger, writing))
+    table.add(transaction_routes.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
-    table.add(blocks.rows(ledger))
+    table.add(block_routes.rows(ledger))
     table.add(proof_routes.rows(ledger, streams))
     table.add(transparency_log.rows(ledger))
     table.add(cheat_outcomes.rows())

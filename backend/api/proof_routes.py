@@ -16,7 +16,7 @@ from backend.api.json_answers import encode, versioned
 from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
 from backend.api.routes import Handler, Lane, Row
 from backend.api.streaming import Streams
-from backend.api.transactions import TRANSACTION_ID
+from backend.api.transaction_routes import TRANSACTION_ID
 from backend.base.errors import InvalidQuery
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import AS_OF, Choice, Number

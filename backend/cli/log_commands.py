@@ -49,7 +49,7 @@ def rotate_key(settings: Settings) -> None:
     Whoever trusts the old key can follow: all proofs hold the signature. The service may run.
     """
     from backend.sealing.miner import Sealer
-    from backend.storage.receipts import belongs_to_cluster
+    from backend.storage.receipt_store import belongs_to_cluster
     from backend.trust.log.rotation import rotate
 
     if belongs_to_cluster(settings.folder):

@@ -22,7 +22,7 @@ the next block. A block of the engine without flights makes none.
 What is on the disk when. The engine has a block on its disk before it asks the application to
 `FinalizeBlock`, which builds and writes nothing. `Commit` writes, each step synced before the next:
 
-    1  the receipts of the block, its hash and the engine's height     (`receipts`)
+    1  the receipts of the block, its hash and the engine's height     (`receipt_store`)
     2  the block in its block file, then its entry in the table of heights
     3  the index, and the signed checkpoint
 

@@ -28,7 +28,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
 from backend.storage.layout import Place
-from backend.storage.receipts import Entry, ReceiptWriter
+from backend.storage.receipt_store import Entry, ReceiptWriter
 from backend.trust.log import checkpoints
 from backend.trust.log.log_checks import signed_size
 from backend.trust.log.signing import CheckpointSigner

@@ -28,7 +28,7 @@ from backend.cluster.membership import (
 )
 from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
-from backend.storage.receipts import Receipts
+from backend.storage.receipt_store import Receipts
 from backend.trust.log import checkpoints
 
 KEY_NAME, STATE_NAME = "priv_validator_key.json", "priv_validator_state.json"

@@ -26,7 +26,7 @@ from backend.cluster import configuration
 from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
 from backend.cluster.engine_files import STATE_NAME
 from backend.storage.layout import BLOCKS_FOLDER
-from backend.storage.receipts import FILE_NAME as RECEIPTS_NAME
+from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 
 HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
 LOOPBACK = "127.0.0.1"

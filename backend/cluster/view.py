@@ -21,7 +21,7 @@ from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.membership import identity_in, membership_in
 from backend.cluster.node_status import ClusterStatus, StatusReader
 from backend.storage.block_store import BlockStore
-from backend.storage.receipts import Receipts, belongs_to_cluster
+from backend.storage.receipt_store import Receipts, belongs_to_cluster
 
 TAG_DIGITS = 8
 

@@ -7,7 +7,7 @@ Void entries (`chain.placeholder`) stand for flights that were lost, so they occ
 
 from backend.chain.fields import FIELD
 from backend.chain.placeholder import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
-from backend.index.group_queries import KNOWN_CARRIERS
+from backend.index.group_counts import KNOWN_CARRIERS
 from backend.index.index_file import Rows
 from backend.index.periods import YEAR
 

@@ -16,7 +16,7 @@ from backend.base.errors import TryLater
 from backend.base.words import Report
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
-from backend.index import group_queries
+from backend.index import group_counts
 from backend.index.connections import (
     NO_FILE,
     NOT_YET,
@@ -206,9 +206,9 @@ class IndexReader:
         group_by = options.group_by
 
         def ask(rows: Rows) -> Delays:
-            counted = group_queries.totals(rows, question, group_by, below, options.shown)
+            counted = group_counts.totals(rows, question, group_by, below, options.shown)
             counts = (
-                group_queries.delay_counts(rows, question, below) if options.distribution else {}
+                group_counts.delay_counts(rows, question, below) if options.distribution else {}
             )
             return Delays(counted.total, counted.groups, counts, counted.group_count)
 
@@ -221,7 +221,7 @@ class IndexReader:
         group_by = options.group_by
 
         def ask(rows: Rows) -> FlightCounts:
-            counted = group_queries.totals(rows, question, group_by, below, options.shown)
+            counted = group_counts.totals(rows, question, group_by, below, options.shown)
             groups = {key: totals.flights for key, totals in counted.groups.items()}
             return FlightCounts(counted.total.flights, groups, counted.group_count)
 

@@ -30,7 +30,7 @@ import msgspec
 from backend.base.errors import TryLater
 from backend.chain.block import Block
 from backend.chain.columns import Columns
-from backend.index.delays import decode_counts, encode_counts
+from backend.index.delay_distributions import decode_counts, encode_counts
 from backend.index.index_file import (
     Position,
     index_path,

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
-from backend.index.delays import decode_counts, encode_counts
+from backend.index.delay_distributions import decode_counts, encode_counts
 from backend.index.periods import DAY, MONTH, YEAR, periods_of
 
 FlightRow = tuple[Any, ...]

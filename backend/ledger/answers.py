@@ -16,7 +16,7 @@ from backend.base.errors import Damage, TryLater
 from backend.chain.block import Header
 from backend.chain.columns import Columns
 from backend.index import suggestions
-from backend.index.coverage import covered
+from backend.index.extent import covered
 from backend.index.queries import IndexReader, State
 from backend.questions import answer_types as types
 from backend.questions import scan

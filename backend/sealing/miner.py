@@ -39,7 +39,7 @@ from backend.sealing.trusted_clock import Doubt, TrustedClock
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
-from backend.storage.receipts import require_no_cluster
+from backend.storage.receipt_store import require_no_cluster
 from backend.trust.log.signing import CheckpointSigner
 from backend.verify.folder_check import require_no_traces, require_one_ledger
 from backend.verify.scrub import scrubbing

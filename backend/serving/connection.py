@@ -36,7 +36,7 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from backend.serving.bounds import MAX_BUFFERED_BYTES, Bounds
+from backend.serving.client_bounds import MAX_BUFFERED_BYTES, Bounds
 from backend.serving.environs import CLOSE, CONNECTION
 
 MAX_HEAD_BYTES = 32 * 1024

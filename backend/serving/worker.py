@@ -31,7 +31,7 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 from uvicorn_worker import UvicornWorker
 
-from backend.serving.bounds import Bounds
+from backend.serving.client_bounds import Bounds
 from backend.serving.connection import Connection
 from backend.serving.front import Front
 

@@ -20,8 +20,8 @@ from backend.base.errors import WriteFailed, WriterBusy
 from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.chain.block import Block, header_from
+from backend.chain.block_rules import check_header
 from backend.chain.merkle import frontier_of
-from backend.chain.rules import check_header
 from backend.chain.state import ChainState, empty_state, genesis
 from backend.storage import layout, unfinished_restore
 from backend.storage.codec import compress, frame_from, frame_of

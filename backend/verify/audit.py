@@ -20,7 +20,7 @@ from backend.index.table_checks import Examined, IndexCheck
 from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
-from backend.storage.receipts import Receipts
+from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
 from backend.verify.chain_check import Progress, checked_in, joined, mapping, stretches_of

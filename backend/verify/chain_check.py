@@ -19,10 +19,10 @@ from backend.base.errors import Damage, DamagedBlock, FlightchainError, NotFound
 from backend.base.processes.parent_death import die_with_parent
 from backend.base.words import counted
 from backend.chain.block import Block, Header, HeaderError, header_from
+from backend.chain.block_rules import check
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import Columns
 from backend.chain.merkle import Frontier, frontier_of
-from backend.chain.rules import check
 from backend.chain.state import ChainState, empty_state
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import Frame, FrameError, body_of, whole_frame

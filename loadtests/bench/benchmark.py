@@ -29,7 +29,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NamedTuple
 
-from loadtests.bench import answering, footprint, posting, throughput
+from loadtests.bench import answer_times, footprint, posting, throughput
 from loadtests.bench.figures import Figure, details, table
 from loadtests.bench.measurements import measured, read, write
 from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan
@@ -69,11 +69,11 @@ ROWS: Mapping[int, Row] = {
     8: Row(throughput.other_answers, 440),
     9: Row(posting.posts, 80),
     13: Row(throughput.front, 200),
-    14: Row(answering.proofs, 90),
-    15: Row(answering.breakdowns, 20),
+    14: Row(answer_times.proofs, 90),
+    15: Row(answer_times.breakdowns, 20),
     16: Row(posting.clusters, 590),
-    11: Row(answering.pages, 20),
-    3: Row(answering.scan_against_study, 100),
+    11: Row(answer_times.pages, 20),
+    3: Row(answer_times.scan_against_study, 100),
     2: Row(throughput.short_against_long, 170, 1320),
     6: Row(footprint.starts, 32, 6),
 }

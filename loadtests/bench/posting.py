@@ -37,7 +37,7 @@ from loadtests.processes import (
 )
 from loadtests.questions import flights_of_block
 from loadtests.scenarios import sent_form
-from loadtests.servers.cluster import Cluster, missing, running_cluster, urls_of_nodes
+from loadtests.servers.cluster_server import Cluster, missing, running_cluster, urls_of_nodes
 
 BATCH_PATH = "/transactions/batch"
 BATCH_BLOCKS = 5

@@ -20,9 +20,9 @@ from loadtests.lab.posts import BUSY_CLIENT, Posted, PostsLine, posts
 from loadtests.lab.repeated import accepted, lines, rejected_told
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.samples import mean_of_known, quantile
+from loadtests.machine_samples import Sample
+from loadtests.models.sample_statistics import mean_of_known, quantile
 from loadtests.processes import running
-from loadtests.samples import Sample
 
 THREADS, QUICK_THREADS = (1, 10, 100, 1000), (1, 10, 100)
 RUN_S, QUICK_RUN_S = 6.0, 2.5

@@ -24,9 +24,9 @@ from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.machine_samples import cpu_s
 from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
-from loadtests.samples import cpu_s
 
 CASES = (Bulk("async", 100), Bulk("async", 1000), Bulk("sync", 100), Bulk("commit", 100))
 QUICK_CASES = (Bulk("async", 20), Bulk("sync", 20), Bulk("commit", 20))

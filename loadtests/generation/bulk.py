@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.run import Generator, RunRecord, Target, judge_run, keep
+from loadtests.machine_samples import Sample, Sampler
 from loadtests.processes import (
     PROJECT,
     ProgramFailed,
@@ -29,7 +30,6 @@ from loadtests.processes import (
     stop,
     wait_until,
 )
-from loadtests.samples import Sample, Sampler
 from loadtests.tables import whole_lines
 
 PROGRAM = PROJECT / "scripts" / "bulk_post"

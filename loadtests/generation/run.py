@@ -24,14 +24,15 @@ from time import monotonic, sleep, time
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from loadtests import samples as sampling
+from loadtests import machine_samples as sampling
 from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
 from loadtests.generation.rows import Row, RowFile, in_flight, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
-from loadtests.models.samples import mean_of_known, quantile
+from loadtests.machine_samples import Sample, Sampler
+from loadtests.models.sample_statistics import mean_of_known, quantile
 from loadtests.processes import (
     LOOK_EVERY_S,
     ProgramFailed,
@@ -40,7 +41,6 @@ from loadtests.processes import (
     started,
     stop,
 )
-from loadtests.samples import Sample, Sampler
 from loadtests.tables import cell, to_append
 
 REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", "schedules"

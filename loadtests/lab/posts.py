@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from loadtests.generation.rows import Row, Window, busy_window
 from loadtests.lab.repeated import Estimate, Repeated, recorded_runs, samples_by_run
 from loadtests.lab.results import Line, Results
-from loadtests.samples import Sample
+from loadtests.machine_samples import Sample
 
 MINED = 201  # the status of an answer about a flight that is in a block
 BUSY_CLIENT = 0.7  # cores; above this the program that posts is near its own limit

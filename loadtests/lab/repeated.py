@@ -22,9 +22,9 @@ from loadtests.lab.content import Metric, times
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
 from loadtests.lab.results import YES, Results
+from loadtests.machine_samples import Sample
+from loadtests.machine_samples import read as read_samples
 from loadtests.models.estimates import Interval, confidence_interval
-from loadtests.samples import Sample
-from loadtests.samples import read as read_samples
 from loadtests.tables import Line
 
 OneLine = TypeVar("OneLine", bound=Line)

@@ -6,21 +6,21 @@ Arguments outside the domain, as too few values, are a ValueError, unless a docs
 are not checked.
 The frontend, which shows the models on a page, may import nothing else of `loadtests`.
 
-    open_queue      M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
-    laws            operational laws, visits and demands, the stations of closed networks
-    bounds          asymptotic and balanced-job bounds
-    mva             exact mean value analysis
-    random_times    Poisson arrivals, and distributions of service times
-    replay          recorded arrivals and service times, sent through a queue
-    protocol        the results to expect of a short, repeated experiment
-    samples         mean, variance, coefficient of variation
-    student_t       quantiles of Student's t
-    estimates       confidence intervals, paired differences, the verdict on a model
-    sequential      intervals and verdicts that may be asked after every value
-    gap_ledger      measured less predicted, cause by cause
-    scalability     the universal scalability law
-    linear          linear equations, least squares
-    recorded        customers in the system over the time of a recorded run, and the load average
+    open_queue         M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
+    laws               operational laws, visits and demands, the stations of closed networks
+    bounds             asymptotic and balanced-job bounds
+    mva                exact mean value analysis
+    random_times       Poisson arrivals, and distributions of service times
+    replay             recorded arrivals and service times, sent through a queue
+    protocol           the results to expect of a short, repeated experiment
+    sample_statistics  mean, variance, coefficient of variation
+    student_t          quantiles of Student's t
+    estimates          confidence intervals, paired differences, the verdict on a model
+    sequential         intervals and verdicts that may be asked after every value
+    gap_ledger         measured less predicted, cause by cause
+    scalability        the universal scalability law
+    linear             linear equations, least squares
+    recorded           customers in the system over the time of a recorded run, and the load average
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its
 coefficient of variation cv = σ/E[S], utilisation ρ, waiting time W (s, without service), response

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 from loadtests.models import student_t
 from loadtests.models.domain import count, positive, share
-from loadtests.models.samples import mean_of, summary
+from loadtests.models.sample_statistics import mean_of, summary
 
 CONFIDENCE = 0.95
 BATCHES = 20

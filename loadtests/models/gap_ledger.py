@@ -34,7 +34,7 @@ from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
 from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import Discipline
-from loadtests.models.samples import mean_of, summary
+from loadtests.models.sample_statistics import mean_of, summary
 from loadtests.models.sequential import LEAST_VALUES
 
 DRAWS = 32  # how often services are put in random order, or drawn

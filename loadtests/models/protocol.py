@@ -17,7 +17,7 @@ from loadtests.models import replay
 from loadtests.models.domain import count, positive, share
 from loadtests.models.random_times import ServiceTimes, poisson_times
 from loadtests.models.replay import Discipline
-from loadtests.models.samples import summary
+from loadtests.models.sample_statistics import summary
 
 
 @dataclass(frozen=True, slots=True)

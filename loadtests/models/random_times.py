@@ -13,7 +13,7 @@ from math import inf
 from random import Random
 
 from loadtests.models.domain import not_negative, positive
-from loadtests.models.samples import summary
+from loadtests.models.sample_statistics import summary
 
 
 def poisson_times(

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE
 from loadtests.models.linear import least_squares
-from loadtests.models.samples import summary
+from loadtests.models.sample_statistics import summary
 
 Measurements = Mapping[int, Sequence[float]]  # N -> throughputs (1/s), one for each repetition
 _Points = list[tuple[int, float, int]]  # N, mean throughput, number of measurements

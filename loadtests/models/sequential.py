@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 
 from loadtests.models.estimates import CONFIDENCE, Interval, Verdict, verdict
-from loadtests.models.samples import Summary, summary
+from loadtests.models.sample_statistics import Summary, summary
 
 EFFECTS = 3.0
 """g. The sequence is narrowest where values differ from a mean by about √g of their deviation: with

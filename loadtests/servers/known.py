@@ -13,9 +13,9 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from loadtests.processes import Service
-from loadtests.servers import answering
-from loadtests.servers.answering import Answer, Refused
+from loadtests.servers import timed_apps
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
+from loadtests.servers.timed_apps import Answer, Refused
 
 LONGEST_S = 3600.0
 DEFAULT_S = 0.01
@@ -23,7 +23,7 @@ DEFAULT_S = 0.01
 
 def known_server(how: Gunicorn, log: Path) -> AbstractContextManager[Service]:
     """Run a known server. Raises ProgramFailed."""
-    return gunicorn_server("loadtests.servers.known:application", how, log, answering.LIVE)
+    return gunicorn_server("loadtests.servers.known:application", how, log, timed_apps.LIVE)
 
 
 class Sleeper:
@@ -57,4 +57,4 @@ def _served(parameters: Mapping[str, str]) -> Answer:
     return Answer({"service_s": demand_s}, status=f"{parameters.get('status', '200')} Chosen")
 
 
-application = answering.application({"/": _served})
+application = timed_apps.application({"/": _served})

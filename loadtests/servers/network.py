@@ -45,9 +45,9 @@ from time import monotonic, sleep
 
 from loadtests.models.random_times import gamma_time_s
 from loadtests.processes import Service
-from loadtests.servers import answering
-from loadtests.servers.answering import Answer, Application, number, values
+from loadtests.servers import timed_apps
 from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
+from loadtests.servers.timed_apps import Answer, Application, number, values
 
 SHORTEST_SLEEP_S = 0.0001
 
@@ -125,7 +125,7 @@ def running(
     application(emulated_disk, cv, group, seed)  # raises ValueError for wrong settings
     made = f"loadtests.servers.network:application({emulated_disk!r}, {cv!r}, {group!r}, {seed!r})"
     how = Gunicorn("sync" if threads == 1 else "gthread", threads=threads)
-    return gunicorn_server(made, how, log, answering.LIVE)
+    return gunicorn_server(made, how, log, timed_apps.LIVE)
 
 
 def application(
@@ -155,7 +155,7 @@ def application(
         told = [ended.popleft() for _ in range(len(ended))]
         return Answer([{**one.parts_s, **one.counts} for one in told])
 
-    return answering.application({INTERACTION: interact, TOLD: tell}, emulated_disk)
+    return timed_apps.application({INTERACTION: interact, TOLD: tell}, emulated_disk)
 
 
 def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:

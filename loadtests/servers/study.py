@@ -25,9 +25,9 @@ from pathlib import Path
 from loadtests.baseline import Costs, StudyLedger, write_chain
 from loadtests.processes import Service
 from loadtests.questions import KINDS, PARAMETERS
-from loadtests.servers import answering
-from loadtests.servers.answering import Answer, Application, Refused, number, values
+from loadtests.servers import timed_apps
 from loadtests.servers.gunicorn import FCFS, gunicorn_server
+from loadtests.servers.timed_apps import Answer, Application, Refused, number, values
 
 READ_MS, CHECK_MS = 46.0, 39.0
 BLOCKS = 522
@@ -63,7 +63,7 @@ def running(
     folder: a chain by `write_chain`. Raises ProgramFailed if it does not start.
     """
     made = f"loadtests.servers.study:application({str(folder.resolve())!r}, {emulated_disk!r})"
-    return gunicorn_server(made, FCFS, log, answering.LIVE)
+    return gunicorn_server(made, FCFS, log, timed_apps.LIVE)
 
 
 def application(folder: str, emulated_disk: float = 0) -> Application:
@@ -81,7 +81,7 @@ def application(folder: str, emulated_disk: float = 0) -> Application:
         "get_transaction": partial(_found, "id", ledger.transaction),
     }
     routes = {f"/{name}": partial(_answer, ledger, name, ask) for name, ask in asks.items()}
-    return answering.application(routes, emulated_disk)
+    return timed_apps.application(routes, emulated_disk)
 
 
 def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) -> Answer:

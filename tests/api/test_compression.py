@@ -8,7 +8,7 @@ import pytest
 import zstandard
 from flask.testing import FlaskClient
 
-from backend.api import blocks
+from backend.api import block_routes
 from backend.api.encodings import encoding_for
 from backend.ledger.ledger import Ledger
 from tests.api.worlds import World, client_of, settings_for, world_in
@@ -143,7 +143,7 @@ def test_a_whole_block_is_read_and_compressed_once(
     with client_of(world.settings) as client:
         first = client.get("/blocks/4", headers=headers).get_data()
         part = client.get("/blocks/4?limit=40", headers=headers).get_data()
-        monkeypatch.setattr(blocks, "compressed", _never)
+        monkeypatch.setattr(block_routes, "compressed", _never)
         monkeypatch.setattr(Ledger, "block", _never)
         assert client.get("/blocks/4", headers=headers).get_data() == first != part
 

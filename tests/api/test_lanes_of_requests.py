@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from backend.api import (
     Service,
     batch,
-    blocks,
+    block_routes,
     exporting,
     health,
     question_answers,
     study_paths,
-    transactions,
+    transaction_routes,
 )
-from backend.api.blocks import tag_of_block
+from backend.api.block_routes import tag_of_block
 from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
 from backend.base.errors import Damage, NotFound
@@ -64,9 +64,9 @@ writing: Any = SimpleNamespace(lane_of=partial(Writing.lane_of, nothing), accept
 table = Table(
     [
         *question_answers.rows(fake, nothing),
-        *transactions.rows(fake, writing),
+        *transaction_routes.rows(fake, writing),
         *batch.rows(fake, writing),
-        *blocks.rows(fake),
+        *block_routes.rows(fake),
         *exporting.rows(fake, fake),
         *study_paths.rows(fake, nothing, writing),
         *health.rows(fake),

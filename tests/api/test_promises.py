@@ -12,7 +12,7 @@ from backend.base.files import LOCK_PATIENCE_S
 from backend.base.settings import Settings
 from backend.chain.flight import MOST_ERRORS
 from backend.service.service_site import LONG_NICENESS, MOST_QUESTIONS, lanes_of
-from backend.serving.bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
+from backend.serving.client_bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
 from backend.serving.connection import (
     BYTES_PER_S,
     HEAD_WITHIN_S,

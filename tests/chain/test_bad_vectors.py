@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from backend.base.errors import RuleViolation
-from backend.chain import merkle, rules
+from backend.chain import block_rules, merkle
 from backend.chain.block import Header, HeaderError, block_of, decode_header, header_from
 from backend.chain.block_content import content_of
+from backend.chain.block_rules import HEADER_RULES
 from backend.chain.columns import BodyError, Columns, columns_of, decode_body
 from backend.chain.merkle import ProofError
-from backend.chain.rules import HEADER_RULES
 from backend.chain.state import ChainState, empty_state, genesis
 from tests.chain import inclusion, independent
 from tests.chain.files import (
@@ -59,7 +59,7 @@ def test_every_rule_has_a_block_that_breaks_it() -> None:
 
 
 def test_every_numbered_rule_of_the_documents_is_one_of_these() -> None:
-    documented = re.findall(r"^    (R\d+) +", rules.__doc__ or "", re.MULTILINE)
+    documented = re.findall(r"^    (R\d+) +", block_rules.__doc__ or "", re.MULTILINE)
     assert documented == [f"R{n}" for n in range(16)]
     assert [rule for rule, _ in HEADER_RULES] == documented[1:10]
 
@@ -72,7 +72,7 @@ def test_there_are_dozens_of_bad_proofs_headers_and_bodies() -> None:
 def test_a_bad_block_breaks_its_rule_and_the_message_says_how(entry: Entry) -> None:
     block = given_block(entry)
     with pytest.raises(RuleViolation) as caught:
-        rules.check(block, state_of(entry["blocks_below"]))
+        block_rules.check(block, state_of(entry["blocks_below"]))
     assert caught.value.rule == entry["rule"]
     place = entry["blocks_below"]  # not the height that the block claims
     assert caught.value.height == place
@@ -104,7 +104,7 @@ def test_the_independent_verifier_finds_the_same_rule_broken(entry: Entry) -> No
 def test_the_header_alone_shows_the_first_nine_rules(entry: Entry) -> None:
     block = block_of(header_from(entry["header"].encode()), b"not looked at")
     with pytest.raises(RuleViolation) as caught:
-        rules.check_header(block, state_of(entry["blocks_below"]))
+        block_rules.check_header(block, state_of(entry["blocks_below"]))
     assert caught.value.rule == entry["rule"]
 
 
@@ -142,7 +142,7 @@ def test_a_block_with_a_malformed_body_breaks_rule_11(entry: Entry) -> None:
     content = replace(content_of(some_columns(entry["count"])), body=body_of(entry))
     block = state.build(2**53 - 1, content)
     with pytest.raises(RuleViolation, match="breaks rule R11: "):
-        rules.check(block, state)
+        block_rules.check(block, state)
 
 
 @pytest.mark.parametrize("entry", named(BODIES))

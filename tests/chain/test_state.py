@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.base.errors import RuleViolation
-from backend.chain import rules
+from backend.chain import block_rules
 from backend.chain.block import MAX_TRANSACTIONS, Block, HeaderError, block_of, mined
 from backend.chain.block_content import Content, content_of
 from backend.chain.canonical import sha256_hex
@@ -55,7 +55,7 @@ def test_what_is_built_is_accepted_by_both_verifiers(steps: list[tuple[int, Batc
     blocks, state = [first], empty_state(3).applied(first)
     for timestamp, (flights, accepted) in steps:
         built = state.build(timestamp, content(flights, accepted))
-        assert rules.check(built, state).count == len(flights)
+        assert block_rules.check(built, state).count == len(flights)
         blocks.append(built)
         state = state.applied(built)
     independent.verify_chain([(each.header_bytes, each.body) for each in blocks], 3)
@@ -64,7 +64,7 @@ def test_what_is_built_is_accepted_by_both_verifiers(steps: list[tuple[int, Batc
 @given(batch=batches(), timestamp=st.integers(0, LAST_TIME))
 def test_check_returns_the_transactions_that_were_built(batch: Batch, timestamp: int) -> None:
     made = content(*batch)
-    found = rules.check(started().build(timestamp, made), started())
+    found = block_rules.check(started().build(timestamp, made), started())
     assert found.transactions(0, 0, 99) == made.columns.transactions(0, 0, 99)
 
 
@@ -98,7 +98,7 @@ def test_the_time_of_a_block_never_goes_back(clock: int, accepted: int, expected
     state = started()
     built = state.build(clock, examples(1, accepted))
     assert built.header.timestamp == expected
-    rules.check(built, state)
+    block_rules.check(built, state)
 
 
 @given(clocks=st.lists(st.integers(0, LAST_TIME), min_size=1, max_size=6))
@@ -113,7 +113,7 @@ def test_times_along_a_chain_never_go_back(clocks: list[int]) -> None:
 
 def test_a_full_block_is_accepted_and_one_more_transaction_is_refused() -> None:
     state = started()
-    assert rules.check(state.build(2000, examples(MAX_TRANSACTIONS)), state).count == 1000
+    assert block_rules.check(state.build(2000, examples(MAX_TRANSACTIONS)), state).count == 1000
     with pytest.raises(ValueError, match="1,001 transactions; this block may hold 1,000"):
         state.build(2000, examples(MAX_TRANSACTIONS + 1))
 
@@ -147,7 +147,7 @@ def test_a_difficulty_that_nobody_could_mine_is_refused(bits: int) -> None:
 def test_genesis_is_empty_and_has_the_time_it_was_given() -> None:
     first = genesis(1234, 2)
     assert (first.header.height, first.header.timestamp) == (0, 1234)
-    assert rules.check(first, empty_state(2)).count == 0
+    assert block_rules.check(first, empty_state(2)).count == 0
     assert genesis(1235, 2).hash != first.hash
 
 
@@ -166,12 +166,12 @@ UNWRITABLE: list[dict[str, Any]] = [{"nonce": 2**53}, {"body_hash": "\ud800"}]
 def test_a_header_that_no_bytes_can_hold_is_not_that_of_a_block(member: dict[str, Any]) -> None:
     good = started().build(2000, examples(1))
     with pytest.raises(RuleViolation, match="block 1 breaks rule R0: "):
-        rules.check(replace(good, header=replace(good.header, **member)), started())
+        block_rules.check(replace(good, header=replace(good.header, **member)), started())
 
 
 def test_the_header_alone_is_not_held_against_its_bytes() -> None:
     good = started().build(2000, examples(1))
-    rules.check_header(replace(good, header_bytes=b""), started())
+    block_rules.check_header(replace(good, header_bytes=b""), started())
     assert verdict_of(replace(good, header_bytes=b""), started()) == "R0"
 
 
@@ -195,7 +195,7 @@ def accepted(blocks: list[tuple[bytes, bytes]], state: ChainState) -> bool:
     for header_bytes, body in blocks:
         try:
             found = block_from(header_bytes, body)
-            rules.check(found, state)
+            block_rules.check(found, state)
         except (HeaderError, RuleViolation):
             return False
         state = state.applied(found)
@@ -227,7 +227,7 @@ def test_a_flipped_bit_in_any_byte_of_a_body_breaks_its_block(height: int) -> No
     state = state_below(CHAIN[:height])
     for position in range(len(body)):
         with pytest.raises(RuleViolation, match="breaks rule R10: body_hash"):
-            rules.check(block_from(header_bytes, spoiled_at(body, position)), state)
+            block_rules.check(block_from(header_bytes, spoiled_at(body, position)), state)
 
 
 @pytest.mark.parametrize("height", [1, 2])
@@ -235,12 +235,12 @@ def test_a_flipped_bit_in_a_body_shows_even_if_the_header_is_made_to_agree(heigh
     state = replace(state_below(CHAIN[:height]), difficulty_bits=0)
     header = replace(block_from(*CHAIN[height]).header, difficulty_bits=0, nonce=0)
     body = CHAIN[height][1]
-    assert rules.check(block_of(header, body), state).count == header.transaction_count
+    assert block_rules.check(block_of(header, body), state).count == header.transaction_count
     for position in range(len(body)):
         wrong = spoiled_at(body, position)
         forged = block_of(replace(header, body_hash=sha256_hex(wrong)), wrong)
         with pytest.raises(RuleViolation, match=r"breaks rule R1[1-4]: "):
-            rules.check(forged, state)
+            block_rules.check(forged, state)
 
 
 NUMBERS = ["version", "height", "timestamp", "first_transaction", "transaction_count"]
@@ -266,7 +266,7 @@ def test_both_verifiers_find_the_same_rule_broken_by_another_hash(name: str, wro
 
 def verdict_of(block: Block, state: ChainState) -> str:
     try:
-        rules.check(block, state)
+        block_rules.check(block, state)
     except RuleViolation as problem:
         return problem.rule
     return "accepted"

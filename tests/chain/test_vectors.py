@@ -5,7 +5,7 @@ Never regenerate a file to make a test here pass: a chain on somebody's disk wou
 
 import pytest
 
-from backend.chain import merkle, rules
+from backend.chain import block_rules, merkle
 from backend.chain.block import header_from
 from backend.chain.block_content import content_of
 from backend.chain.canonical import canonical, sha256_hex
@@ -138,7 +138,7 @@ def test_the_chain_of_the_file_is_accepted_block_by_block() -> None:
     for entry in chain["blocks"]:
         block = block_from(entry["header"].encode(), body_of(entry))
         assert block.hash == entry["hash"]
-        assert rules.check(block, state).count == block.header.transaction_count
+        assert block_rules.check(block, state).count == block.header.transaction_count
         state = state.applied(block)
     assert (state.height, state.transactions) == (4, 307)
     assert state.history == frontier_of(bytes.fromhex(e["hash"]) for e in chain["blocks"])

@@ -14,7 +14,7 @@ from backend.cluster.configuration import BASE
 from backend.cluster.messages import RECHECK, REJECT
 from backend.cluster.signed_transactions import MOST_FLIGHTS
 from backend.storage.block_writer import BlockWriter
-from backend.storage.receipts import ReceiptWriter
+from backend.storage.receipt_store import ReceiptWriter
 from tests.cluster.engine import T0, Engine, Node, begin, finalized, time_of
 from tests.flights import on_disk
 

@@ -7,7 +7,7 @@ import pytest
 
 from backend.base.errors import Damage
 from backend.storage import checked_sqlite
-from backend.storage.receipts import FILE_NAME
+from backend.storage.receipt_store import FILE_NAME
 from backend.verify.audit import verify
 from tests.cluster.engine import Engine
 

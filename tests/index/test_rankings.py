@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.index import rankings
+from backend.index import ranked_groups
 from backend.questions.groups import Shown
 from backend.questions.values import DELAY_NAMES, AverageDelays, FlightCounter, Options
 from tests.index.test_answers import Chain, ask, chance_flight
@@ -53,7 +53,7 @@ def test_whole_months_are_ranked_as_by_a_plain_loop(
     chain: Chain, interval: tuple[str, str], spare: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """spare: with 1, almost every ranking meets more equals than were asked for."""
-    monkeypatch.setattr(rankings, "_SPARE", spare)
+    monkeypatch.setattr(ranked_groups, "_SPARE", spare)
     chance = random.Random(interval[0])
     with chain.ledger(0) as ledger:
         for ranking in rankings_by(chance, (None, *DELAY_NAMES)):

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from time import monotonic, process_time, sleep
 
-from loadtests.samples import Sample, Sampler, append, core_ticks, listen_queue, read
+from loadtests.machine_samples import Sample, Sampler, append, core_ticks, listen_queue, read
 
 STAT = """\
 cpu  10 1 5 100 3 1 1 4 0 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.serving.bounds import Bounds, address_of
+from backend.serving.client_bounds import Bounds, address_of
 
 
 @pytest.mark.parametrize(

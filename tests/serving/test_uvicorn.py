@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import Server, ServerState
 from uvicorn_worker import UvicornWorker
 
-from backend.serving.bounds import Bounds
+from backend.serving.client_bounds import Bounds
 from backend.serving.connection import Connection
 from backend.serving.worker import FrontServer, FrontWorker
 

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from backend.serving import bounds, lanes, worker
+from backend.serving import client_bounds, lanes, worker
 from backend.serving.connection import (
     ANSWER,
     BYTES_PER_S,
@@ -518,7 +518,7 @@ def test_answers_that_nobody_reads_hold_no_thread(loop: Loop) -> None:
 def test_of_too_many_unread_answers_the_oldest_is_given_up(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MAX_UNSENT_BYTES", int(BIG * 2.5))
+    monkeypatch.setattr(client_bounds, "MAX_UNSENT_BYTES", int(BIG * 2.5))
     clients = []
     for _ in range(4):
         clients.append(loop.client(request("GET /quick/big")))
@@ -552,14 +552,14 @@ def test_a_connection_that_has_ended_is_kept_by_nothing(loop: Loop, path: str) -
 
 
 def test_one_answer_may_be_as_large_as_it_is(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MAX_UNSENT_BYTES", 1000)
+    monkeypatch.setattr(client_bounds, "MAX_UNSENT_BYTES", 1000)
     assert len(answers(loop.answered(request("GET /slow/big")).got)[0][1]) == BIG
 
 
 def test_too_much_at_once_is_refused_but_small_requests_are_not(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MAX_RECEIVED_BYTES", 100_000)
+    monkeypatch.setattr(client_bounds, "MAX_RECEIVED_BYTES", 100_000)
     large = request("POST /slow", body=b"x" * MAX_BODY_BYTES)
     first = loop.client(large[:-1])
     second = loop.client(large[:-1])

@@ -7,10 +7,10 @@ from pathlib import Path
 from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.block_content import Content, content_of
+from backend.chain.block_rules import check
 from backend.chain.columns import columns_of
 from backend.chain.fields import FIELDS
 from backend.chain.flight import flight_of
-from backend.chain.rules import check
 from backend.chain.state import ChainState, empty_state
 from backend.storage import layout
 from backend.storage.block_store import BlockStore

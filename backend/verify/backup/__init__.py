@@ -1,10 +1,10 @@
 """Makes backups of a ledger while it runs, and restores them.
 
-    manifest     writes and reads `backup.json`, which says what a backup holds
-    blocks       copies the blocks that are new, and checks the copies
-    accepted     copies what is in no block: pending flights, idempotency keys, tokens
-    making       makes a backup, in an order in which nothing can be missed
-    restoring    makes a ledger from a backup, whole or not at all
+    manifest      writes and reads `backup.json`, which says what a backup holds
+    block_copies  copies the blocks that are new, and checks the copies
+    accepted      copies what is in no block: pending flights, idempotency keys, tokens
+    making        makes a backup, in an order in which nothing can be missed
+    restoring     makes a ledger from a backup, whole or not at all
 
 A backup has the layout of a chain's folder, without the index, which is made anew from the blocks.
 So `verify` reads it like any other chain. Files only grow, so the backup of an earlier run is good

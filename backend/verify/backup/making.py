@@ -23,10 +23,16 @@ from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.storage.block_store import BlockStore
-from backend.storage.receipts import belongs_to_cluster
+from backend.storage.receipt_store import belongs_to_cluster
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.accepted import complete, copy_accepted, copy_successions, copy_tokens
-from backend.verify.backup.blocks import BlockCopy, Progress, agreeing_blocks, bytes_of, not_ours
+from backend.verify.backup.block_copies import (
+    BlockCopy,
+    Progress,
+    agreeing_blocks,
+    bytes_of,
+    not_ours,
+)
 from backend.verify.backup.manifest import LOCK_NAME, Manifest
 
 NO_MATTER = {LOCK_NAME, f"{manifests.NAME}.tmp", "lost+found"}  # in a folder that counts as empty

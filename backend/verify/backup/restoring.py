@@ -31,7 +31,7 @@ from backend.trust.log.successions import SUCCESSIONS_NAME
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.accepted import restore_accepted
-from backend.verify.backup.blocks import BlockCopy, Progress, bytes_of
+from backend.verify.backup.block_copies import BlockCopy, Progress, bytes_of
 from backend.verify.backup.making import SPARE_BYTES, require_apart
 from backend.verify.backup.manifest import Manifest
 

@@ -40,7 +40,7 @@ from loadtests.models.linear import least_squares
 from loadtests.models.open_queue import Queue, Unstable
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Empirical, Gamma
-from loadtests.models.samples import summary
+from loadtests.models.sample_statistics import summary
 
 SIMULATED_RUNS = 200
 DRAWS = 10  # of the unexplained part of all service times of a run

@@ -17,7 +17,7 @@ from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
 from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.open_queue import Unstable, mmm
-from loadtests.models.samples import quantile
+from loadtests.models.sample_statistics import quantile
 
 STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
 # The study does not print μ. At 2/s its formula has been computed by hand, and three servers are

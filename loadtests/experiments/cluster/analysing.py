@@ -37,7 +37,7 @@ from loadtests.lab.repeated import (
 )
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.samples import mean_of_known
+from loadtests.models.sample_statistics import mean_of_known
 from loadtests.scenarios import QUERY, RESERVE
 
 NAMES = {ONE: "one node", CLUSTER: f"{NODES} nodes"}

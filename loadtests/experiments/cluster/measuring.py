@@ -30,7 +30,7 @@ from loadtests.machine import moment
 from loadtests.processes import ProgramFailed, exchanged
 from loadtests.questions import paths
 from loadtests.scenarios import DURABLE, sent_form
-from loadtests.servers.cluster import Cluster, alone, missing, running_cluster
+from loadtests.servers.cluster_server import Cluster, alone, missing, running_cluster
 from loadtests.wrk import CONNECTIONS, load, program, write_script
 
 NODES = 4

@@ -24,8 +24,8 @@ from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import fresh_service, prepared
 from loadtests.lab.published import MIXED
 from loadtests.lab.results import Line
+from loadtests.machine_samples import Sampler, cpu_s, used_s
 from loadtests.processes import ProgramFailed, environment, failure, family, started, stop
-from loadtests.samples import Sampler, cpu_s, used_s
 from loadtests.scenarios import STEPS, mixed_interactions
 
 LOCAL, HTTP = "in-process", "http"

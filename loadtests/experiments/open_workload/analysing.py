@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadtests import samples as sampling
+from loadtests import machine_samples as sampling
 from loadtests.experiments.open_workload import comparing, figures, loads
 from loadtests.experiments.open_workload.comparing import AsTheStudy, Steady, give_or_take, percent
 from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands

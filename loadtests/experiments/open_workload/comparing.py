@@ -31,7 +31,7 @@ from loadtests.models import estimates
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Gamma
-from loadtests.models.samples import Summary, quantile, summary
+from loadtests.models.sample_statistics import Summary, quantile, summary
 from loadtests.models.sequential import (
     LEAST_VALUES,
     confidence_sequence,

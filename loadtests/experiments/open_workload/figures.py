@@ -15,11 +15,11 @@ from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.machine_samples import Sample
 from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, mg1_ps
 from loadtests.models.protocol import Expectation
-from loadtests.models.samples import mean_of_known
-from loadtests.samples import Sample
+from loadtests.models.sample_statistics import mean_of_known
 
 REPORT_S = UNROUNDED.mean_s
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")

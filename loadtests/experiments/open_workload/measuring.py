@@ -42,7 +42,7 @@ from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import Results, ResultsError, TableWriter
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import Gamma, poisson_times
-from loadtests.models.samples import quantile
+from loadtests.models.sample_statistics import quantile
 from loadtests.models.sequential import LEAST_VALUES
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60

@@ -40,7 +40,7 @@ from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results
 from loadtests.models import bounds
 from loadtests.models.laws import Station, visit_ratios
-from loadtests.models.samples import Summary, mean_of, summary
+from loadtests.models.sample_statistics import Summary, mean_of, summary
 
 REST = "the rest"
 LABELS = {

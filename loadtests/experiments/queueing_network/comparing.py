@@ -40,7 +40,7 @@ from loadtests.lab.repeated import Repeated, accepted, accepted_by_run, rows_by_
 from loadtests.lab.results import Results
 from loadtests.models import laws
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
-from loadtests.models.samples import mean_of
+from loadtests.models.sample_statistics import mean_of
 
 LEAST_INTERACTIONS = 8
 LEAST_SIMULATED = 50  # runs of each server, if the measurement ended before it simulated any

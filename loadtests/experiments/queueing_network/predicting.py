@@ -26,7 +26,7 @@ from loadtests.lab.published import BLOCKS, NETWORK, NETWORK_CACHE_BLOCKS, NETWO
 from loadtests.models import bounds, mva
 from loadtests.models.estimates import CONFIDENCE, Interval, confidence_interval
 from loadtests.models.laws import Station, demands_s, total_demand_s, visit_ratios
-from loadtests.models.samples import mean_of, quantile, summary
+from loadtests.models.sample_statistics import mean_of, quantile, summary
 from loadtests.servers import network
 
 REGULAR_CV = 0.2

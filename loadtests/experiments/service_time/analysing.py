@@ -33,7 +33,7 @@ from loadtests.models.estimates import (
     mean_over_runs,
     verdict,
 )
-from loadtests.models.samples import mean_of, summary
+from loadtests.models.sample_statistics import mean_of, summary
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.servers.study import CHECK_MS, READ_MS
 

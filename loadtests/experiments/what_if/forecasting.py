@@ -30,7 +30,7 @@ from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line
 from loadtests.models.estimates import TOLERANCE, without_warm_up
 from loadtests.models.replay import ShortestQueue, shortest_queue
-from loadtests.models.samples import quantile, summary
+from loadtests.models.sample_statistics import quantile, summary
 
 RANKINGS, SCANNED, SCANS = "rankings", "scanned-rankings", "scans"
 FASTER = 8.0

@@ -35,7 +35,7 @@ from loadtests.chains import generated
 from loadtests.machine import at_most_cores, file_system
 from loadtests.processes import PROJECT, ProgramFailed, environment, family, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
-from loadtests.servers.cluster import missing
+from loadtests.servers.cluster_server import missing
 from loadtests.wrk import Load, WrkFailed, parsed, write_script
 from tests.api.processes import until
 

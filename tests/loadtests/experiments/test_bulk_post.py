@@ -17,8 +17,8 @@ from loadtests.generation.rules import RULES, judge
 from loadtests.generation.run import Generator
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
+from loadtests.machine_samples import Sample, Sampler, append
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
-from loadtests.samples import Sample, Sampler, append
 
 
 @pytest.fixture(scope="module")

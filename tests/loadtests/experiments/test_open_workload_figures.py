@@ -9,7 +9,7 @@ from loadtests.experiments.open_workload.comparing import steady_points, study_p
 from loadtests.experiments.open_workload.figures import REPORT_S, load, over_time, response
 from loadtests.experiments.open_workload.loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
 from loadtests.generation.rows import Row
-from loadtests.samples import Sample
+from loadtests.machine_samples import Sample
 
 SERVICE_S = 0.1
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from loadtests import samples
+from loadtests import machine_samples
 from loadtests.generation.calibration import WARM_UP
 from loadtests.generation.rows import closed_window, customer_of, in_flight, number_of, read_rows
 from loadtests.generation.rules import judge
@@ -61,7 +61,7 @@ def test_an_open_run_keeps_every_arrival_at_its_intended_time(
     assert served_s > 0.5 * asked_s
     assert load(tmp_path / "schedules" / "open-1.csv") == schedule
     assert read_rows(tmp_path / "requests.csv") == list(record.rows)
-    assert samples.read(tmp_path / "samples.csv").keys() == {"open-1"}
+    assert machine_samples.read(tmp_path / "samples.csv").keys() == {"open-1"}
     assert record.facts().scheduled == len(schedule) == record.facts().requests
     with pytest.raises(ValueError, match=r"open-1 is in .* already"):
         Generator(tmp_path).open(threads, schedule, "open-1")

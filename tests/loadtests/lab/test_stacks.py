@@ -10,7 +10,7 @@ from loadtests.lab.stacks import OTHER, WAITS, WORK, activity, shares, stacks
 
 ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
-VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py:6)"
+VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transaction_routes.py:6)"
 ACCEPTING = "Writing.accept (backend/api/writing.py:76)"
 ADD = f"{VIEW};{ACCEPTING};Submitter.add (backend/ledger/submission.py:375)"
 ACCEPT = f"{ADD};Mempool.accept_all (backend/mempool/mempool.py:94)"

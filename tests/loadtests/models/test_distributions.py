@@ -11,7 +11,7 @@ from loadtests.models.random_times import (
     ServiceTimes,
     poisson_times,
 )
-from loadtests.models.samples import summary
+from loadtests.models.sample_statistics import summary
 
 DRAWS = 20_000
 RECORDED = Empirical([1.0, 2.0, 2.0, 7.0])

@@ -14,7 +14,7 @@ from loadtests.models.gap_ledger import Account, Calibrated, Cause, Model, Recor
 from loadtests.models.open_queue import mg1
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import fcfs
-from loadtests.models.samples import summary
+from loadtests.models.sample_statistics import summary
 from tests.effort import tries
 
 LEDGERS, CALIBRATIONS, RUNS_EACH = tries(60, exploring=250), 5, 2

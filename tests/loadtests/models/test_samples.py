@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.samples import quantile, summary
+from loadtests.models.sample_statistics import quantile, summary
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 

@@ -20,7 +20,7 @@ from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.storage import tokens
 from backend.verify.backup import Made, back_up, restore
-from backend.verify.backup.blocks import Progress
+from backend.verify.backup.block_copies import Progress
 from backend.verify.backup.manifest import Manifest, read
 from tests.flights import flights, on_disk
 from tests.index.worlds import settle

@@ -19,10 +19,10 @@ from itertools import chain
 from operator import add
 from typing import Any, NamedTuple
 
-from backend.index.delays import decode_counts
+from backend.index.delay_distributions import decode_counts
 from backend.index.index_file import Rows
 from backend.index.periods import DAY, MONTH, YEAR, Range, cover
-from backend.index.rankings import KINDS, OF_RANKING, first_groups
+from backend.index.ranked_groups import KINDS, OF_RANKING, first_groups
 from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS
 from backend.questions.groups import EVERYTHING, Key, Shown
 from backend.questions.values import AverageDelays, DelayTotals, FlightCounter

@@ -9,7 +9,7 @@ A single node is a cluster of one without an engine, so that both are measured a
 
 As a program this module is the parent of all nodes, which keeps a cluster until it gets SIGTERM:
 
-    python -m loadtests.servers.cluster FOLDER NODES CHAIN
+    python -m loadtests.servers.cluster_server FOLDER NODES CHAIN
 
 FOLDER: new, for what the nodes keep. CHAIN: the folder of the ledger that they begin with. Their
 ports are free ones. The file `up` in FOLDER says that all nodes are ready. Linux only.
@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadtests.machine_samples import cpu_s
 from loadtests.processes import (
     PROJECT,
     Service,
@@ -37,7 +38,6 @@ from loadtests.processes import (
     wait_for,
     wait_until,
 )
-from loadtests.samples import cpu_s
 
 UP = "up"
 ENGINE_OPTION = b"--proxy_app"  # no other program of ours has it
@@ -112,7 +112,7 @@ def running_cluster(
     interval_s: the time between blocks. Raises ProgramFailed, for instance without CometBFT.
     """
     given = (folder, nodes, chain)
-    command = [sys.executable, "-m", "loadtests.servers.cluster", *map(str, given)]
+    command = [sys.executable, "-m", "loadtests.servers.cluster_server", *map(str, given)]
     process = started(command, log, environment(folder, {"mine_interval_s": interval_s}))
     try:
         wait_until((folder / UP).exists, process, command, log)
