@@ -2,12 +2,14 @@
 
 The blocks are read through the ledger's caches, each verified and linked to the one below as in
 a scan; memory holds a block or two, whatever is asked for. Ids ascend. `streaming` tells how a
-client sees whether it got everything; NDJSON also says in its last line that it is complete.
+client sees whether it got everything; NDJSON also says in its last line that it is complete, unless
+`trailer=false`.
 
 `X-Flightchain-As-Of: HEIGHT HASH` names the block up to which an export counts, in both formats.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flask import Response
 from werkzeug.exceptions import NotAcceptable
@@ -30,6 +32,7 @@ from backend.api.flight_lines import (
     FORMATS,
     IN_LINES,
     NDJSON,
+    TRAILER,
     BlockLines,
     LineFormat,
     counted_up_to,
@@ -56,12 +59,12 @@ EXPORT_FLIGHTS = Operation(
     {
         200: Answer(
             "Flights, one per line, verified while they are sent; the last line of NDJSON says "
-            "that it is complete.",
+            "that it is complete, unless `trailer` is `false`.",
             IN_LINES,
             headers=(AS_OF_HEADER, "Content-Disposition"),
         )
     },
-    parameters=(*PARAMETERS.values(), AS_OF, FORMAT),
+    parameters=(*PARAMETERS.values(), AS_OF, FORMAT, TRAILER),
     errors=(404, 406),
     has_etag=True,
 )
@@ -74,6 +77,8 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         query = query_string(environ)
         given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
+        if TRAILER.of(given) == "false":
+            form = replace(form, footer=lambda count, as_of: b"")
         selection, height = selected(given)
         as_of = ledger.answers.as_of(height)
         tag = tag_of(as_of.tip_hash, f"flights {form.name}", query)

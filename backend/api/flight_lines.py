@@ -3,7 +3,8 @@
 A line has TRANSACTION_ID, timestamp, the 19 fields and BLOCK_HEIGHT, and can be imported again.
 
 - NDJSON (`application/x-ndjson`): one object per line. The last line is no flight, it says
-  `{"complete":true,"count":N,"as_of":{…}}`; a file without it has been cut.
+  `{"complete":true,"count":N,"as_of":{…}}`; a file without it has been cut. Tools that take every
+  line for a flight ask for it to be left out.
 - CSV (`text/csv`, RFC 4180): a header line; null is empty. A last row that is no flight would not
   be CSV, so only HTTP tells whether a file is whole: see `exporting`.
 
@@ -104,6 +105,13 @@ FORMAT = Choice(
     "The format of the answer. It overrides `Accept`.",
     "csv",
     choices=tuple(FORMATS),
+)
+TRAILER = Choice(
+    "trailer",
+    "Whether NDJSON ends with a line that says that it is complete, which is no flight.",
+    "false",
+    default="true",
+    choices=("true", "false"),
 )
 IN_LINES: dict[str, Media] = {
     form.mimetype.partition(";")[0]: Media({"type": "string"}) for form in FORMATS.values()

@@ -5,6 +5,7 @@ Only the columns that a question needs are decoded. The answers equal those of t
 of each stage of a scan is added to the `Costs` that the caller passes.
 """
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
@@ -134,11 +135,18 @@ def flights(
     blocks: CachedBlocks, selection: Selection, height: int
 ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
     """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows."""
-    conditions = _conditions(selection)
-    for block, columns in _walk(blocks, height, tuple(conditions)):
+    conditions, left, first = _conditions(selection), selection.limit, 0
+    if selection.cursor:
+        holder = blocks.where_transaction(selection.cursor)
+        first = height + 1 if holder is None else holder.height
+    for block, columns in _walk(blocks, height, tuple(conditions), first=first):
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
+        rows = rows[bisect_left(rows, selection.cursor - block.header.first_transaction) :][:left]
         if rows:
             yield block.header, _decoded(block, COLUMN_NAMES), rows
+        left = None if left is None else left - len(rows)
+        if left == 0:
+            return
 
 
 def _conditions(question: Question | Selection) -> dict[str, Condition]:

@@ -1,4 +1,4 @@
-"""Selects the flights of an export: by days, and perhaps by carrier and cities.
+"""Selects the flights of an export: by days, and perhaps by carrier, cities and airports.
 
 Both dates are inclusive. A parameter that is not given selects all flights.
 """
@@ -6,19 +6,26 @@ Both dates are inclusive. A parameter that is not given selects all flights.
 from dataclasses import dataclass
 from typing import Any
 
-from backend.questions.parameters import AS_OF, Given, OfField, by_name, require_order
+from backend.questions.parameters import AS_OF, Given, Number, OfField, by_name, require_order
 from backend.questions.values import PERIOD, Between
 
 
 @dataclass(frozen=True, slots=True)
 class Selection(Between):
-    """Flights from INITIAL_DATE to FINAL_DATE; None for a carrier or city means any."""
+    """Flights from INITIAL_DATE to FINAL_DATE; None for a carrier, city or airport means any.
+
+    cursor: the lowest transaction id that counts. limit: the most flights; None for all.
+    """
 
     INITIAL_DATE: str
     FINAL_DATE: str
     OP_CARRIER_AIRLINE_ID: int | None = None
     ORIGIN_CITY_NAME: str | None = None
     DEST_CITY_NAME: str | None = None
+    ORIGIN: str | None = None
+    DEST: str | None = None
+    cursor: int = 0
+    limit: int | None = None
 
 
 EQUAL = by_name(
@@ -35,8 +42,17 @@ EQUAL = by_name(
         field="ORIGIN_CITY_NAME",
     ),
     OfField("DEST_CITY_NAME", "Flights to this city alone.", "Chicago, IL", field="DEST_CITY_NAME"),
+    OfField("ORIGIN", "Flights from this airport alone, by its code.", "EWR", field="ORIGIN"),
+    OfField("DEST", "Flights to this airport alone, by its code.", "ORD", field="DEST"),
 )
-PARAMETERS = by_name(*PERIOD, *EQUAL.values())
+CURSOR = Number(
+    "cursor",
+    "Leave out the transactions below this id. To go on, give the id after the last that you have.",
+    "1000",
+    default=0,
+)
+LIMIT = Number("limit", "The most flights to return; all if left out.", "1000", least=1)
+PARAMETERS = by_name(*PERIOD, *EQUAL.values(), CURSOR, LIMIT)
 
 
 def selected(parameters: Given) -> tuple[Selection, int | None]:

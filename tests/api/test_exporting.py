@@ -72,6 +72,8 @@ SELECTIONS: list[Json] = [
     {"as_of": 4},
     {"as_of": 0},
     {"ORIGIN_CITY_NAME": "Nowhere"},
+    {"ORIGIN": "ORD"},
+    {"DEST": "ATL", "OP_CARRIER_AIRLINE_ID": 19393},
 ]
 
 
@@ -109,8 +111,40 @@ def test_an_export_has_what_a_plain_loop_finds(
 def test_the_selections_select_something(world: World) -> None:
     counts = [len(expected(world, selection)) for selection in SELECTIONS]
     assert counts[0] == len(world.transactions) > 1000
-    assert all(0 < count < counts[0] for count in counts[1:6])
-    assert counts[6:] == [0, 0]
+    assert all(0 < count < counts[0] for count in counts[1:6] + counts[8:])
+    assert counts[6:8] == [0, 0]
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100, 1000])
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_pages_of_an_export_are_the_whole(
+    client: FlaskClient, world: World, limit: int, form: str
+) -> None:
+    """With limit 1 the first five pages alone."""
+    selection: Json = {"ORIGIN_CITY_NAME": "Chicago, IL"}
+    wanted = expected(world, selection)[: 5 if limit == 1 else None]
+    pages: list[dict[str, str]] = []
+    cursor = 0
+    while len(pages) < len(wanted):
+        more: Json = {"cursor": cursor, "limit": limit, "format": form, "trailer": "false"}
+        answer = export(client, **selection, **more)
+        page = (
+            table_of(answer)[1]
+            if form == "csv"
+            else list(map(as_text, map(json.loads, answer.get_data().splitlines())))
+        )
+        assert 0 < len(page) <= limit
+        pages += page
+        cursor = int(page[-1]["TRANSACTION_ID"]) + 1
+    assert pages == list(map(as_text, wanted))
+    beyond = export(client, cursor=len(world.transactions), trailer="false", format="ndjson")
+    assert beyond.status_code == 200
+    assert beyond.get_data() == b""
+
+
+def test_without_the_trailer_every_line_is_a_flight(client: FlaskClient, world: World) -> None:
+    lines = export(client, format="ndjson", trailer="false").get_data().splitlines()
+    assert list(map(json.loads, lines)) == expected(world, {})
 
 
 ACCEPTED = [
