@@ -4,18 +4,20 @@ Answers at the tip cost the same whatever the length of the chain. Answers as of
 are counted from the flights of the days asked for: they depend on the interval, not on the chain.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from backend.base.errors import TryLater
 from backend.base.words import Report
-from backend.chain.fields import FIELD_NAMES, POSITION, Value
+from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
+from backend.chain.identity import Leg, Stored, leg_of
 from backend.index import group_counts
 from backend.index.connections import (
     NO_FILE,
@@ -42,9 +44,6 @@ from backend.questions.values import (
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import Wrong
 
-_ORIGIN = ("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM")
-_DEST = ("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
-
 RECENT_S = 0.005
 
 _EVERYTHING = 2**62  # above every transaction id
@@ -68,28 +67,16 @@ _LEGS_BETWEEN = f"""
         WHERE day <= last AND number = ? AND id < ?
     ) AS flight ON true ORDER BY id"""  # noqa: S608
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
-_EQUAL = """
-    SELECT id, route FROM flight
-    WHERE day = ? AND dep_time IS ? AND arr_time IS ? AND number = ? AND carrier = ?
-        AND dep_delay IS ? AND arr_delay IS ? AND cancelled = ? AND air_time IS ?
-    ORDER BY id"""
+_OF_NUMBERS = f"""
+    WITH asked (day, number, carrier) AS (
+        SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))
+    SELECT number, NULL, {_LEG}
+    FROM asked CROSS JOIN flight USING (day, number, carrier) WHERE id < ? ORDER BY id"""  # noqa: S608
 _ROUTE = "SELECT origin, dest FROM route WHERE route = ?"
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
 
-_FL_DATE = POSITION["FL_DATE"]
-_number_and_day_of: Callable[[Flight], Any] = itemgetter(POSITION["OP_CARRIER_FL_NUM"], _FL_DATE)
-_times_of = itemgetter(POSITION["DEP_TIME"], POSITION["ARR_TIME"])
-_others_of = itemgetter(
-    POSITION["OP_CARRIER_FL_NUM"],
-    POSITION["OP_CARRIER_AIRLINE_ID"],
-    POSITION["DEP_DELAY"],
-    POSITION["ARR_DELAY"],
-    POSITION["CANCELLED"],
-    POSITION["AIR_TIME"],
-)
-_origin_of = itemgetter(*(POSITION[name] for name in _ORIGIN))
-_dest_of = itemgetter(*(POSITION[name] for name in _DEST))
+_all_fields = itemgetter(*FIELD_NAMES)
 
 _HHMM = [f"{time:04d}" for time in range(2401)]
 
@@ -177,27 +164,33 @@ class IndexReader:
 
         return self._agreeing(self._connections.ask(ask))
 
-    def first_ids(self, flights: Sequence[Flight]) -> list[int | None]:
-        """For each flight the id of the first one that equals it in all fields, or None."""
-        self.recent_state()  # raises TryLater for an index that is not trusted
-        if len(flights) == 1:  # reading all of its number would be more; of many it is less
-            return [self._connections.ask(partial(_first_id, flights[0]))]
-        days = {str(flight[_FL_DATE]) for flight in flights}
-        known = {d for d in days if self._rows(_ANY_OF_DAY, (_date(d).toordinal(),))}
-        legs: dict[object, dict[Flight, list[int]]] = {}
-        for number, day in {leg for leg in map(_number_and_day_of, flights) if leg[1] in known}:
-            legs[number, day] = self.flights_of(number, day, None)
-        equal = (legs.get(_number_and_day_of(flight), {}).get(flight, ()) for flight in flights)
-        return [next(iter(ids), None) for ids in equal]
+    def records_of(
+        self, flights: Sequence[Flight], below: int | None = None
+    ) -> dict[Leg, list[Stored]]:
+        """Return the stored records with the legs of `flights`, oldest first.
 
-    def flights_of(self, number: int, day: str, below: int | None) -> dict[Flight, list[int]]:
-        """The flights with this number on this ISO date, and the ids of each, oldest first."""
-        legs, _ = self.legs(FilterTransactions(number, day), below)
-        ids: dict[Flight, list[int]] = {}
-        for leg in legs:
-            flight = tuple(leg[name] for name in FIELD_NAMES)
-            ids.setdefault(flight, []).append(int(leg["TRANSACTION_ID"] or 0))
-        return ids
+        Days without flights cost next to nothing.
+        """
+        self.recent_state()  # raises TryLater for an index that is not trusted
+        legs = set(map(leg_of, flights))
+        days = {day: _date(day).toordinal() for day in {leg[0] for leg in legs}}
+        known = {day for day, ordinal in days.items() if self._rows(_ANY_OF_DAY, (ordinal,))}
+        numbers = {(days[leg[0]], leg[2], leg[1]) for leg in legs if leg[0] in known}
+        if not numbers:
+            return {}
+        values = (json.dumps(list(numbers)), _EVERYTHING if below is None else below)
+
+        def ask(opened: Opened) -> dict[Leg, list[Stored]]:
+            records: dict[Leg, list[Stored]] = {}
+            for row in opened.connection.execute(_OF_NUMBERS, values):
+                flown = _leg(opened, row, row[0])
+                flight = _all_fields(flown)
+                if (leg := leg_of(flight)) in legs:
+                    stored = Stored(row[2], row[12], flight)
+                    records.setdefault(leg, []).append(stored)
+            return records
+
+        return self._connections.ask(ask)
 
     def delays(
         self, question: AverageDelays, options: Options, below: int | None = None
@@ -289,17 +282,6 @@ def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:
         "BLOCK_HEIGHT": height,
         "status": status_of(cancelled, arr_delay),
     }
-
-
-def _first_id(flight: Flight, opened: Opened) -> int | None:
-    day = _date(str(flight[_FL_DATE])).toordinal()
-    dep_time, arr_time = (None if time is None else int(time) for time in _times_of(flight))
-    values = (day, dep_time, arr_time, *_others_of(flight))
-    for transaction_id, route in opened.connection.execute(_EQUAL, values):
-        if _ends(opened, route) == (_origin_of(flight), _dest_of(flight)):
-            first_id: int = transaction_id
-            return first_id
-    return None
 
 
 def _ends(opened: Opened, route: int) -> tuple[Place, Place]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from backend.base.errors import KeyReused, TryLater
 from backend.chain.flight import Flight
+from backend.chain.identity import Stored, differences, leg_of, match
 from backend.chain.merkle import leaf_hash
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
@@ -180,9 +181,10 @@ class Submitter:
         if not offer.finds_copies:
             return []
         try:
-            return self._index.first_ids(offer.flights)
+            records = self._index.records_of(offer.flights)
         except TryLater:  # accepting does not need the index
             return []
+        return [_copy_among(records.get(leg_of(flight), ()), flight) for flight in offer.flights]
 
     def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
         may_be_mined = wait_s > 0 or accepted.is_repeat
@@ -226,3 +228,10 @@ class Submitter:
             return self._index.position().transactions
         except TryLater:  # without an index no answer can lack what is mined
             return self._mined_count()
+
+
+def _copy_among(records: Sequence[Stored], flight: Flight) -> int | None:
+    """Return the id of the record that says the same as `flight`, or None."""
+    stored = match(flight, records)
+    is_copy = stored is not None and not differences(stored.flight, flight)
+    return stored.transaction_id if stored is not None and is_copy else None

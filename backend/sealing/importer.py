@@ -5,8 +5,8 @@ and a thread of it writes the index, one batch behind. The service goes on meanw
 are posted during an import get their ids between two batches and are sealed with them.
 
 Whichever process dies, and whenever, the chain is valid, and running the import again continues it:
-a row that equals (in all 19 fields) a flight that the ledger held when the import began counts as
-imported already. So a file may be imported twice, or overlap with another.
+a row that says the same (`chain.identity`) as a flight that the ledger held when the import began
+counts as imported already. So a file may be imported twice, or overlap with another.
 """
 
 import fcntl

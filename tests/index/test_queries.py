@@ -22,6 +22,7 @@ import pytest
 from backend.base.errors import TryLater
 from backend.base.settings import PROJECT
 from backend.chain.fields import Value
+from backend.chain.identity import Stored, leg_of
 from backend.index import index_file
 from backend.index.checkpoint_note import note_settled
 from backend.index.follower import IndexFollower
@@ -609,7 +610,7 @@ def test_asking_again_and_again_without_an_index_leaves_no_file_open(
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 4
 
 
-# --- equal flights -------------------------------------------------------------------------------
+# --- the same flights ----------------------------------------------------------------------------
 
 TIMES: dict[str, Value] = {
     "DEP_TIME": "0000",
@@ -642,35 +643,34 @@ DIFFERENT: list[dict[str, Value]] = [
 ]
 
 
-def test_the_first_equal_flight_is_found_and_none_that_differs_in_a_field(tmp_path: Path) -> None:
+def test_the_records_of_a_leg_are_found_and_no_others(tmp_path: Path) -> None:
     different = [plain_flight(**changed) for changed in DIFFERENT]
     assert len(set(different)) == len(DIFFERENT)
-    other = plain_flight(OP_CARRIER_FL_NUM=999)
-    for place, left_out in enumerate(different):
-        folder = tmp_path / str(place)
-        mined = [flight for flight in different if flight != left_out]
-        make_chain(folder, [[other], [*mined, *mined]])
-        follow(folder)
-        with closing(IndexReader(folder)) as reader:
-            found = [reader.first_ids([flight]) for flight in mined]
-            assert found == [[1 + n] for n in range(len(mined))]
-            assert reader.first_ids([left_out]) == [None]
-            together = reader.first_ids([*different, other])  # those of one number at once
-            assert together == [
-                *(None if flight == left_out else 1 + mined.index(flight) for flight in different),
-                0,
-            ]
+    make_chain(tmp_path, [different[:3], [*different[3:], *different]])
+    follow(tmp_path)
+    together = list(enumerate([*different, *different]))
+    with closing(IndexReader(tmp_path)) as reader:
+        for below in (None, 5, 0):
+            expected: dict[object, list[Stored]] = {}
+            for number, flight in together[:below]:
+                stored = Stored(number, 1 if number < 3 else 2, flight)
+                expected.setdefault(leg_of(flight), []).append(stored)
+            for flight in different:
+                leg = leg_of(flight)
+                found = reader.records_of([flight], below)
+                assert found == ({leg: expected[leg]} if leg in expected else {})
+            assert reader.records_of(different, below) == expected
 
 
-def test_flights_of_one_number_are_read_once_however_many_are_asked_for(tmp_path: Path) -> None:
-    flights = [plain_flight(ORIGIN_AIRPORT_ID=10_001 + n) for n in range(500)]
+def test_all_flights_are_looked_up_with_one_statement(tmp_path: Path) -> None:
+    flights = [plain_flight(OP_CARRIER_FL_NUM=1 + n // 2) for n in range(500)]
     make_chain(tmp_path, [flights])
     follow(tmp_path)
     with closing(IndexReader(tmp_path)) as reader:
         statements: list[str] = []
         reader.position()  # there is a connection
         on_each_statement(reader._connections._idle[0].connection, statements.append)
-        assert reader.first_ids(flights) == list(range(500))
+        assert len(reader.records_of(flights)) == 250
         assert len([one for one in statements if "FROM flight" in one or "JOIN flight" in one]) == 2
 
 
@@ -678,8 +678,8 @@ def test_nothing_is_found_in_an_empty_chain(tmp_path: Path) -> None:
     make_chain(tmp_path, [])
     follow(tmp_path)
     with closing(IndexReader(tmp_path)) as reader:
-        assert reader.first_ids([plain_flight(), plain_flight()]) == [None, None]
-        assert reader.first_ids([]) == []
+        assert reader.records_of([plain_flight(), plain_flight()]) == {}
+        assert reader.records_of([]) == {}
 
 
 def test_without_an_index_the_message_says_what_to_do(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_it_is_refused_by_a_reader_that_has_it_open_and_made_anew_by_the_followe
     reader.legs(ONE_LEG)
     state = reader.recent_state()
     spoil(indexed)
-    for ask in (reader.position, reader.recent_state, lambda: reader.first_ids([plain_flight()])):
+    for ask in (reader.position, reader.recent_state, lambda: reader.records_of([plain_flight()])):
         with pytest.raises(TryLater, match=NOT_OF_THE_CHAIN[spoil]):
             ask()
     is_mended(indexed)

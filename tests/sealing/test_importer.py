@@ -19,7 +19,7 @@ import pytest
 
 from backend.base.errors import BadRow, FlightchainError, InvalidInput
 from backend.base.settings import PROJECT, Settings
-from backend.chain.fields import FIELD_NAMES, POSITION
+from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.sealing import importer
 from backend.sealing.importer import Tally, import_flights
@@ -131,16 +131,31 @@ def test_files_that_overlap_leave_each_flight_once(tmp_path: Path, chosen: Setti
     assert_holds(chosen, flights(2500))
 
 
-def test_a_flight_that_differs_in_one_field_is_another_flight(
+def changed(row: Flight, **values: Value) -> Flight:
+    return tuple(values.get(name, value) for name, value in zip(FIELD_NAMES, row, strict=True))
+
+
+def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
     tmp_path: Path, chosen: Settings
 ) -> None:
+    left_out = dict.fromkeys(("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME"))
+    cancelled = dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"))
+    whole = [*flights(50), *(changed(f, **cancelled, CANCELLED=1) for f in flights(50, 50))]
+    poor = [changed(row, **left_out) for row in whole]
+    import_flights(chosen, BtsFile(written(tmp_path, whole)))
+    tally = import_flights(chosen, BtsFile(written(tmp_path, poor, "poor.csv")))
+    assert (tally.imported, tally.already_there) == (0, 100)
+    assert_holds(chosen, whole)
+
+
+def test_a_number_may_fly_several_legs_on_a_day(tmp_path: Path, chosen: Settings) -> None:
+    other_leg = changed(flight(0), ORIGIN="DCA")
+    later = changed(flight(0), DEP_TIME="2203")  # so it is scheduled two hours later
+    rows = [flight(0), other_leg, later]
     import_flights(chosen, BtsFile(written(tmp_path, [flight(0)])))
-    changed = [
-        (*flight(0)[:i], other, *flight(0)[i + 1 :]) for i, other in ((6, "DCA"), (18, None))
-    ]
-    tally = import_flights(chosen, BtsFile(written(tmp_path, [flight(0), *changed])))
+    tally = import_flights(chosen, BtsFile(written(tmp_path, rows)))
     assert (tally.imported, tally.already_there) == (2, 1)
-    assert_holds(chosen, [flight(0), *changed])
+    assert_holds(chosen, rows)
 
 
 def test_what_was_posted_is_sealed_before_and_counts_as_there(
@@ -168,8 +183,8 @@ def test_rows_that_are_equal_within_a_file_are_all_kept(tmp_path: Path, chosen: 
 def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> None:
     rows = [*flights(1000), *flights(500)]
     interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks=1)
-    import_flights(chosen, Scripted(rows, lambda batch: None))
-    assert_holds(chosen, rows)
+    assert import_flights(chosen, Scripted(rows, lambda batch: None)).already_there == 1500
+    assert_holds(chosen, flights(1000))
 
 
 def test_equal_new_rows_of_a_day_that_is_there_are_all_imported(chosen: Settings) -> None:

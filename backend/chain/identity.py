@@ -1,0 +1,137 @@
+"""Decides when two records are of the same flight, and whether they say the same about it.
+
+Records are of the same flight if day, carrier, number, origin, destination and scheduled departure
+agree. Cities, states and airport ids are not looked at, because sources spell or lack them.
+
+- The scheduled departure is DEP_TIME less DEP_DELAY, counted from the midnight at which FL_DATE
+  begins. It may be before that: BTS gives the delayed flight of the night before the date of its
+  departure, so in January 2008 flight 240 of Frontier left Denver for Jacksonville twice on the
+  13th, at 00:23 (28 minutes late) and at 23:50 (5 minutes early).
+- Where a record has DEP_TIME alone, departures are compared.
+- Most cancelled flights have neither. Such a record is of the same flight as any other with the
+  same day, carrier, number, origin and destination: of the 942,541 flights of January 2008 and of
+  New York in 2013, no two but those above share these. One file or batch may still list a cancelled
+  flight beside one that flew, and both count: see `match`.
+
+What a record does not say contradicts nothing: airport ids, times, air time and departure delay may
+be empty in one of them. An empty ARR_DELAY does say something: the flight did not arrive.
+"""
+
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import NamedTuple
+
+from backend.chain.fields import FIELD_NAMES, POSITION, Value
+from backend.chain.flight import Flight, as_mapping
+
+LEG_FIELDS = ("FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST")
+MAY_BE_LEFT_OUT = frozenset(
+    ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "DEP_TIME", "DEP_DELAY", "ARR_TIME", "AIR_TIME")
+)
+MIDNIGHT = {"2400": "0000"}  # two spellings of one time
+
+Leg = tuple[Value, ...]
+
+leg_of = itemgetter(*(POSITION[name] for name in LEG_FIELDS))
+"""Return day, carrier, number, origin and destination of a flight."""
+
+_DEP_TIME, _DEP_DELAY = POSITION["DEP_TIME"], POSITION["DEP_DELAY"]
+
+
+class Stored(NamedTuple):
+    """A flight that the ledger has. transaction_id, height: None while it is in no block."""
+
+    transaction_id: int | None
+    height: int | None
+    flight: Flight
+
+    @property
+    def place(self) -> str:
+        """Return where it is, in words."""
+        if self.transaction_id is None:
+            return "a pending flight"
+        block = "which is pending" if self.height is None else f"block {self.height}"
+        return f"transaction {self.transaction_id} ({block})"
+
+
+def scheduled_departure(flight: Flight) -> int | None:
+    """Return the minutes from the beginning of FL_DATE to the scheduled departure, if known."""
+    time, delay = flight[_DEP_TIME], flight[_DEP_DELAY]
+    if time is None or delay is None:
+        return None
+    hours, minutes = divmod(int(time) % 2400, 100)
+    return 60 * hours + minutes - int(delay)
+
+
+def departure_of(flight: Flight) -> Value:
+    """Return what tells flights of one leg apart: scheduled departure, else departure, or None."""
+    scheduled = scheduled_departure(flight)
+    return _clock(flight[_DEP_TIME]) if scheduled is None else scheduled
+
+
+def have_same_departure(one: Flight, other: Flight) -> bool | None:
+    """Return whether two flights of one leg depart at the same time; None if one does not say."""
+    first, second = scheduled_departure(one), scheduled_departure(other)
+    if first is None or second is None:
+        first, second = _clock(one[_DEP_TIME]), _clock(other[_DEP_TIME])  # type: ignore[assignment]
+    return None if first is None or second is None else first == second
+
+
+def differences(one: Flight, other: Flight) -> tuple[str, ...]:
+    """Return the names of the fields in which two records of the same flight contradict."""
+    if one == other:
+        return ()
+    triples = zip(FIELD_NAMES, one, other, strict=True)
+    return tuple(name for name, value, second in triples if _contradict(name, value, second))
+
+
+def _contradict(name: str, value: Value, other: Value) -> bool:
+    if value == other or (name in MAY_BE_LEFT_OUT and None in {value, other}):
+        return False
+    return _clock(value) != _clock(other) or not name.endswith("_TIME")
+
+
+def _clock(time: Value) -> Value:
+    return MIDNIGHT.get(str(time), time)
+
+
+def match(flight: Flight, records: Iterable[Stored], *, exactly: bool = False) -> Stored | None:
+    """Return the record of the same flight among those of its leg, or None.
+
+    exactly: leave out those of which only one says when it departed, which are right for records of
+    one file. One that says the same comes before one that does not.
+    """
+    best: Stored | None = None
+    best_rank = (True, True)
+    for record in records:
+        is_same = have_same_departure(flight, record.flight)
+        if is_same is None and departure_of(flight) == departure_of(record.flight):
+            is_same = True  # neither says it
+        if is_same is False or (is_same is None and exactly):
+            continue
+        rank = (is_same is None, bool(differences(flight, record.flight)))
+        if best is None or rank < best_rank:
+            best, best_rank = record, rank
+    return best
+
+
+class Conflict(NamedTuple):
+    """A record that contradicts a stored one of the same flight. label: of the record's source."""
+
+    label: str
+    flight: Flight
+    stored: Stored
+
+    def __str__(self) -> str:
+        day, carrier, number, origin, dest = leg_of(self.flight)
+        here, there = as_mapping(self.flight), as_mapping(self.stored.flight)
+        names = differences(self.flight, self.stored.flight)
+        pairs = [f"{name} {_shown(here[name])}, stored {_shown(there[name])}" for name in names]
+        return (
+            f"{self.label}: flight {number} of carrier {carrier} on {day} from {origin} to {dest} "
+            f"contradicts {self.stored.place}: {'; '.join(pairs)}"
+        )
+
+
+def _shown(value: Value) -> str:
+    return "empty" if value is None else repr(value)
