@@ -12,7 +12,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import msgspec
 
 from backend.api.exporting import csv_lines
-from backend.api.flight_lines import CSV, table
+from backend.api.flight_lines import CSV, LEG_NAMES, table
 from backend.base.settings import PROJECT
 from backend.ledger.ledger import Ledger
 from backend.questions.selection import Selection
@@ -78,7 +78,7 @@ def evidence(
 def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]:
     """Return the flights behind an answer, as CSV."""
     if isinstance(question, FilterTransactions):
-        return [table(CSV, answer.flights, answer.as_of)]
+        return [table(CSV, LEG_NAMES, answer.flights, answer.as_of)]
     days = question.INITIAL_DATE, question.FINAL_DATE
     if isinstance(question, AverageDelays):
         selection = Selection(*days, OP_CARRIER_AIRLINE_ID=question.OP_CARRIER_AIRLINE_ID)

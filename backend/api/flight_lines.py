@@ -31,6 +31,7 @@ from backend.questions.parameters import Choice
 AS_OF_HEADER = "X-Flightchain-As-Of"
 STORED = ("timestamp", *FIELD_NAMES)
 EXPORTED = ("TRANSACTION_ID", *STORED, "BLOCK_HEIGHT")
+LEG_NAMES = (*EXPORTED, "status")
 
 _FORMULAS = tuple("=+-@＝＋－＠")
 _WRITTEN_ENTRIES = 4096  # per column; the same cities, times and delays come in every block
@@ -151,7 +152,9 @@ def counted_up_to(as_of: AsOf) -> str:
     return f"{as_of.height} {as_of.tip_hash}"
 
 
-def table(form: LineFormat, rows: Sequence[Mapping[str, Value]], as_of: AsOf) -> bytes:
-    """Return a whole file of a few flights with their status."""
+def table(
+    form: LineFormat, names: Sequence[str], rows: Sequence[Mapping[str, Value]], as_of: AsOf
+) -> bytes:
+    """Return a whole file of rows whose columns are `names`."""
     lines = b"".join(map(form.row, rows))
-    return form.header([*EXPORTED, "status"]) + lines + form.footer(len(rows), as_of)
+    return form.header(names) + lines + form.footer(len(rows), as_of)

@@ -6,10 +6,12 @@ its purpose.
 """
 
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from flask import Response
+from msgspec.structs import asdict
+from werkzeug.exceptions import NotAcceptable
 
 from backend.api.conditions import (
     REVALIDATE,
@@ -19,12 +21,13 @@ from backend.api.conditions import (
     unchanged,
     wants_any,
 )
-from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
+from backend.api.encodings import LEAST_BYTES, compressed, encoding_for, weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
     FORMAT,
     FORMATS,
     IN_LINES,
+    LEG_NAMES,
     LineFormat,
     counted_up_to,
     table,
@@ -35,8 +38,9 @@ from backend.api.operation import JSON, QUESTIONS, Answer, Media, Operation
 from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane, Row
 from backend.base.errors import InvalidQuery
+from backend.chain.fields import Value
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import ref
+from backend.questions.answer_types import COUNTS_OF, DELAYS_OF, Averages, Flights, ref
 from backend.questions.parameters import AS_OF
 from backend.questions.values import (
     BREAKDOWNS,
@@ -70,6 +74,9 @@ class IndexState(Hashable, Protocol):
         """Hash of the block at which the index stands."""
 
 
+ANY = "*/*"  # what most clients accept
+
+Rows = Sequence[Mapping[str, Value]]
 Ask = Callable[[Asked, Options, Costs | None], Any]
 
 
@@ -84,6 +91,7 @@ class Answering:
         """Answer a request that holds a question of `kind`. ask: asks the ledger."""
         query = query_string(environ)
         given = parameters(query)
+        _require_json(environ.get("HTTP_ACCEPT", ANY), given.get(FORMAT.name))
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
             return self._answer_uncached(environ, kind, ask)
         state, is_conditional = self._ledger.answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
@@ -137,7 +145,7 @@ class Answering:
         """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
         given = dict(given_in(environ))
-        form = _format_for(kind, given)
+        form = _format_for(given)
         question, options = asked(kind, given)
         is_scan, height = options.engine == "scan", options.as_of
         cache_control = REVALIDATE if is_scan or height is None else SETTLED
@@ -150,7 +158,7 @@ class Answering:
         tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
             return versioned(environ, encode(answer), tag, cache_control)
-        body = table(form, answer.flights, answer.as_of)
+        body = table(form, *_table_of(question, options, answer), answer.as_of)
         response = versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
         response.headers[AS_OF_HEADER] = counted_up_to(answer.as_of)
         return response
@@ -191,12 +199,33 @@ def _has_options(given: Mapping[str, str]) -> bool:
     return any(given.get(name, default) != default for name, default in _DEFAULTS.items())
 
 
-def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
+def _require_json(accept: str, form: str | None) -> None:
+    """Raise NotAcceptable if the client takes no JSON and does not name another format."""
+    if form is None and accept != ANY:
+        accepted = weights(accept)
+        if not any(accepted.get(name) for name in (JSON, "application/*", ANY)):
+            raise NotAcceptable("this answer is JSON; `format=csv` or `format=ndjson` names others")
+
+
+def _format_for(given: dict[str, str]) -> LineFormat | None:
     """Take the format for lines out of `given`; None for an answer in JSON."""
-    if kind is not FilterTransactions or (name := FORMAT.find(given)) is None:
+    name = FORMAT.find(given)
+    if name is None:
         return None
     del given[FORMAT.name]
     return FORMATS[name]
+
+
+def _table_of(question: Question, options: Options, answer: Any) -> tuple[Sequence[str], Rows]:
+    """Return the columns and the rows of an answer in lines: flights, groups, or one total."""
+    if isinstance(question, FilterTransactions):
+        return LEG_NAMES, answer.flights
+    by, is_of_delays = options.group_by, isinstance(question, AverageDelays)
+    if by is None:
+        names = (Averages if is_of_delays else Flights).__struct_fields__
+        return names, [{name: getattr(answer, name) for name in names}]
+    row = (DELAYS_OF if is_of_delays else COUNTS_OF)[by]
+    return row.__struct_fields__, list(map(asdict, getattr(answer, f"by_{by}")))
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
@@ -228,21 +257,20 @@ def question(
     kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
 ) -> Operation:
     """Return the operation for a question of `kind`. schema, meaning: of its answer."""
-    in_lines = kind is FilterTransactions
-    content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
+    content = {JSON: Media(ref(schema)), **IN_LINES}
     return Operation(
         name,
         tag,
         summary,
-        {200: Answer(meaning, content, may_have=(AS_OF_HEADER,) if in_lines else ())},
+        {200: Answer(meaning, content, may_have=(AS_OF_HEADER,))},
         parameters=(
             *PARAMETERS[kind].values(),
             ENGINE,
             AS_OF,
             *BREAKDOWNS[kind].values(),
-            *([FORMAT] if in_lines else []),
+            FORMAT,
         ),
-        errors=(404,),
+        errors=(404, 406),
         has_etag=True,
     )
 

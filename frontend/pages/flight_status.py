@@ -68,10 +68,5 @@ def twin() -> Twin:
 
 
 def _status(given: dict[str, str]) -> DayStatus | NumberStatus:
-    if "format" in given:  # the backend would take it, and answer with something else
-        detail = (
-            "format: pages do not have this parameter; put .json or .csv behind the address instead"
-        )
-        raise Refused({"detail": detail, "field": "format"}, 400)
     given = understood(given, coverage.now())
     return status_of_day(given) if DAY in given else status_of_number(given)

@@ -16,6 +16,7 @@ from werkzeug.test import TestResponse
 
 from backend.api.streaming import CutAnswerError
 from backend.ledger.answers import Answers
+from backend.questions.groups import GROUPS
 from backend.sealing.importer import import_flights
 from backend.sources import open_source
 from tests.api.worlds import (
@@ -390,4 +391,53 @@ def test_legs_as_lines(client: FlaskClient, world: World) -> None:
     early = client.get(f"{path}&format=csv&as_of=0").headers["X-Flightchain-As-Of"]
     assert early == f"0 {world.hashes[0]}"
     problem(client.get(f"{path}&format=xml"), 400, field="format", value="xml")
-    problem(client.get(f"/average_delays?{urlencode(asked)}&format=csv"), 400)
+
+
+GROUPED = [
+    (f"/{question}", by, engine)
+    for question in ("average_delays", "flight_counter")
+    for by in GROUPS
+    for engine in ("index", "scan")
+]
+
+
+@pytest.mark.parametrize(("path", "by", "engine"), GROUPED)
+def test_groups_as_lines(client: FlaskClient, path: str, by: str, engine: str) -> None:
+    asked = f"{path}?{urlencode(ALL)}&group_by={by}&engine={engine}"
+    wanted = client.get(asked).get_json()
+    rows, end = lines_of(client.get(f"{asked}&format=ndjson"))
+    assert rows == wanted[f"by_{by}"] != []
+    assert end == {"complete": True, "count": len(rows), "as_of": wanted["as_of"]}
+    answer = client.get(f"{asked}&format=csv")
+    names, table = table_of(answer)
+    assert names == list(rows[0])
+    assert table == list(map(as_text, rows))
+    stands = wanted["as_of"]
+    assert answer.headers["X-Flightchain-As-Of"] == f"{stands['height']} {stands['tip_hash']}"
+
+
+@pytest.mark.parametrize("path", ["/average_delays", "/flight_counter"])
+def test_an_answer_without_groups_is_one_line(client: FlaskClient, path: str) -> None:
+    asked = f"{path}?{urlencode(ALL)}"
+    answer = client.get(asked).get_json()
+    names, (row,) = table_of(client.get(f"{asked}&format=csv"))
+    assert row == as_text({name: answer[name] for name in names})
+    assert names[-1] == ("count" if path == "/flight_counter" else "average_departure_delay")
+
+
+def test_no_groups_are_a_header_alone(client: FlaskClient) -> None:
+    asked = "/flight_counter?INITIAL_DATE=1990-01-01&FINAL_DATE=1990-01-02&group_by=route"
+    names = ["ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME", "count"]
+    assert table_of(client.get(f"{asked}&format=csv")) == (names, [])
+
+
+@pytest.mark.parametrize("path", ["/average_delays", "/flight_counter"])
+def test_a_question_is_answered_in_json_or_not_at_all(client: FlaskClient, path: str) -> None:
+    asked = f"{path}?{urlencode(ALL)}"
+    for accepted in ("*/*", "application/json", "application/*;q=0.1", "text/html, */*;q=0.8"):
+        assert client.get(asked, headers={"Accept": accepted}).is_json
+    for accepted in ("text/csv", "text/html", "application/json;q=0"):
+        answer = client.get(asked, headers={"Accept": accepted})
+        assert "format=csv" in problem(answer, 406)["detail"]
+    grouped = client.get(f"{asked}&group_by=day&format=csv", headers={"Accept": "text/csv"})
+    assert grouped.status_code == 200
