@@ -10,11 +10,19 @@ import pytest
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "flightchain-tests"
 
 
-def ran(command: list[str], **more: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command. more: added to its environment."""
-    environment = {**os.environ, **more}
+def ran(
+    command: list[str], cwd: Path | None = None, text: str | None = None, **more: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command. text: what it reads. more: added to its environment."""
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=600
+        command,
+        cwd=cwd,
+        input=text,
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
 
 

@@ -34,20 +34,17 @@ def record(properties: Mapping[str, Schema], *optional: str, **more: Any) -> Sch
 def sent(field: Field) -> Schema:
     """Return the schema of a field as sent: a number may be a text, and an empty text is null.
 
-    The bounds are those for numbers; texts are checked when they are read.
+    Texts are checked when they are read. Two types in one `type` would be the same to validators,
+    but generators of clients for Go stop there.
     """
     about = {"description": field.meaning, "examples": [field.example]}
     if field.kind not in {"integer", "time"}:
         return {**stored(field), **about}
     least, most = (0, 2400) if field.kind == "time" else (field.minimum, field.maximum)
-    or_empty, or_null = ("|", ["null"]) if field.nullable else ("", [])
-    return {
-        "type": ["integer", "string", *or_null],
-        "minimum": least,
-        "maximum": most,
-        "pattern": rf"^\s*([+-]?[0-9]{{1,15}}(\.0*)?{or_empty})\s*$",
-        **about,
-    }
+    or_empty, or_null = ("|", [{"type": "null"}]) if field.nullable else ("", [])
+    number = {"type": "integer", "format": "int64", "minimum": least, "maximum": most}
+    text = {"type": "string", "pattern": rf"^\s*([+-]?[0-9]{{1,15}}(\.0*)?{or_empty})\s*$"}
+    return {"oneOf": [number, text, *or_null], **about}
 
 
 def query_of(kind: type[Question]) -> Schema:
@@ -73,17 +70,17 @@ def plain(schema: Schema) -> Schema:
     if "items" in cleaned:
         cleaned["items"] = plain(cleaned["items"])
     if "anyOf" in cleaned:
-        cleaned["anyOf"] = [plain(part) for part in cleaned["anyOf"]]
+        cleaned["oneOf"] = [plain(part) for part in cleaned.pop("anyOf")]
         return _with_null(cleaned)
     return cleaned
 
 
 def _with_null(schema: Schema) -> Schema:
     """`schema`, which is one of two, as one schema if the other is null and it has a type."""
-    first, *others = schema["anyOf"]
+    first, *others = schema["oneOf"]
     if others != [{"type": "null"}] or "type" not in first:
         return schema
-    about = {name: value for name, value in schema.items() if name != "anyOf"}
+    about = {name: value for name, value in schema.items() if name != "oneOf"}
     return {**first, **about, "type": [first["type"], "null"]}
 
 
