@@ -23,6 +23,7 @@ from backend.chain.flight import (
     disagreement,
 )
 from backend.chain.parse_cache import CACHE_ENTRIES, ParseCache
+from backend.sources import cells
 
 BATCH_ROWS = 1000
 AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are remembered
@@ -56,6 +57,7 @@ class RawRows:
     faults: rows that could not be cut into 19 values; their numbers are not in `lines`.
     part: the file in which the rows are counted, if the source has several files; else "".
     hopeless: how many further rows are bad, of which the source does not say why.
+    is_loose: whether cells may be written as `cells` reads them.
     """
 
     columns: Sequence[Sequence[object]]
@@ -63,6 +65,7 @@ class RawRows:
     faults: Sequence[Fault] = ()
     part: str = ""
     hopeless: int = 0
+    is_loose: bool = False
 
 
 NumberedObject = tuple[int, Mapping[str, object] | Fault]
@@ -92,16 +95,18 @@ class Source(Protocol):
 
 
 class Unusable:
-    """Wraps a value of a type that no field takes, so that every parser refuses it.
+    """Wraps a value that no field takes, so that every parser refuses it.
 
-    A wrapped value can be looked up in a `ParseCache`, and equals no value that was parsed before.
+    reason: what is wrong with it, if not its type. A wrapped value can be looked up in a
+    `ParseCache`, and equals no value that was parsed before.
     """
 
-    def __init__(self, value: object) -> None:
-        self._value = value
+    def __init__(self, value: object, reason: str = "") -> None:
+        self.value = value
+        self.reason = reason
 
     def __repr__(self) -> str:
-        return repr(self._value)
+        return repr(self.value)
 
 
 def raw_rows(objects: Iterable[NumberedObject], part: str = "") -> RawRows:
@@ -149,14 +154,18 @@ class Validator:
 
     def __init__(self, remembered_values: int = CACHE_ENTRIES) -> None:
         """remembered_values: how many values of each field are remembered."""
-        self._parsers = [ParseCache(field.parse, remembered_values) for field in FIELDS]
+        strict = [field.parse for field in FIELDS]
+        self._parsers = {
+            is_loose: [ParseCache(parse, remembered_values) for parse in parsers]
+            for is_loose, parsers in ((False, strict), (True, cells.PARSERS))
+        }
         self._agreed: set[tuple[Value, Value, Value]] = set()
 
     def whole(self, raw: RawRows) -> FlightColumns:
         """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
         columns = [
             list(map(parser.__getitem__, column))
-            for parser, column in zip(self._parsers, raw.columns, strict=True)
+            for parser, column in zip(self._parsers[raw.is_loose], raw.columns, strict=True)
         ]
         self._check_calendar(columns)
         self._check_cancelled(columns)
@@ -192,17 +201,24 @@ class Validator:
         good, bad = [], []
         for line, row in zip(raw.lines, zip(*raw.columns, strict=True), strict=True):
             try:
-                good.append(self._flight_of(row))
+                good.append(self._flight_of(row, raw.is_loose))
             except InvalidFlight as problem:
-                bad.append(Fault(line, problem.field, problem.value, problem.reason))
+                bad.append(_fault(line, problem))
         return [list(column) for column in zip(*good, strict=True)], bad
 
-    def _flight_of(self, row: tuple[Any, ...]) -> Flight:
+    def _flight_of(self, row: tuple[Any, ...], is_loose: bool) -> Flight:
         """The flight of a row. Raises InvalidFlight for the first thing that is wrong with it."""
-        flight = tuple(map(getitem, self._parsers, row))
+        flight = tuple(map(getitem, self._parsers[is_loose], row))
         if problem := disagreement(flight):
             raise problem
         return flight
+
+
+def _fault(line: int, problem: InvalidFlight) -> Fault:
+    value = problem.value
+    if isinstance(value, Unusable) and value.reason:
+        return Fault(line, problem.field, value.value, value.reason)
+    return Fault(line, problem.field, value, problem.reason)
 
 
 def validated(

@@ -1,0 +1,128 @@
+"""Reads days as people write them, and finds out whether the day or the month comes first.
+
+A year that comes first leaves no doubt. "02/03/2019" may be two days; which one is meant is decided
+for a whole file: by a day above 12, by a column with weekday, month or day, or by the clock
+"12:00:00 AM" that TranStats adds. If nothing decides it, the file is refused until the user does.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from backend.base.errors import shown
+from backend.sources.source import Unusable
+
+DAY_FIRST, MONTH_FIRST, YEAR_FIRST = ORDERS = ("day-first", "month-first", "year-first")
+WRITTEN = {
+    DAY_FIRST: "day, month, year",
+    MONTH_FIRST: "month, day, year",
+    YEAR_FIRST: "year, month, day",
+}
+_MIDNIGHT = r"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?|( 12:00:00 AM))?"
+_YEAR_FIRST = re.compile(
+    rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII
+)
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_MIDNIGHT}", re.ASCII)
+
+Evidence = tuple[object, object, object, object]
+"""A day as it is written, and what other columns say of it: month, day of month, weekday."""
+
+
+def readings(value: object) -> dict[str, date]:
+    """Return the days that `value` may mean, by their order; none if it is no day."""
+    text = str(value).strip() if isinstance(value, str | int | float) else ""
+    if match := _YEAR_FIRST.fullmatch(text):
+        year, _, month, day, _, bare_month, bare_day = match.groups()
+        return _calendar_days({YEAR_FIRST: (year, month or bare_month, day or bare_day)})
+    if match := _YEAR_LAST.fullmatch(text):
+        first, _, second, year, clock = match.groups()
+        orders = {MONTH_FIRST: (year, first, second)}
+        if clock is None:
+            orders[DAY_FIRST] = (year, second, first)
+        return _calendar_days(orders)
+    return {}
+
+
+def _calendar_days(orders: dict[str, tuple[str, str, str]]) -> dict[str, date]:
+    days = {}
+    for order, (year, month, day) in orders.items():
+        try:
+            days[order] = date(int(year), int(month), int(day))
+        except ValueError:
+            continue
+    return days
+
+
+def iso_day(value: object, order: str | None) -> object:
+    """Return `value` as YYYY-MM-DD; as `Unusable` if it is no day in this order.
+
+    order: of a day whose year comes last; None if that is not known.
+    """
+    days = readings(value)
+    if YEAR_FIRST in days:
+        return days[YEAR_FIRST].isoformat()
+    if order in days:
+        return days[order].isoformat()
+    if order is None and len(set(days.values())) == 1:
+        return days.popitem()[1].isoformat()
+    if not days:
+        return value if value is None or value == "" else Unusable(value)
+    if order is None:
+        return Unusable(value, _doubt(value))
+    return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
+
+
+def _doubt(value: object) -> str:
+    either, other = (f"{day:%-d %B %Y}" for day in readings(value).values())
+    choice = f"--dates {MONTH_FIRST} or --dates {DAY_FIRST} (in a request: dates=)"
+    return f"may be {either} or {other}; say {choice}"
+
+
+class DoubtfulDatesError(ValueError):
+    """The days of a file can be read in two ways, or in none; the message says what to do."""
+
+
+def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
+    """Return in which order the days of a file are written, read no further than needed.
+
+    None if the year comes first in all days of the first batch. Raises DoubtfulDatesError if both
+    orders fit, or each fits some rows that the other does not.
+    """
+    doubtful: object = None
+    for number, batch in enumerate(batches):
+        fits = [(row[0], _fitting(row)) for row in set(batch)]
+        if number == 0 and all(readings(day).keys() <= {YEAR_FIRST} for day, _ in fits):
+            return None
+        proofs = {orders.pop(): day for day, orders in fits if len(orders) == 1}
+        proofs.pop(YEAR_FIRST, None)
+        if len(proofs) > 1:
+            days = " and ".join(f"{shown(proofs[order])} ({order})" for order in sorted(proofs))
+            raise DoubtfulDatesError(f"has days in two orders, {days}; write all in one")
+        if proofs:
+            return next(iter(proofs))
+        doubtful = next((day for day, orders in fits if len(orders) == 2), doubtful)
+    if doubtful is None:
+        return MONTH_FIRST  # all are days like 3/3, or none is a day
+    raise DoubtfulDatesError(f"has days such as {shown(doubtful)}, which {_doubt(doubtful)}")
+
+
+def _fitting(row: Evidence) -> set[str]:
+    """Return the orders in which a day agrees with what other columns say of it."""
+    days = readings(row[0])
+    if len(set(days.values())) == 1 and len(days) == 2:
+        return set()
+    return {order for order, day in days.items() if _agrees(day, row)}
+
+
+def _agrees(day: date, row: Evidence) -> bool:
+    said = (day.month, day.day, day.isoweekday())
+    return all(_is_number(cell, part) for cell, part in zip(row[1:], said, strict=True))
+
+
+def _is_number(cell: object, number: int) -> bool:
+    if cell is None or cell == "":
+        return True
+    try:
+        return float(str(cell)) == number
+    except ValueError:
+        return False

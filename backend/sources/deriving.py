@@ -1,0 +1,177 @@
+"""Makes the 19 raw columns of a flight from the columns of a file, as a `Reading` says.
+
+What a file has, is passed on; what it lacks, is derived or stays empty. Values are looked up, as
+columns repeat few distinct ones, so a file that needs nothing derived costs next to nothing.
+
+Some rows of real files say more of a cancelled flight than there can be: minutes in the air (48 of
+43,978 rows of a sample of 1995), or zeros for times and delays that do not exist. These cells are
+emptied and counted, so that no cancelled flight is lost for a cell that means nothing. Nothing else
+is repaired: a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME 2427 in 2003 and 2004)
+and negative minutes in the air are bad rows, because nobody knows what was meant.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import EMPTY_WHEN_CANCELLED
+from backend.chain.parse_cache import ParseCache
+from backend.questions.carriers import carrier_number
+from backend.sources.airports import Airport, Lookup, airport_of
+from backend.sources.cells import STATES, flag, is_zero, number, unless_empty
+from backend.sources.dates import iso_day
+from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
+from backend.sources.records import RecordBatch
+from backend.sources.source import RawRows, Unusable, year_and_weekday
+
+Column = Sequence[object]
+_BLANK = frozenset({None, ""})
+_ZEROS_WHEN_CANCELLED = ("DEP_TIME", "DEP_DELAY", *EMPTY_WHEN_CANCELLED)
+
+
+class Deriver:
+    """Turns batches of one file into raw rows.
+
+    emptied: how many cells of cancelled flights were emptied, by field.
+    """
+
+    def __init__(self, reading: Reading, order: str | None, ledger: Lookup) -> None:
+        """order: as in `dates`. ledger: knows airports from flights that are stored."""
+        self._reading = reading
+        self._ledger = ledger
+        self._sources = {name: reading.source_of(name) for name in FIELD_NAMES}
+        self._days = ParseCache[object, object](lambda day: iso_day(day, order))
+        self._calendar = ParseCache(year_and_weekday)
+        self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
+        self._carriers = ParseCache[tuple[object, object], object](_carrier)
+        self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
+        self._flags = ParseCache(_flag)
+        self.emptied: Counter[str] = Counter()
+
+    def raw_rows(self, batch: RecordBatch, part: str = "") -> RawRows:
+        """Return the flights of a batch, unchecked. part: as in `RawRows`."""
+        columns: dict[str, Column] = {
+            meaning: batch.columns[place] for meaning, place in self._reading.places.items()
+        }
+        columns["FL_DATE"] = self._dates(columns)
+        self._add_calendar(columns)
+        if self._sources["OP_CARRIER_AIRLINE_ID"]:
+            pairs = zip(columns[CARRIER], columns["FL_DATE"], strict=True)
+            columns["OP_CARRIER_AIRLINE_ID"] = [self._carriers[pair] for pair in pairs]
+        for end in ("ORIGIN", "DEST"):
+            self._add_place(columns, end)
+        if self._sources["CANCELLED"]:
+            departures = map(unless_empty, columns["DEP_TIME"])
+            columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
+        self._empty_cancelled(columns)
+        nothing = [None] * len(batch.numbers)
+        raw = [columns.get(name, nothing) for name in FIELD_NAMES]
+        return RawRows(raw, batch.numbers, batch.faults, part, batch.hopeless, is_loose=True)
+
+    def _dates(self, columns: dict[str, Column]) -> Column:
+        if "FL_DATE" in columns:
+            return list(map(self._days.__getitem__, columns["FL_DATE"]))
+        parts = zip(columns["YEAR"], columns[MONTH], columns[DAY], strict=True)
+        return list(map(self._joined_days.__getitem__, parts))
+
+    def _add_calendar(self, columns: dict[str, Column]) -> None:
+        for part, name in enumerate(("YEAR", "DAY_OF_WEEK")):
+            if name not in columns:
+                columns[name] = [self._calendar[day][part] for day in columns["FL_DATE"]]
+
+    def _add_place(self, columns: dict[str, Column], end: str) -> None:
+        """Add what a file lacks of code, city and state of an airport."""
+        city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
+        if self._sources[its_state] == (abbreviation,):
+            columns[its_state] = columns[abbreviation]
+        if end in columns and city in columns and its_state in columns:
+            return
+        keys = columns[end] if end in columns else columns[f"{end}_AIRPORT_ID"]
+        airports = [self._airports[key] for key in keys]
+        codes, cities, known_states = zip(*airports, strict=True) if airports else ((), (), ())
+        states: Column = known_states
+        if city in columns:  # an airport that nobody knows is in the state of its city
+            names = zip(known_states, columns[city], strict=True)
+            states = [s if isinstance(s, str) else _state_of_city(name, s) for s, name in names]
+        columns |= {end: codes, city: columns.get(city, cities)}
+        columns[its_state] = columns.get(its_state, states)
+
+    def _airport(self, key: object) -> tuple[object, object, object]:
+        """Return code, city and state of an airport, given its code or DOT number."""
+        name = str(key).strip().removesuffix(".0")
+        airport: Airport | None = self._ledger(name) or airport_of(name)
+        if airport is not None:
+            return airport
+        if name.isdecimal():
+            unknown = Unusable(
+                key,
+                "is the number of an airport that is not in the table of "
+                "airports; write its code of three letters",
+            )
+            return unknown, unknown, unknown
+        unknown = Unusable(
+            key,
+            "is an airport whose city is neither in the file nor in the ledger "
+            "nor in the table of airports; add a column with the city",
+        )
+        return key, unknown, Unusable(key, unknown.reason.replace("city", "state"))
+
+    def _empty_cancelled(self, columns: dict[str, Column]) -> None:
+        flags = list(map(self._flags.__getitem__, columns["CANCELLED"]))
+        columns["CANCELLED"] = flags
+        arrivals = [columns[name] for name in EMPTY_WHEN_CANCELLED if name in columns]
+        if 1 not in flags or all(_BLANK.issuperset(compress(cells, flags)) for cells in arrivals):
+            return
+        changed = {n: list(columns[n]) for n in _ZEROS_WHEN_CANCELLED if n in columns}
+        for row, is_cancelled in enumerate(flags):
+            if is_cancelled == 1:
+                self._empty(changed, row)
+        columns |= changed
+
+    def _empty(self, columns: dict[str, list[object]], row: int) -> None:
+        has_left = not all(is_zero(columns[name][row]) for name in ("DEP_TIME", "DEP_DELAY"))
+        has_arrived = not all(_is_nothing(columns[n][row]) for n in ("ARR_TIME", "ARR_DELAY"))
+        for name, column in columns.items():
+            if name == "AIR_TIME" and not has_arrived:
+                is_void = unless_empty(column[row]) not in _BLANK
+            else:
+                is_void = is_zero(column[row]) and not (has_left and name.startswith("DEP"))
+            if is_void:
+                column[row] = None
+                self.emptied[name] += 1
+
+
+def _is_nothing(value: object) -> bool:
+    return unless_empty(value) in _BLANK or is_zero(value)
+
+
+def _flag(value: object) -> object:
+    meaning = flag(value.value if isinstance(value, Unusable) else value)
+    try:
+        return {0.0: 0, 1.0: 1}.get(float(str(meaning)), value)
+    except ValueError:
+        return value
+
+
+def _joined_day(parts: tuple[object, ...]) -> object:
+    """Return a day as YYYY-MM-DD, given year, month and day of the month."""
+    try:
+        year, month, day = (int(float(str(number(part)))) for part in parts)
+    except ValueError:
+        return Unusable("-".join(map(str, parts)))
+    return f"{year:04d}-{month:02d}-{day:02d}"
+
+
+def _carrier(code_and_day: tuple[object, object]) -> object:
+    """Return the DOT number of the carrier that had this code on this day."""
+    code, day = code_and_day
+    year = str(day)[:4]
+    found = carrier_number(str(code).strip().upper(), int(year)) if year.isdecimal() else None
+    reason = f"is not known as the code of a carrier on {day}; write its DOT number in this column"
+    return Unusable(code, reason) if found is None else found
+
+
+def _state_of_city(city: object, unknown: object) -> object:
+    """Return the state in a name such as "Islip, NY", or what to say if there is none."""
+    return STATES.get(str(city).rpartition(", ")[2], unknown)

