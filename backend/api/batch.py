@@ -1,8 +1,8 @@
 """`POST /transactions/batch`: accepts many flights at once, as NDJSON or CSV.
 
 Either all flights are accepted or none, and their ids follow one another. `on_error=skip` accepts
-the good rows and reports the bad ones; `dry_run=true` only says what would happen. Rows are
-numbered by their lines.
+the good rows and reports the bad ones; `duplicates=skip` leaves out flights that the ledger has;
+`dry_run=true` only says what would happen. Rows are numbered by their lines.
 """
 
 from functools import partial
@@ -17,7 +17,6 @@ from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
 from backend.ledger.ledger import Ledger
-from backend.ledger.submission import MOST_DUPLICATES_SHOWN
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
 from backend.sources.posted_batch import Batch, batch_of
@@ -36,6 +35,15 @@ ON_ERROR = Choice(
     default="reject",
     choices=("reject", "skip"),
 )
+DUPLICATES = Choice(
+    "duplicates",
+    "What to do with flights that the ledger has: `accept` counts them twice, `skip` leaves them "
+    "out. A flight is the same if day, carrier, number, origin, destination and scheduled "
+    "departure are; one that contradicts what is stored is in `conflicting`.",
+    "skip",
+    default="accept",
+    choices=("accept", "skip"),
+)
 _FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
 _EXAMPLES = {
     "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
@@ -46,7 +54,8 @@ _EXAMPLES = {
 }
 _TRIED = in_json(
     "How many flights would be accepted, how many of the good ones are in the ledger already "
-    "(`duplicates`, with the ids of the first), or that no row is good.",
+    "(`duplicates`, with the ids of the first), or that nothing was accepted, because no "
+    "row is good or, with `duplicates=skip`, new.",
     "BatchTried",
 )
 ADD_BATCH = Operation(
@@ -59,7 +68,7 @@ ADD_BATCH = Operation(
             "BatchReceipt", "The flights are in blocks.", "The flights are accepted and pending."
         ),
     },
-    parameters=(MODE, ON_ERROR, DRY_RUN),
+    parameters=(MODE, ON_ERROR, DUPLICATES, DRY_RUN),
     body={kind: Media(_FILE, _EXAMPLES[form]) for kind, form in KINDS.items()},
     writes=True,
     takes_key=True,
@@ -76,6 +85,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         given = ADD_BATCH.given(environ)
         mode = MODE.of(given)
         skips = ON_ERROR.of(given) == "skip"
+        skips_known = DUPLICATES.of(given) == "skip"
         is_dry = DRY_RUN.of(given) == "true"
         given_kind = mimetype(environ)
         kind = KINDS.get(given_kind)
@@ -94,12 +104,11 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         if batch.errors and stops:
             raise _refusal(batch)
         if is_dry or not batch.flights:
-            accepted = len(batch.flights) if skips or not batch.errors else 0
-            copies = ledger.submitter.copies_of(batch.flights) if is_dry else []
-            there = [copy for copy in copies if copy is not None]
-            duplicates = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
-            return answer({"dry_run": is_dry, "accepted": accepted, **duplicates, **bad})
-        add = partial(ledger.submitter.add_batch, batch.flights, key=key)
+            tried = ledger.submitter.try_batch(batch.flights, skips=skips_known)
+            if batch.errors and not skips:
+                tried["accepted"] = 0
+            return answer({"dry_run": is_dry, **tried, **bad})
+        add = partial(ledger.submitter.add_batch, batch.flights, key=key, skips=skips_known)
         return writing.answer(mode, add, **bad)
 
     return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]

@@ -147,6 +147,11 @@ ReceiptAddress = Annotated[
 ]
 
 
+ConflictsWith = Annotated[
+    int | None, Meta(description="an older record of the flight, which contradicts this one")
+]
+
+
 class Receipt(Answer, kw_only=True):
     """What was accepted."""
 
@@ -159,14 +164,43 @@ class Receipt(Answer, kw_only=True):
         Hash | None,
         Meta(description="leaf hash of the transaction (RFC 6962); null as long as it has no id"),
     ]
-    duplicate_of: Annotated[int | None, Meta(description="the id of the oldest equal flight")]
+    duplicate_of: Annotated[
+        int | None, Meta(description="an older record of the flight, which says the same")
+    ]
+    conflicts_with: ConflictsWith
 
 
 class Duplicate(Answer):
-    """A flight that equals an older one."""
+    """A flight that was accepted, and an older record of it, which says the same."""
 
     TRANSACTION_ID: IdWhenMined
     duplicate_of: Count
+
+
+_Flight = Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("StoredFlight"))]
+
+
+class Conflicting(Answer):
+    """A flight of a batch that contradicts a record of the same flight."""
+
+    TRANSACTION_ID: Annotated[
+        Count | None, Meta(description="of the record; null for one of a row before")
+    ]
+    BLOCK_HEIGHT: Annotated[Count | None, Meta(description="null while the record is pending")]
+    fields: Annotated[list[str], Meta(description="in which they differ")]
+    flight: _Flight
+    stored: _Flight
+
+
+AlreadyThere = Annotated[
+    Count,
+    Meta(description="with `duplicates=skip` the flights that were left out as the same"),
+]
+Conflicts = Annotated[
+    Count,
+    Meta(description="flights that contradict the ledger; left out with `duplicates=skip`"),
+]
+FirstConflicts = Annotated[list[Conflicting], Meta(description="the first hundred of them")]
 
 
 class BatchReceipt(Answer, kw_only=True):
@@ -185,6 +219,9 @@ class BatchReceipt(Answer, kw_only=True):
     ) = UNSET
     duplicates: Count
     duplicate_of: list[Duplicate]
+    already_there: AlreadyThere
+    conflicts: Conflicts
+    conflicting: FirstConflicts
     rejected: Count
     errors: list[Error]
 
@@ -196,6 +233,9 @@ class BatchTried(Answer):
     accepted: Count
     duplicates: Count
     duplicate_of: list[Count]
+    already_there: AlreadyThere
+    conflicts: Conflicts
+    conflicting: FirstConflicts
     rejected: Count
     errors: list[Error]
 
@@ -206,7 +246,8 @@ class Tried(Answer):
     dry_run: bool
     accepted: Count
     duplicate_of: Count | None
-    flight: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("StoredFlight"))]
+    conflicts_with: ConflictsWith
+    flight: _Flight
 
 
 # --- proofs, operation ---------------------------------------------------------------------------

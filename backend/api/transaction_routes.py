@@ -26,7 +26,8 @@ ADD_TRANSACTION = Operation(
     "Accept one flight",
     {
         200: in_json(
-            "With `dry_run`: `flight` would be accepted; `duplicate_of` names an equal one.",
+            "With `dry_run`: `flight` would be accepted; `duplicate_of` names a record that "
+            "says the same about it, `conflicts_with` one that contradicts it.",
             "Tried",
         ),
         **accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
@@ -90,10 +91,16 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     def tried(environ: Environ) -> Response:
         # This writes nothing, so it needs no token.
         flight, _ = sent_flight(environ)
-        (copy,) = ledger.submitter.copies_of([flight])
-        return answer(
-            {"dry_run": True, "accepted": 1, "duplicate_of": copy, "flight": as_mapping(flight)}
-        )
+        found = ledger.submitter.compared([flight])
+        ids = [record.transaction_id for record in found.copies.values()]
+        others = [conflict.stored.transaction_id for conflict in found.conflicts]
+        return answer({
+            "dry_run": True,
+            "accepted": 1,
+            "duplicate_of": next(iter(ids), None),
+            "conflicts_with": next(iter(others), None),
+            "flight": as_mapping(flight),
+        })  # fmt: skip
 
     def transaction(environ: Environ, transaction_id: str) -> Response:
         GET_TRANSACTION.given(environ)

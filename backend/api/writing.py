@@ -155,6 +155,8 @@ class Writing:
         finally:
             if waits:
                 self._places.release()
+        if "state" not in members:  # all flights were in the ledger
+            return answer({"dry_run": False, **members, **more})
         first = members.get("TRANSACTION_ID", members.get("first_transaction"))
         status = 201 if members["state"] == "mined" else 202
         location = members.get("receipt", f"/transactions/{first}")

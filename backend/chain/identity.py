@@ -17,7 +17,7 @@ What a record does not say contradicts nothing: airport ids, times, air time and
 be empty in one of them. An empty ARR_DELAY does say something: the flight did not arrive.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -115,10 +115,26 @@ def match(flight: Flight, records: Iterable[Stored], *, exactly: bool = False) -
     return best
 
 
-class Conflict(NamedTuple):
-    """A record that contradicts a stored one of the same flight. label: of the record's source."""
+def all_matches(
+    flights: Sequence[Flight], known: Sequence[Sequence[Stored]]
+) -> list[Stored | None]:
+    """For each flight the record of it among those `known` of its leg, or before it here."""
+    here: dict[Leg, list[Stored]] = {}
+    matches: list[Stored | None] = []
+    for flight, records in zip(flights, known, strict=True):
+        stored = match(flight, records)
+        if stored is None:
+            of_leg = here.setdefault(leg_of(flight), [])
+            stored = match(flight, of_leg, exactly=True)
+            if stored is None:
+                of_leg.append(Stored(None, None, flight))
+        matches.append(stored)
+    return matches
 
-    label: str
+
+class Conflict(NamedTuple):
+    """A record that contradicts a stored one of the same flight."""
+
     flight: Flight
     stored: Stored
 
@@ -128,8 +144,8 @@ class Conflict(NamedTuple):
         names = differences(self.flight, self.stored.flight)
         pairs = [f"{name} {_shown(here[name])}, stored {_shown(there[name])}" for name in names]
         return (
-            f"{self.label}: flight {number} of carrier {carrier} on {day} from {origin} to {dest} "
-            f"contradicts {self.stored.place}: {'; '.join(pairs)}"
+            f"flight {number} of carrier {carrier} on {day} from {origin} to {dest} contradicts "
+            f"{self.stored.place}: {'; '.join(pairs)}"
         )
 
 

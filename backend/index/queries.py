@@ -6,7 +6,7 @@ are counted from the flights of the days asked for: they depend on the interval,
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import date
 from functools import lru_cache
 from operator import itemgetter
@@ -67,15 +67,18 @@ _LEGS_BETWEEN = f"""
         WHERE day <= last AND number = ? AND id < ?
     ) AS flight ON true ORDER BY id"""  # noqa: S608
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
-# Rows come in the order of the primary key; ORDER BY would double the time of a single flight.
+_FEW = 32  # rows
 _OF_NUMBER = f"""
     SELECT number, NULL, {_LEG}
-    FROM flight WHERE day = ? AND number = ? AND carrier = ? AND id < ?"""  # noqa: S608
+    FROM flight WHERE day = ? AND number = ? AND carrier = ? AND id < ? LIMIT {_FEW}"""  # noqa: S608
+# The oldest of each content, because somebody may have posted the same flight ten thousand times.
 _OF_NUMBERS = f"""
     WITH asked (day, number, carrier) AS (
         SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))
-    SELECT number, NULL, {_LEG}
-    FROM asked CROSS JOIN flight USING (day, number, carrier) WHERE id < ?"""  # noqa: S608
+    SELECT number, min(id), {_LEG}
+    FROM asked CROSS JOIN flight USING (day, number, carrier) WHERE id < ?
+    GROUP BY day, number, carrier, route, dep_time, dep_delay, arr_time, arr_delay, cancelled,
+        air_time"""  # noqa: S608
 _ROUTE = "SELECT origin, dest FROM route WHERE route = ?"
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
@@ -171,30 +174,21 @@ class IndexReader:
     def records_of(
         self, flights: Sequence[Flight], below: int | None = None
     ) -> dict[Leg, list[Stored]]:
-        """Return the stored records with the legs of `flights`, oldest first.
+        """Return the stored records with the legs of `flights`, oldest first; of equal ones, one.
 
         Days without flights cost next to nothing.
         """
         self.recent_state()  # raises TryLater for an index that is not trusted
         legs = set(map(leg_of, flights))
-        numbers = {(_date(day).toordinal(), number, carrier) for day, carrier, number, *_ in legs}
-        last = _EVERYTHING if below is None else below
-        if len(numbers) == 1:  # asking which days are there would take longer
-            statement = _OF_NUMBER
-            values: tuple[object, ...] = (*numbers.pop(), last)
-        else:
-            days = {number[0] for number in numbers}
-            known = {day for day in days if self._rows(_ANY_OF_DAY, (day,))}
-            asked = [number for number in numbers if number[0] in known]
-            statement, values = _OF_NUMBERS, (json.dumps(asked), last)
+        bound = _EVERYTHING if below is None else below
 
         def ask(opened: Opened) -> dict[Leg, list[Stored]]:
-            records: dict[Leg, list[Stored]] = {}
-            for row in opened.connection.execute(statement, values):
+            records: dict[Leg, dict[Flight, Stored]] = {}
+            for row in _records(opened, legs, bound):
                 flight = _all_fields(_leg(opened, row, row[0]))
                 if (leg := leg_of(flight)) in legs:
-                    records.setdefault(leg, []).append(Stored(row[2], row[12], flight))
-            return records
+                    records.setdefault(leg, {}).setdefault(flight, Stored(row[2], row[12], flight))
+            return {leg: list(of_leg.values()) for leg, of_leg in records.items()}
 
         return self._connections.ask(ask)
 
@@ -239,12 +233,6 @@ class IndexReader:
 
         return self._agreeing(self._connections.ask(run))
 
-    def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        """Return all rows of one statement."""
-        return self._connections.ask(
-            lambda opened: opened.connection.execute(sql, values).fetchall()
-        )
-
     def _agreeing(self, answer: tuple[Answer, AsOf]) -> tuple[Answer, AsOf]:
         """An answer of an index that agrees with the chain; seen again whenever it has moved."""
         if answer[1] != self._agreed:
@@ -254,6 +242,24 @@ class IndexReader:
     def close(self) -> None:
         """Close the connections that nobody uses."""
         self._connections.close()
+
+
+def _records(opened: Opened, legs: Set[Leg], bound: int) -> list[Any]:
+    """Return rows, in the order of ids, of flights with the days, numbers and carriers of `legs`.
+
+    bound: ids are below this.
+    """
+    run = opened.connection.execute
+    numbers = {(_date(day).toordinal(), number, carrier) for day, carrier, number, *_ in legs}
+    if len(numbers) == 1:  # asking which days are there would take longer
+        rows: list[Any] = run(_OF_NUMBER, (*next(iter(numbers)), bound)).fetchall()
+        if len(rows) < _FEW:
+            return rows
+    days = {day for day, *_ in numbers}
+    known = {day for day in days if run(_ANY_OF_DAY, (day,)).get}
+    asked = json.dumps([number for number in numbers if number[0] in known])
+    rows = run(_OF_NUMBERS, (asked, bound)).fetchall() if known else []
+    return sorted(rows, key=itemgetter(2))
 
 
 def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:

@@ -6,6 +6,8 @@ are mined (`cluster.view`).
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from backend.base.errors import KeyReused, TryLater
@@ -15,14 +17,15 @@ from backend.chain.merkle import leaf_hash
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
 from backend.index.queries import RECENT_S, IndexReader
-from backend.mempool import Accepted, Mempool, Offer, Refused
+from backend.ledger.known_flights import MOST_SHOWN, Comparison, compared
+from backend.mempool import Accepted, Mempool, Offer, Outdated, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.trusted_clock import TrustedClock
 
 Json = dict[str, Any]
 
 COMMIT_POLL_S = 0.02
-MOST_DUPLICATES_SHOWN = 100
+COMPARE_PATIENCE_S = 5.0
 
 
 class Submitter:
@@ -80,15 +83,18 @@ class Submitter:
     ) -> Json:
         """Return what `add` returns for an offer of one flight that was accepted."""
         (flight,) = offer.flights
-        (copy,) = self._others(accepted)
         number = accepted.first_transaction
-        members = self._receipt(accepted, number, wait_s, durable)
+        members = self._receipt(accepted, wait_s, durable)
         transaction_id = self._id_of(number)
+        other = match(flight, *self._others(accepted))
+        is_copy = other is not None and not differences(flight, other.flight)
+        other_id = None if other is None else other.transaction_id
         return {
             "TRANSACTION_ID": transaction_id,
             **members,
             "content_hash": self._content_hash(flight, transaction_id, members["timestamp"]),
-            "duplicate_of": copy,
+            "duplicate_of": other_id if is_copy else None,
+            "conflicts_with": None if is_copy else other_id,
         }
 
     @staticmethod
@@ -105,30 +111,86 @@ class Submitter:
         wait_s: float = 0,
         durable: bool = True,
         key: IdempotencyKey | None = None,
+        skips: bool = False,
     ) -> Json:
         """Accept flights (at least one), all or none, with consecutive ids.
 
-        The rest is as in `add`, but a batch with a key is not searched for copies.
+        skips: accept only flights of which the ledger has no record, and raise TryLater as well
+        while that cannot be known. The rest is as in `add`.
         """
-        # A client that sends many with a key takes care itself of what it sends twice.
-        offer = Offer(flights, key, durable, finds_copies=key is None)
-        accepted = self._accept(offer)
+        offer = Offer(flights, key, durable)
+        accepted = self._accept_new(offer) if skips else self._accept(offer)
+        records = accepted.records if skips else self._others(accepted)
+        found = self._compared(flights, records)
+        there = len(flights) - accepted.count - len(found.conflicts) if skips else 0
+        known = {"already_there": there, **found.conflict_members()}
+        if not accepted.count:
+            return {"accepted": 0, "duplicates": 0, "duplicate_of": [], **known}
         first = accepted.first_transaction
-        last = first + len(flights) - 1
         duplicates = [
-            {"TRANSACTION_ID": self._id_of(first + i), "duplicate_of": copy}
-            for i, copy in enumerate(self._others(accepted))
-            if copy is not None
+            {"TRANSACTION_ID": self._id_of(first + place), "duplicate_of": copy.transaction_id}
+            for place, copy in found.copies.items()
+            if copy.transaction_id is not None and not skips
         ]
-        members = self._receipt(accepted, last, wait_s, durable)
         return {
-            "accepted": len(flights),
+            "accepted": accepted.count,
             "first_transaction": self._id_of(first),
-            "last_transaction": self._id_of(last),
-            **members,
+            "last_transaction": self._id_of(first + accepted.count - 1),
+            **self._receipt(accepted, wait_s, durable),
             "duplicates": len(duplicates),
-            "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
+            "duplicate_of": duplicates[:MOST_SHOWN],
+            **known,
         }
+
+    def try_batch(self, flights: Sequence[Flight], *, skips: bool = False) -> Json:
+        """Return what `add_batch` would do, as far as it is known before."""
+        found = self.compared(flights)
+        ids = [copy.transaction_id for copy in found.copies.values()]
+        there = [transaction_id for transaction_id in ids if transaction_id is not None]
+        known = len(found.copies) if skips else 0
+        return {
+            "accepted": len(flights) - known - (len(found.conflicts) if skips else 0),
+            "duplicates": len(there),
+            "duplicate_of": there[:MOST_SHOWN],
+            "already_there": known,
+            **found.conflict_members(),
+        }
+
+    def _accept_new(self, offer: Offer) -> Accepted:
+        """Accept the flights of an offer of which the ledger has no record.
+
+        They are compared with blocks before the mempool's lock is taken, and again if it turns out
+        under the lock that more blocks were sealed meanwhile.
+        """
+        deadline = time.monotonic() + COMPARE_PATIENCE_S
+        while True:
+            seen = self._mempool.mined()
+            self._wait_for_index(deadline)
+            in_blocks = self._records_in_blocks(offer.flights)
+            try:
+                accepted = self._accept(offer._replace(in_blocks=in_blocks, seen=seen))
+            except Outdated:
+                if time.monotonic() >= deadline:
+                    raise
+            else:
+                return self._with_own_flights(accepted) if accepted.is_repeat else accepted
+
+    def _with_own_flights(self, accepted: Accepted) -> Accepted:
+        """Return what was accepted under a key before, with these flights alone."""
+        own = [
+            flight
+            for flight, records in zip(accepted.flights, accepted.records, strict=True)
+            if any(self._is_own(record, accepted) and record.flight == flight for record in records)
+        ]
+        return replace(accepted, flights=own or accepted.flights)
+
+    def _wait_for_index(self, deadline: float) -> None:
+        """Wait until the index has all blocks that there are now. Raises TryLater."""
+        mined = self._mined_count()
+        while self._indexed_transactions() < mined:
+            if time.monotonic() >= deadline:
+                raise TryLater("the index does not follow, so it is not known what is new")
+            time.sleep(COMMIT_POLL_S)
 
     def _accept(self, offer: Offer) -> Accepted:
         (outcome,) = self.accept_all([offer])
@@ -139,54 +201,58 @@ class Submitter:
     def accept_all(self, offers: Sequence[Offer]) -> list[Accepted | Refused]:
         """Accept or refuse each offer; they share one sync of the disk. Returns the outcomes.
 
-        Where a flight equals a mined and a pending one, `copies` names the mined one. Raises
-        TryLater while the clock is doubted, or while the cluster cannot mine.
+        Their `records` are those in blocks, then pending ones. Raises TryLater while the clock is
+        doubted, or while the cluster cannot mine.
         """
         if self._cluster is not None:
             self._cluster.require_acceptance()
         now = self._clock.now_ms()
-        mined = [self._mined_copies_of(offer) for offer in offers]
+        in_blocks = [self._in_blocks(offer) for offer in offers]
         outcomes = self._mempool.accept_all(offers, now)
+        for offer, outcome, mined in zip(offers, outcomes, in_blocks, strict=True):
+            if isinstance(outcome, Accepted) and (offer.in_blocks is None or outcome.is_repeat):
+                pairs = zip(mined, outcome.records, strict=True)
+                outcome.records[:] = [[*blocks, *pending] for blocks, pending in pairs]
         if self._cluster is not None:
-            outcomes = [self._with_cluster_ids(outcome) for outcome in outcomes]
-        for outcome, firsts in zip(outcomes, mined, strict=True):
-            if isinstance(outcome, Accepted):
-                for i, first in enumerate(firsts):
-                    outcome.copies[i] = outcome.copies[i] if first is None else first
+            outcomes = [self._with_address(outcome) for outcome in outcomes]
         return outcomes
 
-    def _with_cluster_ids(self, outcome: Accepted | Refused) -> Accepted | Refused:
-        """Return the outcome without numbers of this node as ids: pending copies have none."""
+    def _with_address(self, outcome: Accepted | Refused) -> Accepted | Refused:
         assert self._cluster is not None
-        if isinstance(outcome, Accepted):
-            outcome.copies[:] = [None] * len(outcome.copies)
-        elif isinstance(outcome, KeyReused):
+        if isinstance(outcome, KeyReused):
             first = outcome.first_transaction
             return KeyReused(outcome.key, first, self._cluster.address(first))
         return outcome
 
-    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
-        """For each flight the id of an equal one that is in the ledger already, or None.
+    def compared(self, flights: Sequence[Flight]) -> Comparison:
+        """Compare flights with what the ledger has already.
 
         Without an index only pending ones are found. Raises TryLater, DamagedMempool.
         """
-        mined = self._mined_copies_of(Offer(flights)) or [None] * len(flights)
-        if self._cluster is not None:  # what is pending has no ids
-            return mined
-        pending = self._mempool.copies_of(flights)
-        pairs = zip(mined, pending, strict=True)
-        return [other if copy is None else copy for copy, other in pairs]
+        pairs = zip(self._in_blocks(Offer(flights)), self._mempool.records_of(flights), strict=True)
+        return self._compared(flights, [[*mined, *pending] for mined, pending in pairs])
 
-    def _mined_copies_of(self, offer: Offer) -> list[int | None]:
-        if not offer.finds_copies:
-            return []
-        try:
-            records = self._index.records_of(offer.flights)
-        except TryLater:  # accepting does not need the index
-            return []
-        return [_copy_among(records.get(leg_of(flight), ()), flight) for flight in offer.flights]
+    def _compared(
+        self, flights: Sequence[Flight], records: Sequence[Sequence[Stored]]
+    ) -> Comparison:
+        matches = (match(*pair) for pair in zip(flights, records, strict=True))
+        return compared(flights, [record and self._shown(record) for record in matches])
 
-    def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
+    def _in_blocks(self, offer: Offer) -> Sequence[Sequence[Stored]]:
+        if offer.in_blocks is not None:
+            return offer.in_blocks
+        if offer.finds_copies:
+            with suppress(TryLater):  # accepting does not need the index
+                return self._records_in_blocks(offer.flights)
+        return [()] * len(offer.flights)
+
+    def _records_in_blocks(self, flights: Sequence[Flight]) -> list[Sequence[Stored]]:
+        """For each flight what blocks hold of its leg. Raises TryLater."""
+        records = self._index.records_of(flights)
+        return [records.get(leg_of(flight), ()) for flight in flights]
+
+    def _receipt(self, accepted: Accepted, wait_s: float, durable: bool) -> Json:
+        last = accepted.first_transaction + accepted.count - 1
         may_be_mined = wait_s > 0 or accepted.is_repeat
         is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
         members: Json = {
@@ -205,14 +271,29 @@ class Submitter:
         """Return the id of what this node accepted under a number; None while it has none."""
         return number if self._cluster is None else self._cluster.id_of(number)
 
-    def _others(self, accepted: Accepted) -> list[int | None]:
-        """Return the id of the first copy of each flight; None where that is the flight itself.
+    def _others(self, accepted: Accepted) -> list[list[Stored]]:
+        """Return what there was of each flight's leg, without the flights that were accepted.
 
-        A flight is its own first copy when a request is sent again with its key, because then the
-        flights of the first request are found.
+        These are found, too, when a request is sent again with its key.
         """
-        own = (self._id_of(accepted.first_transaction + i) for i in range(len(accepted.copies)))
-        return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]
+        return [
+            [self._shown(record) for record in records if not self._is_own(record, accepted)]
+            for records in accepted.records
+        ]
+
+    def _is_own(self, record: Stored, accepted: Accepted) -> bool:
+        """Return whether a record is of what was accepted under a key before."""
+        if not accepted.is_repeat or record.transaction_id is None:
+            return False
+        numbers = accepted.first_transaction, accepted.first_transaction + accepted.count - 1
+        first, last = numbers if record.height is None else map(self._id_of, numbers)
+        return first is not None and last is not None and first <= record.transaction_id <= last
+
+    def _shown(self, record: Stored) -> Stored:
+        """Return a record as an answer may show it: pending ones have no id in a cluster."""
+        if record.height is not None or self._cluster is None:
+            return record
+        return record._replace(transaction_id=None)
 
     def _wait_until_mined(self, number: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
@@ -228,10 +309,3 @@ class Submitter:
             return self._index.position().transactions
         except TryLater:  # without an index no answer can lack what is mined
             return self._mined_count()
-
-
-def _copy_among(records: Sequence[Stored], flight: Flight) -> int | None:
-    """Return the id of the record that says the same as `flight`, or None."""
-    stored = match(flight, records)
-    is_copy = stored is not None and not differences(stored.flight, flight)
-    return stored.transaction_id if stored is not None and is_copy else None

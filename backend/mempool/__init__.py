@@ -46,7 +46,7 @@ hold.
 """
 
 from backend.mempool.checks import Checked, check_mempool
-from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused
+from backend.mempool.mempool import FOLDER, Mempool, Offer, Outdated, Refused
 from backend.mempool.records import Accepted
 from backend.mempool.recovery_view import PendingInRecovery
 
@@ -56,6 +56,7 @@ __all__ = [
     "Checked",
     "Mempool",
     "Offer",
+    "Outdated",
     "PendingInRecovery",
     "Refused",
     "check_mempool",

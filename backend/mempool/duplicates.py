@@ -1,15 +1,17 @@
 """Recognises a flight that is posted again while the first one is pending."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from backend.chain.flight import Flight
+from backend.chain.identity import departure_of, leg_of
 
 
 class Duplicates:
-    """Finds the id of a pending flight by the flight's hash.
+    """Finds pending flights that may be the same as another (`chain.identity`), by hashes.
 
-    It keeps hashes and not flights, because a hundred thousand may be pending. next: flights with
-    ids below this one have been added.
+    It keeps hashes and not flights, because a hundred thousand may be pending: of each leg the
+    first flight, and of further ones the first with each departure and each content. next: flights
+    with ids below this one have been added.
     """
 
     def __init__(self) -> None:
@@ -19,7 +21,9 @@ class Duplicates:
     def add(self, first: int, flights: Sequence[Flight]) -> None:
         """Add pending flights, whose ids start at `first`."""
         for transaction_id, flight in enumerate(flights, first):
-            self._first_with.setdefault(hash(flight), transaction_id)
+            for mark in _marks(flight):
+                if self._first_with.setdefault(mark, transaction_id) == transaction_id:
+                    break
         self.next = first + len(flights)
 
     def forget(self, mined: int) -> None:
@@ -32,6 +36,14 @@ class Duplicates:
         self._first_with.clear()
         self.next = 0
 
-    def candidate(self, flight: Flight) -> int | None:
-        """Return the id of the first flight with the hash of `flight`, which probably equals it."""
-        return self._first_with.get(hash(flight))
+    def candidates(self, flight: Flight) -> set[int]:
+        """Return the ids of flights that are probably of the leg of `flight`."""
+        return {self._first_with[mark] for mark in _marks(flight) if mark in self._first_with}
+
+
+def _marks(flight: Flight) -> Iterator[int]:
+    """Yield hashes of the leg, of leg and departure, and of the whole flight."""
+    leg = leg_of(flight)
+    yield hash(leg)
+    yield hash((leg, departure_of(flight)))
+    yield hash(flight)

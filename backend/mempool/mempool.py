@@ -25,6 +25,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import compress
 from typing import NamedTuple, TypeVar
 
 from backend.base import files
@@ -42,6 +43,7 @@ from backend.base.errors import (
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.chain.flight import Flight
+from backend.chain.identity import Stored, all_matches, leg_of
 from backend.mempool.duplicates import Duplicates
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.lost_files import lost_in, lost_words
@@ -58,6 +60,12 @@ LOCK_NAME = "mempool.lock"
 _ALL = 2**62  # more transactions than any chain holds
 
 Result = TypeVar("Result")
+
+
+class Outdated(TryLater):
+    """What blocks hold of the flights of an offer was looked up before the newest blocks."""
+
+
 Refused = FlightchainError | OSError  # the outcome of an offer that is not accepted
 
 
@@ -66,13 +74,18 @@ class Offer(NamedTuple):
 
     key: if it was used in the last day, nothing is accepted and the earlier ids are given again.
     durable: if false, they are written but synced only soon after they are accepted, so a power cut
-    may take them. finds_copies: whether pending flights that equal them are looked for.
+    may take them. finds_copies: whether pending records of the same flights are looked for.
+    in_blocks: for each flight what blocks hold of its leg; if this is given, only flights without a
+    record in blocks, pending or before in the same offer are accepted. seen: how many transactions
+    blocks held when that was looked up.
     """
 
     flights: Sequence[Flight]
     key: IdempotencyKey | None = None
     durable: bool = True
     finds_copies: bool = True
+    in_blocks: Sequence[Sequence[Stored]] | None = None
+    seen: int = 0
 
 
 class Mempool:
@@ -176,19 +189,31 @@ class Mempool:
     def _accept(self, offer: Offer, now_ms: int, mined: int, free: int) -> Accepted | Refused:
         """Look everything up, and only then write."""
         try:
-            copies = self._copies_of(offer.flights, mined) if offer.finds_copies else []
+            records = self._records_of(offer.flights, mined) if offer.finds_copies else []
             use = self._key_use(offer.key, now_ms)
             if use is not None:
-                return Accepted(use.first, use.timestamp, list(offer.flights), True, copies)
+                flights = list(offer.flights)
+                return Accepted(use.first, use.timestamp, flights, True, records, use.count)
+            if offer.in_blocks is not None:
+                if mined != offer.seen:
+                    raise Outdated("blocks were sealed while the flights were compared")
+                pairs = zip(offer.in_blocks, records, strict=True)
+                matches = all_matches(offer.flights, [[*mined, *here] for mined, here in pairs])
+                records = [[] if record is None else [record] for record in matches]
+                news = [record is None for record in matches]
+                offer = offer._replace(flights=list(compress(offer.flights, news)))
+                if not offer.flights:
+                    return Accepted(self._store.next, now_ms, [], False, records)
             record = self._record(offer, now_ms, mined, free)
         except (WriteFailed, DamagedMempool):
             raise
         except (FlightchainError, OSError) as refused:
             return refused
         self._store.append(record)
+        flights = list(offer.flights)
         if offer.finds_copies:  # then the flights before them have been added
-            self._duplicates.add(record.first, offer.flights)
-        return Accepted(record.first, record.timestamp, list(offer.flights), False, copies)
+            self._duplicates.add(record.first, flights)
+        return Accepted(record.first, record.timestamp, flights, False, records, len(flights))
 
     def _key_use(self, key: IdempotencyKey | None, now_ms: int) -> KeyUse | None:
         return self._store.key_use(key, self._key_time_ms(now_ms)) if key else None
@@ -370,31 +395,32 @@ class Mempool:
         """Take in most of what others have written, before the lock is taken and others wait."""
         with suppress(DamagedMempool), self._lock:  # it is raised again under the lock
             self._store.look(None)
-            self._copies_of((), self._chain_transactions())
+            self._records_of((), self._chain_transactions())
 
-    def _copies_of(self, flights: Sequence[Flight], mined: int) -> list[int | None]:
-        """For each flight the id of a pending transaction that equals it in all fields, or None."""
+    def _records_of(self, flights: Sequence[Flight], mined: int) -> list[list[Stored]]:
+        """For each flight pending records of its leg, among them that of the same flight."""
         duplicates = self._duplicates
         self._store.forget_mined(mined)
         duplicates.forget(mined)
         for part in self._store.parts(max(mined, duplicates.next), self._store.next):
             duplicates.add(part.first_transaction, part.flights)
-        return [self._copy_of(flight) for flight in flights]
+        return [self._of_leg(flight) for flight in flights]
 
-    def _copy_of(self, flight: Flight) -> int | None:
-        candidate = self._duplicates.candidate(flight)
-        if candidate is None:
-            return None
-        stored = self._store.flight_at(candidate)
-        return candidate if stored is not None and stored[0] == flight else None
+    def _of_leg(self, flight: Flight) -> list[Stored]:
+        records = []
+        for transaction_id in sorted(self._duplicates.candidates(flight)):
+            stored = self._store.flight_at(transaction_id)
+            if stored is not None and leg_of(stored[0]) == leg_of(flight):
+                records.append(Stored(transaction_id, None, stored[0]))
+        return records
 
-    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
-        """For each flight the id of a pending one that equals it in all fields, or None.
+    def records_of(self, flights: Sequence[Flight]) -> list[list[Stored]]:
+        """For each flight pending records of its leg, among them that of the same flight.
 
         Raises as `pending_count`.
         """
         with self._reading() as mined:
-            return self._copies_of(flights, mined)
+            return self._records_of(flights, mined)
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -426,6 +452,10 @@ class Mempool:
             self._store.look(mark)
         self._mined = mined
         return mined
+
+    def mined(self) -> int:
+        """How many accepted transactions are in blocks, as `Offer.seen` counts them."""
+        return self._chain_transactions()
 
     def pending_count(self) -> int:
         """How many accepted transactions are in no block yet.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from backend.chain.flight import Flight
+from backend.chain.identity import Stored
 from backend.chain.placeholder import VOID
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 
@@ -30,16 +31,18 @@ class Accepted:
     """Flights that were accepted together, or a part of them.
 
     first_transaction: id of the first. timestamp: when they were accepted, UTC milliseconds.
-    is_repeat: whether they were accepted before, under the same idempotency key. copies: for each
-    flight the id of an equal one that was pending before, or None; empty if copies were not looked
-    for.
+    is_repeat: whether they were accepted before, under the same idempotency key. records: for each
+    flight that was offered those that there were of its leg, or of the flight alone if only new
+    ones are accepted; empty if they were not looked for. count: how many flights of an offer were
+    accepted, now or then.
     """
 
     first_transaction: int
     timestamp: int
     flights: list[Flight]
     is_repeat: bool = False
-    copies: list[int | None] = field(default_factory=list)
+    records: list[list[Stored]] = field(default_factory=list)
+    count: int = 0
 
 
 class UnsoundRecord(ValueError):

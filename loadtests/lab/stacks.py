@@ -56,7 +56,7 @@ WAITS = (
     Pattern("waiting for the sync of others", innermost=r"GroupCommit\.sync \("),
     Pattern(
         "waiting for a lock of the mempool",
-        innermost=r"Mempool\.(_lock_others_out|_copies_of|_write|find|exclusive|locked) \("
+        innermost=r"Mempool\.(_lock_others_out|_records_of|_write|find|exclusive|locked) \("
         r"|lock_within \(",
     ),
     Pattern("waiting for a block", innermost=r"Submitter\._wait_until_mined \("),
@@ -96,7 +96,7 @@ WORK = (
     Pattern(VALIDATION, r".* \(backend/chain/(flight|stored|fields)\.py\)|sent_flight \(backend/"),
     Pattern(
         DUPLICATES,
-        r"_others \(|Mempool\._cop(ies|y)_of|.* \(backend/(index/|mempool/duplicates\.py\))",
+        r"_others \(|Mempool\._(records_of|of_leg)|.* \(backend/(index/|mempool/duplicates\.py\))",
     ),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
     Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),

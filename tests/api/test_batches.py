@@ -91,6 +91,9 @@ def test_all_flights_are_accepted_in_order(
         "timestamp": receipt["timestamp"],
         "duplicates": 0,
         "duplicate_of": [],
+        "already_there": 0,
+        "conflicts": 0,
+        "conflicting": [],
         "rejected": 0,
         "errors": [],
     }

@@ -73,7 +73,13 @@ def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> No
     sent = {**GOOD, "ARR_DELAY": "-11.00"}
     stored = {**GOOD, "ARR_DELAY": -11}
     found = good(tried(sent))
-    assert found == {"dry_run": True, "accepted": 1, "duplicate_of": None, "flight": stored}
+    assert found == {
+        "dry_run": True,
+        "accepted": 1,
+        "duplicate_of": None,
+        "conflicts_with": None,
+        "flight": stored,
+    }
     wrong = problem(tried({**GOOD, "ORIGIN": "x", "YEAR": "y"}), 422)
     assert {each["field"] for each in wrong["errors"]} == {"ORIGIN", "YEAR"}
     assert good(client.get("/tip"))["pending"] == 0
@@ -99,6 +105,7 @@ def test_a_flight_is_accepted_and_pending_until_it_is_mined(
         "durable": True,
         "content_hash": content_hash(transaction),
         "duplicate_of": None,
+        "conflicts_with": None,
     }
     assert response.headers["Location"] == "/transactions/0"
     shown = {"state": "pending", "transaction": transaction, "block": None}

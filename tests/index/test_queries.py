@@ -643,12 +643,12 @@ DIFFERENT: list[dict[str, Value]] = [
 ]
 
 
-def test_the_records_of_a_leg_are_found_and_no_others(tmp_path: Path) -> None:
+def test_the_oldest_of_equal_records_of_a_leg_are_found_and_no_others(tmp_path: Path) -> None:
     different = [plain_flight(**changed) for changed in DIFFERENT]
     assert len(set(different)) == len(DIFFERENT)
     make_chain(tmp_path, [different[:3], [*different[3:], *different]])
     follow(tmp_path)
-    together = list(enumerate([*different, *different]))
+    together = list(enumerate(different))
     with closing(IndexReader(tmp_path)) as reader:
         for below in (None, 5, 0):
             expected: dict[object, list[Stored]] = {}
@@ -660,6 +660,17 @@ def test_the_records_of_a_leg_are_found_and_no_others(tmp_path: Path) -> None:
                 found = reader.records_of([flight], below)
                 assert found == ({leg: expected[leg]} if leg in expected else {})
             assert reader.records_of(different, below) == expected
+
+
+def test_a_flight_is_found_among_very_many_of_its_number(tmp_path: Path) -> None:
+    other, same = plain_flight(ORIGIN="DCA"), plain_flight(ARR_DELAY=3)
+    make_chain(tmp_path, [[*[plain_flight()] * 300, *[other] * 300, same, plain_flight()]])
+    follow(tmp_path)
+    with closing(IndexReader(tmp_path)) as reader:
+        assert reader.records_of([same]) == {
+            leg_of(same): [Stored(0, 1, plain_flight()), Stored(600, 1, same)]
+        }
+        assert reader.records_of([other]) == {leg_of(other): [Stored(300, 1, other)]}
 
 
 def test_all_flights_are_looked_up_with_one_statement(tmp_path: Path) -> None:

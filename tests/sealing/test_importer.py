@@ -19,7 +19,7 @@ import pytest
 
 from backend.base.errors import BadRow, FlightchainError, InvalidInput
 from backend.base.settings import PROJECT, Settings
-from backend.chain.fields import FIELD_NAMES, POSITION, Value
+from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import Flight
 from backend.sealing import importer
 from backend.sealing.importer import Tally, import_flights
@@ -30,6 +30,7 @@ from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+from tests.same_flights import CANCELLED, changed
 from tests.submitting import accept_in
 
 WAIT_S = 30
@@ -131,16 +132,11 @@ def test_files_that_overlap_leave_each_flight_once(tmp_path: Path, chosen: Setti
     assert_holds(chosen, flights(2500))
 
 
-def changed(row: Flight, **values: Value) -> Flight:
-    return tuple(values.get(name, value) for name, value in zip(FIELD_NAMES, row, strict=True))
-
-
 def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
     tmp_path: Path, chosen: Settings
 ) -> None:
     left_out = dict.fromkeys(("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME"))
-    cancelled = dict.fromkeys(("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"))
-    whole = [*flights(50), *(changed(f, **cancelled, CANCELLED=1) for f in flights(50, 50))]
+    whole = [*flights(50), *(changed(f, **CANCELLED) for f in flights(50, 50))]
     poor = [changed(row, **left_out) for row in whole]
     import_flights(chosen, BtsFile(written(tmp_path, whole)))
     tally = import_flights(chosen, BtsFile(written(tmp_path, poor, "poor.csv")))

@@ -30,7 +30,7 @@ WORKS = [
     (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/stored.py:5)", "validation"),
     (f"{ADD};transaction_bytes (backend/chain/transaction.py:50)", "canonical bytes and hash"),
     (f"{ADD};_others (backend/ledger/submission.py:1)", "looking for duplicates"),
-    (f"{ACCEPT};Mempool._copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
+    (f"{ACCEPT};Mempool._records_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
     (f"{MANY};IndexReader.records_of (backend/index/queries.py:1)", "looking for duplicates"),
     (f"{MANY};now_ms (backend/base/clock.py:7)", "making the answer"),
     (f"{LOOP};RequestGroups._finish (backend/serving/lanes.py:2)", HANDING),
