@@ -16,15 +16,18 @@
         receipt = ledger.add(flight, key="my flight 335")     # sent again, it is not added again
         print(ledger.wait(receipt).state)
 
-        added = ledger.add_batch([flight] * 2500, progress=lambda so_far: print(so_far.accepted))
+        more = [{**flight, "OP_CARRIER_FL_NUM": number} for number in range(335, 2835)]
+        added = ledger.add_batch(more, progress=lambda so_far: print(so_far.accepted))
         print(added.accepted, "flights:", added.transactions)
+        print(added.already_there, "of them was there already")
 
         try:
             ledger.add({**flight, "ARR_DELAY": "late"})
         except Problem as problem:
             print(problem.status, problem.field, problem.value)
 
-`add_batch` also takes the path of a file: CSV as BTS publishes it, or NDJSON; plain, .gz or .zip.
+`add_batch` takes any iterable of flights, or the path of a file: CSV as BTS publishes it, or
+NDJSON; plain, .gz or .zip. It leaves out flights that the ledger has, so a script can be run again.
 
 A GET, and a POST with a key, is sent again after a lost connection, a timeout, and an answer that
 means "later" (such as 503, after the time in Retry-After), up to `attempts` times and for
@@ -83,6 +86,7 @@ Group = Literal[
     "day", "weekday", "hour", "month", "year", "carrier", "origin", "destination", "route"
 ]
 OnError = Literal["reject", "skip"]
+Duplicates = Literal["accept", "skip"]
 Day = date | str
 Flight = Mapping[str, object]
 Json = dict[str, Any]
@@ -150,6 +154,19 @@ class Fault(TypedDict):
     field: str
     value: object
     detail: str
+
+
+class Conflict(TypedDict):
+    """A flight that contradicts a record that the ledger has of it, in these fields.
+
+    TRANSACTION_ID, BLOCK_HEIGHT: of the record, once it has them.
+    """
+
+    TRANSACTION_ID: int | None
+    BLOCK_HEIGHT: int | None
+    fields: list[str]
+    flight: Mapping[str, object]
+    stored: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +265,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A flight was accepted. state: pending or mined. duplicate_of: the id of an equal one.
+    """A flight was accepted. state: pending or mined.
+
+    duplicate_of, conflicts_with: the id of a record that the ledger had of this flight already, and
+    which says the same or contradicts it.
 
     In a cluster the id and the hash are None until the flight is mined; `receipt` is the path where
     it is found until then. Without a cluster that is None.
@@ -260,30 +280,39 @@ class Receipt:
     durable: bool
     content_hash: str | None
     duplicate_of: int | None
+    conflicts_with: int | None
     receipt: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReceipt:
-    """A batch was accepted, at least in part. errors: the first hundred.
+    """A batch was accepted, at least in part. errors, conflicting: the first hundred.
 
-    transactions: its ids; empty in a cluster, where it has none until it is mined.
+    already_there, duplicates: flights of which the ledger had a record that says the same; they
+    were left out, or accepted again. conflicts: those that contradict a record. transactions: the
+    ids of the batch; empty in a cluster, where it has none until it is mined.
     """
 
     accepted: int
+    already_there: int
+    duplicates: int
+    conflicts: int
     rejected: int
     transactions: range
     state: str
     durable: bool
     errors: list[Fault]
+    conflicting: list[Conflict]
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
     """What `add_batch` has done so far.
 
-    accepted, rejected: flights. transactions: the ids, in order; empty after a dry run. errors: the
-    first thousand.
+    accepted, rejected: flights. transactions: the ids, in order; empty after a dry run. errors,
+    conflicting: the first thousand. already_there: flights that were left out, because the ledger
+    has a record that says the same. conflicts: those that contradict a record of the ledger, and
+    were left out, too.
     """
 
     accepted: int = 0
@@ -291,6 +320,9 @@ class Added:
     batches: int = 0
     transactions: tuple[range, ...] = ()
     errors: tuple[Fault, ...] = ()
+    already_there: int = 0
+    conflicts: int = 0
+    conflicting: tuple[Conflict, ...] = ()
 
     def and_then(self, receipt: BatchReceipt) -> "Added":
         """The sum of this and one more batch."""
@@ -303,6 +335,9 @@ class Added:
             self.batches + 1,
             (*ids, more) if more else ids,
             (*self.errors, *receipt.errors)[:MOST_ERRORS_KEPT],
+            self.already_there + receipt.already_there,
+            self.conflicts + receipt.conflicts,
+            (*self.conflicting, *receipt.conflicting)[:MOST_ERRORS_KEPT],
         )
 
 
@@ -700,6 +735,7 @@ class Client:
         *,
         mode: Mode = "sync",
         on_error: OnError = "reject",
+        duplicates: Duplicates = "skip",
         dry_run: bool = False,
         batch_size: int = BATCH_SIZE,
         key: str | None = None,
@@ -709,10 +745,11 @@ class Client:
 
         on_error="reject": a bad flight keeps its batch out and ends the call (with a Problem, whose
         `added` says what was added before); "skip": the others are added, the bad ones are in
-        `errors`. dry_run: check the flights and add none. progress: is called after every batch.
-        key: the beginning of the keys of the batches. With a key of your own, a second run within a
-        day (with the same flights, batch_size, on_error and mode) adds only what the first one did
-        not.
+        `errors`. duplicates="skip": flights that the ledger has are left out, so another run adds
+        only what is missing; "accept": they are added again and count twice. dry_run: check the
+        flights and add none. progress: is called after every batch. key: the beginning of the keys
+        of the batches. With a key of your own, a second run within a day gets the answers of the
+        first one (with the same flights, batch_size and options).
         """
         key = uuid.uuid4().hex if key is None else key
         added = Added()
@@ -720,7 +757,12 @@ class Client:
             for number, batch in enumerate(cut):
                 try:
                     receipt = self.send(
-                        batch, mode=mode, on_error=on_error, dry_run=dry_run, key=f"{key}/{number}"
+                        batch,
+                        mode=mode,
+                        on_error=on_error,
+                        duplicates=duplicates,
+                        dry_run=dry_run,
+                        key=f"{key}/{number}",
                     )
                 except FlightchainError as error:
                     error.added = added
@@ -738,11 +780,16 @@ class Client:
         *,
         mode: Mode = "sync",
         on_error: OnError = "reject",
+        duplicates: Duplicates = "skip",
         dry_run: bool = False,
         key: str | None = None,
     ) -> BatchReceipt:
         """Send one batch, which `batches` made, as one request."""
-        options = {"on_error": on_error, "dry_run": "true" if dry_run else None}
+        options = {
+            "on_error": on_error,
+            "duplicates": duplicates,
+            "dry_run": "true" if dry_run else None,
+        }
         request = self._post(
             "/transactions/batch", options, mode, batch.body, batch.content_type, key
         )

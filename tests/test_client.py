@@ -324,8 +324,8 @@ FILES = {
 def test_files_are_added(client: Client, service: Service, tmp_path: Path, size: int) -> None:
     for name, text in FILES.items():
         path = packed(tmp_path / name, text)
-        assert client.add_batch(path, batch_size=size).accepted == 25, name
-    assert client.add_batch(str(path), dry_run=True) == Added(25, 0, 1)
+        assert client.add_batch(path, batch_size=size, duplicates="accept").accepted == 25, name
+    assert client.add_batch(str(path), dry_run=True) == Added(0, 0, 1, already_there=25)
     assert mined(service) == flights(25) * len(FILES)
 
 
@@ -372,17 +372,17 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     path = tmp_path / "f.csv"
     path.write_text(csv_of(rows), encoding="utf-8")
     with pytest.raises(Problem) as caught:
-        client.add_batch(path, batch_size=5)
+        client.add_batch(path, batch_size=5, duplicates="accept")
     assert caught.value.added == Added(10, 0, 2, (range(first, first + 10),))
     assert [each["row"] for each in caught.value.errors] == [14]  # the header is line 1
     assert "row 14" in str(caught.value)
-    skipped = client.add_batch(path, batch_size=5, on_error="skip")
+    skipped = client.add_batch(path, batch_size=5, on_error="skip", duplicates="accept")
     assert (skipped.accepted, skipped.rejected) == (24, 1)
     assert [(each["row"], each["field"]) for each in skipped.errors] == [(14, "YEAR")]
     given = mappings(7)
     given[6]["ARR_DELAY"] = "late"
     with pytest.raises(Problem) as caught:
-        client.add_batch(given, batch_size=3)
+        client.add_batch(given, batch_size=3, duplicates="accept")
     assert [each["row"] for each in caught.value.errors] == [7]
     assert len(mined(service)) == 10 + 24 + 6
 
@@ -398,7 +398,7 @@ def test_flights_are_added_once_whatever_becomes_of_the_answers(
     soon = f"{datetime.now(UTC) + timedelta(seconds=1):%a, %d %b %Y %H:%M:%S GMT}"
     spoils = ("cut", "1", "half", "", "0", "cut", "cut", soon)
     with through(service, *spoils, on_wait=waits.append) as (client, proxy):
-        added = client.add_batch(mappings(1000), batch_size=250)
+        added = client.add_batch(mappings(1000), batch_size=250, duplicates="accept")
     assert added == Added(1000, 0, 4, (range(first, first + 1000),))
     assert sorted(mined(service)) == sorted(flights(1000))
     assert len(proxy.seen) == 4 + 7
@@ -410,17 +410,34 @@ def test_flights_are_added_once_whatever_becomes_of_the_answers(
     assert waits[3].wait_s == 0.0
 
 
-def test_a_later_run_with_the_same_key_goes_over_what_is_there(
-    service: Service, first: int
+def test_another_run_adds_only_what_is_missing(
+    service: Service, client: Client, first: int, tmp_path: Path
 ) -> None:
+    new = flights(60, 5000)
+    path = packed(tmp_path / "f.csv", csv_of(new))
+    assert client.add_batch(map(as_mapping, new[:40]), batch_size=15).accepted == 40
+    again = client.add_batch(path, batch_size=25)
+    ids = (range(first + 40, first + 60),)
+    assert again == Added(20, 0, 3, ids, already_there=40)
+    late = {**as_mapping(new[7]), "ARR_DELAY": 77}
+    other = client.add_batch([late, *map(as_mapping, new)])
+    assert (other.accepted, other.already_there, other.conflicts) == (0, 60, 1)
+    assert (other.transactions, other.conflicting[0]["TRANSACTION_ID"]) == ((), first + 7)
+    assert other.conflicting[0]["fields"] == ["ARR_DELAY"]
+    assert mined(service) == new
+    receipt = client.add(late)
+    assert (receipt.duplicate_of, receipt.conflicts_with) == (None, first + 7)
+
+
+def test_a_later_run_with_the_same_key_gets_the_same_ids(service: Service, first: int) -> None:
     with through(service, "", "cut", attempts=1) as (client, _):
         with pytest.raises(Unreachable) as caught:
-            client.add_batch(mappings(100), batch_size=25, key="mine")
+            client.add_batch(mappings(100, 7000), batch_size=25, key="mine")
         assert caught.value.added == Added(25, 0, 1, (range(first, first + 25),))
-        assert client.add_batch(mappings(100), batch_size=25, key="mine").accepted == 100
+        assert client.add_batch(mappings(100, 7000), batch_size=25, key="mine").accepted == 100
         with pytest.raises(Problem, match="Idempotency-Key"):
-            client.add_batch(mappings(100), batch_size=20, key="mine")
-    assert mined(service) == flights(100)
+            client.add_batch(mappings(100, 7000), batch_size=20, key="mine")
+    assert mined(service) == flights(100, 7000)
 
 
 def test_a_full_mempool_is_waited_for(folder: Path) -> None:
@@ -455,7 +472,7 @@ def test_attempts_and_time_are_bounded(service: Service, limits: Json, paused: l
     started = time.monotonic()
     with through(service, *["cut"] * 9, **limits) as (client, proxy):
         with pytest.raises(Unreachable) as caught:
-            client.add_batch([GOOD])
+            client.add_batch([GOOD], duplicates="accept")
         assert len(proxy.seen) == 3
     assert "given up after 3 attempts" in caught.value.__notes__[0]
     assert paused == [0.5, 1.0]
@@ -622,26 +639,28 @@ def run_example(text: str, service: Service) -> str:
 def test_the_example_of_the_module_works(service: Service) -> None:
     documentation = flightchain_client.__doc__
     assert documentation is not None
-    example = documentation.partition("\n\n")[2].partition("\n\n`add_batch` also")[0]
+    example = documentation.partition("\n\n")[2].partition("\n\n`add_batch` takes")[0]
     said = run_example(textwrap.dedent(example), service).splitlines()
     assert said == [
         "0 None as of block 0",
         "mined",
-        "1000",
-        "2000",
-        "2500",
-        "2500 flights: (range(1, 2501),)",
+        "999",
+        "1999",
+        "2499",
+        "2499 flights: (range(1, 2500),)",
+        "1 of them was there already",
         "422 ARR_DELAY late",
     ]
-    assert len(mined(service)) == 2501
+    assert len(mined(service)) == 2500
 
 
 @on_an_empty_ledger
 def test_the_example_of_the_documents_works(service: Service) -> None:
     example = PAGE.partition("```python\n")[2].partition("```")[0]
     said = run_example(example, service).splitlines()
-    assert said[-1] == "added 2 flights, ids (range(0, 2),)"
-    assert mined(service)[0] == mined(service)[1]
+    assert said[-2] == "added 1 flights, ids (range(0, 1),)"
+    assert said[-1] == "0 were there already, 0 contradict the ledger"
+    assert len(mined(service)) == 1
 
 
 # --- bulk_post -----------------------------------------------------------------------------------
@@ -760,7 +779,8 @@ def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch:
     elif name == "us.csv":
         text = text.replace("2008-01-03", "1/3/2008 12:00:00 AM")
     path = packed(tmp_path / name, text)
-    done, found = bulk_post(service, path, "--threads", 4, "--batch", batch)
+    arguments = ("--threads", 4, "--batch", batch, "--duplicates", "accept")
+    done, found = bulk_post(service, path, *arguments)
     assert (done.returncode, found["flights"]) == (0, 25), done.stderr
     assert found["requests"] == (7 if batch else 25)
     assert sorted(mined(service)) == flights(25)
@@ -774,7 +794,8 @@ def test_bad_flights_are_counted_and_the_others_posted(service: Service, tmp_pat
     assert (done.returncode, found["flights"], found["errors"]) == (1, 9, {"422": 1})
     assert "YEAR" in found["messages"][0]
     done, found = bulk_post(service, path, "--batch", 5)
-    assert (done.returncode, found["flights"], found["errors"]) == (1, 5, {"422": 1})
+    assert (done.returncode, found["flights"], found["errors"]) == (1, 0, {"422": 1})
+    assert found["there_already"] == 5
     assert "row 5" in found["messages"][0]
 
 
