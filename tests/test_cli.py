@@ -22,7 +22,7 @@ from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
-from tests.flights import EXAMPLE, csv_of, flight, flights, transactions_in
+from tests.flights import csv_of, flights, transactions_in
 from tests.index.worlds import make_chain
 
 DAYS = ["INITIAL_DATE=2015-01-01", "FINAL_DATE=2015-01-31"]
@@ -462,21 +462,6 @@ def test_files_are_imported_one_after_the_other(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert transactions_in(folder) == 5
     assert "3 were there already" in done.stderr
-
-
-def test_a_bad_row_stops_the_import_unless_it_may_be_left_out(tmp_path: Path) -> None:
-    folder, file = tmp_path / "chain", tmp_path / "some.csv"
-    bad = ["2008", "9", *EXAMPLE[2:]]
-    file.write_text(csv_of([flight(1), bad, flight(2)]), encoding="utf-8")
-    stopped = call(folder, "import", str(file))
-    assert (stopped.returncode, stopped.stdout) == (1, "")
-    assert "some.csv, line 3: DAY_OF_WEEK '9': " in stopped.stderr
-    assert "Traceback" not in stopped.stderr
-    skipped = call(folder, "import", str(file), "--skip-bad")
-    assert (skipped.returncode, skipped.stdout) == (0, "")
-    assert "left out: " in skipped.stderr
-    assert "1 bad row was left out" in skipped.stderr
-    assert transactions_in(folder) == 2
 
 
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:

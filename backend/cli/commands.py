@@ -6,7 +6,6 @@ if all was done, 1 for an error, which one line names, 2 for a command that was 
 """
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,16 +16,16 @@ from typing import Any
 import click
 import msgspec
 
-from backend.base.errors import BadRow, Damage, DamagedBlock, FlightchainError, InvalidSetting
+from backend.base.errors import Damage, DamagedBlock, FlightchainError
 from backend.base.processes import interruption
-from backend.base.progress import Line, counting, left
+from backend.base.progress import counting
 from backend.base.settings import Settings, from_environment
 from backend.base.version import VERSION, commit
 from backend.base.words import counted
-from backend.cli import cluster_commands, log_commands
+from backend.cli import cluster_commands, log_commands, serve_commands
+from backend.cli.import_command import import_command
 from backend.cli.log_commands import say
 
-SHOWN_BAD_ROWS = 20
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
 WITHOUT_SETTINGS = HELP | {"--version"}
@@ -89,208 +88,6 @@ def main() -> None:
     FLIGHTCHAIN_… environment variables set the chain's folder and all other options;
     docs/reference/settings.md lists them.
     """
-
-
-# --- import ----------------------------------------------------------------------------------
-
-
-@main.command("import")
-@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
-@click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
-@click.option(
-    "--if-empty", is_flag=True, help="Import what FLIGHTCHAIN_DATA names if the chain is empty."
-)
-@click.option("--then-serve", is_flag=True, help="Run `serve` after the import.")
-@click.option("--frontend", is_flag=True, help="With --then-serve, also serve the pages.")
-@click.option("--skip-bad", is_flag=True, help="Skip invalid rows and count them.")
-@click.pass_obj
-def import_command(
-    settings: Settings,
-    files: tuple[Path, ...],
-    nycflights: bool,
-    generate: int | None,
-    seed: int,
-    if_empty: bool,
-    then_serve: bool,
-    frontend: bool,
-    skip_bad: bool,
-) -> None:
-    """Import flights from FILES or from a package, or make them up.
-
-    FILES are CSV files of the BTS (on-time performance) or exports of `GET /flights` (CSV or
-    NDJSON), plain or as .gz, .xz or .zip; or block files of the study.
-
-    Run it again to continue after Ctrl-C or a crash: it leaves out flights that it has imported
-    already.
-    """
-    if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
-        raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
-    if frontend and not then_serve:
-        raise click.UsageError("--frontend needs --then-serve")
-    if then_serve:  # a long import should not end with an error about a port in use
-        _require_all_to_serve(settings, frontend=frontend)
-    specifications = [str(file) for file in files]
-    if nycflights:
-        specifications = ["nycflights"]
-    elif generate is not None:
-        specifications = [f"generate:{generate}:{seed}"]
-    if if_empty:
-        _import_default(settings)
-    for specification in specifications:
-        _import(settings, _source(specification), skip_bad=skip_bad)
-    if then_serve:  # in the same process, so that a signal to it stops the service
-        serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
-        os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
-
-
-def _import_default(settings: Settings) -> None:
-    """Import what FLIGHTCHAIN_DATA names into an empty chain, or continue such an import."""
-    from backend.base.files import make_folder, remove, write_new
-    from backend.storage.block_store import BlockStore
-
-    make_folder(settings.folder)
-    unfinished = settings.folder / "default-import-unfinished"  # names what is being imported
-    with closing(BlockStore(settings.folder)) as store:
-        tip = store.tip()
-    is_empty = tip is None or tip[1].next_transaction == 0
-    is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
-    if settings.data == "none" or not (is_empty or is_to_finish):
-        return
-    source = _source(settings.data)
-    write_new(unfinished, settings.data.encode())
-    _import(settings, source, skip_bad=False)
-    remove(unfinished)
-
-
-def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
-    from backend.sealing.importer import Tally, import_flights
-
-    bad_rows = 0
-
-    line = Line(in_a_log=True)
-
-    def note(row: BadRow) -> None:
-        nonlocal bad_rows
-        bad_rows += 1
-        if bad_rows <= SHOWN_BAD_ROWS:
-            line.say(f"left out: {row}")
-
-    def show(tally: Tally, *, at_once: bool = False) -> None:
-        elapsed_s = line.elapsed_s()
-        rate = tally.imported / max(elapsed_s, 1e-9)
-        text = f"importing {source.label}: {tally.fraction:.0%}, "
-        text += f"{counted(tally.imported, 'flight')}, {rate:,.0f} a second"
-        line.show(text + left(tally.fraction, elapsed_s), at_once=at_once)
-
-    with closing(line), counting("bringing the index up", "block") as index_progress:
-        tally = import_flights(
-            settings,
-            source,
-            on_bad=note if skip_bad else None,
-            on_progress=show,
-            on_index_progress=index_progress,
-            report=say,
-        )
-        show(tally, at_once=True)
-    say(_summary(source.label, tally.imported, tally.already_there, tally.bad, tally.blocks))
-
-
-def _summary(label: str, imported: int, already_there: int, bad: int, blocks: int) -> str:
-    parts = [f"{label}: {counted(imported, 'flight')} imported in {counted(blocks, 'block')}"]
-    if already_there:
-        parts.append(counted(already_there, "was there already", "were there already"))
-    if bad:
-        parts.append(counted(bad, "bad row was left out", "bad rows were left out"))
-    return ", ".join(parts)
-
-
-def _source(specification: str) -> Any:
-    """Return the source that `nycflights`, `generate:N[:SEED]` or a path names."""
-    from backend.sources import open_source
-    from backend.sources.generated import Generated
-    from backend.sources.nycflights import NycFlights
-
-    if specification == "nycflights":
-        return NycFlights()
-    if not specification.startswith("generate:"):
-        return open_source(Path(specification))
-    count, _, seed = specification.removeprefix("generate:").partition(":")
-    try:
-        return Generated(int(count), int(seed or 1))
-    except ValueError:
-        reason = "must be generate:N or generate:N:SEED with whole numbers"
-        raise InvalidSetting("FLIGHTCHAIN_DATA", specification, reason) from None
-
-
-# --- running ---------------------------------------------------------------------------------
-
-
-@main.command()
-@click.option("--only-http", is_flag=True, help="Do not start the miner; you run it separately.")
-@click.option("--frontend", is_flag=True, help="Also serve the pages.")
-@click.pass_obj
-def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
-    """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
-    from backend.service import supervisor
-    from backend.storage import tokens
-
-    if only_http and frontend:
-        raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
-    if only_http:
-        from backend.service.web_server import run_http
-
-        tokens.require_some(settings)
-        supervisor.require_lab(settings)
-        run_http(settings)
-        return
-    _require_all_to_serve(settings, frontend=frontend)
-    supervisor.supervise(settings, say, frontend=frontend)
-
-
-def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
-    from backend.service import supervisor
-    from backend.storage import tokens
-
-    tokens.require_some(settings)
-    supervisor.require_lab(settings)
-    supervisor.require_witnesses(settings)
-    supervisor.require_ports(settings, frontend=frontend)
-
-
-@main.command()
-@click.option("--once", is_flag=True, help="Seal the flights that are pending now, then exit.")
-@click.pass_obj
-def mine(settings: Settings, once: bool) -> None:
-    """Seal pending flights into blocks until SIGTERM or Ctrl-C.
-
-    The command finishes the current block before it ends.
-    """
-    from backend.base.processes.systemd import Notifier
-    from backend.sealing.miner import Miner, Sealer
-
-    if once:
-        with closing(Sealer(settings, say)) as sealer:
-            sealer.wait_for_clock()
-            with sealer.writing(wait=True):
-                sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
-        say(f"sealed {counted(len(sealed), 'block')}")
-        return
-    notifier = Notifier(os.environ, say)
-    miner = _node_of(settings, notifier) or Miner(settings, say, notifier)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda received, frame: miner.stop())
-    miner.run()
-
-
-def _node_of(settings: Settings, notifier: Any) -> Any:
-    """Return what mines in place of the miner of a ledger in a cluster; None elsewhere."""
-    if settings.engine_home is None:
-        return None
-    from backend.cluster.node import Node
-
-    return Node(settings, say, notifier)
 
 
 @main.group()
@@ -525,5 +322,10 @@ def _ledger(settings: Settings) -> Iterator[Any]:
         yield ledger
 
 
-for command in (*log_commands.COMMANDS, *cluster_commands.COMMANDS):
+for command in (
+    import_command,
+    *serve_commands.COMMANDS,
+    *log_commands.COMMANDS,
+    *cluster_commands.COMMANDS,
+):
     main.add_command(command)

@@ -1,28 +1,23 @@
-"""Builds the contents of blocks from a source, in a process of its own that an import starts.
+"""Builds the contents of blocks from flights, in a process of its own that an import starts.
 
-The builder does everything that does not depend on the ids of the flights: it reads, validates,
-leaves out what the ledger has already, encodes, sums up and compresses. Messages go one way,
-through a pipe; when the pipe breaks, the builder ends.
+The builder does everything that does not depend on the ids of the flights: it leaves out what the
+ledger has already, encodes, sums up and compresses.
 """
 
-import gc
-import signal
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from backend.base.clock import now_ms
-from backend.base.errors import BadRow, FlightchainError
-from backend.base.processes.parent_death import die_with_parent
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.chain.block_content import content_of
 from backend.chain.columns import columns_from
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.summary import Cell
 from backend.index.queries import IndexReader
+from backend.sealing.child import Send
 from backend.sealing.newcomers import Newcomers
-from backend.sources.source import FlightColumns, Source, validated
+from backend.sources.source import FlightColumns
 from backend.storage.codec import compress
 
 BATCHES_PER_SIGN = 20
@@ -44,55 +39,40 @@ class Built:
     fraction: float
 
 
-Message = Built | BadRow | FlightchainError | None  # None: the source has ended
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """What to build.
 
-    folder: the chain's folder. skip_bad: whether to send bad rows and go on; if not, the first one
-    ends the builder.
+    folder: the chain's folder. batches: returns the flights. progress: returns how much of them has
+    been read, 0 to 1. is_compared: whether flights that the ledger has are to be left out.
     """
 
     folder: Path
-    source: Source
-    skip_bad: bool
+    batches: Callable[[], Iterator[FlightColumns]]
+    progress: Callable[[], float]
+    is_compared: bool = True
 
 
-def build(job: Job, theirs: Connection, ours: Connection) -> None:
-    """Run as the builder process: send `Built`s and bad rows, then None or the error that ended it.
-
-    theirs, ours: the importer's end of the pipe, which is closed here, and the builder's.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the importer decides, and breaks the pipe
-    # A builder that outlives its importer would keep the writer lock that it inherited.
-    die_with_parent(signal.SIGKILL)
-    gc.disable()  # millions of tuples and no cycles: collecting costs a third of the time
-    theirs.close()
-    with suppress(BrokenPipeError):  # the importer is gone
-        try:
-            _build(job, ours)
-        except FlightchainError as error:
-            ours.send(error)
-        else:
-            ours.send(None)
-
-
-def _build(job: Job, ours: Connection) -> None:
-    newcomers = Newcomers(IndexReader(job.folder))
+def build(job: Job, send: Send) -> None:
+    """Send a `Built` for each block, and now and then an empty one."""
+    newcomers = Newcomers(IndexReader(job.folder)) if job.is_compared else None
     held: FlightColumns = [[] for _ in FIELD_NAMES]
     nothing: FlightColumns = [[] for _ in FIELD_NAMES]
-    for number, columns in enumerate(validated(job.source, ours.send if job.skip_bad else None)):
+
+    def send_block(block: FlightColumns, fraction: float) -> None:
+        send(_built(block, newcomers.already_there if newcomers else 0, fraction))
+
+    for number, columns in enumerate(job.batches()):
         if number % BATCHES_PER_SIGN == 0:  # a sign of life, should the ledger have all already
-            ours.send(_built(nothing, newcomers.already_there, job.source.progress()))
-        for previous, new in zip(held, newcomers.among(columns), strict=True):
+            send_block(nothing, job.progress())
+        new_columns = newcomers.among(columns) if newcomers else columns
+        for previous, new in zip(held, new_columns, strict=True):
             previous.extend(new)
         while len(held[0]) >= MAX_TRANSACTIONS:
             block = [column[:MAX_TRANSACTIONS] for column in held]
             held = [column[MAX_TRANSACTIONS:] for column in held]
-            ours.send(_built(block, newcomers.already_there, job.source.progress()))
-    ours.send(_built(held, newcomers.already_there, 1.0))
+            send_block(block, job.progress())
+    send_block(held, 1.0)
 
 
 def _built(columns: FlightColumns, already_there: int, fraction: float) -> Built:

@@ -1,46 +1,49 @@
-"""Imports flights from a source into blocks, with two processes that work at the same time.
+"""Imports flights from sources into blocks: all of them, or none if anything is wrong with one.
 
-The builder (`block_builder`) makes the contents of blocks; this process gives the ids and seals,
-and a thread of it writes the index, one batch behind. The service goes on meanwhile: flights that
-are posted during an import get their ids between two batches and are sealed with them.
+First a child checks all sources to their end (`source_check`) and keeps what is new in a spool.
+Then the blocks are made by two processes that work at the same time: the builder (`block_builder`)
+makes their contents; this process gives the ids and seals, and a thread of it writes the index, one
+batch behind. The service goes on meanwhile: flights that are posted during an import get their ids
+between two batches and are sealed with them.
 
 Whichever process dies, and whenever, the chain is valid, and running the import again continues it:
 a row that says the same (`chain.identity`) as a flight that the ledger held when the import began
 counts as imported already. So a file may be imported twice, or overlap with another.
 """
 
-import fcntl
 import gc
-import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from functools import partial
 
-from backend.base.errors import BadRow, FlightchainError, TryLater
+from backend.base.errors import BadRow, TryLater
 from backend.base.settings import Settings
-from backend.base.words import Report
+from backend.base.words import Report, counted
 from backend.chain.block_content import Content
 from backend.chain.columns import decode_body
 from backend.index.follower import Progress, no_progress
-from backend.sealing.block_builder import Built, Job, Message, build
+from backend.sealing.block_builder import Built, Job, build
+from backend.sealing.child import sent_by
 from backend.sealing.miner import Sealer, Unsealed
+from backend.sealing.source_check import Checked, Room, check
+from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
-from backend.sources.source import Source
+from backend.sources.generated import Generated
+from backend.sources.source import FlightColumns, Source, validated
 
 BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together
-PIPE_BYTES = 2**20  # the pipe holds that many blocks, so that building and sealing overlap
-
-_processes = multiprocessing.get_context("fork")
 
 
 @dataclass(slots=True)
 class Tally:
-    """What an import has done so far.
+    """What an import has done so far with a source.
 
-    imported, already_there, bad: flights. fraction: how much of the source has been read, 0 to 1.
+    label: the source's. imported, already_there, bad: flights. fraction: how much of what the check
+    has left has been sealed, 0 to 1.
     """
 
+    label: str
     imported: int = 0
     already_there: int = 0
     bad: int = 0
@@ -48,37 +51,149 @@ class Tally:
     fraction: float = 0.0
 
 
-def import_flights(
-    settings: Settings,
-    source: Source,
-    *,
-    on_bad: Callable[[BadRow], None] | None = None,
-    on_progress: Callable[[Tally], None] = lambda tally: None,
-    on_index_progress: Progress = no_progress,
-    report: Report = lambda line: None,
-) -> Tally:
-    """Import all flights of `source`. Returns what was done.
+def require_good(sources: Sequence[Checked]) -> None:
+    """Raise BadRow for the first bad row of `sources`, if there is any."""
+    for checked in sources:
+        bad = checked.bad
+        if bad.count:
+            first = bad.first[0]
+            rows = f"{bad.count:,} of {counted(checked.rows, 'row is', 'rows are')} bad"
+            raise BadRow(first.place, first.field, first.value, f"{first.reason} ({rows})")
 
-    on_bad: takes each bad row, which is then left out; without it the first one ends the import.
-    on_progress: is called after each batch. report: takes messages about what was repaired, and
-    about waiting for the clock. Raises BadRow, InvalidInput (the source cannot be read), TryLater
-    (the disk is nearly full, or the clock leapt meanwhile), WriteFailed, Damage. Blocks that were
-    sealed before stay.
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """What an import calls, in this order.
+
+    on_check: again and again while a source is checked. decide: with the results of all sources,
+    before the first flight is stored; what it raises ends the import. on_progress: after each batch
+    of blocks. on_done: when a source is imported. on_index_progress: while the index is brought to
+    the tip. report: with messages about what was repaired, and about waiting for the clock.
     """
-    tally = Tally()
-    with closing(Sealer(settings, report)) as sealer:
+
+    on_check: Callable[[Checked], None] = lambda checked: None
+    decide: Callable[[Sequence[Checked]], None] = require_good
+    on_progress: Callable[[Tally], None] = lambda tally: None
+    on_done: Callable[[Tally], None] = lambda tally: None
+    on_index_progress: Progress = no_progress
+    report: Report = lambda line: None
+
+
+def import_flights(settings: Settings, source: Source, watcher: Watcher = Watcher()) -> Tally:
+    """Import a single source, as `import_all` does."""
+    return import_all(settings, [source], watcher)[0]
+
+
+def import_all(
+    settings: Settings, sources: Sequence[Source], watcher: Watcher = Watcher()
+) -> list[Tally]:
+    """Import all flights of `sources`, one after the other. Returns what was done with each.
+
+    Nothing is stored unless each source can be read to its end and `watcher.decide` returns; bad
+    rows are left out then. Made-up flights are good, and need no check. Raises BadRow, InvalidInput
+    (a source cannot be read), TryLater (the disk is nearly full, or the clock leapt meanwhile),
+    WriteFailed, Damage. Blocks that were sealed before an error of the disk stay.
+    """
+    with closing(Sealer(settings, watcher.report)) as sealer, _collector_off():
         sealer.wait_for_clock()
-        with sealer.writing(wait=True, progress=on_index_progress), _collector_off():
-            job = Job(settings.folder, source, skip_bad=on_bad is not None)
-            with sealer.index_behind():
-                for batch in _batches(job, tally, on_bad):
-                    if batch:
-                        _seal(sealer, batch)
-                    tally.imported += sum(built.count for built in batch)
-                    tally.blocks += len(batch)
-                    on_progress(tally)
-            sealer.trim()
-    return tally
+        with sealer.writing(wait=True, progress=watcher.on_index_progress, sign=False):
+            known = sealer.transactions()
+        with closing(Spool(settings.folder)) as spool:
+            checked = _check(settings, sources, spool, watcher)
+            with sealer.writing(wait=True, progress=watcher.on_index_progress):
+                importing = _Importing(settings, sealer, spool, known, watcher)
+                tallies = [importing.add(source) for source in checked]
+                sealer.trim()
+    return tallies
+
+
+def _check(
+    settings: Settings, sources: Sequence[Source], spool: Spool, watcher: Watcher
+) -> list[Checked | Source]:
+    """Return what the check has found of each source, and made-up flights as they are.
+
+    The writer lock is not held meanwhile, so a miner goes on.
+    """
+    results: dict[int, Checked] = {}
+    numbers = [n for n, source in enumerate(sources) if not isinstance(source, Generated)]
+    unchecked = [sources[number] for number in numbers]
+    if unchecked:
+        room = Room(settings.folder, settings.min_free_bytes)
+        with closing(sent_by(partial(check, settings.folder, unchecked, spool, room))) as messages:
+            for place, checked in messages:
+                results[numbers[place]] = checked
+                watcher.on_check(checked)
+        watcher.decide(list(results.values()))
+    return [results.get(number, source) for number, source in enumerate(sources)]
+
+
+class _Importing:
+    """Seals the flights of one source after the other. Only inside `writing`."""
+
+    def __init__(
+        self, settings: Settings, sealer: Sealer, spool: Spool, known: int, watcher: Watcher
+    ) -> None:
+        """known: with how many transactions the check has compared."""
+        self._settings = settings
+        self._sealer = sealer
+        self._spool = spool
+        self._known = known
+        self._watcher = watcher
+        self._imported = 0
+        self._days: set[object] = set()  # on which the flights are that were imported
+
+    def add(self, source: Checked | Source) -> Tally:
+        """Import what the check has left of a source, or made-up flights."""
+        tally = Tally(source.label)
+        if isinstance(source, Checked):
+            tally.already_there, tally.bad = source.already_there, source.bad.count
+            job = self._job(source)
+            self._days |= source.days
+        else:
+            batches = partial(validated, source)
+            job = Job(self._settings.folder, batches, source.progress)
+        with self._sealer.index_behind():
+            for batch in _batches(job, tally):
+                if batch:
+                    _seal(self._sealer, batch)
+                tally.imported += sum(built.count for built in batch)
+                tally.blocks += len(batch)
+                self._watcher.on_progress(tally)
+        self._imported += tally.imported
+        tally.fraction = 1.0
+        self._watcher.on_done(tally)
+        return tally
+
+    def _job(self, checked: Checked) -> Job:
+        """Return the job to build blocks of what the check has left.
+
+        It is compared again if there are flights that the check did not see: others have added
+        some, or an earlier source has some of the same days.
+        """
+        has_others = self._sealer.transactions() != self._known + self._imported
+        is_complete = not has_others and self._days.isdisjoint(checked.days)
+        spooled = _Spooled(self._spool, checked)
+        folder = self._settings.folder
+        return Job(folder, spooled.batches, spooled.progress, is_compared=not is_complete)
+
+
+class _Spooled:
+    """The flights that the check has left of a source."""
+
+    def __init__(self, spool: Spool, checked: Checked) -> None:
+        self._spool = spool
+        self._start, self._end = checked.start, checked.end
+        self._read_to = self._start
+
+    def batches(self) -> Iterator[FlightColumns]:
+        """Yield them in the order of the source."""
+        for columns, read_to in self._spool.flights(self._start, self._end):
+            self._read_to = read_to
+            yield columns
+
+    def progress(self) -> float:
+        """Return which share of them has been read, 0 to 1."""
+        return (self._read_to - self._start) / max(1, self._end - self._start)
 
 
 @contextmanager
@@ -119,47 +234,20 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
         )
 
 
-def _batches(
-    job: Job, tally: Tally, on_bad: Callable[[BadRow], None] | None
-) -> Iterator[list[Built]]:
+def _batches(job: Job, tally: Tally) -> Iterator[list[Built]]:
     """Yield the builder's blocks, up to `BLOCKS_AT_ONCE` at a time; an empty one is progress."""
-    ours, theirs = _processes.Pipe(duplex=False)
-    fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    builder = _processes.Process(target=build, args=(job, ours, theirs))
-    builder.start()
-    theirs.close()
+    already_there = tally.already_there
     batch: list[Built] = []
-    try:
-        while (message := _received(ours)) is not None:
-            if isinstance(message, Built):
-                tally.already_there, tally.fraction = message.already_there, message.fraction
-                if message.count:
-                    batch.append(message)
-                elif not batch:
-                    yield []
-            elif isinstance(message, BadRow) and on_bad is not None:
-                on_bad(message)
-                tally.bad += 1
-            else:
-                if batch:
-                    yield batch  # flights before the error are imported
-                raise message
+    with closing(sent_by(partial(build, job))) as messages:
+        for built in messages:
+            tally.already_there = already_there + built.already_there
+            tally.fraction = built.fraction
+            if built.count:
+                batch.append(built)
+            elif not batch:
+                yield []
             if len(batch) == BLOCKS_AT_ONCE:
                 yield batch
                 batch = []
         if batch:
             yield batch
-    finally:
-        ours.close()
-        builder.kill()  # this is safe, because it writes nothing
-        builder.join()
-
-
-def _received(connection: Connection) -> Message:
-    try:
-        message: Message = connection.recv()
-    except (EOFError, OSError):  # it may have died in the middle of a message
-        raise FlightchainError(
-            "the process that reads the source died; run the import again"
-        ) from None
-    return message

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -22,8 +23,11 @@ from backend.base.settings import PROJECT, Settings
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import Flight
 from backend.sealing import importer
-from backend.sealing.importer import Tally, import_flights
+from backend.sealing.block_builder import Job, build
+from backend.sealing.child import Send
+from backend.sealing.importer import Tally, Watcher, import_all, import_flights
 from backend.sealing.miner import Sealer
+from backend.sealing.source_check import Checked
 from backend.sources import RawRows, open_source, validated
 from backend.sources.bts import BtsFile
 from backend.sources.generated import Generated
@@ -96,7 +100,7 @@ class Scripted:
 def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: Settings) -> None:
     before_ms = time.time_ns() // 1_000_000
     tally = import_flights(chosen, open_source(written(tmp_path, flights(2345))))
-    assert tally == Tally(imported=2345, already_there=0, bad=0, blocks=3, fraction=1.0)
+    assert tally == Tally("flights.csv", imported=2345, blocks=3, fraction=1.0)
     found = on_disk(chosen.folder)
     assert found.sizes == [1000, 1000, 345]
     assert all(before_ms - 50 <= time <= before_ms + 60_000 for time in found.timestamps)
@@ -199,7 +203,7 @@ def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
     import_flights(
         chosen,
         BtsFile(written(tmp_path, flights(5500))),
-        on_progress=lambda tally: seen.append((tally.fraction, tally.imported)),
+        Watcher(on_progress=lambda tally: seen.append((tally.fraction, tally.imported))),
     )
     assert seen == sorted(seen)
     assert {imported for _, imported in seen} >= {1000, 2000, 3000, 4000, 5000, 5500}
@@ -238,37 +242,85 @@ def with_bad_rows() -> list[tuple[object, ...]]:
     return rows
 
 
-def test_a_bad_row_ends_the_import_and_what_came_before_stays(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    path = written(tmp_path, with_bad_rows())
+def test_a_bad_row_late_in_a_file_stores_nothing_of_it(tmp_path: Path, chosen: Settings) -> None:
+    rows: list[tuple[object, ...]] = [*flights(5000)]
+    rows[4500] = (*rows[4500][:4], "0", *rows[4500][5:])
+    path = written(tmp_path, rows)
     with pytest.raises(
-        BadRow, match=r"^flights\.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between"
+        BadRow,
+        match=r"^flights\.csv, line 4502: OP_CARRIER_FL_NUM '0': must be between .* \(1 of 5,000",
     ):
         import_flights(chosen, BtsFile(path))
-    assert_holds(chosen, flights(1000))
-    written(tmp_path, flights(3000))  # mended
-    assert import_flights(chosen, BtsFile(path)).imported == 2000
-    assert_holds(chosen, flights(3000))
+    assert_holds(chosen, [])
+    written(tmp_path, flights(5000))  # mended
+    assert import_flights(chosen, BtsFile(path)).imported == 5000
+    assert_holds(chosen, flights(5000))
 
 
-def test_bad_rows_are_left_out_counted_and_named_if_that_is_asked_for(
+def test_a_bad_row_in_the_last_file_stores_nothing_of_the_others(
     tmp_path: Path, chosen: Settings
 ) -> None:
-    bad: list[BadRow] = []
-    tally = import_flights(chosen, BtsFile(written(tmp_path, with_bad_rows())), on_bad=bad.append)
+    good = written(tmp_path, flights(1500), "good.csv")
+    bad = written(tmp_path, with_bad_rows(), "bad.csv")
+    with pytest.raises(BadRow, match=r"^bad\.csv, line 1502: .* \(2 of 3,000 rows are bad\)"):
+        import_all(chosen, [BtsFile(good), BtsFile(bad)])
+    assert_holds(chosen, [])
+
+
+def test_bad_rows_are_left_out_counted_and_named_if_that_is_decided(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    decided: list[Checked] = []
+    watcher = Watcher(decide=decided.extend)
+    tally = import_flights(chosen, BtsFile(written(tmp_path, with_bad_rows())), watcher)
     assert (tally.imported, tally.bad, tally.fraction) == (2998, 2, 1.0)
-    assert [(row.place, row.field, row.value) for row in bad] == [
+    (checked,) = decided
+    assert (checked.rows, checked.flights, checked.bad.count) == (3000, 2998, 2)
+    assert [(row.place, row.field, row.value) for row in checked.bad.first] == [
         ("flights.csv, line 1502", "OP_CARRIER_FL_NUM", "0"),
         ("flights.csv, line 2602", "ORIGIN", "nowhere"),
     ]
-    assert [str(row) for row in bad] == [
-        f"{row.place}: {row.field} '{row.value}': {row.reason}" for row in bad
+    assert [str(row) for row in checked.bad.first] == [
+        f"{row.place}: {row.field} '{row.value}': {row.reason}" for row in checked.bad.first
     ]
     assert_holds(chosen, [f for n, f in enumerate(flights(3000)) if n not in {1500, 2600}])
 
 
-def test_a_file_that_ends_too_early_is_named_and_what_came_before_stays(
+def test_bad_rows_that_were_cancelled_or_did_not_arrive_are_counted(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    names = {name: POSITION[name] for name in ("ORIGIN", "CANCELLED", "ARR_TIME", "ARR_DELAY")}
+    rows = [list(row) for row in flights(8)]
+    for row, cancelled, arrival in (
+        (1, 1, ""),
+        (2, "1.00", ""),
+        (4, 0, ""),
+        (5, 0, "9"),
+        (7, "?", ""),
+    ):
+        rows[row][names["ORIGIN"]] = "nowhere"
+        rows[row][names["CANCELLED"]] = cancelled
+        rows[row][names["ARR_DELAY"]] = arrival
+    decided: list[Checked] = []
+    path = written(tmp_path, rows)
+    with path.open("a") as file:
+        file.write("no row\n")
+    import_flights(chosen, BtsFile(path), Watcher(decide=decided.extend))
+    bad = decided[0].bad
+    assert (decided[0].rows, bad.count, bad.cancelled, bad.not_arrived) == (9, 6, 2, 2)
+
+
+def test_only_the_first_bad_rows_are_kept_however_many_there_are(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    rows = [(*row[:6], "nowhere", *row[7:]) for row in flights(3000)]
+    decided: list[Checked] = []
+    import_flights(chosen, BtsFile(written(tmp_path, rows)), Watcher(decide=decided.extend))
+    assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 20)
+    assert_holds(chosen, [])
+
+
+def test_a_file_that_ends_too_early_is_named_and_nothing_is_stored(
     tmp_path: Path, chosen: Settings
 ) -> None:
     import gzip
@@ -277,9 +329,7 @@ def test_a_file_that_ends_too_early_is_named_and_what_came_before_stays(
     path.write_bytes(gzip.compress(csv_of(flights(3000)).encode())[:-20])
     with pytest.raises(InvalidInput, match=r"flights\.csv\.gz.*damaged or incomplete"):
         import_flights(chosen, BtsFile(path))
-    found = on_disk(chosen.folder).flights
-    assert found == flights(len(found))
-    assert len(found) >= 1000
+    assert_holds(chosen, [])
 
 
 # --- what dies in between --------------------------------------------------------------------
@@ -302,7 +352,7 @@ def interrupt_at(
             raise error
 
     with pytest.raises(error):
-        import_flights(settings, source, on_progress=progress)
+        import_flights(settings, source, Watcher(on_progress=progress))
 
 
 @pytest.mark.usefixtures("one_block_at_once")
@@ -317,10 +367,7 @@ def test_an_interrupted_import_is_continued(chosen: Settings, error: type[BaseEx
     assert_holds(chosen, rows)
 
 
-@pytest.mark.usefixtures("one_block_at_once")
-def test_a_killed_reader_ends_the_import_with_a_word_and_it_is_continued(
-    chosen: Settings,
-) -> None:
+def test_a_reader_killed_in_the_check_stores_nothing_and_says_so(chosen: Settings) -> None:
     rows = flights(5500)
 
     def die(batch: int) -> None:
@@ -329,14 +376,46 @@ def test_a_killed_reader_ends_the_import_with_a_word_and_it_is_continued(
 
     with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
         import_flights(chosen, Scripted(rows, die))
-    assert transactions_in(chosen.folder) in {2000, 3000}
+    assert transactions_in(chosen.folder) == 0
     import_flights(chosen, Scripted(rows, lambda batch: None))
     assert_holds(chosen, rows)
 
 
+def slow_to_build(job: Job, send: Send, at: Callable[[], None]) -> None:
+    """Build blocks as an import does, but call `at` before the third message is sent."""
+    sent = [0]
+
+    def send_slowly(message: object) -> None:
+        sent[0] += 1
+        if sent[0] == 3:
+            at()
+        send(message)
+
+    build(job, send_slowly)
+
+
 @pytest.mark.usefixtures("one_block_at_once")
-def test_a_reader_killed_in_the_middle_of_a_message_is_no_different(
+def test_a_killed_builder_ends_the_import_with_a_word_and_it_is_continued(
     chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = flights(5500)
+    with monkeypatch.context() as patch:
+        patch.setattr(importer, "build", partial(slow_to_build, at=die))
+        with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
+            import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert transactions_in(chosen.folder) == 1000
+    import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert_holds(chosen, rows)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("messages", [2, 4], ids=["of the check", "of the builder"])
+def test_a_child_killed_in_the_middle_of_a_message_is_no_different(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch, messages: int
 ) -> None:
     rows = flights(5500)
     sent = [0]
@@ -344,12 +423,12 @@ def test_a_reader_killed_in_the_middle_of_a_message_is_no_different(
 
     def send(self: Connection, message: object) -> None:
         sent[0] += 1
-        if sent[0] < 3:
+        if sent[0] < messages:
             real(self, message)
             return
         data = bytes(ForkingPickler.dumps(message))
         os.write(self.fileno(), struct.pack("!i", len(data)) + data[: len(data) // 2])
-        os.kill(os.getpid(), signal.SIGKILL)
+        die()
 
     with monkeypatch.context() as patch:
         patch.setattr(Connection, "send", send)
@@ -365,29 +444,47 @@ def stall(batch: int) -> None:
         time.sleep(STALL_S)
 
 
-@pytest.mark.usefixtures("one_block_at_once")
 def test_ctrl_c_does_not_wait_for_a_slow_source(chosen: Settings) -> None:
+    def interrupt(checked: Checked) -> None:
+        raise KeyboardInterrupt
+
     start = time.monotonic()
-    interrupt_at(chosen, Scripted(flights(5000), stall), blocks=1)
+    with pytest.raises(KeyboardInterrupt):
+        import_flights(chosen, Scripted(flights(5000), stall), Watcher(on_check=interrupt))
+    assert time.monotonic() - start < PROMPT_S
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_ctrl_c_does_not_wait_for_a_slow_builder(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = partial(slow_to_build, at=partial(time.sleep, STALL_S))
+    monkeypatch.setattr(importer, "build", slow)
+    start = time.monotonic()
+    interrupt_at(chosen, Scripted(flights(5000), lambda batch: None), blocks=1)
     assert time.monotonic() - start < PROMPT_S
 
 
 STALLED = """
-import sys
+import sys, time
+from functools import partial
 from pathlib import Path
 from backend.sealing import importer
 from tests.sealing import test_importer
 from tests.flights import flights
 
 importer.BLOCKS_AT_ONCE = 1
+importer.build = partial(
+    test_importer.slow_to_build, at=partial(time.sleep, test_importer.STALL_S)
+)
 importer.import_flights(
     test_importer.settings_for(Path(sys.argv[1])),
-    test_importer.Scripted(flights(5000), test_importer.stall),
+    test_importer.Scripted(flights(5000), lambda batch: None),
 )
 """
 
 
-def test_a_killed_import_frees_the_writer_lock_though_its_source_is_slow(
+def test_a_killed_import_frees_the_writer_lock_though_its_builder_is_slow(
     tmp_path: Path, chosen: Settings
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", STALLED, str(tmp_path)], cwd=PROJECT) as process:
@@ -466,19 +563,23 @@ def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
     assert_holds(chosen, flights(1500))
 
 
-def test_the_command_names_a_bad_row_in_one_line(tmp_path: Path, chosen: Settings) -> None:
+def test_the_command_names_bad_rows_and_imports_nothing(tmp_path: Path, chosen: Settings) -> None:
     path = str(written(tmp_path, with_bad_rows()))
     status, said = command(chosen, path)
     assert status == 1
     assert "Traceback" not in said
-    last = said.splitlines()[-1]
-    assert last.startswith("error: flights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between")
+    assert "\nflights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between" in said
+    assert "\nflights.csv, line 2602: ORIGIN 'nowhere': must be" in said
+    assert "\nflights.csv: 2 of 3,000 rows (0.067 %) are bad\n" in said
+    assert said.endswith(
+        "\nerror: there are bad rows; mend them in the file, or leave them out with --skip-bad; "
+        "nothing was imported\n"
+    )
+    assert transactions_in(chosen.folder) == 0
     status, said = command(chosen, "--skip-bad", path)
     assert status == 0
-    assert "left out: flights.csv, line 1502: OP_CARRIER_FL_NUM '0'" in said
-    assert said.endswith(
-        "1,998 flights imported in 2 blocks, 1,000 were there already, 2 bad rows were left out\n"
-    )
+    assert "\nflights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between" in said
+    assert said.endswith("2,998 flights imported in 3 blocks, 2 bad rows were left out\n")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from backend.base.errors import TryLater
 from backend.base.files import FileLock
 from backend.chain.columns import columns_of
 from backend.ledger.ledger import Ledger
-from backend.sealing.importer import import_flights
+from backend.sealing.importer import Watcher, import_flights
 from backend.sealing.miner import Miner, Sealer, unsealed
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
@@ -428,7 +428,10 @@ def test_an_import_waits_and_says_so(chain: Fixture, tmp_path: Path) -> None:
         chain.lines.append(line)
         chain.clocks.now_ms = TODAY_MS
 
-    assert import_flights(settings_for(chain.folder), BtsFile(file), report=report).imported == 20
+    assert (
+        import_flights(settings_for(chain.folder), BtsFile(file), Watcher(report=report)).imported
+        == 20
+    )
     assert "the clock says 2037" in chain.lines[1]
     assert chain.store.block(2).header.timestamp == TODAY_MS
 

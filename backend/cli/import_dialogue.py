@@ -1,0 +1,183 @@
+"""Shows how an import goes, and asks a person before rows are left out."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+
+from backend.base.errors import FlightchainError
+from backend.base.progress import Line, Progress, counting, left
+from backend.base.words import counted
+from backend.cli.log_commands import say
+
+if TYPE_CHECKING:
+    from backend.sealing.importer import Tally, Watcher
+    from backend.sealing.source_check import Checked
+
+SHOWN_BAD_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Skipping:
+    """What a person wants done with bad rows.
+
+    is_wanted: whether they are left out; otherwise nothing is imported. most_percent: of the rows
+    of a file that may be bad. without_asking: whether to go on without a question.
+    """
+
+    is_wanted: bool = False
+    most_percent: float = 0.0
+    without_asking: bool = False
+
+
+class ImportDialogue:
+    """The conversation about an import on standard error; used with `with`.
+
+    An error inside says at its end what was stored.
+    """
+
+    def __init__(self, skipping: Skipping) -> None:
+        self._skipping = skipping
+        self._line = Line(in_a_log=True)
+        self._imported = self._importing = 0  # flights of earlier sources, and of this one
+        self._index_line = ExitStack()
+        self._index_progress: Progress | None = None  # while the index is brought to the tip
+
+    def watcher(self) -> "Watcher":
+        """Return what the import calls."""
+        from backend.sealing.importer import Watcher
+
+        return Watcher(
+            self._show_check,
+            self._decide,
+            self._show_import,
+            self._show_summary,
+            self._show_index,
+            say,
+        )
+
+    def __enter__(self) -> "ImportDialogue":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._line.close()
+        self._index_line.close()
+        imported = self._imported + self._importing
+        if isinstance(error, FlightchainError):
+            rest = "nothing was imported"
+            if imported:
+                rest = f"{counted(imported, 'flight')} were imported before; {_GO_ON}"
+            error.args = (f"{error}; {rest}",)
+        elif isinstance(error, KeyboardInterrupt) and imported:
+            say(f"{counted(imported, 'flight')} were imported; {_GO_ON}")
+
+    # --- progress -----------------------------------------------------------------------------
+
+    def _show(self, phase: str, fraction: float, count: int, unit: str, *, is_done: bool) -> None:
+        """Show how far a phase is, and end its line when it is done."""
+        elapsed_s = self._line.elapsed_s()
+        text = f"{phase}: {fraction:.0%}, {counted(count, unit)}, "
+        text += f"{count / max(elapsed_s, 1e-9):,.0f} a second{left(fraction, elapsed_s)}"
+        self._line.show(text, at_once=is_done)
+        if is_done:
+            self._line.close()
+            self._line = Line(in_a_log=True)
+
+    def _show_check(self, checked: "Checked") -> None:
+        phase, fraction = f"checking {checked.label}", checked.fraction
+        self._show(phase, fraction, checked.rows, "row", is_done=fraction == 1)
+
+    def _show_import(self, tally: "Tally", *, is_done: bool = False) -> None:
+        self._importing = tally.imported
+        phase = f"importing {tally.label}"
+        self._show(phase, tally.fraction, tally.imported, "flight", is_done=is_done)
+
+    def _show_summary(self, tally: "Tally") -> None:
+        self._show_import(tally, is_done=True)
+        self._imported, self._importing = self._imported + tally.imported, 0
+        say(_summary(tally))
+
+    def _show_index(self, done: int, to_do: int) -> None:
+        if self._index_progress is None:
+            progress = counting("bringing the index up", "block")
+            self._index_progress = self._index_line.enter_context(progress)
+        self._index_progress(done, to_do)
+        if done >= to_do:
+            self._index_line.close()
+            self._index_progress = None
+
+    # --- bad rows -----------------------------------------------------------------------------
+
+    def _decide(self, sources: Sequence["Checked"]) -> None:
+        """Raise FlightchainError if bad rows are not to be left out."""
+        bad = [checked for checked in sources if checked.bad.count]
+        if not bad:
+            return
+        rows = [row for checked in bad for row in checked.bad.first]
+        for row in rows[:SHOWN_BAD_ROWS]:
+            say(str(row))
+        for checked in bad:
+            say(_bad_words(checked))
+        self._require_few(bad)
+        if not self._skipping.without_asking and sys.stdin.isatty():
+            _confirm()
+
+    def _require_few(self, bad: Sequence["Checked"]) -> None:
+        skipping = self._skipping
+        if not skipping.is_wanted:
+            raise FlightchainError(
+                "there are bad rows; mend them in the file, or leave them out with --skip-bad"
+            )
+        most = skipping.most_percent
+        for checked in bad:
+            if _percent(checked) > most:
+                raise FlightchainError(
+                    f"more than {most:g} % of {checked.label} is bad; mend the file, or allow more "
+                    f"with --skip-at-most {_percent(checked):.1f}"
+                )
+
+
+_GO_ON = "run the same command again to go on"
+
+
+def _confirm() -> None:
+    try:
+        goes_on = click.confirm("Import the others without them?", err=True)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    if not goes_on:
+        raise FlightchainError("the bad rows are to be mended first")
+
+
+def _percent(checked: "Checked") -> float:
+    return 100 * checked.bad.count / max(1, checked.rows)
+
+
+def _bad_words(checked: "Checked") -> str:
+    """Say how many rows of a file are bad, and whether that would make flights look punctual."""
+    bad = checked.bad
+    words = f"{checked.label}: {bad.count:,} of {counted(checked.rows, 'row')} "
+    words += f"({_percent(checked):.2g} %) {'is' if bad.count == 1 else 'are'} bad"
+    if bad.cancelled or bad.not_arrived:
+        words += f", among them {counted(bad.cancelled, 'cancelled flight')} and "
+        words += f"{bad.not_arrived:,} without an arrival; without them more flights look punctual"
+    return words
+
+
+def _summary(tally: "Tally") -> str:
+    blocks = counted(tally.blocks, "block")
+    parts = [f"{tally.label}: {counted(tally.imported, 'flight')} imported in {blocks}"]
+    if tally.already_there:
+        parts.append(counted(tally.already_there, "was there already", "were there already"))
+    if tally.bad:
+        parts.append(counted(tally.bad, "bad row was left out", "bad rows were left out"))
+    return ", ".join(parts)

@@ -1,0 +1,82 @@
+"""Defines the commands that run the service. `cli` adds them to its own."""
+
+import os
+import signal
+from contextlib import closing
+from typing import Any
+
+import click
+
+from backend.base.settings import Settings
+from backend.base.words import counted
+from backend.cli.log_commands import say
+
+
+@click.command()
+@click.option("--only-http", is_flag=True, help="Do not start the miner; you run it separately.")
+@click.option("--frontend", is_flag=True, help="Also serve the pages.")
+@click.pass_obj
+def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
+    """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
+    from backend.service import supervisor
+    from backend.storage import tokens
+
+    if only_http and frontend:
+        raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
+    if only_http:
+        from backend.service.web_server import run_http
+
+        tokens.require_some(settings)
+        supervisor.require_lab(settings)
+        run_http(settings)
+        return
+    require_all_to_serve(settings, frontend=frontend)
+    supervisor.supervise(settings, say, frontend=frontend)
+
+
+def require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
+    """Raise the error that `serve` would end with, if there is one."""
+    from backend.service import supervisor
+    from backend.storage import tokens
+
+    tokens.require_some(settings)
+    supervisor.require_lab(settings)
+    supervisor.require_witnesses(settings)
+    supervisor.require_ports(settings, frontend=frontend)
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Seal the flights that are pending now, then exit.")
+@click.pass_obj
+def mine(settings: Settings, once: bool) -> None:
+    """Seal pending flights into blocks until SIGTERM or Ctrl-C.
+
+    The command finishes the current block before it ends.
+    """
+    from backend.base.processes.systemd import Notifier
+    from backend.sealing.miner import Miner, Sealer
+
+    if once:
+        with closing(Sealer(settings, say)) as sealer:
+            sealer.wait_for_clock()
+            with sealer.writing(wait=True):
+                sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
+        say(f"sealed {counted(len(sealed), 'block')}")
+        return
+    notifier = Notifier(os.environ, say)
+    miner = _node_of(settings, notifier) or Miner(settings, say, notifier)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, frame: miner.stop())
+    miner.run()
+
+
+def _node_of(settings: Settings, notifier: Any) -> Any:
+    """Return what mines in place of the miner of a ledger in a cluster; None elsewhere."""
+    if settings.engine_home is None:
+        return None
+    from backend.cluster.node import Node
+
+    return Node(settings, say, notifier)
+
+
+COMMANDS = (serve, mine)

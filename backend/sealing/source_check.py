@@ -1,0 +1,145 @@
+"""Reads sources to their end before anything of them is stored, in a process of its own.
+
+What is valid and new goes into a `Spool`, from which the blocks are built later. So every row is
+read once, also that of a pipe, and a file that changes after its check does no harm.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from backend.base.errors import BadRow, InvalidFlight, WriteFailed
+from backend.base.files import free_bytes
+from backend.chain.fields import FIELD, POSITION
+from backend.index.queries import IndexReader
+from backend.sealing.block_builder import BATCHES_PER_SIGN
+from backend.sealing.child import Send
+from backend.sealing.newcomers import Newcomers
+from backend.sealing.spool import Spool
+from backend.sources.source import FlightColumns, RawRows, Source, Validator, bad_rows
+
+SHOWN_BAD_ROWS = 20
+NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
+STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
+
+_DAY = POSITION["FL_DATE"]
+
+
+@dataclass(slots=True)
+class BadRows:
+    """The bad rows of a source.
+
+    count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
+    have no time of arrival for another reason. first: the first `SHOWN_BAD_ROWS`.
+    """
+
+    count: int = 0
+    cancelled: int = 0
+    not_arrived: int = 0
+    first: list[BadRow] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What the check of a source has found, so far or in all.
+
+    label: the source's. rows: how many it has, bad ones too. flights: how many are valid and new.
+    already_there: how many the ledger has. days: on which the new ones are. start, end: where they
+    stand in the spool. fraction: how much of the source has been read, 0 to 1.
+    """
+
+    label: str
+    rows: int = 0
+    flights: int = 0
+    already_there: int = 0
+    bad: BadRows = field(default_factory=BadRows)
+    days: set[object] = field(default_factory=set)
+    start: int = 0
+    end: int = 0
+    fraction: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room on the disk of the chain's folder. least: bytes that must stay free."""
+
+    folder: Path
+    least: int
+
+    def require(self, flights: int, fraction: float) -> None:
+        """Raise WriteFailed unless so many flights can be stored.
+
+        fraction: how much of the source they are.
+        """
+        free = free_bytes(self.folder)
+        if free >= self.least + flights * STORED_BYTES:
+            return
+        in_all = self.least + round(flights * STORED_BYTES / max(fraction, 0.01))
+        raise WriteFailed(
+            f"the disk of {self.folder} has {free:,} bytes free, but the import needs about "
+            f"{in_all:,}; free some space and run it again"
+        )
+
+
+def check(folder: Path, sources: Sequence[Source], spool: Spool, room: Room, send: Send) -> None:
+    """Send the number and a `Checked` of each source, again and again while it is read.
+
+    Raises InvalidInput if a source cannot be read to its end, and WriteFailed if the disk is full.
+    """
+    reader = IndexReader(folder)
+    for place, source in enumerate(sources):
+        checked = Checked(source.label, start=spool.end, end=spool.end)
+        newcomers = Newcomers(reader)
+        for number, columns in enumerate(_valid(source, checked)):
+            new = newcomers.among(columns)
+            if new[0]:
+                spool.append_flights(new)
+            checked.flights += len(new[0])
+            checked.days.update(new[_DAY])
+            checked.already_there = newcomers.already_there
+            if number % BATCHES_PER_SIGN == 0:
+                checked.fraction = min(source.progress(), NEARLY_ALL)
+                room.require(checked.flights, checked.fraction)
+                send((place, checked))
+        room.require(checked.flights, 1.0)
+        checked.end, checked.fraction = spool.end, 1.0
+        send((place, checked))
+
+
+def _valid(source: Source, checked: Checked) -> Iterator[FlightColumns]:
+    """Yield the valid flights of `source`, and count its rows."""
+    validator = Validator()
+    rows = source.rows()
+    try:
+        for raw in rows:
+            columns, bad = validator.judge(raw)
+            checked.rows += len(raw.lines) + len(raw.faults) + raw.hopeless
+            checked.bad.count += raw.hopeless
+            for problem in bad_rows(source, raw, bad):
+                _count(problem, raw, checked.bad)
+            if columns:
+                yield columns
+    finally:
+        rows.close()
+
+
+def _count(problem: BadRow, raw: RawRows, bad: BadRows) -> None:
+    bad.count += 1
+    if len(bad.first) < SHOWN_BAD_ROWS:
+        bad.first.append(problem)
+    try:
+        place = raw.lines.index(problem.row)
+    except ValueError:  # the line is no row
+        return
+    if _parsed("CANCELLED", raw, place) == 1:
+        bad.cancelled += 1
+    elif not isinstance(_parsed("ARR_DELAY", raw, place), int):
+        bad.not_arrived += 1
+
+
+def _parsed(name: str, raw: RawRows, place: int) -> object:
+    """Return the value of a field in a row; None if it is empty or not valid."""
+    try:
+        return FIELD[name].parse(raw.columns[POSITION[name]][place])
+    except InvalidFlight:
+        return None

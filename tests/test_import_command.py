@@ -1,0 +1,128 @@
+"""The command that imports files: what it asks, says and refuses about bad rows."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.api.processes import ROOT, backend, environment
+from tests.flights import csv_of, flights, transactions_in
+
+WAIT_S = 60
+ANSWERED_AGAIN_S = 0.5  # an early Ctrl-C may be lost, as to a person
+QUESTION = b"Import the others without them? [y/N]: "
+
+
+def written(path: Path, count: int, bad: Sequence[int] = (), *, cancelled: int = 0) -> str:
+    """Write a file of flights; those numbered `bad` have no known origin. Returns its path.
+
+    cancelled: how many of the bad ones were cancelled; the last one of all has no arrival.
+    """
+    rows = [list(row) for row in flights(count)]
+    for number in bad:
+        rows[number][6] = "nowhere"
+        rows[number][13:] = ["", "", "", "", 0, ""]
+    for number in bad[:cancelled]:
+        rows[number][17] = 1
+    path.write_text(csv_of(rows), encoding="utf-8")
+    return str(path)
+
+
+def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 40, [3], cancelled=1)
+    refused = backend(folder, "import", "--skip-bad", file)
+    assert refused.returncode == 1
+    assert refused.stderr.endswith(
+        "\nsome.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
+        "arrival; without them more flights look punctual\n"
+        "error: more than 1 % of some.csv is bad; mend the file, or allow more with "
+        "--skip-at-most 2.5; nothing was imported\n"
+    )
+    assert transactions_in(folder) == 0
+    done = backend(folder, "import", "--skip-bad", "--skip-at-most", "2.5", file)
+    assert done.returncode == 0, done.stderr
+    assert "39 flights imported in 1 block, 1 bad row was left out\n" in done.stderr
+    assert transactions_in(folder) == 39
+
+
+def test_many_bad_rows_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
+    file = written(tmp_path / "some.csv", 100, range(10, 60), cancelled=7)
+    done = backend(tmp_path / "chain", "import", file)
+    assert done.returncode == 1
+    named = [line for line in done.stderr.splitlines() if "ORIGIN 'nowhere'" in line]
+    assert [line.partition(":")[0] for line in named] == [
+        f"some.csv, line {number}" for number in range(12, 32)
+    ]
+    assert "50 of 100 rows (50 %) are bad, among them 7 cancelled flights and 43 w" in done.stderr
+
+
+def test_all_files_are_checked_before_the_first_is_stored(tmp_path: Path) -> None:
+    good, bad = written(tmp_path / "good.csv", 2500), written(tmp_path / "bad.csv", 2000, [1900])
+    done = backend(tmp_path / "chain", "import", good, bad)
+    assert done.returncode == 1
+    assert "bad.csv, line 1902: ORIGIN 'nowhere'" in done.stderr
+    assert done.stderr.endswith("nothing was imported\n")
+    assert transactions_in(tmp_path / "chain") == 0
+
+
+def in_a_terminal(folder: Path, *arguments: str, answer: str) -> tuple[int, str]:
+    """Run an import in a terminal, and answer its question until it goes on.
+
+    Returns its exit status and what was shown.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", sys.executable, "-m", "backend", "import", *arguments],
+        cwd=ROOT,
+        env=environment(folder),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    deadline = time.monotonic() + WAIT_S
+    with process, suppress(OSError):  # which says that the other end is closed
+        while time.monotonic() < deadline:
+            if select.select([ours], [], [], ANSWERED_AGAIN_S)[0]:
+                shown += os.read(ours, 4096)
+            if shown.endswith(QUESTION):
+                assert transactions_in(folder) == 0
+                os.write(ours, answer.encode())
+        process.kill()
+    os.close(ours)
+    return process.returncode, shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "end", "stored"),
+    [
+        ("y\n", 0, "299 flights imported in 1 block, 1 bad row was left out\n", 299),
+        ("\n", 1, "error: the bad rows are to be mended first; nothing was imported\n", 0),
+        ("\x03", 130, "stopped\n", 0),
+        ("\x04", 130, "stopped\n", 0),
+    ],
+    ids=["yes", "no", "Ctrl-C", "end"],
+)
+def test_in_a_terminal_it_asks_before_rows_are_left_out(
+    tmp_path: Path, answer: str, status: int, end: str, stored: int
+) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 300, [70])
+    returned, shown = in_a_terminal(folder, "--skip-bad", file, answer=answer)
+    assert (returned, shown.endswith(end)) == (status, True), shown
+    assert "some.csv, line 72: ORIGIN 'nowhere': " in shown
+    assert transactions_in(folder) == stored
+
+
+def test_with_yes_it_does_not_ask(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 300, [70])
+    status, shown = in_a_terminal(folder, "--skip-bad", "--yes", file, answer="")
+    assert (status, QUESTION.decode() in shown) == (0, False)
+    assert transactions_in(folder) == 299
