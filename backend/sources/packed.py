@@ -1,126 +1,227 @@
-"""Reads a file of bytes that is plain or packed with gzip, xz or zip.
+"""Reads files of bytes that are plain or packed with gzip, xz, bzip2, Zstandard or zip.
 
-The first bytes tell how it is packed, never its name. A zip archive must hold exactly one .csv
-file; other files in it (BTS adds a readme.html) are ignored. Errors of the unpackers become
-InvalidInput here, so no other module needs to know them.
+The first bytes tell how a file is packed, never its name. A folder or zip archive may hold several
+tables, each of which is a file of its own here; what BTS, Kaggle and macOS put beside them is
+ignored. An unpacker's error becomes InvalidInput, and an archive that grows without measure is
+refused before it takes memory or hours.
 """
 
+import bz2
 import gzip
 import lzma
+import os
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
+
+import zstandard
 
 from backend.base.errors import InvalidFlight, InvalidInput, shown
 
 Read = Callable[[int], bytes]
 """read(n) returns the next bytes, at most n; none at the end."""
 
-_Unpacked = IO[bytes] | gzip.GzipFile
-_UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
+MOST_TIMES = (
+    200  # its packed size, that a file may unpack to; tables of flights do to 5 to 60 times
+)
+UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
+ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
+ZIP = b"PK\x03\x04"
+WORKBOOK = "is a workbook of a spreadsheet; open it there, and save its sheet as CSV UTF-8"
+_WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
+_TABLES = re.compile(
+    r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
+)
+_BESIDE_TABLES = re.compile(
+    r"(.*/)?(|__MACOSX/.*|\.[^/]*|(readme|license)[^/]*|[^/]*\.(html?|pdf|md))", re.IGNORECASE
+)
+_NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
+_UNPACK_ERRORS = (
+    *(EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError),
+    *(zipfile.BadZipFile, gzip.BadGzipFile),
+)
 _UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile lacks a password or a method
 
 
-class SentFile:
-    """The body of a request, with the interface of a file that is not packed."""
+class _ZstdFile:
+    """Unpacks Zstandard; a file cut short raises EOFError, unlike with the package's own reader."""
 
-    def __init__(self, content: bytes) -> None:
-        self.label = "body"
-        self._content = content
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._blocks = self._unpacked(raw)
+        self._block = BytesIO()
 
-    def problem(self, reason: str) -> InvalidInput:
-        """Return the error to raise when the body as a whole is not acceptable."""
-        return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, or fewer at the end."""
+        text = self._block.read(size)
+        while len(text) < size and (block := next(self._blocks, None)) is not None:
+            self._block = BytesIO(block)
+            text += self._block.read(size - len(text))
+        return text
 
-    def progress(self) -> float:
-        """Always 1, because all of the body is there."""
-        return 1.0
+    @staticmethod
+    def _unpacked(raw: IO[bytes]) -> Iterator[bytes]:
+        frame, packed = None, raw.read(ZSTD_PIECE)
+        while packed:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(packed)
+            packed = (frame.eof and frame.unused_data) or raw.read(ZSTD_PIECE)
+            if frame.eof:
+                frame = None
+        if frame:
+            raise EOFError("it ends too early")
 
-    @contextmanager
-    def opened(self) -> Iterator[Read]:
-        """Yield a function that reads the bytes from the beginning."""
-        yield BytesIO(self._content).read
+
+_UNPACKERS: dict[bytes, Callable[[IO[bytes]], object]] = {
+    b"\x1f\x8b": gzip.open,
+    b"\xfd7zXZ\0": lzma.open,
+    b"BZh": bz2.open,
+    b"\x28\xb5\x2f\xfd": _ZstdFile,
+}
+PACKED = (*_UNPACKERS, ZIP)
+"""How files begin that can be unpacked here."""
 
 
 class PackedFile:
-    """Reads the file at `path`. label: its name, for messages."""
+    """Reads the file at a path, or a member of the zip archive there.
 
-    def __init__(self, path: Path) -> None:
-        self.label = path.name or str(path)
+    label: its name in messages. part: its name in the folder or archive that was given, or "".
+    is_posted: whether it is the body of a request. is_json: whether it must be JSON; None: unknown.
+    """
+
+    is_posted = False
+    is_json: bool | None = None
+
+    def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
+        """whole: the name of the folder or archive, if this is a part of it."""
+        self.part = part
+        self.label = f"{whole}/{part}" if part else path.name or str(path)
         self._path = path
-        self._raw: IO[bytes] | None = None
+        self._member = member
         self._progress = 0.0
+        self._state: object = None
+        self._checksums: list[int] = []
 
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the file as a whole is not acceptable."""
         return InvalidInput("file", self.label, reason)
 
     def progress(self) -> float:
-        """Return the share of the packed bytes read by the latest `opened`, 0 to 1."""
-        if self._raw is not None:
-            size = self._path.stat().st_size
-            self._progress = min(1.0, self._raw.tell() / size) if size else 1.0
+        """Return the share of the file read by the latest `opened`, 0 to 1."""
         return self._progress
+
+    def is_pipe(self) -> bool:
+        """Return whether the file can be read only once."""
+        return self._path.is_fifo()
+
+    def members(self) -> list[str]:
+        """Return the names of the tables in this zip archive; [""] if it is none."""
+        with self._translated():
+            if self.is_pipe():
+                return [""]
+            with self._raw() as raw:
+                return self._members(raw)
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
         """Yield a function that reads the unpacked bytes from the beginning.
 
-        This or that function raises InvalidInput if the file does not exist, is not readable, is
-        damaged, cut short or protected by a password, or holds no .csv file or several.
+        Either raises InvalidInput if the file does not exist, is not readable, is damaged, cut
+        short or protected by a password, or grows without measure. So it does if the file changed
+        since it was read before, for each block before it is returned; therefore every reading must
+        ask for the same numbers of bytes.
         """
         self._progress = 0.0
         with self._translated():
-            if not self._path.is_file():
-                raise self.problem(
-                    "is not a file" if self._path.exists() else "does not exist; check the path"
-                )
-            raw = self._path.open("rb")
+            raw = self._raw()
         with raw:
             with self._translated():
-                unpacked = self._unpacked(raw)
-            with unpacked:
-                self._raw = raw
-                try:
-                    yield self._reader(unpacked)
-                finally:
-                    self.progress()
-                    self._raw = None
+                self._require_unchanged(raw)
+                unpacked, packed_bytes, unpacked_bytes = self._unpacked(raw)
+            yield self._reader(raw, unpacked, packed_bytes, unpacked_bytes)
 
-    def _unpacked(self, raw: IO[bytes]) -> _Unpacked:
-        magic = raw.read(6)
-        raw.seek(0)
-        if magic.startswith(b"\x1f\x8b"):
-            return gzip.open(raw)
-        if magic == b"\xfd7zXZ\0":
-            return lzma.open(raw)
-        if magic.startswith(b"PK"):
+    def _raw(self) -> BufferedReader:
+        if not (self._path.is_file() or self.is_pipe()):
+            reason = "is not a file" if self._path.exists() else "does not exist; check the path"
+            raise self.problem(reason)
+        return self._path.open("rb")
+
+    def _members(self, raw: BufferedReader) -> list[str]:
+        if not raw.peek(4).startswith(ZIP):
+            return [""]
+        if self.is_pipe():
+            raise self.problem("is a zip archive, which a pipe cannot carry; import it by its path")
+        names = zipfile.ZipFile(raw).namelist()
+        if not _WORKBOOKS.isdisjoint(names):
+            raise self.problem(WORKBOOK)
+        if not (tables := tables_among(names)):
+            raise self.problem(f"holds no table of flights; it contains {shown(names)}")
+        return tables
+
+    def _unpacked(self, raw: BufferedReader) -> tuple[IO[bytes], int, int]:
+        """Return what reads the unpacked bytes, and how many are packed and unpacked, or 0."""
+        member, *others = [self._member] if self._member else self._members(raw)
+        if others:
+            raise self.problem(f"holds {1 + len(others)} tables; unpack it and send each of them")
+        if member:
             archive = zipfile.ZipFile(raw)
-            return archive.open(self._csv_member(archive))
-        return raw
+            about = archive.getinfo(member)
+            return archive.open(about), about.compress_size, about.file_size
+        size = 0
+        if not self.is_pipe():
+            size = raw.seek(0, os.SEEK_END)
+            raw.seek(0)
+        start = raw.peek(6)
+        unpack = next((u for magic, u in _UNPACKERS.items() if start.startswith(magic)), None)
+        return cast("IO[bytes]", unpack(raw) if unpack else raw), size, 0
 
-    def _csv_member(self, archive: zipfile.ZipFile) -> str:
-        names = archive.namelist()
-        # macOS adds a file of metadata for every file, in this folder.
-        members = [n for n in names if n.lower().endswith(".csv") and not n.startswith("__MACOSX/")]
-        if len(members) != 1:
-            what = f"holds {len(members)} .csv files" if members else "holds no .csv file"
-            raise self.problem(f"{what}; one is needed, and it contains {shown(names)}")
-        return members[0]
+    def _reader(self, raw: IO[bytes], unpacked: IO[bytes], packed_bytes: int, whole: int) -> Read:
+        most = UNPACKED_ROOM + packed_bytes * (1 if self.is_posted else MOST_TIMES)
+        count = position = 0
 
-    def _reader(self, unpacked: _Unpacked) -> Read:
         def read(size: int) -> bytes:
+            nonlocal count, position
             with self._translated():
-                block = unpacked.read(size)
-            if not block:
-                self._raw, self._progress = None, 1.0
+                try:
+                    block = unpacked.read(size)
+                finally:
+                    self._require_unchanged(raw)
+                position += len(block)
+                if not block:
+                    self._progress = 1.0
+                elif packed_bytes:
+                    share = position / whole if whole else raw.tell() / packed_bytes
+                    self._progress = min(1.0, share)
+            if packed_bytes and position > most:
+                raise self.problem(
+                    f"unpacks to more than {most:,} bytes, which tables of flights do not; if it "
+                    "is one, unpack it and split it"
+                )
+            self._compare(count, zlib.crc32(block))
+            count += 1
             return block
 
         return read
+
+    def _compare(self, position: int, checksum: int) -> None:
+        if position == len(self._checksums):
+            self._checksums.append(checksum)
+        elif checksum != self._checksums[position]:
+            raise self._changed()
+
+    def _require_unchanged(self, raw: IO[bytes]) -> None:
+        state = None if self.is_posted or self.is_pipe() else os.fstat(raw.fileno())
+        now = state and (state.st_ino, state.st_size, state.st_mtime_ns)
+        self._state = self._state or now
+        if now != self._state:
+            raise self._changed()
+
+    def _changed(self) -> InvalidInput:
+        return self.problem("changed while it was read; import it when nothing writes to it")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -132,4 +233,62 @@ class PackedFile:
         except _UNSUPPORTED_ERRORS as error:
             raise self.problem(f"cannot be unpacked ({error}); unpack it first") from error
         except OSError as error:
+            if error.errno is None:  # of bz2
+                raise self.problem(f"is damaged ({error}); download it again") from error
             raise self.problem(f"cannot be read ({error.strerror or error})") from error
+
+
+class SentFile(PackedFile):
+    """Reads the body of a request as if it were a file."""
+
+    is_posted = True
+
+    def __init__(self, content: bytes, *, is_json: bool = False) -> None:
+        super().__init__(Path("body"))
+        self.is_json = is_json
+        self._content = content
+
+    def problem(self, reason: str) -> InvalidInput:
+        """Return the error to raise when the body as a whole is not acceptable."""
+        return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
+
+    def is_pipe(self) -> bool:
+        """Return False, because all of the body is there."""
+        return False
+
+    def _raw(self) -> BufferedReader:
+        return BufferedReader(cast("RawIOBase", BytesIO(self._content)))
+
+
+def files_of(path: Path) -> list[PackedFile]:
+    """Return the tables at `path` as files: it, or those in the folder or zip archive.
+
+    They are in the order of their names. Raises InvalidInput if there are none, or if a file cannot
+    be read.
+    """
+    if not path.is_dir():
+        members = PackedFile(path).members()
+        several = len(members) > 1
+        return [PackedFile(path, m, path.name, m if several else "") for m in members]
+    files = []
+    for name in tables_among(entry.name for entry in path.iterdir() if entry.is_file()):
+        members = PackedFile(path / name, "", path.name, name).members()
+        parts = [f"{name}/{m}" if m else name for m in members]
+        files += [
+            PackedFile(path / name, m, path.name, p) for m, p in zip(members, parts, strict=True)
+        ]
+    if not files:
+        raise InvalidInput("folder", path.name, "holds no table of flights; check the path")
+    return files
+
+
+def tables_among(names: Iterable[str]) -> list[str]:
+    """Return the names that may be those of tables, in numeric order: block9 before block10."""
+    others = [name for name in names if not _BESIDE_TABLES.fullmatch(name)]
+    return sorted(
+        [name for name in others if _TABLES.fullmatch(name)] or others, key=_numeric_order
+    )
+
+
+def _numeric_order(name: str) -> list[tuple[str, int]]:
+    return [(text, int(digits or 0)) for text, digits in _NAME_PARTS.findall(name)]

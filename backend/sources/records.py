@@ -40,12 +40,14 @@ class RecordBatch:
     numbers: the line or row number of each row, ascending.
     faults: lines that are no rows; their numbers are not in `numbers`.
     hopeless: how many further lines are no rows, of which nothing more is said.
+    repeated_headers: how many lines were left out because they repeat the header.
     """
 
     columns: Sequence[Sequence[object]]
     numbers: Sequence[int]
     faults: Sequence[Fault] = ()
     hopeless: int = 0
+    repeated_headers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,18 @@ class Records:
     titles: the names of the columns as they are written, stripped.
     batches: its rows; the iterator raises InvalidInput where the file cannot be read on.
     decimal_comma: whether a number may be written with a comma, as in "-4,00".
+    unit: what the numbers of rows count: "line", "object", "transaction" or "row".
     """
 
     titles: tuple[str, ...]
     batches: Iterator[RecordBatch]
     decimal_comma: bool = False
+    unit: str = "line"
 
 
-def batch_of_objects(objects: Iterable[NumberedObject], titles: Sequence[str]) -> RecordBatch:
+def batch_of_objects(
+    objects: Iterable[NumberedObject], titles: Sequence[str], hopeless: int = 0
+) -> RecordBatch:
     """Make rows of JSON objects, whose members are named as the titles."""
     rows: list[Mapping[str, object]] = []
     numbers, faults = [], []
@@ -74,9 +80,13 @@ def batch_of_objects(objects: Iterable[NumberedObject], titles: Sequence[str]) -
             numbers.append(number)
 
     def cut(position: int) -> Sequence[object]:
-        values = [row.get(titles[position]) for row in rows]
-        if TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
-            return values
-        return [v if type(v) in TAKEN_AS_THEY_ARE else Unusable(v) for v in values]
+        return usable([row.get(titles[position]) for row in rows])
 
-    return RecordBatch(Columns(cut, len(titles)), numbers, faults)
+    return RecordBatch(Columns(cut, len(titles)), numbers, faults, hopeless)
+
+
+def usable(values: Sequence[object]) -> Sequence[object]:
+    """Return the values of a column as a `RecordBatch` may hold them."""
+    if TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
+        return values
+    return [v if type(v) in TAKEN_AS_THEY_ARE else Unusable(v) for v in values]

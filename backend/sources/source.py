@@ -7,11 +7,11 @@ cells but few distinct values in each field, so each value is parsed once and lo
 Only a batch with an error in it is checked row by row.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import compress
-from operator import getitem, itemgetter
+from operator import getitem
 from typing import Any, NamedTuple, Protocol
 
 from backend.base.errors import BadRow, InvalidFlight
@@ -31,7 +31,6 @@ AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are reme
 FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and agree."""
 
-_all_fields = itemgetter(*FIELD_NAMES)
 TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
 _YEAR, _WEEKDAY, _DATE = (POSITION[name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
@@ -107,31 +106,6 @@ class Unusable:
 
     def __repr__(self) -> str:
         return repr(self.value)
-
-
-def raw_rows(objects: Iterable[NumberedObject], part: str = "") -> RawRows:
-    """Make rows of JSON objects. part: as in `RawRows`."""
-    rows, lines, faults = [], [], []
-    for number, record in objects:
-        if isinstance(record, Fault):
-            faults.append(record)
-        else:
-            rows.append(_raw_row(record))
-            lines.append(number)
-    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
-    return RawRows(columns, lines, faults, part)
-
-
-def _raw_row(record: Mapping[str, object]) -> Sequence[object]:
-    """Return the 19 values of a JSON object as a row of `RawRows` may hold them."""
-    values: tuple[object, ...]
-    try:
-        values = _all_fields(record)
-    except KeyError:
-        values = tuple(record.get(name) for name in FIELD_NAMES)
-    if TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
-        return values
-    return [v if type(v) in TAKEN_AS_THEY_ARE else Unusable(v) for v in values]
 
 
 def year_and_weekday(day: object) -> tuple[int, int]:

@@ -1,206 +1,186 @@
-"""Reads a CSV file as a header and batches of rows, each with its line number.
-
-Cells are separated by commas; or by semicolons or tabs, as spreadsheets write them in many
-countries, if the header has more of these.
+"""Reads a CSV table: a header and rows, separated by commas, semicolons, tabs or bars.
 
 A row is one line. Cells with line breaks do not occur in flight records, and as they are not
-allowed, a forgotten quote spoils its own line and not the rest of the file. Text is UTF-8, with or
-without a byte order mark; lines end in LF or CRLF; blank lines are skipped. Memory is bounded
-whatever the file holds.
+allowed, a forgotten quote spoils its own line and not the rest of the file. Blank lines are
+skipped; so is a line that repeats the header, where files were put together, and Excel's first line
+`sep=;`. Cells beyond the header may be there if they are empty.
 """
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, compress
 
 from backend.base.errors import BadRow
-from backend.sources.packed import PackedFile, Read, SentFile
+from backend.sources.packed import PackedFile, Read
 from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
-from backend.sources.source import BATCH_ROWS, Fault
+from backend.sources.source import Fault
+from backend.sources.text import Lines, line_batches, line_blocks
 
-BLOCK_BYTES = 1 << 18
-MOST_BLOCKS = 2  # of which the lines are parsed together
-SEPARATORS = ",;\t"  # the first is the usual one
-File = PackedFile | SentFile
+SEPARATORS = ",;\t|"  # the first is the usual one
+MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 _UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_EXCEL = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
+
+
+_Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[Fault]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
-    """At most `BATCH_ROWS` unparsed lines, without line ends, and their numbers.
+class _Header:
+    """The header of a table. number: its line. line: as it stands. titles: what is in its cells."""
 
-    separator: what stands between two cells.
-    """
-
-    lines: Sequence[str]
-    numbers: Sequence[int]
+    file: PackedFile
+    number: int
+    line: str
     separator: str
+    titles: tuple[str, ...]
 
-    def rows(self, width: int, hopeless: int = 0) -> RecordBatch:
-        """Parse the lines as rows of `width` cells; a line that is no such row becomes a fault."""
+    def fits(self, rows: Sequence[list[str]]) -> bool:
+        """Return whether these are rows of the table; empty cells at their ends do not matter."""
+        width = len(self.titles)
+        if set(map(len, rows)) == {width}:
+            return True
+        return all(len(row) >= width and not any(row[width:]) for row in rows)
+
+    def refuse_another(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> None:
+        """Raise BadRow if a row is a header with other columns, since what follows is misread."""
+        names = set(self.titles) - {""}
+        place = next((place for place, title in enumerate(self.titles) if title), 0)
+        if names.isdisjoint(_column(rows, place)):
+            return
+        for number, row in zip(numbers, rows, strict=True):
+            if len(names.intersection(row)) > len(names) / 2:
+                where = f"{self.file.label}, line {number}"
+                reason = "is a header with other columns than the first; split the file there"
+                raise BadRow(where, "line", self.separator.join(row), reason, number)
+
+
+def read_table(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Records:
+    """Return the records of a table, of which `read` returns the text as UTF-8.
+
+    Raises InvalidInput if it is empty or has no header or no row; BadRow for a line too long, and
+    for a second header that has other columns. The iterator `batches` may raise the same.
+    """
+    blocks = line_blocks(file, read)
+    header, rest = _header(file, blocks)
+    batches = line_batches(chain([rest], blocks), header.number + 1)
+    rows = _batches(header, batches, needs_no_reason)
+    return Records(header.titles, rows, header.separator != SEPARATORS[0])
+
+
+def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, list[str]]:
+    """Return the header, and the lines after it in its block."""
+    separators, number = SEPARATORS, 0
+    for lines in blocks:
+        for position, line in enumerate(lines):
+            number += 1
+            if excel := _EXCEL.fullmatch(line):
+                separators = excel[1]
+            elif line.strip():
+                separator, titles = _titles(file, line, separators)
+                return _Header(file, number, line, separator, titles), lines[position + 1 :]
+    raise file.problem("is empty; download it again")
+
+
+def _titles(file: PackedFile, line: str, separators: str) -> tuple[str, tuple[str, ...]]:
+    """Return the separator by which a header has the most cells, and these without empty last."""
+    best, cells, problem = separators[0], list[str](), ""
+    for separator in separators:
         try:
-            rows = list(csv.reader(self.lines, strict=True, delimiter=self.separator))
-        except csv.Error:
-            return self._one_by_one(width, hopeless)
-        # Fewer rows than lines: a quote was left open and swallowed a line break.
-        if len(rows) != len(self.lines) or set(map(len, rows)) != {width}:
-            return self._one_by_one(width, hopeless)
-        return _batch(rows, width, self.numbers, (), hopeless)
+            row = next(csv.reader([line], strict=True, delimiter=separator))
+        except csv.Error as error:  # names in quotes, with another separator between them
+            problem = problem or _reason(error)
+            continue
+        if len(row) > len(cells):
+            best, cells = separator, row
+    if not cells:
+        raise file.problem(f"has a first line that {problem}")
+    while len(cells) > 1 and not cells[-1].strip():
+        cells.pop()
+    if len(cells) > MOST_COLUMNS:
+        reason = f"has {len(cells):,} columns, more than the {MOST_COLUMNS:,} that are read"
+        raise file.problem(f"{reason}; keep those of flights")
+    return best, tuple(cell.strip() for cell in cells)
 
-    def without_short(self, width: int) -> "tuple[_Lines, int]":
-        """The lines that may have `width` cells, and how many others there are but blank ones."""
-        long = [line.count(self.separator) >= width - 1 for line in self.lines]
-        kept = _Lines(
-            list(compress(self.lines, long)), list(compress(self.numbers, long)), self.separator
-        )
-        return kept, len(self.lines) - self.lines.count("") - len(kept.lines)
 
-    def _one_by_one(self, width: int, hopeless: int) -> RecordBatch:
-        rows, good, faults = [], [], []
-        for number, line in zip(self.numbers, self.lines, strict=True):
-            cells_without_quotes = line.count(self.separator) + 1
-            if cells_without_quotes != width and not _UNUSUAL.search(line):
-                if line:
-                    faults.append(_wrong_width(number, line, cells_without_quotes, width))
-                continue
+def _batches(
+    header: _Header, batches: Iterator[Lines], needs_no_reason: NeedsNoReason
+) -> Iterator[RecordBatch]:
+    is_empty = not header.file.is_posted
+    for first, lines in batches:
+        batch = _batch(header, first, lines, is_brief=needs_no_reason())
+        is_empty = is_empty and not (batch.numbers or batch.faults or batch.hopeless)
+        yield batch
+    if is_empty:
+        raise header.file.problem("has a header and no rows; download it again")
+
+
+def _batch(header: _Header, first: int, lines: list[str], *, is_brief: bool) -> RecordBatch:
+    """Return the rows in some lines. is_brief: whether lines too short are only counted."""
+    numbers: Sequence[int] = range(first, first + len(lines))
+    repetitions = (header.line, f"\ufeff{header.line}")
+    repeated = sum(map(lines.count, repetitions))
+    if repeated:
+        lines, numbers = _kept(lines, numbers, [line not in repetitions for line in lines])
+    hopeless = 0
+    if is_brief:
+        hopeless = len(lines) - lines.count("")
+        fewest = len(header.titles) - 1
+        has_cells = [line.count(header.separator) >= fewest for line in lines]
+        lines, numbers = _kept(lines, numbers, has_cells)
+        hopeless -= len(lines)
+    rows, numbers, faults = _parsed(header, lines, numbers)
+    header.refuse_another(numbers, rows)
+    columns = Columns(partial(_column, rows), len(header.titles))
+    return RecordBatch(columns, numbers, faults, hopeless, repeated)
+
+
+def _kept(
+    lines: list[str], numbers: Sequence[int], keep: Sequence[bool]
+) -> tuple[list[str], list[int]]:
+    return list(compress(lines, keep)), list(compress(numbers, keep))
+
+
+def _column(rows: Sequence[list[str]], position: int) -> list[str]:
+    return [row[position] for row in rows]
+
+
+def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
+    """Return rows, their numbers, and the lines that are no rows of the header's width."""
+    try:
+        rows = list(csv.reader(lines, strict=True, delimiter=header.separator))
+    except csv.Error:
+        return _one_by_one(header, lines, numbers)
+    # Fewer rows than lines: a quote was left open and swallowed a line break.
+    if len(rows) == len(lines) and header.fits(rows):
+        return rows, numbers, []
+    return _one_by_one(header, lines, numbers)
+
+
+def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
+    rows, good, faults = [], [], []
+    for number, line in zip(numbers, lines, strict=True):
+        count = line.count(header.separator) + 1
+        cells: list[str] = []
+        if line and (count >= len(header.titles) or _UNUSUAL.search(line)):
             try:
-                cells = next(csv.reader([line], strict=True, delimiter=self.separator))
+                cells = next(csv.reader([line], strict=True, delimiter=header.separator))
             except csv.Error as error:
                 faults.append(Fault(number, "line", line, _reason(error)))
                 continue
-            if len(cells) == width:
-                rows.append(cells)
-                good.append(number)
-            elif cells:
-                faults.append(_wrong_width(number, line, len(cells), width))
-        return _batch(rows, width, good, faults, hopeless)
-
-
-def _batch(
-    rows: Sequence[list[str]],
-    width: int,
-    numbers: Sequence[int],
-    faults: Sequence[Fault],
-    hopeless: int,
-) -> RecordBatch:
-    columns = Columns(lambda position: [row[position] for row in rows], width)
-    return RecordBatch(columns, numbers, faults, hopeless)
-
-
-def _wrong_width(number: int, line: str, cells: int, width: int) -> Fault:
-    return Fault(number, "line", line, f"has {cells} cells, but the header has {width}")
+            count = len(cells)
+        if header.fits([cells]):
+            rows.append(cells)
+            good.append(number)
+        elif line:
+            reason = f"has {count} cells, but the header has {len(header.titles)}"
+            faults.append(Fault(number, "line", line, reason))
+    return rows, good, faults
 
 
 def _reason(error: csv.Error) -> str:
     # After a dash the parser gives advice to programmers, which is left out.
     return f"is not CSV ({str(error).partition(' - ')[0]})"
-
-
-@contextmanager
-def opened_table(file: File, needs_no_reason: NeedsNoReason = lambda: False) -> Iterator[Records]:
-    """Open the CSV table in `file`.
-
-    Raises InvalidInput if the file cannot be read, is empty or has no header; BadRow where it is
-    not UTF-8 or a line is too long. The iterator `batches` may raise the same.
-    """
-    with file.opened() as read:
-        blocks = line_blocks(file, read)
-        first = next(blocks, None)
-        if first is None:
-            raise file.problem("is empty")
-        try:
-            separator, names = _header(first[0])
-        except csv.Error as error:
-            raise file.problem(f"has a first line that {_reason(error)}") from error
-        titles = tuple(name.strip() for name in names)
-        lines = _numbered(line_batches(chain([first[1:]], blocks)), separator)
-        yield Records(titles, _batches(lines, len(titles), needs_no_reason), separator == ";")
-
-
-def _batches(
-    batches: Iterable[_Lines], width: int, needs_no_reason: NeedsNoReason
-) -> Iterator[RecordBatch]:
-    for lines in batches:
-        if needs_no_reason():
-            long_lines, hopeless = lines.without_short(width)
-            yield long_lines.rows(width, hopeless)
-        else:
-            yield lines.rows(width)
-
-
-def _header(line: str) -> tuple[str, list[str]]:
-    """Return the separator of a table, by which its header has the most cells, and these cells.
-
-    Raises csv.Error.
-    """
-    best: tuple[str, list[str]] = (SEPARATORS[0], [])
-    for separator in SEPARATORS:
-        try:
-            cells = next(csv.reader([line], strict=True, delimiter=separator))
-        except csv.Error:  # names in quotes, with another separator between them
-            continue
-        best = max(best, (separator, cells), key=lambda header: len(header[1]))
-    return best if best[1] else (SEPARATORS[0], next(csv.reader([line], strict=True)))
-
-
-def line_batches(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Yield the lines of `blocks` in lists of `BATCH_ROWS`, or fewer where lines are long.
-
-    Cells may take twenty times the memory of their text, so long lines are not collected.
-    """
-    held: list[str] = []
-    count = 0  # of the blocks from which these are
-    for block in blocks:
-        held += block
-        count += 1
-        end = len(held) if count == MOST_BLOCKS else len(held) // BATCH_ROWS * BATCH_ROWS
-        for start in range(0, end, BATCH_ROWS):
-            yield held[start : min(start + BATCH_ROWS, end)]
-        if end:
-            held = held[end:]
-            count = 1 if held else 0
-    if held:
-        yield held
-
-
-def line_blocks(file: File, read: Read) -> Iterator[list[str]]:
-    """All lines of a file, without their line ends, in lists of one block (`BLOCK_BYTES`) each."""
-    number, rest = 1, b""
-    block = read(BLOCK_BYTES)
-    block = block.removeprefix(BYTE_ORDER_MARK)
-    while block:
-        whole, newline, rest = (rest + block).rpartition(b"\n")
-        if len(rest) > BLOCK_BYTES:
-            number += whole.count(b"\n") + len(newline)
-            raise _bad_line(file, number, rest[:20], f"is longer than {BLOCK_BYTES} bytes")
-        if newline:
-            lines = _decoded(file, number, whole).split("\n")
-            number += len(lines)
-            yield lines
-        block = read(BLOCK_BYTES)
-    if rest:
-        yield [_decoded(file, number, rest)]
-
-
-def _decoded(file: File, number: int, block: bytes) -> str:
-    try:
-        return block.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = number + block.count(b"\n", 0, error.start)
-        excerpt = block[max(0, error.start - 8) : error.start + 4]
-        raise _bad_line(file, line, excerpt, "is not UTF-8; save the file as UTF-8") from error
-
-
-def _bad_line(file: File, line: int, excerpt: bytes, reason: str) -> BadRow:
-    return BadRow(f"{file.label}, line {line}", "line", excerpt, reason)
-
-
-def _numbered(batches: Iterable[list[str]], separator: str) -> Iterator[_Lines]:
-    number = 2
-    for lines in batches:
-        yield _Lines(lines, range(number, number + len(lines)), separator)
-        number += len(lines)

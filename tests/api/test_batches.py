@@ -323,7 +323,8 @@ def test_a_row_is_good_exactly_if_it_is_a_good_flight(
 ) -> None:
     body = b"\n".join([b"", *(json.dumps(row).encode() for row in rows), b""])
     found = good(post(client, body, "?dry_run=true&on_error=skip"))
-    bad = [number for number, row in enumerate(rows, 2) if examine(row)[1]]
+    sent = [{n: v for n, v in row.items() if n != "TRANSACTION_ID"} for row in rows]  # an export's
+    bad = [number for number, row in enumerate(sent, 2) if examine(row)[1]]
     assert [each["row"] for each in found["errors"]] == bad
     assert found["accepted"] == len(rows) - len(bad)
 

@@ -114,7 +114,9 @@ def test_generated_flights_come_out_as_they_were_made(chosen: Settings) -> None:
 
 
 def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: Settings) -> None:
-    assert import_flights(chosen, BtsFile(written(tmp_path, []))).imported == 0
+    empty = tmp_path / "export.ndjson"
+    empty.write_text('{"complete":true,"count":0}\n')
+    assert import_flights(chosen, open_source(empty)).imported == 0
     assert_holds(chosen, [])
 
 

@@ -1,5 +1,6 @@
 """Rows and files that the tests of the sources share."""
 
+import bz2
 import csv
 import gzip
 import io
@@ -7,6 +8,8 @@ import lzma
 import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
+
+import zstandard
 
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources.bts import MONTHLY_NAMES
@@ -64,6 +67,8 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda content: content,
     "gzip": gzip.compress,
     "xz": lzma.compress,
+    "bzip2": bz2.compress,
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
     "zip": zipped,
 }
 

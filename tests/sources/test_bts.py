@@ -1,19 +1,13 @@
-import csv
-import io
 import random
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
-from backend.sources import open_source
 from backend.sources.bts import MONTHLY_NAMES, BtsFile
-from backend.sources.packed import PackedFile
 from backend.sources.source import BATCH_ROWS, validated
-from backend.sources.table import BLOCK_BYTES, opened_table
 from tests.sources.samples import (
     FLOWN,
     PACKINGS,
@@ -84,24 +78,6 @@ def test_missing_columns_are_named_beside_what_was_found(tmp_path: Path) -> None
         flights_of(BtsFile(written(tmp_path, "name,age\nAda,36\n")))
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-@pytest.mark.parametrize("quotes", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-def test_semicolons_and_tabs_separate_cells_too(
-    tmp_path: Path, separator: str, quotes: Literal[0, 1]
-) -> None:
-    text = io.StringIO(newline="")
-    usual = csv.reader(io.StringIO(csv_text(ROWS)))
-    csv.writer(text, delimiter=separator, quoting=quotes).writerows(usual)
-    path = written(tmp_path, text.getvalue())
-    assert flights_of(BtsFile(path)) == FLIGHTS
-    assert flights_of(open_source(path)) == FLIGHTS
-    header, first, *_ = text.getvalue().splitlines()
-    spoiled = f"{header}\n{first}\n{first.replace(separator, ',')}\n{first}\n"
-    good, (message,) = bad_rows(written(tmp_path, spoiled))
-    assert good == 2
-    assert message.startswith("flights.csv, line 3: ")
-
-
 def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, csv_text(ROWS, [*FIELD_NAMES, "Origin"]))
     with pytest.raises(InvalidInput, match="more than one column for ORIGIN"):
@@ -119,21 +95,6 @@ def test_byte_order_mark_crlf_blank_lines_and_no_last_line_end(tmp_path: Path) -
 def test_names_beyond_ascii(tmp_path: Path) -> None:
     row = FLOWN | {"ORIGIN_CITY_NAME": "Mayagüez, PR", "DEST_STATE_NM": "北海道"}
     assert flights_of(BtsFile(written(tmp_path, csv_text([row])))) == [flight_of(row)]
-
-
-def test_header_alone_is_no_flights(tmp_path: Path) -> None:
-    assert flights_of(BtsFile(written(tmp_path, csv_text([])))) == []
-
-
-def test_empty_file_is_refused(tmp_path: Path) -> None:
-    for content in (b"", b"\xef\xbb\xbf", PACKINGS["gzip"](b"")):
-        with pytest.raises(InvalidInput, match=r"'flights\.csv': is empty"):
-            flights_of(BtsFile(written(tmp_path, content)))
-
-
-def test_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="has a first line that is not CSV"):
-        flights_of(BtsFile(written(tmp_path, '"YEAR,DAY_OF_WEEK\n')))
 
 
 @pytest.mark.parametrize(
@@ -174,31 +135,6 @@ def test_a_quote_left_open_does_not_swallow_the_next_line(tmp_path: Path) -> Non
         "flights.csv, line 3",
         "flights.csv, line 4",
     ]
-
-
-def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
-    with opened_table(PackedFile(written(tmp_path, "a,b\r\n1,2\r\n\r\n3,4\n5,6"))) as table:
-        assert table.titles == ("a", "b")
-        (batch,) = table.batches
-    assert list(batch.columns) == [["1", "3", "5"], ["2", "4", "6"]]
-    assert batch.numbers == [2, 4, 5]
-
-
-@pytest.mark.parametrize("ahead", [0, 4000])
-def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, ahead: int) -> None:
-    row = FLOWN | {"DEST_CITY_NAME": "Mayagüez, PR"}
-    text = csv_text([*[FLOWN] * ahead, row, FLOWN])
-    with pytest.raises(BadRow, match=f"line {ahead + 2}: line b.*is not UTF-8") as caught:
-        flights_of(BtsFile(written(tmp_path, text.encode("latin-1"))))
-    assert "Mayag\\xfcez" in str(caught.value)
-    with pytest.raises(BadRow, match=r"line 1: .*is not UTF-8"):
-        flights_of(BtsFile(written(tmp_path, text.encode("utf-16"))))
-
-
-def test_a_line_without_end_is_refused_before_it_fills_memory(tmp_path: Path) -> None:
-    path = written(tmp_path, csv_text([FLOWN]).encode() + b"1" * (3 * BLOCK_BYTES))
-    with pytest.raises(BadRow, match=f"line 3: .*is longer than {BLOCK_BYTES} bytes"):
-        flights_of(BtsFile(path))
 
 
 def test_damage_in_the_middle_is_told_after_the_flights_before_it(tmp_path: Path) -> None:

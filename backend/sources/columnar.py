@@ -1,0 +1,91 @@
+"""Reads Parquet and Arrow files (Feather, too) through pyarrow, if it is installed.
+
+pyarrow is larger than everything else together, and nobody who serves flights needs it, so it is a
+requirement of its own. It reads a file from any place, and gets a temporary copy, unpacked.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from backend.sources.packed import PackedFile, Read
+from backend.sources.records import Columns, RecordBatch, Records, usable
+from backend.sources.source import BATCH_ROWS
+from backend.sources.text import BLOCK_BYTES
+
+PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+COLUMNAR = (PARQUET, _ARROW, _ARROW_STREAM)
+_WITHOUT_PYARROW = (
+    "file, for which pyarrow is needed: pip install -r backend/sources/columnar/requirements.txt; "
+    "or make a CSV file of it"
+)
+_WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
+
+
+@contextmanager
+def read_columnar(file: PackedFile, start: bytes, read: Read) -> Iterator[Records]:
+    """Open the records in a file that begins with `start`. Raises InvalidInput; `batches`, too."""
+    is_parquet = start.startswith(PARQUET)
+    try:
+        arrow: Any = import_module("pyarrow.parquet" if is_parquet else "pyarrow.ipc")
+    except ModuleNotFoundError as error:
+        what = (
+            f"a Parquet {_WITHOUT_PYARROW}{_WITH_DUCKDB}"
+            if is_parquet
+            else f"an Arrow {_WITHOUT_PYARROW}"
+        )
+        raise file.problem(f"is {what}") from error
+    with TemporaryFile() as copy:
+        while block := read(BLOCK_BYTES):
+            copy.write(block)
+        with _translated(file):
+            if is_parquet:
+                table = arrow.ParquetFile(copy)
+                names, batches = table.schema_arrow.names, table.iter_batches(BATCH_ROWS)
+            else:
+                copy.seek(0)
+                names, batches = _arrow_batches(arrow, start, copy)
+        yield Records(tuple(map(str.strip, names)), _batches(file, batches), unit="row")
+
+
+def _arrow_batches(arrow: Any, start: bytes, copy: IO[bytes]) -> tuple[list[str], Iterable[Any]]:
+    if start.startswith(_ARROW_STREAM):
+        stream = arrow.open_stream(copy)
+        return stream.schema.names, stream
+    whole = arrow.open_file(copy)
+    return whole.schema.names, map(whole.get_batch, range(whole.num_record_batches))
+
+
+def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[RecordBatch]:
+    number = 1
+    with _translated(file):
+        for batch in batches:
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                part = batch.slice(start, BATCH_ROWS)
+                columns = Columns(partial(_column, part), part.num_columns)
+                yield RecordBatch(columns, range(number, number + part.num_rows))
+                number += part.num_rows
+    if number == 1:
+        raise file.problem("has columns and no rows; download it again")
+
+
+def _column(batch: Any, position: int) -> Sequence[object]:
+    arrow = import_module("pyarrow")
+    column, kind = batch.column(position), batch.schema.types[position]
+    if arrow.types.is_timestamp(kind):
+        column = column.cast(arrow.timestamp("s"), safe=False)  # of nanoseconds nothing is needed
+    is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
+    if not (is_plain or arrow.types.is_nested(kind)):
+        column = column.cast(arrow.string())
+    return usable(column.to_pylist())
+
+
+@contextmanager
+def _translated(file: PackedFile) -> Iterator[None]:
+    try:
+        yield
+    except (import_module("pyarrow").ArrowException, OSError) as error:
+        raise file.problem(f"is damaged or incomplete ({error}); download it again") from error

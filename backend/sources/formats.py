@@ -1,0 +1,87 @@
+"""Tells the format of a file by its first bytes, and opens the records in it.
+
+A format that is not read is refused by its name, with what to do, and never as a table that makes
+no sense. The parsers are `table`, `json_records` and `columnar`.
+"""
+
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from backend.sources.columnar import COLUMNAR, read_columnar
+from backend.sources.json_records import read_json
+from backend.sources.packed import PACKED, WORKBOOK, PackedFile, Read
+from backend.sources.records import NeedsNoReason, Records
+from backend.sources.table import read_table
+from backend.sources.text import BLOCK_BYTES, again, as_utf8
+
+_UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
+_REFUSED: tuple[tuple[bytes, str], ...] = (
+    (
+        rb"\s*<(!doctype html|html|head|body)",
+        "is a web page (HTML) and no table; the download failed",
+    ),
+    (rb"\s*<", "is HTML or XML and no table; look for the data as CSV"),
+    (rb"version https://git-lfs", "is a pointer of Git LFS and not the file; run git lfs pull"),
+    (rb"%PDF-", "is a PDF document and no table; look for the data as CSV"),
+    (rb"\xd0\xcf\x11\xe0", WORKBOOK),
+    (rb".{257}ustar", "is a tar archive; unpack it (tar xf) and import the files in it"),
+    (
+        rb"7z\xbc\xaf\x27\x1c|Rar!\x1a|\x1f\x9d|\x04\x22\x4d\x18|PK",
+        "is an archive that is not read here; unpack it and import the files in it",
+    ),
+    (
+        rb"SQLite format 3\0",
+        'is an SQLite database; export its table: sqlite3 -header -csv FILE "SELECT * FROM TABLE"',
+    ),
+    (
+        rb".{8}DUCK",
+        "is a DuckDB database; export its table: duckdb FILE \"COPY TABLE TO 'flights.csv'\"",
+    ),
+    (
+        rb"RD[AX][23]\n|X\n\0\0\0[\2\3]",
+        "is data of R; load it there, and write it with write.csv(…, row.names = FALSE)",
+    ),
+    (
+        rb"\x89HDF|Obj\x01|ORC|FEA1|\x80[\2-\5]|[^\n]{,4000}\0",
+        "is neither text nor a format that is read here; make a CSV file (UTF-8) of it",
+    ),
+)
+
+
+@contextmanager
+def opened_records(
+    file: PackedFile, needs_no_reason: NeedsNoReason = lambda: False
+) -> Iterator[Records]:
+    """Open the records in `file`, whatever its format.
+
+    Raises InvalidInput if it cannot be read, or has a format that is not read; the iterator
+    `batches` may do so, too.
+    """
+    with file.opened() as read:
+        start = read(BLOCK_BYTES)
+        if start.startswith(COLUMNAR):
+            with read_columnar(file, start, again(start, read)) as records:
+                yield records
+            return
+        if not start.startswith(_UTF_16):
+            _refuse(file, start.removeprefix(BOM_UTF8))
+        yield _text_records(file, as_utf8(file, start, read), needs_no_reason)
+
+
+def _text_records(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Records:
+    block = read(BLOCK_BYTES)
+    start, read_all = block.removeprefix(BOM_UTF8).lstrip(), again(block, read)
+    seems_json = start.startswith((b"{", b"["))
+    if seems_json if file.is_json is None else file.is_json:
+        return read_json(file, start, read_all, needs_no_reason)
+    return read_table(file, read_all, needs_no_reason)
+
+
+def _refuse(file: PackedFile, start: bytes) -> None:
+    if start.startswith(PACKED):
+        raise file.problem("is packed twice; unpack it once")
+    for pattern, reason in _REFUSED:
+        if re.match(pattern, start, re.DOTALL | re.IGNORECASE):
+            raise file.problem(reason)

@@ -1,0 +1,217 @@
+"""Reads records in JSON: an object a line, an array of objects, or a block file of the study.
+
+The titles are the names of the members. An object may leave out members, but what none of the first
+names, no later one may name, so that nothing is overlooked. In a request, objects with the names of
+a flight's fields may have no others but those that an export has. An export ends with the line
+`{"complete":true,"count":N,…}`; then N must be the number of flights, and nothing may follow.
+"""
+
+import json
+import re
+from codecs import getincrementaldecoder
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain, islice, takewhile
+
+from backend.base.errors import BadRow
+from backend.base.words import counted
+from backend.chain.fields import FIELD_NAMES, FIELDS
+from backend.chain.flight import unknown_reason
+from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded
+from backend.sources.packed import PackedFile, Read
+from backend.sources.records import NeedsNoReason, RecordBatch, Records, batch_of_objects
+from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
+from backend.sources.text import BLOCK_BYTES, line_batches, line_blocks
+
+MOST_BLOCKS = 256  # of bytes in a block file of the study, which is read whole
+SHORTEST_BYTES = 80  # of an object that is a flight under any names
+FOREIGN = 3  # as many unknown names are those of another table, and no slips
+LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
+_NULLABLE = [field.name for field in FIELDS if field.nullable]
+_SHOWN_CHARACTERS = 1000  # of a line that is wrong; an excerpt of them is kept
+_behind_gap = re.compile(r"[^\s,]")
+NO_OBJECT = "must be a JSON object with the fields of a flight"
+NDJSON_NEEDED = "flights are an array of objects, or an object a line (NDJSON)"
+
+Part = tuple[list[NumberedObject], int]
+"""Objects, at most `BATCH_ROWS`, and how many more were too short to be flights."""
+
+
+def read_json(
+    file: PackedFile, start: bytes, read: Read, needs_no_reason: NeedsNoReason
+) -> Records:
+    """Return the records in a file of JSON. start: how its text begins, without
+    blanks.
+
+    Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
+    """
+    first_line = start.partition(b"\n")[0].rstrip()
+    if not file.is_posted:
+        if start.startswith(b"["):
+            return _records(file, _slices(_array(file, read)), "object")
+        if not first_line.endswith(b"}") or _is_block(first_line):
+            return _block(file, read)
+    return _records(file, _lines(file, read, needs_no_reason), "line")
+
+
+def _block(file: PackedFile, read: Read) -> Records:
+    transactions = _transactions(file, read)
+    batches = (batch_of_objects(part, FIELD_NAMES) for part, _ in _slices(transactions))
+    return Records(FIELD_NAMES, batches, unit="transaction")
+
+
+def _is_block(line: bytes) -> bool:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "transactions" in value
+
+
+def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
+    first = next(parts, ([], 0))
+    names = dict.fromkeys(chain.from_iterable(o for _, o in first[0] if not isinstance(o, Fault)))
+    is_own = not names or (
+        file.is_posted and len(names.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
+    )
+    if is_own:
+        titles, known = FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES)
+    else:
+        nullable = _NULLABLE if "FL_DATE" in names and "DEST" in names else ()
+        titles = tuple(names | dict.fromkeys(nullable))
+        known = set(titles)
+    batches = (_batch(part, titles, known, is_own=is_own) for part in chain([first], parts))
+    return Records(titles, batches, unit=unit)
+
+
+def _batch(part: Part, titles: Sequence[str], known: Set[str], *, is_own: bool) -> RecordBatch:
+    objects = [
+        (number, value)
+        if isinstance(value, Fault) or known >= value.keys()
+        else (number, _unknown(number, value, known, is_own=is_own))
+        for number, value in part[0]
+    ]
+    return batch_of_objects(objects, titles, part[1])
+
+
+def _unknown(number: int, value: Mapping[str, object], known: Set[str], *, is_own: bool) -> Fault:
+    name = next(name for name in value if name not in known)
+    reason = unknown_reason(name) if is_own else "is a member that the first rows do not have"
+    return Fault(number, name, value[name], reason)
+
+
+def _lines(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Iterator[Part]:
+    rows, end = 0, dict[str, object]()
+    for first, lines in line_batches(line_blocks(file, read)):
+        shortest = SHORTEST_BYTES if needs_no_reason() else 0
+        objects, hopeless = list[NumberedObject](), 0
+        for number, line in enumerate(lines, first):
+            if not line or line.isspace():
+                continue
+            if end:
+                reason = f"continues in line {number} after the line that says it is complete"
+                raise file.problem(reason)
+            if len(line) < shortest:
+                hopeless += 1
+                continue
+            value = _object(number, line, takes_nan=not file.is_posted)
+            if (
+                not isinstance(value, Fault)
+                and value.get("complete") is True
+                and "DEST" not in value
+            ):
+                end = value
+            else:
+                objects.append((number, value))
+        rows += len(objects) + hopeless
+        yield objects, hopeless
+    if end and end.get("count") != rows:
+        reason = f"has {counted(rows, 'flight')} but says that it has {end.get('count')}"
+        raise file.problem(f"{reason}; download it again")
+
+
+def _object(number: int, line: str, *, takes_nan: bool) -> dict[str, object] | Fault:
+    """Return the object in a line, or what is wrong with it."""
+    if len(line) > MAX_BYTES:
+        return _fault(number, line, f"is longer than {MAX_BYTES} bytes")
+    try:
+        if takes_nan and "NaN" in line:
+            record = json.loads(line, parse_constant=_constant)
+        else:
+            record = decoded(line.encode(errors="surrogateescape"))
+    except RepeatedNameError as error:
+        return Fault(number, error.name, error.value, str(error))
+    except (ValueError, RecursionError) as error:
+        return _fault(number, line, f"is not JSON: {error}")
+    if not isinstance(record, dict):
+        return _fault(number, line, NO_OBJECT)
+    return record
+
+
+def _fault(number: int, line: str, reason: str) -> Fault:
+    return Fault(number, "line", line[:_SHOWN_CHARACTERS].rstrip(), reason)
+
+
+def _array(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
+    """Yield the elements of an array one by one, so that it may be of any length."""
+    decode = getincrementaldecoder("utf-8")("surrogateescape").decode
+    scan = json.JSONDecoder(parse_constant=_constant).raw_decode
+    text, number, block = decode(read(BLOCK_BYTES)).lstrip("\ufeff \t\r\n")[1:], 0, b"more"
+    while block:
+        place = _next_element(text, 0)
+        while place < len(text) and text[place] != "]":
+            try:
+                value, end = scan(text, place)
+            except (ValueError, RecursionError) as error:
+                if len(text) - place < BLOCK_BYTES:
+                    break  # it may go on in the next block
+                where = f"{file.label}, object {number + 1}"
+                raise BadRow(where, "object", text[place : place + 80], "is not JSON") from error
+            number += 1
+            is_object = isinstance(value, dict)
+            yield number, value if is_object else Fault(number, "object", value, NO_OBJECT)
+            place = _next_element(text, end)
+        block = read(BLOCK_BYTES)
+        text = text[place:] + decode(block, not block)
+        if text.startswith("]") and text[1:].strip():
+            raise file.problem("continues after the end of its array; it must be one array")
+    if text.rstrip() != "]":
+        raise file.problem(f"ends within its array, after {number} objects; download it again")
+
+
+def _next_element(text: str, place: int) -> int:
+    """Return where the next element of an array begins, or the array ends."""
+    match = _behind_gap.search(text, place)
+    return match.start() if match else len(text)
+
+
+def _constant(name: str) -> str | None:
+    """Return what a number that is no JSON means: Python writes NaN for a missing value."""
+    return None if name == "NaN" else name
+
+
+def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
+    while part := list(islice(objects, BATCH_ROWS)):
+        yield part, 0
+
+
+def _transactions(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
+    """Return the transactions in a block file. Raises InvalidInput if there are none."""
+    content = b"".join(takewhile(bool, (read(BLOCK_BYTES) for _ in range(MOST_BLOCKS))))
+    if read(BLOCK_BYTES):
+        raise file.problem(
+            f"is JSON longer than {MOST_BLOCKS * BLOCK_BYTES:,} bytes; {NDJSON_NEEDED}"
+        )
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise file.problem(f"is not JSON ({error}); {NDJSON_NEEDED}") from error
+    transactions = value.get("transactions")
+    if not isinstance(transactions, list):
+        raise file.problem(f"is JSON without a list of flights; {NDJSON_NEEDED}")
+    return (
+        (
+            number,
+            value if isinstance(value, dict) else Fault(number, "transaction", value, NO_OBJECT),
+        )
+        for number, value in enumerate(transactions, 1)
+    )

@@ -1,0 +1,96 @@
+"""Cuts the text of a file into numbered lines, whatever wrote it, in bounded memory.
+
+Text is UTF-8, or UTF-16 with a byte order mark. A byte that is neither does no harm where nobody
+uses it: it becomes a surrogate, which no field of a flight takes. Lines end in LF, CRLF or CR.
+"""
+
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from collections.abc import Iterable, Iterator
+
+from backend.base.errors import BadRow
+from backend.sources.packed import PackedFile, Read
+from backend.sources.source import BATCH_ROWS
+
+BLOCK_BYTES = 1 << 18
+MOST_BLOCKS = 2  # of which the lines are parsed together
+
+Lines = tuple[int, list[str]]
+"""The number of the first, and at most `BATCH_ROWS` lines without their ends."""
+
+
+def again(start: bytes, read: Read) -> Read:
+    """Return what reads `start` once more, and then what `read` does."""
+    pieces = iter([start])
+    return lambda size: next(pieces, b"") or read(size)
+
+
+def as_utf8(file: PackedFile, start: bytes, read: Read) -> Read:
+    """Return what reads a file as UTF-8 with LF. start: what was read of it before."""
+    read_again = again(start, read)
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return _from_utf16(file, read_again)
+    if b"\r" in start and b"\n" not in start:
+        return lambda size: read_again(size).replace(b"\r", b"\n")
+    return read_again
+
+
+def _from_utf16(file: PackedFile, read: Read) -> Read:
+    decoder = getincrementaldecoder("utf-16")()
+
+    def decoded(size: int) -> bytes:
+        try:
+            while block := read(size):
+                if text := decoder.decode(block):
+                    return text.encode()
+            decoder.decode(b"", final=True)
+        except UnicodeError as error:
+            raise file.problem("begins as UTF-16 and is not; save it as UTF-8") from error
+        return b""
+
+    return decoded
+
+
+def line_batches(blocks: Iterable[list[str]], first: int = 1) -> Iterator[Lines]:
+    """Yield lines in lists of `BATCH_ROWS`, or fewer where they are long. first: their number.
+
+    Cells may take twenty times the memory of their text, so long lines are not collected.
+    """
+    number, held, count = first, list[str](), 0
+    for block in blocks:
+        held += block
+        count += 1  # of the blocks from which these are
+        end = len(held) if count == MOST_BLOCKS else len(held) // BATCH_ROWS * BATCH_ROWS
+        for start in range(0, end, BATCH_ROWS):
+            lines = held[start : min(start + BATCH_ROWS, end)]
+            yield number, lines
+            number += len(lines)
+        if end:
+            held = held[end:]
+            count = 1 if held else 0
+    if held:
+        yield number, held
+
+
+def line_blocks(file: PackedFile, read: Read) -> Iterator[list[str]]:
+    """Yield all lines of a file, in lists of one block (`BLOCK_BYTES`) each.
+
+    Raises BadRow for a line that is longer than a block.
+    """
+    number, rest = 1, b""
+    block = read(BLOCK_BYTES).removeprefix(BOM_UTF8)
+    while block:
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        if newline:
+            lines = _decoded(whole).split("\n")
+            number += len(lines)
+            yield lines
+        if len(rest) > BLOCK_BYTES:
+            place, reason = f"{file.label}, line {number}", f"is longer than {BLOCK_BYTES:,} bytes"
+            raise BadRow(place, "line", rest[:20], f"{reason}; no row of a table of flights is")
+        block = read(BLOCK_BYTES)
+    if rest:
+        yield [_decoded(rest)]
+
+
+def _decoded(block: bytes) -> str:
+    return block.decode(errors="surrogateescape").replace("\r\n", "\n").removesuffix("\r")

@@ -1,0 +1,118 @@
+"""What a file is, is told by its content; what is not read is refused by its name."""
+
+import gzip
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from backend.base.errors import InvalidInput
+from backend.sources import columnar, open_source
+from tests.sources.samples import PACKINGS, ROWS, csv_text, flights_of, monthly_text, written
+
+TABLE = csv_text(ROWS).encode()
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+@pytest.mark.parametrize("text", [csv_text(ROWS), monthly_text(ROWS), "\ufeff" + csv_text(ROWS)])
+def test_a_file_is_known_by_its_content(tmp_path: Path, packing: str, text: str) -> None:
+    source = open_source(written(tmp_path, PACKINGS[packing](text.encode()), "download.json"))
+    assert (source.label, source.unit) == ("download.json", "line")
+    assert len(flights_of(source)) == 3
+
+
+def archive(*members: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        for name in members:
+            made.writestr(name, "x")
+    return packed.getvalue()
+
+
+def tar() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as made:
+        about = tarfile.TarInfo("flights.csv")
+        about.size = len(TABLE)
+        made.addfile(about, io.BytesIO(TABLE))
+    return packed.getvalue()
+
+
+REFUSED = {
+    "nothing": (b"", "is empty; download it again"),
+    "a mark of nothing": (b"\xef\xbb\xbf", "is empty"),
+    "blank lines": (b"\n \r\n", "is empty"),
+    "packed nothing": (gzip.compress(b""), "is empty"),
+    "a web page": (b"\n<!DOCTYPE html>\n<html><body>", "is a web page .*the download failed"),
+    "the start of a page": (b"<HEAD><title>404", "is a web page"),
+    "XML": (b'<?xml version="1.0"?>\n<flights/>', "is HTML or XML"),
+    "a pointer": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 7\n",
+        "is a pointer of Git LFS and not the file; run git lfs pull",
+    ),
+    "PDF": (b"%PDF-1.7\n%\xe2\xe3", "is a PDF document"),
+    "a new workbook": (archive("[Content_Types].xml", "xl/workbook.xml"), "CSV UTF-8"),
+    "an open workbook": (archive("mimetype", "content.xml"), "CSV UTF-8"),
+    "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "CSV UTF-8"),
+    "a tar archive": (tar(), r"is a tar archive; unpack it \(tar xf\)"),
+    "a packed tar archive": (gzip.compress(tar()), "is a tar archive"),
+    "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is an archive that is not read here; unpack it"),
+    "an empty archive": (archive(), "is an archive that is not read here"),
+    "packed twice": (gzip.compress(gzip.compress(TABLE)), "is packed twice; unpack it once"),
+    "SQLite": (b"SQLite format 3\0\x10\0", "is an SQLite database; .*sqlite3 -header -csv"),
+    "DuckDB": (bytes(8) + b"DUCK" + bytes(20), "is a DuckDB database; .*COPY"),
+    "R": (gzip.compress(b"RDX3\nX\n\0\0\0\3"), r"is data of R; .*write\.csv"),
+    "R, one value": (b"X\n\0\0\0\2\0\4", "is data of R"),
+    "pickled": (b"\x80\4\x95\x1a\0\0\0\0\0\0\0", "is neither text nor a format"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n", "is neither text nor a format"),
+    "UTF-16 without a mark": ("YEAR,ORIGIN\n".encode("utf-16-le"), "is neither text nor a format"),
+    "half of UTF-16": ("YEAR\n".encode("utf-16")[:-1], "begins as UTF-16 and is not"),
+    "a letter": (b"a letter\nto somebody\n", "its first line is 'a letter'"),
+    "a table of others": (b"name,age\nAda,36\n", "does not have any column of a flight"),
+    "a table without rows": (TABLE.partition(b"\n")[0] + b"\n\n", "a header and no rows"),
+    "half of gzip": (b"\x1f\x8b\x08 and no more", "is damaged or incomplete"),
+    "no bzip2": (b"BZh91AY&SY\xff\xff\n", "is damaged or incomplete"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_read_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+    content, complaint = REFUSED[name]
+    with pytest.raises(InvalidInput, match=rf"^file 'flights\.csv': .*{complaint}") as caught:
+        flights_of(open_source(written(tmp_path, content)))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [TABLE.decode().encode("utf-16"), TABLE.replace(b"\n", b"\r"), b"\n\n" + TABLE]
+)
+def test_text_may_be_utf_16_or_end_its_lines_as_macs_did(tmp_path: Path, content: bytes) -> None:
+    assert len(flights_of(open_source(written(tmp_path, content)))) == 3
+
+
+def test_what_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="does not exist"):
+        open_source(tmp_path / "flights.csv")
+
+
+# --- Parquet and Arrow ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"PAR1\x15\x04", "is a Parquet file, for which pyarrow is needed: .*duckdb -c"),
+        (b"ARROW1\0\0\xff\xff", "is an Arrow file, for which pyarrow is needed"),
+    ],
+)
+def test_what_needs_pyarrow_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, complaint: str
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(columnar, "import_module", missing)
+    with pytest.raises(InvalidInput, match=complaint):
+        open_source(written(tmp_path, content, "flights.parquet"))

@@ -1,0 +1,249 @@
+"""Flights in JSON: an object a line, arrays of objects, and block files of the study."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.base.errors import BadRow, InvalidInput
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import flight_of
+from backend.sources import open_source, validated
+from backend.sources.formats import opened_records
+from backend.sources.json_records import MOST_BLOCKS, NO_OBJECT
+from backend.sources.packed import PackedFile
+from backend.sources.posted_batch import NDJSON, batch_of
+from backend.sources.text import BLOCK_BYTES
+from tests.sources.samples import FLOWN, PACKINGS, ROWS, flights_of, rows_of, written
+
+FLIGHTS = [flight_of(row) for row in ROWS]
+LINES = [json.dumps({"TRANSACTION_ID": n, **row, "BLOCK_HEIGHT": 1}) for n, row in enumerate(ROWS)]
+COMPLETE = '{"complete":true,"count":3,"as_of":{"height":1}}'
+STUDYS_OWN = {"TRANSACTION_ID": "17", "timestamp": "1600000000.5", "transaction_id": 17}
+
+
+def text(*lines: str) -> bytes:
+    return "\n".join([*lines, ""]).encode()
+
+
+def block(*transactions: object, **others: object) -> str:
+    return json.dumps({"index": 3, "transactions": transactions, "nonce": 12} | others)
+
+
+def numbered(number: int) -> dict[str, str]:
+    return FLOWN | {"OP_CARRIER_FL_NUM": str(number)}
+
+
+def bad_rows(path: Path) -> tuple[int, list[str]]:
+    """How many flights are good, and what is wrong with the other rows."""
+    bad: list[BadRow] = []
+    good = rows_of(list(validated(open_source(path), bad.append)))
+    return len(good), [str(problem) for problem in bad]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        text(*LINES),
+        text(*LINES, COMPLETE),
+        text(*LINES).rstrip(b"\n"),
+        text(*LINES).replace(b"\n", b"\r\n"),
+        text("", *LINES[:1], " ", *LINES[1:], COMPLETE, ""),
+        b"\xef\xbb\xbf" + text(*LINES),
+        text(*LINES).decode().encode("utf-16"),
+        gzip.compress(text(*LINES)),
+        json.dumps(ROWS).encode(),
+        b"\xef\xbb\xbf\n" + json.dumps(ROWS, indent=2).encode() + b"\r\n ",
+        json.dumps([row | STUDYS_OWN for row in ROWS]).encode(),
+        block(*(row | STUDYS_OWN for row in ROWS)).encode(),
+        b"\n " + block(*ROWS).encode(),
+        json.dumps({"transactions": ROWS}, indent=4).encode(),
+    ],
+)
+def test_every_object_is_a_flight(tmp_path: Path, content: bytes) -> None:
+    source = open_source(written(tmp_path, content, "flights.csv"))
+    assert flights_of(source) == FLIGHTS
+    assert source.progress() == 1
+
+
+@pytest.mark.parametrize("content", ['{"complete":true,"count":0}\n', block()])
+def test_an_export_and_a_block_may_have_no_flights(tmp_path: Path, content: str) -> None:
+    assert flights_of(open_source(written(tmp_path, content, "none"))) == []
+
+
+def test_numbers_and_nulls_do_as_well_as_strings(tmp_path: Path) -> None:
+    row: dict[str, Any] = FLOWN | {"ARR_DELAY": -14.0, "CANCELLED": 0, "DEP_TIME": None}
+    expected = flight_of(row)
+    for number, content in enumerate((json.dumps(row), json.dumps([row]), block(row))):
+        path = written(tmp_path, content.replace("null", "NaN"[: 3 * number] or "null"), "flights")
+        if number < 2:  # Python writes NaN where a value is missing
+            assert flights_of(open_source(path)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ((*LINES[:2], COMPLETE), "has 2 flights but says that it has 3; download it again"),
+        ((*LINES, COMPLETE, LINES[0]), "continues in line 5"),
+        ((*LINES, COMPLETE, COMPLETE), "continues in line 5"),
+    ],
+)
+def test_a_file_that_is_not_what_its_end_says_is_refused(
+    tmp_path: Path, lines: tuple[str, ...], complaint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        flights_of(open_source(written(tmp_path, text(*lines), "flights")))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{", "line 2: line '{': is not JSON"),
+        ("[1]", "line 2: line '[1]': must be a JSON object"),
+        ("[" * 5000, "line 2: line '[["),
+        (LINES[1][:-1] + ', "YEAR": 2008}', "line 2: YEAR 2008: is given twice"),
+        ('{"a": "' + "x" * 70_000 + '"}', "is longer than 65536 bytes"),
+        ('{"FL_DATE":"2008-01-03"}', "line 2: YEAR is missing"),
+        (LINES[0].replace('"0"', "[]", 1), "line 2: CANCELLED []: must be a whole number"),
+        (
+            LINES[0].replace('"CANCELLED"', '"CANCELED"'),
+            "line 2: CANCELED '0': is a member that the first rows do not have",
+        ),
+    ],
+)
+def test_one_bad_line_is_named_and_spoils_no_other(
+    tmp_path: Path, line: str, complaint: str
+) -> None:
+    lines = [LINES[0]] * 2500
+    lines[1] = line
+    if "CANCELED" in line:  # the names are those of the first thousand lines
+        lines[1], lines[2000] = lines[2000], lines[1]
+        complaint = complaint.replace("line 2:", "line 2001:")
+    good, (message,) = bad_rows(written(tmp_path, text(*lines), "flights"))
+    assert good == 2499
+    assert complaint in message
+    assert len(message) < 250
+
+
+def test_objects_may_leave_out_what_is_empty_until_late(tmp_path: Path) -> None:
+    late = {name: value for name, value in FLOWN.items() if not name.startswith("ARR_")}
+    path = written(tmp_path, text(*[json.dumps(late)] * 1500, json.dumps(FLOWN)), "flights")
+    *_, last = flights_of(open_source(path))
+    assert last == FLIGHTS[0]
+
+
+def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
+    rows = [*map(numbered, range(1, 2000)), FLOWN | {"YEAR": "x"}, 7, numbered(2002)]
+    for indent in (None, 1):
+        path = written(tmp_path, json.dumps(rows, indent=indent), "flights.json")
+        assert path.stat().st_size > 3 * BLOCK_BYTES
+        good, messages = bad_rows(path)
+        assert good == 2000
+        assert messages == [
+            "flights.json, object 2000: YEAR 'x': must be a whole number",
+            f"flights.json, object 2001: object 7: {NO_OBJECT}",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (json.dumps(ROWS)[:-1], "ends within its array, after 3 objects; download it again"),
+        (json.dumps(ROWS)[:-30], "ends within its array, after 2 objects; download it again"),
+        (json.dumps(ROWS) + "[]", "continues after the end of its array"),
+        (json.dumps(ROWS * 900).replace("}", "]", 1), "object 1: .*is not JSON"),
+        ("[" * 1_000_000, "object 1: .*is not JSON"),
+        ('[{"a": "' + "x" * 1_000_000, "object 1: .*is not JSON"),
+        ("[[1, 2], [3, 4]]", "object 1: .*must be a JSON object"),
+    ],
+)
+def test_an_array_that_is_none_is_refused(tmp_path: Path, content: str, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        flights_of(open_source(written(tmp_path, content, "flights.json")))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ('{"transactions": [', "is not JSON"),
+        ('{"a":' * 100_000, "is not JSON"),
+        ('{"transactions": [{"YEAR": ' + "9" * 5000 + "}]}", "is not JSON"),
+        (b'{"transactions":\n["\xff"]}', "is not JSON"),
+        ('{"error":\n"none today"}', "is JSON without a list of flights; .*NDJSON"),
+        ('{"transactions": "none"}', "is JSON without a list of flights"),
+        (PACKINGS["gzip"](b"{" + b" " * (MOST_BLOCKS * BLOCK_BYTES)), "is JSON longer than"),
+    ],
+)
+def test_what_is_no_block_is_refused(tmp_path: Path, content: str | bytes, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"7\.json.*: {complaint}"):
+        flights_of(open_source(written(tmp_path, content, "7.json")))
+
+
+def test_folder_is_read_in_numeric_order(tmp_path: Path) -> None:
+    written(tmp_path, block(), "block0.json")
+    for number in (10, 9, 1, 100):
+        written(tmp_path, block(numbered(number)), f"block{number}.json")
+    written(tmp_path, "not a block", "notes.txt")
+    source = open_source(tmp_path)
+    assert [flight[4] for flight in flights_of(source)] == [1, 9, 10, 100]
+    assert source.progress() == 1
+
+
+def test_long_blocks_come_in_batches(tmp_path: Path) -> None:
+    path = written(tmp_path, block(*map(numbered, range(1, 2502))))
+    batches = list(validated(open_source(path)))
+    assert [len(batch[0]) for batch in batches] == [1000, 1000, 501]
+    assert [row[4] for row in rows_of(batches)] == list(range(1, 2502))
+
+
+def test_bad_transactions_are_named_by_file_and_number(tmp_path: Path) -> None:
+    written(tmp_path, block(FLOWN), "1.json")
+    lacking = {name: value for name, value in FLOWN.items() if name != "FL_DATE"}
+    flags = FLOWN | {"CANCELLED": False}
+    written(tmp_path, block(*[FLOWN] * 1000, lacking, 7, FLOWN, flags), "2.json")
+    place = f"{tmp_path.name}/2.json, transaction"
+    assert bad_rows(tmp_path) == (
+        1002,
+        [
+            f"{place} 1001: FL_DATE is missing; this field is required",
+            f"{place} 1002: transaction 7: {NO_OBJECT}",
+            f"{place} 1004: CANCELLED False: must be a whole number",
+        ],
+    )
+
+
+def test_titles_of_another_table_are_the_names_of_its_members(tmp_path: Path) -> None:
+    rows = [{"Year": 2008, "Origin": "IAD"}, {"Year": 2008, "Dest": "TPA"}]
+    path = written(tmp_path, text(*map(json.dumps, rows)), "flights")
+    with opened_records(PackedFile(path)) as records:
+        (batch,) = records.batches
+        assert records.titles == ("Year", "Origin", "Dest")
+        assert list(batch.columns) == [[2008, 2008], ["IAD", None], [None, "TPA"]]
+
+
+# --- in a request --------------------------------------------------------------------------------
+
+
+def test_what_the_service_exported_can_be_posted_back() -> None:
+    batch = batch_of(text(*LINES, COMPLETE), NDJSON, 10)
+    assert (batch.flights, batch.errors) == (FLIGHTS, [])
+    with pytest.raises(InvalidInput, match="has 2 flights but says that it has 3"):
+        batch_of(text(*LINES[1:], COMPLETE), NDJSON, 10)
+
+
+def test_a_posted_flight_with_a_misspelt_field_is_refused() -> None:
+    slip = LINES[0].replace('"ARR_DELAY"', '"AR_DELAY"')
+    batch = batch_of(text(*LINES, slip), NDJSON, 10)
+    assert len(batch.flights) == 3
+    assert [str(error) for error in batch.errors] == [
+        "body, line 4: AR_DELAY '-14': is not a field of a flight"
+    ]
+
+
+def test_posted_objects_of_another_table_may_have_more_members() -> None:
+    extra = {"TAIL_NUM": "N1", "DISTANCE": 7, "MONTH": 1, "QUARTER": 1}
+    batch = batch_of(text(*(json.dumps(row | extra) for row in ROWS)), NDJSON, 10)
+    assert (batch.flights, batch.errors) == (FLIGHTS, [])
+    assert set(extra).isdisjoint(FIELD_NAMES)

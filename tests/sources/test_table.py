@@ -1,0 +1,132 @@
+"""Tables as spreadsheets, databases and people write them."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from backend.base.errors import BadRow, InvalidInput
+from backend.sources import open_source, validated
+from backend.sources.formats import opened_records
+from backend.sources.packed import PackedFile
+from backend.sources.records import RecordBatch, Records
+from backend.sources.table import MOST_COLUMNS
+from backend.sources.text import BLOCK_BYTES
+from tests.sources.samples import FLOWN, ROWS, csv_text, flights_of, rows_of, written
+
+TABLE = csv_text(ROWS)
+HEADER, FIRST, *_ = TABLE.splitlines()
+
+
+def read(folder: Path, content: str | bytes) -> tuple[Records, list[RecordBatch]]:
+    with opened_records(PackedFile(written(folder, content))) as records:
+        return records, list(records.batches)
+
+
+def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
+    text = io.StringIO(newline="")
+    rows = csv.reader(io.StringIO(TABLE))
+    csv.writer(text, delimiter=separator, quoting=quoting).writerows(rows)  # type: ignore[arg-type]
+    return text.getvalue()
+
+
+def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
+    records, (batch,) = read(tmp_path, "a, b \r\n1,2\r\n\r\n3,4\n5,6")
+    assert records.titles == ("a", "b")
+    assert list(batch.columns) == [["1", "3", "5"], ["2", "4", "6"]]
+    assert batch.numbers == [2, 4, 5]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_cells_may_be_separated_in_four_ways(tmp_path: Path, separator: str, quoting: int) -> None:
+    text = written_with(separator, quoting)
+    assert len(flights_of(open_source(written(tmp_path, text)))) == 3
+    records, _ = read(tmp_path, text)
+    assert records.decimal_comma == (separator != ",")
+    spoiled = text + HEADER.replace("YEAR", "2008").replace(",", "?") + "\n"
+    _, (batch,) = read(tmp_path, spoiled)
+    assert [fault.line for fault in batch.faults] == [5]
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;", "sep=;;;;"])
+def test_the_line_that_excel_writes_names_the_separator(tmp_path: Path, first: str) -> None:
+    records, (batch,) = read(tmp_path, f"\ufeff{first}\r\n{written_with(';')}")
+    assert records.titles[:2] == ("YEAR", "DAY_OF_WEEK")
+    assert list(batch.numbers) == [3, 4, 5]
+    records, _ = read(tmp_path, "sep=~\na~b,c,d\n1~2\n")
+    assert records.titles == ("a", "b,c,d")
+
+
+@pytest.mark.parametrize("extra", [",", ",,,"])
+@pytest.mark.parametrize("in_header", [False, True])
+def test_empty_cells_at_the_end_do_no_harm(tmp_path: Path, extra: str, in_header: bool) -> None:
+    header, *rows = TABLE.splitlines()
+    lines = [header + extra * in_header, *(row + extra for row in rows), rows[0]]
+    assert len(flights_of(open_source(written(tmp_path, "\n".join(lines))))) == 4
+    _, (batch,) = read(tmp_path, "\n".join([*lines, rows[0] + ",x", rows[0] + extra + "x"]))
+    assert [fault.line for fault in batch.faults] == [6, 7]
+    assert "has 20 cells, but the header has 19" in batch.faults[0].reason
+
+
+def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
+    text = TABLE + TABLE + "\ufeff" + TABLE
+    _, (batch,) = read(tmp_path, text)
+    assert (len(batch.numbers), batch.repeated_headers, batch.faults) == (9, 2, [])
+    assert list(batch.numbers) == [2, 3, 4, 6, 7, 8, 10, 11, 12]
+
+
+def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
+    names = HEADER.split(",")
+    for others in (names[::-1], [*names[1:], names[0]]):
+        text = TABLE + "\n" + ",".join(others) + "\n" + FIRST + "\n"
+        with pytest.raises(BadRow, match=r"line 6: .*is a header with other columns") as caught:
+            list(validated(open_source(written(tmp_path, text)), on_bad=lambda row: None))
+        assert caught.value.row == 6
+
+
+def test_a_header_of_very_many_columns_is_refused(tmp_path: Path) -> None:
+    many = ",".join(f"c{n}" for n in range(10_000))
+    with pytest.raises(InvalidInput, match=f"has 10,000 columns, more than the {MOST_COLUMNS:,}"):
+        read(tmp_path, f"{many}\n1\n")
+
+
+@pytest.mark.parametrize("content", [TABLE.encode(), b"", b'{"YEAR": 1,\n'])
+@pytest.mark.parametrize("ahead", [b"", b"\n" * 5])
+def test_a_line_without_end_is_refused_before_it_fills_memory(
+    tmp_path: Path, content: bytes, ahead: bytes
+) -> None:
+    path = written(tmp_path, content + ahead + b"1" * (100 << 20))
+    with pytest.raises(InvalidInput, match=r"(is|JSON) longer than") as caught:
+        flights_of(open_source(path))
+    assert len(str(caught.value)) < 250
+
+
+def test_what_is_not_utf8_does_no_harm_where_it_is_not_used(tmp_path: Path) -> None:
+    names = [*FLOWN, "TAIL_NUM"]
+    rows = [row | {"TAIL_NUM": "N\xe9\xff"} for row in ROWS]
+    text = csv_text(rows * 1000, names)
+    path = written(tmp_path, text.encode("latin-1"))
+    assert len(flights_of(open_source(path))) == 3000
+
+
+@pytest.mark.parametrize("field", ["DEST_CITY_NAME", "DEST", "OP_CARRIER_FL_NUM"])
+def test_what_is_not_utf8_is_named_where_it_is_used(tmp_path: Path, field: str) -> None:
+    text = csv_text([*[FLOWN] * 4000, FLOWN | {field: "Mayag\xfcez"}, FLOWN])
+    bad: list[BadRow] = []
+    path = written(tmp_path, text.encode("latin-1"))
+    assert len(rows_of(list(validated(open_source(path), bad.append)))) == 4001
+    (problem,) = bad
+    assert str(problem).startswith(f"flights.csv, line 4002: {field} 'Mayag\\udcfcez': must")
+
+
+def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="has a first line that is not CSV"):
+        read(tmp_path, '"YEAR,DAY_OF_WEEK\n')
+
+
+def test_long_lines_are_not_parsed_together(tmp_path: Path) -> None:
+    _, batches = read(tmp_path, "a,b\n" + f"1,{'x' * 10_000}\n" * 200)
+    assert sum(len(batch.numbers) for batch in batches) == 200
+    assert all(len(batch.numbers) * 10_000 < 3 * BLOCK_BYTES for batch in batches)
