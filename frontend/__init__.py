@@ -8,6 +8,7 @@ that says what is on it:
     backend_client  the only module that talks to the backend
     coverage        what the ledger covers, a few seconds old
     context         the backend and the coverage, for the pages of an application
+    question        the question of a page as one value, from which all of it is made
     form_request    from a form to a question, and from a refusal to a message beside a field
     filters         values as people read them
     field_labels    names of fields as people read them

@@ -39,8 +39,6 @@ PASSED_ON = (
     "Vary",
 )
 
-NO_FORMAT = "format: pages do not have this parameter; put .json or .csv behind the address instead"
-
 _object = msgspec.json.Decoder(Json).decode
 
 
@@ -91,8 +89,6 @@ class Backend:
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """Return the JSON at `path`. Raises BackendAway, Refused."""
-        if "format" in (parameters or {}):  # the backend would answer with something else
-            raise Refused({"detail": NO_FORMAT, "field": "format"}, 400)
         return self._object(self._first_answer(path, params=dict(parameters or {})))
 
     def answers_of_all(self, path: str) -> list[tuple[str, Json | None]]:

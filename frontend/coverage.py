@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -112,6 +112,27 @@ class CoverageKeeper:
         if known is None or time.monotonic() - known[0] > ASK_AGAIN_S:
             known = self._known = (time.monotonic(), _coverage(self._backend))
         return known[1]
+
+    def at(self, height: str | None) -> Coverage:
+        """Return the coverage with the days and the number of flights up to a block, if there are.
+
+        Carriers and airports are those of now. Raises BackendAway.
+        """
+        known = self.now()
+        question = {**all_days(known), "group_by": "day", "limit": "1", "as_of": height or ""}
+        try:
+            if not height or not known.first_date:
+                return known
+            ends = [
+                self._backend.get("/average_delays", {**question, "order": order})
+                for order in ("ascending", "descending")
+            ]
+        except Refused:  # as the question itself will be
+            return known
+        days = [row["FL_DATE"] for end in ends for row in end["by_day"]]
+        if not days:
+            return replace(known, flights=0)
+        return replace(known, flights=ends[0]["flights"], first_date=days[0], last_date=days[1])
 
     def last_known(self) -> Coverage:
         """The coverage now; without an answer of the backend the last one, or an empty one."""

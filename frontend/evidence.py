@@ -1,6 +1,6 @@
 """How what a page shows is proved, and how it is cited.
 
-The service proves of an answer what `PROVED` names. A citation is the address of a question with
+The service proves of an answer what `KINDS` says. A citation is the address of a question with
 three more parameters: `as_of`, the height of the block up to which it was answered, `tip_hash`,
 that block's hash, and `digest`, of what can be proved of the answers. Whoever opens it reads
 whether all three are still the same.
@@ -17,34 +17,11 @@ from urllib.parse import urlencode
 from frontend.backend_client import Json
 from frontend.errors import Refused
 from frontend.filters import number
+from frontend.question import AS_OF, KINDS, Question
 
 Answer = TypeVar("Answer")
-Ask = Callable[[dict[str, str]], Answer]
 
-PROVED = {
-    "average_delays": (
-        "average_delay",
-        "average_departure_delay",
-        "flights",
-        "arrived",
-        "cancelled",
-        "no_arrival",
-        "on_time_share_of_arrived",
-        "on_time_share_of_scheduled",
-    ),
-    "flight_counter": ("count",),
-    "filter_transactions": ("count", "flights"),
-}
-PARAMETERS = (
-    "OP_CARRIER_FL_NUM",
-    "FL_DATE",
-    "OP_CARRIER_AIRLINE_ID",
-    "ORIGIN_CITY_NAME",
-    "DEST_CITY_NAME",
-    "INITIAL_DATE",
-    "FINAL_DATE",
-)
-AS_OF, TIP_HASH, DIGEST = "as_of", "tip_hash", "digest"
+TIP_HASH, DIGEST = "tip_hash", "digest"
 DIGEST_DIGITS = 16
 FORMS = {
     AS_OF: (r"[0-9]{1,15}", "must be the height of a block"),
@@ -54,46 +31,53 @@ FORMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ProvableAnswer:
-    """An answer of the service. name: of the question."""
+class Evidence:
+    """A question of the service, one of `KINDS`, and its answer."""
 
-    name: str
+    question: Question
     answer: Json
 
     @property
-    def question(self) -> Json:
-        query = self.answer["query"]
-        return {name: query[name] for name in PARAMETERS if name in query}
+    def proved(self) -> Json:
+        """What is proved of such an answer, if the question is provable."""
+        return {name: self.answer[name] for name in KINDS[self.question.name].proved}
 
     @property
-    def proved(self) -> Json:
-        """What can be proved of it."""
-        return {name: self.answer[name] for name in PROVED[self.name]}
+    def asked(self) -> Json:
+        """The question as the proof has it: without a block."""
+        values = self.question.values.items()
+        return {"name": self.question.name} | {name: v for name, v in values if name != AS_OF}
 
     @property
     def height(self) -> int:
-        height: int = self.answer["as_of"]["height"]
+        height: int = self.answer[AS_OF]["height"]
         return height
 
     @property
     def proof(self) -> str:
-        return f"/{self.name}/proof?{urlencode({**self.question, AS_OF: self.height})}"
+        """The address of the proof; "" if the service has none for such questions."""
+        path = f"{self.question.name}/proof"
+        is_provable = self.question.is_provable
+        return self.question.elsewhere(path, **{AS_OF: self.height}) if is_provable else ""
+
+    @property
+    def if_provable(self) -> str:
+        """What the service proves instead, in words."""
+        return KINDS[self.question.name].if_provable
 
 
-def digest(answers: Sequence[ProvableAnswer]) -> str:
+def digest(answers: Sequence[Evidence]) -> str:
     """Return the first digits of the SHA-256 of what can be proved, as JSON with sorted names."""
     proved = [answer.proved for answer in answers]
     text = json.dumps(proved, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
 
 
-def address_to_cite(answers: Sequence[ProvableAnswer]) -> str:
-    """Return the address that cites these answers to one question, each about another carrier."""
-    first = answers[0]
-    pairs = [(name, value) for answer in answers for name, value in answer.question.items()]
-    tip_hash = first.answer[AS_OF][TIP_HASH]
-    pairs += [(AS_OF, first.height), (TIP_HASH, tip_hash), (DIGEST, digest(answers))]
-    return f"/{first.name}?{urlencode(list(dict.fromkeys(pairs)))}"
+def address_to_cite(question: Question, answers: Sequence[Evidence]) -> str:
+    """Return the address that cites these answers to the question of a page."""
+    tip_hash = answers[0].answer[AS_OF][TIP_HASH]
+    cited = {AS_OF: answers[0].height, TIP_HASH: tip_hash, DIGEST: digest(answers)}
+    return f"{question.address(**{AS_OF: None})}&{urlencode(cited)}"
 
 
 # --- citations that are opened ----------------------------------------------------------------
@@ -143,6 +127,10 @@ class Citation:
 
         return ask_again
 
+    def found(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return what was asked in the end: without the cited block if that is not there."""
+        return {name: text for name, text in given.items() if name != AS_OF or not self._is_missing}
+
     def _require_form(self) -> None:
         for name, (form, reason) in FORMS.items():
             text = self._cited.get(name, "")
@@ -150,7 +138,7 @@ class Citation:
                 detail = f"the citation's {name} {text!r} {reason}"
                 raise Refused({"detail": detail, "field": name, "value": text}, 400)
 
-    def verdict(self, answers: Sequence[ProvableAnswer]) -> Verdict | None:
+    def verdict(self, answers: Sequence[Evidence]) -> Verdict | None:
         """Return whether what is cited is still the same; None if nothing is cited."""
         if not self._is_citation or not answers:
             return None

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from frontend.coverage import Coverage
 from frontend.errors import Refused
+from frontend.question import CARRIER, NUMBER
 
-NUMBER, CARRIER = "OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"
 CODE = "[A-Za-z][A-Za-z0-9]|[0-9][A-Za-z]"
 PATTERN = f"({CODE})?[ \\-]?[0-9]{{1,5}}"
 """What a browser lets a visitor send, as an attribute of an input."""

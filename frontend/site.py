@@ -19,7 +19,7 @@ from backend.serving.lanes import INLINE, Threads
 from frontend.app import HEADERS
 from frontend.bodies import FORM_BYTES, NO_ROOM, TAKES_FILES
 from frontend.errors import RETRY_AFTER_S
-from frontend.evidence import PROVED
+from frontend.question import KINDS
 from frontend.request_guard import plain_page, problem_with_body
 from frontend.settings import Settings
 
@@ -31,7 +31,7 @@ MOST_FILES = LONG_THREADS + MOST_LONG_WAITING
 HAS_PLACE = "flightchain.has_place"  # in the environ: its request is one of so many with a file
 UNBOUNDED = 2**62
 SCAN = "engine=scan"
-PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in PROVED)
+PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in KINDS)
 BUSY = "too many requests are waiting already; try again in a few seconds"
 BUSY_WITH_FILES = (
     "too many files are being received already, so this one was not read and nothing was added; go "

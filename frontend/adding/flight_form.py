@@ -14,8 +14,9 @@ from typing import Any
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import sentence
-from frontend.flight_numbers import CARRIER, NUMBER, understood
+from frontend.flight_numbers import understood
 from frontend.form_request import Values
+from frontend.question import CARRIER, NUMBER
 
 Record = dict[str, Any]
 

@@ -75,14 +75,16 @@ def places_of(codes: Iterable[str]) -> dict[str, Place]:
     return {code: place for code in wanted if (place := _known[code])}
 
 
-def map_of_route(known: Coverage, origin: str, destination: str) -> RouteMap | None:
-    """Return the map from city to city; None if one of them has no airport with a known place."""
+def map_of_route(
+    known: Coverage, origins: Sequence[Airport], destinations: Sequence[Airport]
+) -> RouteMap | None:
+    """Return the map between the busiest of these airports; None if the place of one is unknown."""
     places = places_of(airport.code for airport in known.airports)
     first, last = (
-        [airport for airport in known.airports if airport.city == city and airport.code in places]
-        for city in (origin, destination)
+        [airport for airport in airports if airport.code in places]
+        for airports in (origins, destinations)
     )
-    if not first or not last or origin == destination:
+    if not first or not last or first[0].city == last[0].city:
         return None
     return _drawn(places, first, last)
 

@@ -8,13 +8,8 @@ from frontend.backend_client import Json
 from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import FormRequest, filled_in
-from frontend.questions.group_queries import (
-    Groups,
-    answers_by_group,
-    interval_of,
-    only_origins,
-    require_known,
-)
+from frontend.question import DAYS, Question, require_known
+from frontend.questions.group_queries import Groups, answers_by_group, only_origins, question_of
 from frontend.questions.group_rows import FIGURES, Row, csv_rows, extremes, other_airports, rows_of
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
@@ -35,7 +30,7 @@ class AirportDelays:
     leaving: Json
     arriving: Json
     departures: Json
-    interval: dict[str, str]
+    question: Question
     rows: dict[str, list[Row]]
 
 
@@ -46,26 +41,26 @@ def _delays(code: str) -> AirportDelays:
     if airport is None:
         abort(404, f"no airport in the ledger has the code {code[:10]}")
     given = filled_in(request.args)
-    require_known(given, ())
+    require_known(given, *DAYS)
     leaving = answers_by_group({**given, "ORIGIN": airport.code}, LEAVING)
     departures = leaving["carrier"]
     as_of = {"as_of": str(departures["as_of"]["height"])}
     arriving = answers_by_group({**given, **as_of, "DEST": airport.code}, ARRIVING)
-    interval = interval_of(departures)
+    question = question_of(f"airports/{airport.code}", departures, given)
     answers = leaving | arriving
-    rows = {by: rows_of(answer, by, known, interval) for by, answer in answers.items()}
-    return AirportDelays(airport, leaving, arriving, departures, interval, rows)
+    rows = {by: rows_of(answer, by, known, question) for by, answer in answers.items()}
+    return AirportDelays(airport, leaving, arriving, departures, question, rows)
 
 
 @routes.get("/airports/<code>")
 def page(code: str) -> str:
-    delays, known = _delays(code), coverage.now()
+    delays, known = _delays(code), coverage.at(request.args.get("as_of"))
     return render_template(
         "airport.html",
         delays=delays,
         known=known,
-        form_request=FormRequest(delays.interval),
-        intervals=offered(known, delays.interval["FINAL_DATE"]),
+        form_request=FormRequest(delays.question.values),
+        intervals=offered(known, delays.question.values["FINAL_DATE"]),
         hours=extremes(delays.rows["hour"]),
         others=other_airports(known, delays.airport),
         only_origins=only_origins(known),

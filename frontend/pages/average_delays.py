@@ -9,9 +9,9 @@ from frontend.charts.time_axis import TimeAxis, in_days, shown
 from frontend.context import coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
-from frontend.evidence import Citation, ProvableAnswer, uncited
-from frontend.flight_numbers import CARRIER
+from frontend.evidence import Citation, Evidence, uncited
 from frontend.form_request import filled_in, submit
+from frontend.question import AS_OF, CARRIER, KINDS, Question, require_known
 from frontend.questions.delay_panels import GROUPS, panels
 from frontend.questions.delays import DAY_COLUMNS, FEW_IN_A_SLOT, DelaysReport, day_rows, report
 from frontend.questions.group_queries import Groups, answers_by_group
@@ -23,38 +23,48 @@ ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}
 ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}
 """What the answer for another group adds to that of the days."""
 
-routes = Blueprint("average_delays", __name__)
+NAME = "average_delays"
+
+routes = Blueprint(NAME, __name__)
 
 
 @routes.get("/average_delays")
 def page() -> tuple[str, int]:
-    known, citation = coverage.now(), Citation(request.args)
+    known, citation = coverage.at(request.args.get(AS_OF)), Citation(request.args)
     form = submit(uncited(request.args), citation.or_newest(_answers))
-    answers = form.answer or []
-    interval = answers[0]["query"] if answers else form.values
+    answers, given = form.answer or [], citation.found(form.values)
     delays = _report(answers, known) if answers else None
-    provable = [ProvableAnswer("average_delays", answer) for answer in answers]
+    evidence = [Evidence(Question.of(NAME, answer, given), answer) for answer in answers]
+    question = _question(evidence) if evidence else None
     text = render_template(
         "average_delays.html",
         known=known,
         form_request=form,
         chosen=_chosen(),
         most_carriers=MOST_CARRIERS,
-        intervals=offered(known, interval.get("FINAL_DATE")),
+        intervals=offered(known, (question.values if question else given).get("FINAL_DATE")),
         report=delays,
-        panels=panels(answers, delays.carriers, known, interval) if delays else {},
+        panels=panels(answers, delays.carriers, known, question) if delays and question else {},
         few_in_a_slot=FEW_IN_A_SLOT,
-        interval=interval,
-        provable=provable,
-        verdict=citation.verdict(provable),
+        question=question,
+        evidence=evidence,
+        verdict=citation.verdict(evidence),
     )
     return text, form.status
+
+
+def _question(evidence: list[Evidence]) -> Question:
+    """Return the question about all carriers."""
+    first = evidence[0].question
+    carriers = [each.question.values[CARRIER] for each in evidence]
+    return Question(NAME, {**first.values, CARRIER: carriers})
 
 
 @twins(routes, "/average_delays")
 def twin() -> Twin:
     """The answers for each carrier, and incomplete periods; as CSV the delays by day."""
-    answers, known = _answers(filled_in(uncited(request.args))), coverage.now()
+    given = filled_in(uncited(request.args))
+    answers, known = _answers(given), coverage.at(given.get(AS_OF))
     delays = _report(answers, known)
     periods = {"unit": delays.time.unit, "incomplete": delays.incomplete}
     days = day_rows(answers, in_days(_axis(answers, known)))
@@ -66,6 +76,7 @@ def _answers(given: dict[str, str]) -> list[Json]:
 
     Raises Refused, BackendAway.
     """
+    require_known(given, *KINDS[NAME].parameters)
     carriers = _chosen()
     if len(carriers) > MOST_CARRIERS:
         detail = f"at most {MOST_CARRIERS} carriers can be compared, not {len(carriers)}"

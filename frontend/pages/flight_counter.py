@@ -7,39 +7,46 @@ from frontend.charts.maps import map_of_route
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
-from frontend.evidence import Citation, ProvableAnswer, uncited
+from frontend.evidence import Citation, Evidence, uncited
 from frontend.form_request import filled_in, submit
-from frontend.questions.flight_counts import DESTINATION, ORIGIN, CountsReport, unknown_cities
+from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, require_known
+from frontend.questions.flight_counts import CountsReport, unknown_cities
 from frontend.questions.group_queries import only_origins
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
-PATH = "/flight_counter"
+NAME = "flight_counter"
+PATH = f"/{NAME}"
 
 routes = Blueprint("flight_counter", __name__)
 
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    known, citation = coverage.now(), Citation(request.args)
+    known, citation = coverage.at(request.args.get(AS_OF)), Citation(request.args)
     form = submit(uncited(request.args), citation.or_newest(_counts))
-    counts = form.answer
-    interval = counts["query"] if counts else form.values
-    provable = [ProvableAnswer("flight_counter", counts)] if counts else []
-    is_one_way = counts and not (counts["count"] and counts["reverse_count"])
+    counts, given = form.answer, citation.found(form.values)
+    question = Question.of(NAME, counts, given) if counts else Question(NAME, {})
+    evidence = [Evidence(question, counts)] if counts else []
+    is_empty = counts is not None and not counts["count"]
+    is_one_way = counts is not None and not (counts["count"] and counts["reverse_count"])
     text = render_template(
         "flight_counter.html",
         known=known,
         form_request=form,
-        intervals=offered(known, interval.get("FINAL_DATE")),
-        interval=interval,
+        intervals=offered(known, question.values.get("FINAL_DATE")),
+        question=question,
+        ends=[question.end(end, known) for end in BOTH],
+        cities=[question.city(end, known) for end in BOTH],
         counts=counts,
         report=CountsReport(counts, known) if counts else None,
-        map=map_of_route(known, interval[ORIGIN], interval[DESTINATION]) if counts else None,
+        map=map_of_route(known, *(question.airports(end, known) for end in BOTH))
+        if counts
+        else None,
         only_origins=only_origins(known) if is_one_way else [],
-        unknown=unknown_cities(known, interval) if counts and not counts["count"] else [],
-        provable=provable,
-        verdict=citation.verdict(provable),
+        unknown=unknown_cities(known, question) if is_empty else [],
+        evidence=evidence,
+        verdict=citation.verdict(evidence),
     )
     return text, form.status
 
@@ -53,13 +60,13 @@ def twin() -> Twin:
 
 def _counts(given: dict[str, str]) -> Json:
     """Return the backend's answers by day and by carrier, up to the same block, as one answer."""
-    for name in (ORIGIN, DESTINATION):
-        if name not in given:
-            raise Refused({"field": name, "detail": "is missing"}, 400)
-    question = all_days(coverage.now()) | given
+    require_known(given, *KINDS[NAME].parameters)
+    for end in BOTH:
+        if not {end, f"{end}_CITY_NAME"} & given.keys():
+            raise Refused({"field": f"{end}_CITY_NAME", "detail": "is missing"}, 400)
+    question = all_days(coverage.at(given.get(AS_OF))) | given
     counts = backend.get(PATH, question | {"group_by": "day"})
-    question["as_of"] = str(counts["as_of"]["height"])
+    question[AS_OF] = str(counts[AS_OF]["height"])
     counts["by_carrier"] = backend.get(PATH, question | {"group_by": "carrier"})["by_carrier"]
-    back = {ORIGIN: given[DESTINATION], DESTINATION: given[ORIGIN]}
-    question.pop("group_by", None)
-    return counts | {"reverse_count": backend.get(PATH, question | back)["count"]}
+    back = {ENDS.get(name, name): text for name, text in question.items()}
+    return counts | {"reverse_count": backend.get(PATH, back)["count"]}

@@ -5,12 +5,12 @@ from flask import Blueprint, render_template, request
 from frontend import field_labels
 from frontend.context import coverage
 from frontend.errors import Refused
-from frontend.evidence import Citation, ProvableAnswer, uncited
+from frontend.evidence import Citation, Evidence, uncited
 from frontend.flight_numbers import understood
 from frontend.form_request import submit
+from frontend.question import AS_OF, DAY, KINDS, Question, as_of_in, require_known
 from frontend.questions import flights_of_day
 from frontend.questions.status_answers import (
-    DAY,
     PATH,
     DayStatus,
     NumberStatus,
@@ -22,6 +22,7 @@ from frontend.questions.status_answers import (
 )
 from frontend.twins import Twin, twins
 
+NAME = "filter_transactions"
 MOST_LEGS_SHOWN = 100
 COLUMNS = ("carrier", "leg", *field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status", "outcome")
 
@@ -42,17 +43,23 @@ def page() -> tuple[str, int]:
     citation = Citation(request.args)
     form = submit(uncited(request.args), citation.or_newest(_status))
     status = form.answer
+    given, known = citation.found(form.values), coverage.at(request.args.get(AS_OF))
+    shown = {"form_request": form, "answer": status, "known": known}
     if isinstance(status, NumberStatus):
-        return render_template("flight_days.html", form_request=form, answer=status), form.status
-    provable = [ProvableAnswer("filter_transactions", status.answer)] if status else []
+        question = Question(NAME, {**status.query, **as_of_in(given)})
+        return render_template("flight_days.html", **shown, question=question), form.status
+    question = Question.of(NAME, status.answer, given) if status else Question(NAME, {})
+    evidence = [Evidence(question, status.answer)] if status else []
     text = render_template(
         "flight_status.html",
-        form_request=form,
-        answer=status,
-        offers=offers(status) if status and not status.count else None,
+        **shown,
+        question=question,
+        offers=offers(status, known, {name: str(value) for name, value in question.values.items()})
+        if status and not status.count
+        else None,
         most=MOST_LEGS_SHOWN,
-        provable=provable,
-        verdict=citation.verdict(provable),
+        evidence=evidence,
+        verdict=citation.verdict(evidence),
     )
     return text, form.status
 
@@ -68,5 +75,6 @@ def twin() -> Twin:
 
 
 def _status(given: dict[str, str]) -> DayStatus | NumberStatus:
+    require_known(given, *KINDS[NAME].parameters, "before")
     given = understood(given, coverage.now())
-    return status_of_day(given) if DAY in given else status_of_number(given)
+    return status_of_day(given) if {DAY, "FINAL_DATE"} & given.keys() else status_of_number(given)

@@ -7,7 +7,7 @@ addresses are those that they have at the service.
 from flask import Blueprint, Response, request
 
 from frontend.context import backend
-from frontend.evidence import PROVED
+from frontend.question import KINDS
 
 routes = Blueprint("proofs", __name__)
 
@@ -17,7 +17,7 @@ def proof_of_transaction(transaction_id: int) -> Response:
     return _passed_on(f"transaction-{transaction_id}.proof.json")
 
 
-@routes.get(f"/<any({','.join(PROVED)}):question>/proof")
+@routes.get(f"/<any({','.join(KINDS)}):question>/proof")
 def proof_of_answer(question: str) -> Response:
     """An answer, and what proves it; as a zip file also all that is needed to check it."""
     form = "zip" if request.args.get("format") == "zip" else "ndjson"

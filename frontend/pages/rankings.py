@@ -1,6 +1,6 @@
 """`/rankings`: carriers, airports and routes by how late they are, over any interval."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flask import Blueprint, render_template, request
 
@@ -9,7 +9,8 @@ from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
 from frontend.form_request import FormRequest, filled_in, submit
-from frontend.questions.group_queries import interval_of, require_known
+from frontend.question import DAYS, Question, require_known
+from frontend.questions.group_queries import question_of
 from frontend.questions.group_rows import (
     FIGURES,
     KEYS,
@@ -44,7 +45,7 @@ class RankingPage:
     answer: Json
     ranking: Ranking
     options: dict[str, str]
-    interval: dict[str, str]
+    question: Question
 
     @property
     def first(self) -> int:
@@ -63,16 +64,16 @@ class RankingPage:
     def extremes(self) -> Extremes | None:
         return extremes(self.ranking.ranked)
 
-    def address(self, **changed: str) -> list[tuple[str, str]]:
-        """Return the parameters of this page with others in their place."""
+    def with_options(self, **changed: str) -> Question:
+        """Return the question of this page, from the first rank on, with other options."""
         options = {**self.options, "page": "1", **changed}
         given = {name: text for name, text in options.items() if DEFAULTS[name] != text}
-        return list({**given, **self.interval}.items())
+        return replace(self.question, values={**given, **self.question.values})
 
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    known = coverage.now()
+    known = coverage.at(request.args.get("as_of"))
     given = filled_in(request.args) or dict(DEFAULTS)
     form = submit(given, _ranking) if known.first_date else FormRequest[RankingPage](given)
     ranked = form.answer
@@ -83,7 +84,7 @@ def page() -> tuple[str, int]:
         ranked=ranked,
         kinds=BY,
         rows_a_page=ROWS_A_PAGE,
-        intervals=offered(known, ranked.interval["FINAL_DATE"] if ranked else None),
+        intervals=offered(known, ranked.question.values["FINAL_DATE"] if ranked else None),
     )
     return text, form.status
 
@@ -94,7 +95,7 @@ def twin() -> Twin:
     ranked = _ranking(filled_in(request.args))
     in_order = [row.as_json() for row in ranked.ranking.ranked]
     few = [row.as_json() for row in ranked.ranking.few]
-    as_of, query = ranked.answer["as_of"], ranked.options | ranked.interval
+    as_of, query = ranked.answer["as_of"], ranked.options | dict(ranked.question.values)
     return Twin(
         {"query": query, "as_of": as_of, "ranked": in_order, "few_flights": few},
         ("rank", *KEYS[ranked.options["by"]], "name", *FIGURES),
@@ -106,14 +107,14 @@ def twin() -> Twin:
 def _ranking(given: dict[str, str]) -> RankingPage:
     """Return the ranking that a request asks for. Raises Refused, BackendAway."""
     options = _options(given)
-    require_known(given, DEFAULTS)
-    known = coverage.now()
-    question = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
-    answer = backend.get("/average_delays", question | {"group_by": options["by"]})
-    interval = interval_of(answer)
-    rows = rows_of(answer, options["by"], known, interval)
+    require_known(given, *DEFAULTS, *DAYS)
+    known = coverage.at(given.get("as_of"))
+    asked = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
+    answer = backend.get("/average_delays", asked | {"group_by": options["by"]})
+    question = question_of("rankings", answer, given)
+    rows = rows_of(answer, options["by"], known, question)
     order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
-    return RankingPage(answer, order, options, interval)
+    return RankingPage(answer, order, options, question)
 
 
 def _options(given: dict[str, str]) -> dict[str, str]:

@@ -6,9 +6,9 @@ from frontend import field_labels
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
-from frontend.flight_numbers import CARRIER, NUMBER, understood
-from frontend.form_request import filled_in, submit
-from frontend.questions.group_queries import require_known
+from frontend.flight_numbers import understood
+from frontend.form_request import Values, filled_in, submit
+from frontend.question import CARRIER, DAY, DAYS, NUMBER, Question, require_known
 from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import SIGNS, punctuality_reports
 from frontend.twins import Twin, twins
@@ -22,7 +22,7 @@ routes = Blueprint("report", __name__)
 @routes.get(PATH)
 def page() -> tuple[str, int]:
     """The form, and the report of the carrier that uses the number most, or of the one chosen."""
-    known = coverage.now()
+    known = coverage.at(request.args.get("as_of"))
     form = submit(request.args, _flights)
     query = form.answer["query"] if form.answer else {}
     text = render_template(
@@ -30,12 +30,19 @@ def page() -> tuple[str, int]:
         known=known,
         form_request=form,
         query=query,
+        question=_question(form.answer, form.values) if form.answer else None,
         reports=punctuality_reports(form.answer["flights"], known) if form.answer else [],
         intervals=offered(known, query.get("FINAL_DATE")),
         signs=SIGNS,
         as_of=form.answer["as_of"]["height"] if form.answer else None,
     )
     return text, form.status
+
+
+def _question(answer: Json, given: Values) -> Question:
+    asked = Question.of("filter_transactions", answer, given).values
+    others = {name: value for name, value in asked.items() if name != DAY}
+    return Question("report", {**others, "INITIAL_DATE": asked[DAY]})
 
 
 @twins(routes, PATH)
@@ -46,8 +53,8 @@ def twin() -> Twin:
 
 def _flights(given: dict[str, str]) -> Json:
     """Return all flights of the number in the interval. Raises Refused, BackendAway."""
-    require_known(given, (NUMBER, CARRIER))
-    known = coverage.now()
+    require_known(given, NUMBER, CARRIER, *DAYS)
+    known = coverage.at(given.get("as_of"))
     given = all_days(known) | understood(given, known)
     first = given.pop("INITIAL_DATE", "")
     return backend.get("/filter_transactions", {**given, "FL_DATE": first} if first else given)

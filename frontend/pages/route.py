@@ -15,7 +15,7 @@ routes = Blueprint("route", __name__)
 
 @routes.get("/route")
 def page() -> tuple[str, int]:
-    known = coverage.now()
+    known = coverage.at(request.args.get("as_of"))
     form = submit(request.args, route_delays)
     route = form.answer
     text = render_template(
@@ -23,8 +23,8 @@ def page() -> tuple[str, int]:
         form_request=form,
         known=known,
         route=route,
-        intervals=offered(known, route.interval["FINAL_DATE"] if route else None),
-        map=map_of_route(known, *route.cities) if route else None,
+        intervals=offered(known, route.question.values["FINAL_DATE"] if route else None),
+        map=map_of_route(known, *route.airports) if route else None,
     )
     return text, form.status
 

@@ -9,8 +9,9 @@ from frontend.charts.plots import Axis, Bars, axis, bars_of_groups
 from frontend.coverage import Coverage
 from frontend.field_labels import WEEKDAYS
 from frontend.filters import counted, minutes
+from frontend.question import Question
 from frontend.questions.delays import FEW_IN_A_SLOT, Delays
-from frontend.questions.group_rows import KEYS, Extremes, Interval, Row, extremes, rows_of
+from frontend.questions.group_rows import KEYS, Extremes, Row, extremes, rows_of
 
 GROUPS = ("weekday", "hour")
 HEADS = {"weekday": "Weekday", "hour": "Scheduled departure"}
@@ -81,12 +82,12 @@ class Panels:
 
 
 def panels(
-    answers: Sequence[Json], carriers: Sequence[Delays], known: Coverage, interval: Interval
+    answers: Sequence[Json], carriers: Sequence[Delays], known: Coverage, question: Question
 ) -> dict[str, Panels]:
     """Return the panels by kind of group. answers: of `carriers`, each with all `GROUPS`."""
     by_group = {
         by: [
-            {row.key[KEYS[by][0]]: row for row in rows_of(answer, by, known, interval)}
+            {row.key[KEYS[by][0]]: row for row in rows_of(answer, by, known, question)}
             for answer in answers
         ]
         for by in GROUPS

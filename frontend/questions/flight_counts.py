@@ -1,17 +1,15 @@
 """Makes the page of a route from an answer: a chart, carriers, and cities that may be meant."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from frontend.backend_client import Json
 from frontend.charts.plots import Bars, bars_in_time
 from frontend.charts.time_axis import TimeAxis, shown
 from frontend.coverage import Coverage
 from frontend.filters import counted
+from frontend.question import Question
 from frontend.search.cities import meant
-
-ORIGIN, DESTINATION = "ORIGIN_CITY_NAME", "DEST_CITY_NAME"
 
 
 class CountsReport:
@@ -64,26 +62,27 @@ class CountsReport:
 
 @dataclass(frozen=True, slots=True)
 class UnknownCity:
-    """A city that the ledger lacks. meant: (city, both cities to ask for) in its place.
+    """A city that the ledger lacks. meant: (city, address of the question about it) in its place.
 
     is_airport: whether it is the code of an airport instead.
     """
 
     name: str
-    meant: list[tuple[str, dict[str, str]]]
+    meant: list[tuple[str, str]]
     is_airport: bool
 
 
-def unknown_cities(known: Coverage, query: Mapping[str, Any]) -> list[UnknownCity]:
+def unknown_cities(known: Coverage, question: Question) -> list[UnknownCity]:
     """Return the cities of a question that the ledger lacks. Each offer puts both ends right."""
-    cities = {name: str(query[name]) for name in (ORIGIN, DESTINATION)}
-    offers = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
-    best = cities | {name: offered[0] for name, offered in offers.items() if offered}
+    named = {name: question.values.get(name, "") for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
+    lacking = {name: city for name, city in named.items() if city and city not in known.cities}
+    offers = {name: meant(known, city) for name, city in lacking.items()}
+    best = {name: offered[0] for name, offered in offers.items() if offered}
     return [
         UnknownCity(
-            cities[name],
-            [(city, best | {name: city}) for city in offered],
-            known.airport(cities[name].upper()) is not None,
+            named[name],
+            [(city, question.address(**{**best, name: city})) for city in offered],
+            known.airport(named[name].upper()) is not None,
         )
         for name, offered in offers.items()
     ]

@@ -3,16 +3,14 @@
 Every question raises Refused and BackendAway.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage, all_days
-from frontend.errors import Refused
+from frontend.question import AS_OF, DAYS, Question, as_of_in
 
 PATH = "/average_delays"
-DAYS = ("INITIAL_DATE", "FINAL_DATE")
-OPTIONS = ("as_of", "engine")
 MOST_ORIGINS = 4
 """A ledger with so few airports of departure, and many more of arrival, is a region's."""
 
@@ -21,7 +19,7 @@ Groups = Mapping[str, Mapping[str, str]]  # group_by -> further options
 
 def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
     """Return the answer for each of `groups`. Without days in `question`, all are meant."""
-    question = all_days(coverage.now()) | dict(question)
+    question = all_days(coverage.at(question.get(AS_OF))) | dict(question)
     answers: Json = {}
     for by, options in groups.items():
         answers[by] = backend.get(PATH, {**question, "group_by": by, **options})
@@ -41,12 +39,7 @@ def only_origins(known: Coverage) -> list[str]:
     return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
 
 
-def require_known(given: Mapping[str, str], names: Collection[str]) -> None:
-    """Raise Refused for a parameter that is neither among `names` nor about days, nor an option."""
-    for name in given:
-        if name not in {*names, *DAYS, *OPTIONS}:
-            raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400)
-
-
-def interval_of(answer: Json) -> dict[str, str]:
-    return {name: answer["query"][name] for name in DAYS}
+def question_of(name: str, answer: Json, given: Mapping[str, str], **subject: str) -> Question:
+    """Return the question of a page from an answer. given: what was asked. subject: of the page."""
+    days = {name: answer["query"][name] for name in DAYS}
+    return Question(name, {**subject, **days, **as_of_in(given)})

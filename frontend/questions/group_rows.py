@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
+from frontend.question import CARRIER, ENDS, Question
 from frontend.questions.delays import FEW_ARRIVALS
-
-Interval = Mapping[str, str]  # INITIAL_DATE, FINAL_DATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +71,19 @@ KEYS: Mapping[str, Sequence[str]] = {
 """The members of a group that tell it apart, by `group_by`."""
 
 
-def rows_of(answer: Json, by: str, known: Coverage, interval: Interval) -> list[Row]:
-    """Return the groups of an answer that was asked for with `group_by`, in its order."""
+def rows_of(answer: Json, by: str, known: Coverage, question: Question) -> list[Row]:
+    """Return the groups of an answer that was asked for with `group_by`, in its order.
+
+    question: that of the page, which the address of a group narrows down.
+    """
+    query = answer["query"]
+    asked = {**question.values, **{name: query[name] for name in ENDS if name in query}}
+    question = Question("average_delays", asked)
     rows = []
     for group in answer[f"by_{by}"]:
         key = {name: group[name] for name in KEYS[by]}
         figures = {name: group[name] for name in FIGURES}
-        name, address = _SHOWN[by](key, known, interval)
+        name, address = _SHOWN[by](key, known, question)
         rows.append(Row(key, name, address, figures))
     return rows
 
@@ -94,37 +98,36 @@ def hours(hour: int) -> str:
     return f"{hour:02}:00–{hour:02}:59"
 
 
-def airport_address(code: str, interval: Interval) -> str:
-    return f"/airports/{code}?{urlencode(interval)}"
+def _carrier(key: Json, known: Coverage, question: Question) -> tuple[str, str]:
+    return known.carrier(key[CARRIER]).label, question.address(**key)
 
 
-def _carrier(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
-    query = urlencode({**key, **interval})
-    return known.carrier(key["OP_CARRIER_AIRLINE_ID"]).label, f"/average_delays?{query}"
+def _airport(end: str) -> Callable[[Json, Coverage, Question], tuple[str, str]]:
+    """Name an airport and its page, or that of the route if the question names its other end."""
+    city, other = f"{end}_CITY_NAME", ENDS[end]
+
+    def shown(key: Json, _: Coverage, question: Question) -> tuple[str, str]:
+        name = place(key[end], key[city])
+        if {other, ENDS[city]} & question.values.keys():
+            return name, question.elsewhere("route", **{end: key[end], city: None})
+        return name, question.elsewhere(f"airports/{key[end]}")
+
+    return shown
 
 
-def _origin(key: Json, _: Coverage, interval: Interval) -> tuple[str, str]:
-    name = place(key["ORIGIN"], key["ORIGIN_CITY_NAME"])
-    return name, airport_address(key["ORIGIN"], interval)
+def _route(key: Json, _: Coverage, question: Question) -> tuple[str, str]:
+    names = (place(key[end], key[f"{end}_CITY_NAME"]) for end in ("ORIGIN", "DEST"))
+    ends = {name: key[name] if name in {"ORIGIN", "DEST"} else None for name in ENDS}
+    return " to ".join(names), question.elsewhere("route", **ends)
 
 
-def _destination(key: Json, _: Coverage, interval: Interval) -> tuple[str, str]:
-    return place(key["DEST"], key["DEST_CITY_NAME"]), airport_address(key["DEST"], interval)
-
-
-def _route(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
-    names = _origin(key, known, interval)[0], _destination(key, known, interval)[0]
-    query = urlencode({"ORIGIN": key["ORIGIN"], "DEST": key["DEST"], **interval})
-    return " to ".join(names), f"/route?{query}"
-
-
-_SHOWN: Mapping[str, Callable[[Json, Coverage, Interval], tuple[str, str]]] = {
+_SHOWN: Mapping[str, Callable[[Json, Coverage, Question], tuple[str, str]]] = {
     "carrier": _carrier,
-    "origin": _origin,
-    "destination": _destination,
+    "origin": _airport("ORIGIN"),
+    "destination": _airport("DEST"),
     "route": _route,
-    "weekday": lambda key, known, interval: (WEEKDAYS[key["DAY_OF_WEEK"] - 1], ""),
-    "hour": lambda key, known, interval: (hours(key["hour"]), ""),
+    "weekday": lambda key, known, question: (WEEKDAYS[key["DAY_OF_WEEK"] - 1], ""),
+    "hour": lambda key, known, question: (hours(key["hour"]), ""),
 }
 
 

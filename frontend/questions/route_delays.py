@@ -8,38 +8,29 @@ from frontend.backend_client import Json
 from frontend.context import coverage
 from frontend.coverage import Airport, Coverage
 from frontend.errors import Refused
+from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, require_known
 from frontend.questions.group_queries import (
-    DAYS,
-    OPTIONS,
     Groups,
     answers_by_group,
-    interval_of,
     only_origins,
-    require_known,
+    question_of,
     total,
 )
-from frontend.questions.group_rows import Extremes, Row, extremes, other_airports, place, rows_of
+from frontend.questions.group_rows import Extremes, Row, extremes, other_airports, rows_of
 from frontend.search.cities import called, meant
 
-ENDS = {
-    "ORIGIN": "DEST",
-    "DEST": "ORIGIN",
-    "ORIGIN_CITY_NAME": "DEST_CITY_NAME",
-    "DEST_CITY_NAME": "ORIGIN_CITY_NAME",
-}
-"""Each parameter that names an end of a route, and the one for the other end."""
 GROUPS: Groups = {"carrier": {"distribution": "true"}, "hour": {}, "weekday": {}, "route": {}}
 
 
 @dataclass(frozen=True)
 class RouteDelays:
-    """A route. ends: the parameters that name it. answers: by each of GROUPS. back: a total.
+    """A route. question: of the page. answers: by each of GROUPS. back: a total.
 
     only_origins: see `group_queries`; asked for only if there are no flights in a direction.
     """
 
     known: Coverage
-    ends: Mapping[str, str]
+    question: Question
     answers: Json
     back: Json
     only_origins: list[str]
@@ -50,28 +41,24 @@ class RouteDelays:
         answer: Json = self.answers["carrier"]
         return answer
 
-    @property
-    def interval(self) -> dict[str, str]:
-        return interval_of(self.total)
-
     @cached_property
     def names(self) -> list[str]:
         """Both ends as the page names them."""
-        return [
-            place(airport.code, airport.city) if airport else self.ends[f"{end}_CITY_NAME"]
-            for end, airport in zip(("ORIGIN", "DEST"), self._airports, strict=True)
-        ]
+        return [self.question.end(end, self.known) for end in BOTH]
 
     @property
     def cities(self) -> list[str]:
-        return [
-            airport.city if airport else self.ends[f"{end}_CITY_NAME"]
-            for end, airport in zip(("ORIGIN", "DEST"), self._airports, strict=True)
-        ]
+        return [self.question.city(end, self.known) for end in BOTH]
 
     @property
-    def turned(self) -> dict[str, str]:
-        return turned(self.ends)
+    def airports(self) -> list[list[Airport]]:
+        return [self.question.airports(end, self.known) for end in BOTH]
+
+    @property
+    def fields(self) -> list[str]:
+        """The parameters that the fields of the form stand for."""
+        cities = (("ORIGIN", "ORIGIN_CITY_NAME"), ("DEST", "DEST_CITY_NAME"))
+        return [city if city in self.question.values else code for code, city in cities]
 
     @property
     def more_airports(self) -> list[str]:
@@ -81,11 +68,11 @@ class RouteDelays:
 
     @cached_property
     def _airports(self) -> list[Airport | None]:
-        return [self.known.airport(self.ends.get(end, "")) for end in ("ORIGIN", "DEST")]
+        return [self.question.airport(end, self.known) for end in BOTH]
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
-        return {by: rows_of(self.answers[by], by, self.known, self.interval) for by in GROUPS}
+        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in GROUPS}
 
     @property
     def carriers(self) -> Extremes | None:
@@ -98,18 +85,16 @@ class RouteDelays:
 
 def route_delays(given: Mapping[str, str]) -> RouteDelays:
     """Return the route that a request asks for. Raises Refused, BackendAway."""
-    require_known(given, ENDS)
-    known = coverage.now()
+    require_known(given, *ENDS, *DAYS)
+    known = coverage.at(given.get("as_of"))
     ends = _end(given, "ORIGIN", known) | _end(given, "DEST", known)
     more = {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
     answers = answers_by_group(ends | more, GROUPS)
-    back = total(turned(ends) | more, answers["carrier"]["as_of"]["height"])
-    is_one_way = not (answers["carrier"]["flights"] and back["flights"])
-    return RouteDelays(known, ends, answers, back, only_origins(known) if is_one_way else [])
-
-
-def turned(ends: Mapping[str, str]) -> dict[str, str]:
-    return {ENDS[name]: text for name, text in ends.items()}
+    carriers = answers["carrier"]
+    question = question_of("route", carriers, given, **ends)
+    back = total({**more, **question.turned.values}, carriers["as_of"]["height"])
+    is_one_way = not (carriers["flights"] and back["flights"])
+    return RouteDelays(known, question, answers, back, only_origins(known) if is_one_way else [])
 
 
 def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:

@@ -13,13 +13,12 @@ from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
-from frontend.flight_numbers import CARRIER, NUMBER
+from frontend.question import AS_OF, CARRIER, DAY, NUMBER
 from frontend.questions import flight_days, flights_of_day
 from frontend.questions.flight_days import Day, DaysFlown
 from frontend.questions.flights_of_day import Leg
 
 PATH = "/filter_transactions"
-DAY = "FL_DATE"
 DAYS_AROUND = 3
 DAYS_OFFERED = 10
 NUMBERS_OFFERED = 8
@@ -38,17 +37,21 @@ class CarrierFlights:
         return [leg for route in self.routes for leg in route]
 
     @property
-    def paths(self) -> list[list[str]]:
-        """The cities along each route."""
-        return [
+    def paths(self) -> list[str]:
+        """The cities along each route, in words, each once."""
+        paths = (
             [route[0]["ORIGIN_CITY_NAME"], *(leg["DEST_CITY_NAME"] for leg in route)]
             for route in self.routes
-        ]
+        )
+        return list(dict.fromkeys(" → ".join(path) for path in paths))
 
 
 @dataclass(frozen=True, slots=True)
 class DayStatus:
-    """A flight number's legs on a day. answer: the backend's. days: this day and its neighbours."""
+    """A flight number's legs on a day, or on some days.
+
+    answer: the backend's. days: a single day and its neighbours; none of several days.
+    """
 
     answer: Json
     carriers: list[CarrierFlights]
@@ -87,16 +90,18 @@ class Offers:
 
 
 def status_of_day(given: Mapping[str, str]) -> DayStatus:
-    """Return the legs of a flight number on a day."""
-    answer, known = backend.get(PATH, given), coverage.now()
+    """Return the legs of a flight number on a day, or from FL_DATE to FINAL_DATE."""
+    answer, known = backend.get(PATH, given), coverage.at(given.get(AS_OF))
     flights, day = answer["flights"], answer["query"][DAY]
-    days = flight_days.around(day, flights, DAYS_AROUND, known, _legs_by_day(given))
+    days: list[Day] = []
+    if answer["query"].get("FINAL_DATE", day) == day:
+        days = flight_days.around(day, flights, DAYS_AROUND, known, _legs_by_day(given))
     return DayStatus(answer, _by_carrier(flights, known), days)
 
 
 def status_of_number(given: Mapping[str, str]) -> NumberStatus:
     """The last days on which a flight number flew, before the day `before` if that is given."""
-    known = coverage.now()
+    known = coverage.at(given.get(AS_OF))
     others = {name: text for name, text in given.items() if name != "before"}
     after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
     before = given.get("before", after_all)
@@ -106,16 +111,14 @@ def status_of_number(given: Mapping[str, str]) -> NumberStatus:
         raise Refused.parameter("before", before, "must be a date, YYYY-MM-DD") from None
     some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
     query = backend.get(PATH, {**others, DAY: some_day})["query"]  # refuses an invalid number
-    del query[DAY]
+    query = {name: query[name] for name in (NUMBER, CARRIER) if name in query}
     days = flight_days.last_before(before, DAYS_OFFERED, known, _legs_by_day(given))
     carriers = _by_carrier([leg for day in days.flown for leg in day.legs], known)
     return NumberStatus(query, days, carriers, [] if days.flown else _numbers_like(query[NUMBER]))
 
 
-def offers(status: DayStatus) -> Offers:
-    """Return what to offer for a day without flights."""
-    known, query = coverage.now(), status.query
-    given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
+def offers(status: DayStatus, known: Coverage, given: dict[str, str]) -> Offers:
+    """Return what to offer for days without flights. given: what was asked."""
     flown = [day for day in status.days if day.legs] or flight_days.nearest(
         given[DAY], DAYS_OFFERED, known, _legs_by_day(given)
     )
@@ -127,7 +130,7 @@ def offers(status: DayStatus) -> Offers:
 
 
 def _legs_by_day(given: Mapping[str, str]) -> flight_days.AskDays:
-    same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, "as_of"}}
+    same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, AS_OF}}
 
     def ask(first: str, last: str) -> flight_days.LegsByDay:
         by_day: dict[str, list[Leg]] = {}

@@ -11,7 +11,7 @@ from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height, is_damaged
 from frontend.coverage import Coverage
 from frontend.errors import Refused
-from frontend.flight_numbers import CARRIER, NUMBER
+from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
 from frontend.search.answers import Lead, leads
 from frontend.search.meanings import BLOCK, HASH, TRANSACTION, meanings

@@ -17,6 +17,13 @@ CITIES = {
 }  # fmt: skip
 FAR = {"HNL": "Honolulu, HI", "GUM": "Guam, TT", "ANC": "Anchorage, AK", "SJU": "San Juan, PR"}
 UNKNOWN = {"ZZZ": "Nowhere, KS"}
+
+
+def between(known: Coverage, *cities: str) -> RouteMap | None:
+    ends = ([airport for airport in known.airports if airport.city == city] for city in cities)
+    return map_of_route(known, *ends)
+
+
 NEAR = {
     "EWR": "Newark, NJ", "PHL": "Philadelphia, PA", "BWI": "Baltimore, MD", "ABE": "Allentown, PA",
 }  # fmt: skip
@@ -40,7 +47,7 @@ def covering(cities: dict[str, str]) -> Coverage:
 
 
 def route(origin: str, destination: str, cities: dict[str, str]) -> RouteMap:
-    found = map_of_route(covering(cities), origin, destination)
+    found = between(covering(cities), origin, destination)
     assert found is not None
     return found
 
@@ -113,7 +120,7 @@ def test_around_a_few_airports_no_land_is_drawn_that_nobody_would_recognise() ->
     ],
 )
 def test_without_two_known_places_there_is_no_map(origin: str, destination: str) -> None:
-    assert map_of_route(covering(CITIES | UNKNOWN), origin, destination) is None
+    assert between(covering(CITIES | UNKNOWN), origin, destination) is None
 
 
 def test_a_place_is_looked_up_once_be_it_known_or_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple
     text = pages.get(f"/route?ORIGIN={origin.lower()}&DEST={dest}").text
     city = {e["ORIGIN"]: e["ORIGIN_CITY_NAME"] for e in world.transactions}
     assert f"<h1>{city[origin]} ({origin}) to " in text
-    assert f"/route?DEST={origin}&amp;ORIGIN={dest}" in text or "The other way" in text
+    assert f"/route?ORIGIN={dest}&amp;DEST={origin}" in text
     for heading in ("Carriers", "When to fly", "By weekday"):
         assert heading in text
 

@@ -7,16 +7,18 @@ import pytest
 
 from frontend.charts.time_axis import time_axis
 from frontend.coverage import NOTHING_KNOWN, Carrier
+from frontend.question import Question
 from frontend.questions.delay_panels import Panels, panels
 from frontend.questions.delays import report
 
 Groups = dict[int, tuple[int, float | None]]  # key -> arrivals, mean delay
-INTERVAL = {"INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-01-31"}
+QUESTION = Question("average_delays", {})
 DAYS = time_axis(date(2013, 1, 1), date(2013, 1, 31))
 
 
 def answer(weekdays: Groups, hours: Groups) -> Any:
     return {
+        "query": {},
         "by_day": [],
         "by_weekday": [{"DAY_OF_WEEK": key, **figures(*row)} for key, row in weekdays.items()],
         "by_hour": [{"hour": key, **figures(*row)} for key, row in hours.items()],
@@ -38,7 +40,7 @@ def figures(arrived: int, mean: float | None) -> dict[str, Any]:
 
 def made(*answers: Any) -> dict[str, Panels]:
     carriers = [Carrier(number, f"C{number}", None, 9) for number in range(len(answers))]
-    return panels(answers, report(answers, carriers, DAYS).carriers, NOTHING_KNOWN, INTERVAL)
+    return panels(answers, report(answers, carriers, DAYS).carriers, NOTHING_KNOWN, QUESTION)
 
 
 def values(found: Panels) -> list[list[float]]:

@@ -4,7 +4,13 @@ import pytest
 
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
-from frontend.questions.flight_counts import DESTINATION, ORIGIN, CountsReport, unknown_cities
+from frontend.question import Question
+from frontend.questions.flight_counts import CountsReport, unknown_cities
+
+
+def between(origin: str, destination: str) -> Question:
+    return Question("flight_counter", {"ORIGIN_CITY_NAME": origin, "DEST_CITY_NAME": destination})
+
 
 KNOWN = Coverage(
     9,
@@ -44,17 +50,17 @@ def test_busiest_and_empty_days(
 
 
 def test_what_is_offered_for_one_city_sets_right_the_other_too() -> None:
-    found = unknown_cities(KNOWN, {ORIGIN: "Chicgo", DESTINATION: "atlanta"})
+    found = unknown_cities(KNOWN, between("Chicgo", "atlanta"))
     assert [(each.name, [city for city, _ in each.meant]) for each in found] == [
         ("Chicgo", ["Chicago, IL"]),
         ("atlanta", ["Atlanta, GA"]),
     ]
     for each in found:
-        for _, cities in each.meant:
-            assert cities == {ORIGIN: "Chicago, IL", DESTINATION: "Atlanta, GA"}
+        for _, address in each.meant:
+            assert address == between("Chicago, IL", "Atlanta, GA").address()
 
 
 def test_known_cities_and_what_is_like_none_offer_nothing() -> None:
-    assert unknown_cities(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Atlanta, GA"}) == []
-    (found,) = unknown_cities(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Timbuktu"})
+    assert unknown_cities(KNOWN, between("Chicago, IL", "Atlanta, GA")) == []
+    (found,) = unknown_cities(KNOWN, between("Chicago, IL", "Timbuktu"))
     assert found.meant == []

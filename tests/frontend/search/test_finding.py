@@ -8,7 +8,7 @@ import pytest
 
 from frontend.app import create_app
 from frontend.backend_client import Backend
-from frontend.flight_numbers import CARRIER, NUMBER
+from frontend.question import CARRIER, NUMBER
 from frontend.search.finding import MOST_COMPLETIONS, MOST_SUGGESTIONS, Finder
 from frontend.settings import Settings
 from tests.frontend.fake_backend import answering

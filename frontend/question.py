@@ -1,0 +1,186 @@
+"""The question of a page as one value: heading, form, links, citation and proof are made from it.
+
+The service reads the parameters and says how it understood them; a `Question` is made from that, or
+from what a page of several answers has in common. A page refuses what it cannot show, and names
+what it takes.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from frontend.coverage import Airport, Coverage
+from frontend.errors import Refused
+from frontend.filters import short_interval
+
+NUMBER, CARRIER = "OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"
+DAY, DAYS = "FL_DATE", ("INITIAL_DATE", "FINAL_DATE")
+ENDS = {
+    "ORIGIN": "DEST",
+    "DEST": "ORIGIN",
+    "ORIGIN_CITY_NAME": "DEST_CITY_NAME",
+    "DEST_CITY_NAME": "ORIGIN_CITY_NAME",
+}
+"""Each parameter that names an end of a route, and the one for the other end."""
+BOTH = ("ORIGIN", "DEST")
+AS_OF = "as_of"
+OPTIONS = (AS_OF, "engine")
+CITING = ("tip_hash", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One of the three questions.
+
+    parameters: those that ask it. provable, if_provable: those that may be in a question whose
+    answer is proved, and that in words. proved: members of the answer that are proved.
+    """
+
+    parameters: tuple[str, ...]
+    provable: tuple[str, ...]
+    if_provable: str
+    proved: tuple[str, ...]
+
+
+KINDS: Mapping[str, Kind] = {
+    "filter_transactions": Kind(
+        (NUMBER, DAY, CARRIER, "FINAL_DATE"),
+        (NUMBER, DAY, CARRIER),
+        "the flights of a single day",
+        ("count", "flights"),
+    ),
+    "average_delays": Kind(
+        (CARRIER, *DAYS, *ENDS),
+        (CARRIER, *DAYS),
+        "all flights of a carrier, from and to anywhere",
+        (
+            *("average_delay", "average_departure_delay", "flights", "arrived", "cancelled"),
+            *("no_arrival", "on_time_share_of_arrived", "on_time_share_of_scheduled"),
+        ),
+    ),
+    "flight_counter": Kind(
+        (*ENDS, *DAYS),
+        ("ORIGIN_CITY_NAME", "DEST_CITY_NAME", *DAYS),
+        "cities with all of their airports",
+        ("count",),
+    ),
+}
+"""The three questions by their names in addresses. A test compares them with the service's."""
+
+_PLACE = {name: place for place, name in enumerate((NUMBER, DAY, CARRIER, *ENDS, *DAYS, AS_OF))}
+"""In which order an address has its parameters; others stand first."""
+
+_IN_WORDS = {
+    "ORIGIN": "from the airport {}",
+    "ORIGIN_CITY_NAME": "from {}",
+    "DEST": "to the airport {}",
+    "DEST_CITY_NAME": "to {}",
+    AS_OF: "up to block {}",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question at the address of a page.
+
+    name: of the page. values: parameter -> value, or values where several carriers are compared.
+    """
+
+    name: str
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str, answer: Mapping[str, Any], given: Mapping[str, str]) -> "Question":
+        """Return one of the KINDS from an answer to it. given: what it was asked with."""
+        query = answer["query"]
+        values = {part: query[part] for part in KINDS[name].parameters if part in query}
+        return cls(name, values | as_of_in(given))
+
+    def address(self, **changed: Any) -> str:
+        """Return where this question is shown, with other values; None leaves a parameter out."""
+        values = {**self.values, **changed}
+        values = {name: value for name, value in values.items() if value is not None}
+        pairs = sorted(values.items(), key=lambda pair: _PLACE.get(pair[0], -1))
+        return f"/{self.name}?{urlencode(pairs, doseq=True)}" if pairs else f"/{self.name}"
+
+    def elsewhere(self, name: str, **changed: Any) -> str:
+        """As `address`, at another page."""
+        return replace(self, name=name).address(**changed)
+
+    @property
+    def turned(self) -> "Question":
+        """The question about the other direction."""
+        return replace(self, values={ENDS.get(name, name): v for name, v in self.values.items()})
+
+    @property
+    def is_provable(self) -> bool:
+        kind = KINDS.get(self.name)
+        return kind is not None and {*kind.provable, AS_OF} >= self.values.keys()
+
+    @property
+    def days(self) -> str:
+        """The days in words."""
+        first = self.values.get("INITIAL_DATE") or self.values[DAY]
+        return short_interval(first, self.values.get("FINAL_DATE") or first)
+
+    def beside(self, fields: Collection[str]) -> list[tuple[str, Any, str]]:
+        """(parameter, value, in words) of all that a form with these fields has no field for."""
+        others = ((name, value) for name, value in self.values.items() if name not in fields)
+        return [(name, value, self._in_words(name)) for name, value in others]
+
+    def _in_words(self, name: str) -> str:
+        if name == "FINAL_DATE":
+            return f"until {short_interval(*2 * [self.values[name]])}"
+        return _IN_WORDS[name].format(self.values[name])
+
+    # --- places ----------------------------------------------------------------------------------
+
+    def airport(self, end: str, known: Coverage) -> Airport | None:
+        """Return the airport that is named as an end, "ORIGIN" or "DEST"."""
+        return known.airport(self.values.get(end, ""))
+
+    def airports(self, end: str, known: Coverage) -> list[Airport]:
+        """Return the airports that an end may be, those with the most flights first."""
+        code, city = self.values.get(end), self.values.get(f"{end}_CITY_NAME")
+        return [
+            airport
+            for airport in known.airports
+            if code in {None, airport.code} and city in {None, airport.city}
+        ]
+
+    def city(self, end: str, known: Coverage) -> str:
+        """Return the city of an end; "" if neither it nor an airport that is known is named."""
+        airport = self.airport(end, known)
+        city: str = self.values.get(f"{end}_CITY_NAME") or (airport.city if airport else "")
+        return city
+
+    def end(self, end: str, known: Coverage) -> str:
+        """Return the name of an end: "Newark, NJ (EWR)", "Newark, NJ", "EWR", or "" for any."""
+        code, city, airport = self.values.get(end), self.city(end, known), self.airport(end, known)
+        if code and airport and airport.city != city:
+            return f"{city} (only {code}, which is in {airport.city})"
+        return f"{city} ({code})" if code and city else code or city
+
+    def route(self, known: Coverage) -> str:
+        """Return " from Newark, NJ (EWR) to Chicago, IL", or as much of it as is named."""
+        ends = (
+            (word, self.end(end, known)) for word, end in zip(("from", "to"), BOTH, strict=True)
+        )
+        return "".join(f" {word} {name}" for word, name in ends if name)
+
+
+def as_of_in(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the block up to which a visitor wants answers, as a parameter; {} for the newest."""
+    return {AS_OF: given[AS_OF]} if AS_OF in given else {}
+
+
+def require_known(given: Mapping[str, str], *names: str) -> None:
+    """Raise Refused for a parameter that a page with these does not take."""
+    for name in given:
+        if name not in {*names, *OPTIONS}:
+            *others, last = *names, *OPTIONS
+            reason = f"unknown parameter {name}; this page takes {', '.join(others)} and {last}"
+            if name == "format":
+                reason += "; put .json or .csv behind its address for other formats"
+            raise Refused({"field": name, "detail": reason}, 400)

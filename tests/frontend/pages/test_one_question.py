@@ -1,0 +1,300 @@
+"""A page is about the question in its address, and all of it; or it refuses the question.
+
+Whatever the parameters of the three questions are: the numbers and names of a page are those of the
+service's answer to exactly this question, its links lead to this question with what they change,
+and its proof and its citation are of this answer.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from backend.chain.fields import FIELD_NAMES
+from backend.questions.values import (
+    PARAMETERS,
+    PROVABLE,
+    AverageDelays,
+    FilterTransactions,
+    FlightCounter,
+)
+from frontend.filters import counted, minutes, number, short_interval
+from frontend.pages.flight_status import MOST_LEGS_SHOWN
+from frontend.question import KINDS
+from tests.api.processes import Service
+from tests.api.worlds import SIZES, generated
+from tests.frontend.pages.reading import ids_on
+
+Json = dict[str, Any]
+Given = dict[str, str]
+
+SERVICE_KINDS = {
+    "filter_transactions": FilterTransactions,
+    "average_delays": AverageDelays,
+    "flight_counter": FlightCounter,
+}
+DAYS = [f"2015-01-{day:02}" for day in range(1, 11)]
+REFUSED = [
+    *("foo=1", "group_by=day", "distribution=true", "limit=1", "offset=1", "sort=flights"),
+    *("order=ascending", "least_flights=2", "page=2"),
+]
+PLACES = ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME")
+examples = settings(
+    max_examples=25, deadline=None, phases=[Phase.generate]
+)  # shrinking pages takes long
+
+
+def test_the_questions_are_those_of_the_service() -> None:
+    for name, kind in SERVICE_KINDS.items():
+        assert set(KINDS[name].parameters) == set(PARAMETERS[kind])
+        assert set(KINDS[name].provable) == set(PROVABLE[kind])
+
+
+class Seen:
+    """A page that answers, and what the service says to the question that it shows."""
+
+    def __init__(self, app: Flask, service: Service, name: str, given: Given) -> None:
+        self.pages, self.name, self.given = app.test_client(), name, given
+        query = urlencode(given)
+        answer = self.pages.get(f"/{name}?{query}")
+        assert answer.status_code == 200, text_of(answer.text)
+        self.source = html.unescape(answer.text)
+        self.title = text_of(re.findall(r"<h1>(.*?)</h1>", answer.text, re.DOTALL)[0])
+        self.text = text_of(answer.text)
+        self.twin = self.pages.get(f"/{name}.json?{query}").get_json()
+        self._service = service
+
+    def asked(self, query: Json) -> Json:
+        """The service's answer to the question of the page, which is that of the address."""
+        for name, text in self.given.items():
+            assert name in {"as_of", "engine"} or str(query[name]) == text
+        as_of = {name: self.given[name] for name in ("as_of",) if name in self.given}
+        question = {name: query[name] for name in KINDS[self.name].parameters if name in query}
+        return self.answer(**question, **as_of)
+
+    def answer(self, **question: Any) -> Json:
+        found: Json = self._service.get(f"/{self.name}?{urlencode(question)}").json()
+        return found
+
+    def facts(self) -> Given:
+        return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", self.source))
+
+
+def text_of(source: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", source)).split())
+
+
+def require_places(page: Seen) -> None:
+    """The heading names each end as it is asked for."""
+    for name in PLACES:
+        if name in page.given:
+            assert page.given[name] in page.title, (page.title, page.given)
+
+
+def require_links(page: Seen, answer: Json) -> None:
+    """Links to other days change nothing else, and those to the same question change nothing."""
+    same = {**page.given, "engine": ""}
+    nav = "".join(re.findall(r'<nav class="intervals".*?</nav>', page.source, re.DOTALL))
+    for address in re.findall(r'href="([^"]+)"', nav):
+        leads_to = dict(parse_qsl(urlsplit(address).query))
+        for name, text in same.items():
+            assert name in {"INITIAL_DATE", "FINAL_DATE", "engine"} or leads_to[name] == text
+    (cited,) = re.findall(r'<a href="([^"]+)" rel="bookmark"', page.source)
+    assert "Unchanged." in page.pages.get(cited).text
+    query = dict(parse_qsl(urlsplit(cited).query))
+    for name, text in page.given.items():
+        assert name == "engine" or query[name] == text
+    inputs = re.findall(r'<(?:input|option)[^>]*(?:value="[^"]*")[^>]*>', page.source)
+    for name, text in page.given.items():
+        if name != "engine":
+            assert any(f'value="{text}"' in each for each in inputs), (name, inputs)
+    require_as_of(page, answer)
+
+
+def require_as_of(page: Seen, answer: Json) -> None:
+    if "as_of" in page.given:
+        assert f"up to block {page.given['as_of']}" in page.text
+        assert answer["as_of"]["height"] == int(page.given["as_of"])
+
+
+def require_proof(page: Seen, service: Service, answer: Json) -> None:
+    """It is of this question, as of this block, and of this answer; or there is none."""
+    proofs = re.findall(r'data-proof="([^"]+)"', page.source)
+    is_provable = page.given.keys() <= {*KINDS[page.name].provable, "as_of", "engine"}
+    assert bool(proofs) == is_provable
+    for address in proofs:
+        claim = json.loads(service.get(address).content.splitlines()[0])
+        shown = html.unescape(re.findall(r"data-question=\"(.*?)\" data-answer", page.source)[0])
+        assert claim["question"] == json.loads(shown)
+        assert all(answer[name] == value for name, value in claim["answer"].items())
+
+
+def require_refused(app: Flask, name: str, given: Given, extra: str) -> None:
+    """Pages and twins refuse what they cannot show, and say what they take."""
+    for form in ("", ".json", ".csv"):
+        answer = app.test_client().get(f"/{name}{form}?{urlencode(given)}&{extra}")
+        assert answer.status_code == 400
+        assert extra.partition("=")[0] in answer.text
+        for taken in KINDS[name].parameters:
+            assert taken in answer.text
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+FLIGHTS = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in generated(sum(SIZES))]
+"""Those of the world."""
+FLIGHT = st.sampled_from(FLIGHTS)
+CARRIERS = sorted({str(flight["OP_CARRIER_AIRLINE_ID"]) for flight in FLIGHTS})
+SOME_PLACES = st.sets(st.sampled_from(PLACES))
+BOTH_ENDS = SOME_PLACES.filter(lambda names: len({name[:4] for name in names}) == 2)
+NOTHING: st.SearchStrategy[Given] = st.just({})
+
+
+def of_places(flight: Json, other: Json, names: set[str]) -> Given:
+    """Parameters that name places of a flight; those of departure are of another one."""
+    ends = {name: flight if name.startswith("DEST") else other for name in names}
+    return {name: ends[name][name] for name in PLACES if name in names}
+
+
+def places(names: st.SearchStrategy[set[str]]) -> st.SearchStrategy[Given]:
+    """The places of one flight, or of two, between which there may be no flights."""
+    same = st.builds(lambda flight, names: of_places(flight, flight, names), FLIGHT, names)
+    return st.one_of(same, same, st.builds(of_places, FLIGHT, FLIGHT, names))
+
+
+def options(*days: str) -> st.SearchStrategy[Given]:
+    """Perhaps an interval in the parameters `days`, a block and an engine."""
+    both = st.lists(st.sampled_from(DAYS), min_size=2, max_size=2).map(sorted)
+    interval = both.map(lambda both: dict(zip(days, both, strict=True)))
+    as_of = st.integers(0, len(SIZES)).map(lambda height: {"as_of": str(height)})
+    return merged(NOTHING | interval, NOTHING | as_of, NOTHING | st.just({"engine": "index"}))
+
+
+def merged(*parts: st.SearchStrategy[Given]) -> st.SearchStrategy[Given]:
+    return st.tuples(*parts).map(
+        lambda found: dict(chain.from_iterable(part.items() for part in found))
+    )
+
+
+CARRIER = st.sampled_from([{"OP_CARRIER_AIRLINE_ID": carrier} for carrier in CARRIERS])
+NUMBER = FLIGHT.map(
+    lambda each: {name: str(each[name]) for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+)
+DELAYS = merged(CARRIER, places(SOME_PLACES), options("INITIAL_DATE", "FINAL_DATE"))
+COUNTS = merged(places(BOTH_ENDS), options("INITIAL_DATE", "FINAL_DATE"))
+STATUS = merged(NUMBER, options("FL_DATE", "FINAL_DATE"), NOTHING | CARRIER)
+EXTRA = st.sampled_from(REFUSED)
+
+
+def as_of(question: Given) -> Given:
+    return {name: text for name, text in question.items() if name == "as_of"}
+
+
+def turned(query: Json) -> Json:
+    """The question about the other direction."""
+    other = {"ORIGIN": "DEST", "DEST": "ORIGIN"}
+    return {re.sub("^(ORIGIN|DEST)", lambda m: other[m[1]], name): v for name, v in query.items()}
+
+
+@examples
+@given(DELAYS, EXTRA)
+def test_delays_are_those_of_the_question(
+    app: Flask, service: Service, question: Given, extra: str
+) -> None:
+    page = Seen(app, service, "average_delays", question)
+    answer = page.asked(page.twin["carriers"][0]["query"])
+    require_places(page)
+    query = answer["query"]
+    assert short_interval(query["INITIAL_DATE"], query["FINAL_DATE"]) in page.text
+    facts = page.facts()
+    for label, name in (("Scheduled", "flights"), ("Arrived", "arrived"),
+        ("Cancelled", "cancelled"), ("No arrival recorded", "no_arrival")):  # fmt: skip
+        assert facts[label] == number(answer[name])
+    assert facts["Mean departure delay"] == minutes(answer["average_departure_delay"], 1)
+    if answer["arrived"]:
+        large = re.findall(r'<p class="figure-large">(.*?)</p>', page.source)
+        assert large == [minutes(answer["average_delay"], 1)]
+    by_day = page.answer(**query, **as_of(question), group_by="day")["by_day"]
+    assert page.twin["carriers"][0]["by_day"] == by_day
+    require_links(page, answer)
+    require_proof(page, service, answer)
+    require_refused(app, "average_delays", question, extra)
+
+
+@examples
+@given(COUNTS, EXTRA)
+def test_counts_are_those_of_the_question(
+    app: Flask, service: Service, question: Given, extra: str
+) -> None:
+    page = Seen(app, service, "flight_counter", question)
+    answer = page.asked(page.twin["query"])
+    require_places(page)
+    query = {name: value for name, value in answer["query"].items() if name != "engine"}
+    if answer["count"]:
+        large = re.findall(r'<p class="figure-large">(.*?)</p>', page.source)
+        assert large == [number(answer["count"])]
+        assert short_interval(query["INITIAL_DATE"], query["FINAL_DATE"]) in page.text
+    else:
+        assert "no nonstop flights" in page.text or "no flights on this route" in page.text
+    back = page.answer(**turned(query), **as_of(question))["count"]
+    assert f": {counted(back, 'flight') if back else 'no flights'}." in page.text
+    by_carrier = page.answer(**query, **as_of(question), group_by="carrier")["by_carrier"]
+    assert page.twin["by_carrier"] == by_carrier
+    require_links(page, answer)
+    require_proof(page, service, answer)
+    require_refused(app, "flight_counter", question, extra)
+
+
+@examples
+@given(STATUS, EXTRA)
+def test_flights_are_those_of_the_question(
+    app: Flask, service: Service, question: Given, extra: str
+) -> None:
+    page = Seen(app, service, "filter_transactions", question)
+    answer = page.asked(page.twin["query"])
+    assert page.twin["count"] == answer["count"]
+    expected = {leg["TRANSACTION_ID"] for leg in answer["flights"]}
+    assert set(ids_on(page.source)) <= expected
+    assert len(ids_on(page.source)) == min(len(expected), MOST_LEGS_SHOWN)
+    if len(expected) > MOST_LEGS_SHOWN:
+        assert f"The ledger has {number(answer['count'])} legs" in page.text
+    assert question["OP_CARRIER_FL_NUM"] in page.title
+    first, last = question["FL_DATE"], question.get("FINAL_DATE", question["FL_DATE"])
+    assert short_interval(first, last) in page.title
+    require_links(page, answer)
+    require_proof(page, service, answer)
+    require_refused(app, "filter_transactions", question, extra)
+
+
+def all_links(page: str) -> Iterator[str]:
+    yield from (html.unescape(address) for address in re.findall(r'href="(/[^"]*)"', page))
+
+
+OTHERS = (
+    "/route?ORIGIN=LAX&DEST=SEA",
+    "/airports/LAX?",
+    "/rankings?by=origin",
+    "/report?OP_CARRIER_FL_NUM=1",
+    "/days/2015-01-03?",
+)
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_links_of_other_pages_stay_at_their_block(pages: FlaskClient, path: str) -> None:
+    answer = pages.get(f"{path}&as_of=20")
+    assert answer.status_code == 200
+    assert "up to block 20" in text_of(answer.text)
+    content = answer.text.partition("<main")[2].partition("</main>")[0]
+    content = re.sub(r'<a href="[^"]*">Count all blocks</a>', "", content)
+    for address in all_links(content):
+        if not address.startswith(("/blocks/", "/about", "/transactions/", "/search")):
+            assert "as_of=20" in address
