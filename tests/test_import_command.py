@@ -126,3 +126,54 @@ def test_with_yes_it_does_not_ask(tmp_path: Path) -> None:
     status, shown = in_a_terminal(folder, "--skip-bad", "--yes", file, answer="")
     assert (status, QUESTION.decode() in shown) == (0, False)
     assert transactions_in(folder) == 299
+
+
+def changed(path: Path, count: int, numbers: Sequence[int]) -> str:
+    """Write a file of flights of which those with these numbers were ten minutes later."""
+    rows = [list(row) for row in flights(count)]
+    for number in numbers:
+        rows[number][16] = int(str(rows[number][16])) + 10
+    path.write_text(csv_of(rows), encoding="utf-8")
+    return str(path)
+
+
+def test_flights_that_contradict_stored_ones_are_named_and_left_out(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
+    backend(folder, "import", file)
+    late = changed(tmp_path / "late.csv", 60, [7, 9])
+    done = backend(folder, "import", late)
+    assert done.returncode == 0
+    (line,) = [line for line in done.stderr.splitlines() if "transaction 7 " in line]
+    delay = int(str(flights(50)[7][16]))
+    assert line.startswith("late.csv: ")
+    assert "transaction 7 (block 1)" in line
+    assert str(delay) in line.partition("stored")[2]
+    assert str(delay + 10) in line.partition("stored")[0]
+    assert "late.csv: 2 flights contradict what is stored, which stays\n" in done.stderr
+    assert done.stderr.endswith(
+        "late.csv: 10 flights imported in 1 block, 48 were there already, "
+        "2 contradict what is stored\n"
+    )
+
+
+def test_a_file_that_contradicts_the_ledger_can_be_refused(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
+    backend(folder, "import", file)
+    late = changed(tmp_path / "late.csv", 60, [7])
+    done = backend(folder, "import", "--on-conflict", "fail", late)
+    assert done.returncode == 1
+    assert "transaction 7 (block 1)" in done.stderr
+    assert done.stderr.endswith(
+        "error: a file contradicts the ledger; --on-conflict keep goes on; nothing was imported\n"
+    )
+    assert transactions_in(folder) == 50
+
+
+def test_files_that_contradict_each_other_are_compared_too(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
+    late = changed(tmp_path / "late.csv", 60, [7])
+    done = backend(folder, "import", "--on-conflict", "fail", file, late)
+    assert done.returncode == 1
+    assert "10 flights imported in 1 block, 49 were there already, 1 contradicts" in done.stderr
+    assert "error: late.csv: 1 flight contradicts what is stored, which stays; 60 fl" in done.stderr
+    assert transactions_in(folder) == 60

@@ -10,7 +10,7 @@ import click
 
 from backend.base.errors import InvalidSetting
 from backend.base.settings import Settings
-from backend.cli.import_dialogue import ImportDialogue, Skipping
+from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
 from backend.cli.serve_commands import require_all_to_serve
 
 MOST_SKIPPED_PERCENT = 1.0
@@ -35,6 +35,13 @@ MOST_SKIPPED_PERCENT = 1.0
     metavar="PERCENT",
     help="With --skip-bad, how many percent of a file's rows may be bad.",
 )
+@click.option(
+    "--on-conflict",
+    type=click.Choice(list(ON_CONFLICT)),
+    default=KEEP,
+    show_default=True,
+    help=f"If flights contradict stored ones: {'; '.join(map(': '.join, ON_CONFLICT.items()))}.",
+)
 @click.option("--yes", is_flag=True, help="With --skip-bad, do not ask.")
 @click.pass_obj
 def import_command(
@@ -48,6 +55,7 @@ def import_command(
     frontend: bool,
     skip_bad: bool,
     skip_at_most: float,
+    on_conflict: str,
     yes: bool,
 ) -> None:
     """Import flights from FILES or from a package, or make them up.
@@ -76,7 +84,7 @@ def import_command(
         _import_default(settings)
     else:
         skipping = Skipping(skip_bad, skip_at_most, without_asking=yes)
-        _import(settings, [_source(given) for given in specifications], skipping)
+        _import(settings, [_source(given) for given in specifications], skipping, on_conflict)
     if then_serve:  # in the same process, so that a signal to it stops the service
         serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
         os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
@@ -101,10 +109,12 @@ def _import_default(settings: Settings) -> None:
     remove(unfinished)
 
 
-def _import(settings: Settings, sources: list[Any], skipping: Skipping) -> None:
+def _import(
+    settings: Settings, sources: list[Any], skipping: Skipping, on_conflict: str = KEEP
+) -> None:
     from backend.sealing.importer import import_all
 
-    with ImportDialogue(skipping) as dialogue:
+    with ImportDialogue(skipping, on_conflict) as dialogue:
         import_all(settings, sources, dialogue.watcher())
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backend.sealing.importer import Tally, Watcher
     from backend.sealing.source_check import Checked
 
-SHOWN_BAD_ROWS = 20
+SHOWN_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,23 @@ class Skipping:
     without_asking: bool = False
 
 
+KEEP, FAIL = "keep", "fail"
+ON_CONFLICT = {
+    KEEP: "the stored flights stay, and those of the file are left out",
+    FAIL: "nothing is imported",
+}
+
+
 class ImportDialogue:
     """The conversation about an import on standard error; used with `with`.
 
     An error inside says at its end what was stored.
     """
 
-    def __init__(self, skipping: Skipping) -> None:
+    def __init__(self, skipping: Skipping, on_conflict: str = KEEP) -> None:
+        """on_conflict: a key of `ON_CONFLICT`, about flights that contradict stored ones."""
         self._skipping = skipping
+        self._on_conflict = on_conflict
         self._line = Line(in_a_log=True)
         self._imported = self._importing = 0  # flights of earlier sources, and of this one
         self._index_line = ExitStack()
@@ -105,6 +114,8 @@ class ImportDialogue:
         self._show_import(tally, is_done=True)
         self._imported, self._importing = self._imported + tally.imported, 0
         say(_summary(tally))
+        if self._on_conflict == FAIL and tally.conflicts:  # with what the check did not see
+            raise FlightchainError(_conflict_words(tally.label, tally.conflicts))
 
     def _show_index(self, done: int, to_do: int) -> None:
         if self._index_progress is None:
@@ -115,21 +126,26 @@ class ImportDialogue:
             self._index_line.close()
             self._index_progress = None
 
-    # --- bad rows -----------------------------------------------------------------------------
+    # --- what needs a decision ----------------------------------------------------------------
 
     def _decide(self, sources: Sequence["Checked"]) -> None:
-        """Raise FlightchainError if bad rows are not to be left out."""
+        """Raise FlightchainError if nothing is to be imported."""
         bad = [checked for checked in sources if checked.bad.count]
-        if not bad:
-            return
-        rows = [row for checked in bad for row in checked.bad.first]
-        for row in rows[:SHOWN_BAD_ROWS]:
-            say(str(row))
+        conflicting = [checked for checked in sources if checked.comparison.conflicts]
+        rows = [str(row) for checked in bad for row in checked.bad.first]
+        conflicts = [line for checked in conflicting for line in checked.comparison.first_conflicts]
+        for line in [*rows[:SHOWN_LINES], *conflicts[:SHOWN_LINES]]:
+            say(line)
         for checked in bad:
             say(_bad_words(checked))
-        self._require_few(bad)
-        if not self._skipping.without_asking and sys.stdin.isatty():
-            _confirm()
+        for checked in conflicting:
+            say(_conflict_words(checked.label, checked.comparison.conflicts))
+        if conflicting and self._on_conflict == FAIL:
+            raise FlightchainError("a file contradicts the ledger; --on-conflict keep goes on")
+        if bad:
+            self._require_few(bad)
+            if not self._skipping.without_asking and sys.stdin.isatty():
+                _confirm()
 
     def _require_few(self, bad: Sequence["Checked"]) -> None:
         skipping = self._skipping
@@ -173,11 +189,19 @@ def _bad_words(checked: "Checked") -> str:
     return words
 
 
+def _conflict_words(label: str, count: int) -> str:
+    flights = counted(count, "flight contradicts", "flights contradict")
+    return f"{label}: {flights} what is stored, which stays"
+
+
 def _summary(tally: "Tally") -> str:
     blocks = counted(tally.blocks, "block")
     parts = [f"{tally.label}: {counted(tally.imported, 'flight')} imported in {blocks}"]
     if tally.already_there:
         parts.append(counted(tally.already_there, "was there already", "were there already"))
+    if tally.conflicts:
+        verb = "contradicts" if tally.conflicts == 1 else "contradict"
+        parts.append(f"{tally.conflicts:,} {verb} what is stored")
     if tally.bad:
         parts.append(counted(tally.bad, "bad row was left out", "bad rows were left out"))
     return ", ".join(parts)

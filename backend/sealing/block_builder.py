@@ -5,7 +5,7 @@ ledger has already, encodes, sums up and compresses.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.base.clock import now_ms
@@ -16,7 +16,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.summary import Cell
 from backend.index.queries import IndexReader
 from backend.sealing.child import Send
-from backend.sealing.newcomers import Newcomers
+from backend.sealing.newcomers import Comparison, Newcomers
 from backend.sources.source import FlightColumns
 from backend.storage.codec import compress
 
@@ -27,15 +27,15 @@ BATCHES_PER_SIGN = 20
 class Built:
     """The flights of one block, encoded; none of them for a sign of life.
 
-    count: how many. already_there: how many flights of the source, so far, the ledger had already.
-    fraction: how much of the source has been read, 0 to 1.
+    count: how many. comparison: of the flights so far with the ledger. fraction: how much of the
+    source has been read, 0 to 1.
     """
 
     count: int
     body: bytes
     compressed_body: bytes
     cells: list[Cell]
-    already_there: int
+    comparison: Comparison
     fraction: float
 
 
@@ -43,24 +43,29 @@ class Built:
 class Job:
     """What to build.
 
-    folder: the chain's folder. batches: returns the flights. progress: returns how much of them has
-    been read, 0 to 1. is_compared: whether flights that the ledger has are to be left out.
+    label: the source's. folder: the chain's. batches: returns the flights. progress: returns how
+    much of them has been read, 0 to 1. comparison: what an earlier one has found. is_compared:
+    whether flights that the ledger has are to be left out.
     """
 
+    label: str
     folder: Path
     batches: Callable[[], Iterator[FlightColumns]]
     progress: Callable[[], float]
+    comparison: Comparison = field(default_factory=Comparison)
     is_compared: bool = True
 
 
 def build(job: Job, send: Send) -> None:
     """Send a `Built` for each block, and now and then an empty one."""
-    newcomers = Newcomers(IndexReader(job.folder)) if job.is_compared else None
+    newcomers = None
+    if job.is_compared:
+        newcomers = Newcomers(IndexReader(job.folder), job.label, job.comparison)
     held: FlightColumns = [[] for _ in FIELD_NAMES]
     nothing: FlightColumns = [[] for _ in FIELD_NAMES]
 
     def send_block(block: FlightColumns, fraction: float) -> None:
-        send(_built(block, newcomers.already_there if newcomers else 0, fraction))
+        send(_built(block, job.comparison, fraction))
 
     for number, columns in enumerate(job.batches()):
         if number % BATCHES_PER_SIGN == 0:  # a sign of life, should the ledger have all already
@@ -75,8 +80,8 @@ def build(job: Job, send: Send) -> None:
     send_block(held, 1.0)
 
 
-def _built(columns: FlightColumns, already_there: int, fraction: float) -> Built:
+def _built(columns: FlightColumns, comparison: Comparison, fraction: float) -> Built:
     count = len(columns[0])
     content = content_of(columns_from([*columns, [now_ms()] * count]))
     compressed = compress(content.body)
-    return Built(count, content.body, compressed, content.cells, already_there, fraction)
+    return Built(count, content.body, compressed, content.cells, comparison, fraction)

@@ -39,13 +39,14 @@ BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together
 class Tally:
     """What an import has done so far with a source.
 
-    label: the source's. imported, already_there, bad: flights. fraction: how much of what the check
-    has left has been sealed, 0 to 1.
+    label: the source's. imported, already_there, conflicts, bad: flights. fraction: how much of
+    what the check has left has been sealed, 0 to 1.
     """
 
     label: str
     imported: int = 0
     already_there: int = 0
+    conflicts: int = 0
     bad: int = 0
     blocks: int = 0
     fraction: float = 0.0
@@ -146,12 +147,12 @@ class _Importing:
         """Import what the check has left of a source, or made-up flights."""
         tally = Tally(source.label)
         if isinstance(source, Checked):
-            tally.already_there, tally.bad = source.already_there, source.bad.count
+            tally.bad = source.bad.count
             job = self._job(source)
             self._days |= source.days
         else:
             batches = partial(validated, source)
-            job = Job(self._settings.folder, batches, source.progress)
+            job = Job(source.label, self._settings.folder, batches, source.progress)
         with self._sealer.index_behind():
             for batch in _batches(job, tally):
                 if batch:
@@ -173,8 +174,14 @@ class _Importing:
         has_others = self._sealer.transactions() != self._known + self._imported
         is_complete = not has_others and self._days.isdisjoint(checked.days)
         spooled = _Spooled(self._spool, checked)
-        folder = self._settings.folder
-        return Job(folder, spooled.batches, spooled.progress, is_compared=not is_complete)
+        return Job(
+            checked.label,
+            self._settings.folder,
+            spooled.batches,
+            spooled.progress,
+            checked.comparison,
+            is_compared=not is_complete,
+        )
 
 
 class _Spooled:
@@ -236,11 +243,11 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
 
 def _batches(job: Job, tally: Tally) -> Iterator[list[Built]]:
     """Yield the builder's blocks, up to `BLOCKS_AT_ONCE` at a time; an empty one is progress."""
-    already_there = tally.already_there
     batch: list[Built] = []
     with closing(sent_by(partial(build, job))) as messages:
         for built in messages:
-            tally.already_there = already_there + built.already_there
+            tally.already_there = built.comparison.already_there
+            tally.conflicts = built.comparison.conflicts
             tally.fraction = built.fraction
             if built.count:
                 batch.append(built)

@@ -1,29 +1,47 @@
 """Leaves out the flights of a source that the ledger has already."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import compress as selected
 
 from backend.chain.fields import POSITION
 from backend.chain.flight import Flight
-from backend.chain.identity import Stored, differences, leg_of, match
+from backend.chain.identity import Conflict, Stored, differences, leg_of, match
 from backend.index.queries import IndexReader
 from backend.sources.source import FlightColumns
 
+SHOWN_CONFLICTS = 20
+
 _DATE = POSITION["FL_DATE"]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What a comparison of flights with the ledger has found.
+
+    already_there: how many records say the same as a stored one. conflicts: how many contradict a
+    stored one of the same flight. first_conflicts: what the first ones say.
+    """
+
+    already_there: int = 0
+    conflicts: int = 0
+    first_conflicts: list[str] = field(default_factory=list)
 
 
 class Newcomers:
     """Tells new flights from those that the ledger held when this object was made.
 
-    `chain.identity` says which flights are the same. already_there: how many records said the same
-    as a stored one.
+    `chain.identity` says which flights are the same. What is stored stays, and so a record that
+    contradicts it is left out, too. comparison: what was found so far.
     """
 
-    def __init__(self, reader: IndexReader) -> None:
+    def __init__(self, reader: IndexReader, label: str, comparison: Comparison) -> None:
+        """label: that of the source, for conflicts. comparison: is added to."""
         self._reader = reader
+        self._label = label
         self._below = reader.position().transactions
         self._days = reader.days()
-        self.already_there = 0
+        self.comparison = comparison
 
     def among(self, columns: FlightColumns) -> FlightColumns:
         """Return the flights of `columns` that are new; this is quick on days that it lacks."""
@@ -33,10 +51,17 @@ class Newcomers:
         held = [flight for flight in flights if flight[_DATE] in self._days]
         records = self._reader.records_of(held, self._below)
         is_new = [self._is_new(flight, records.get(leg_of(flight), ())) for flight in flights]
-        self.already_there += is_new.count(False)
         return [list(selected(column, is_new)) for column in columns]
 
-    @staticmethod
-    def _is_new(flight: Flight, records: Sequence[Stored]) -> bool:
+    def _is_new(self, flight: Flight, records: Sequence[Stored]) -> bool:
         stored = match(flight, records)
-        return stored is None or bool(differences(stored.flight, flight))
+        if stored is None:
+            return True
+        if not differences(stored.flight, flight):
+            self.comparison.already_there += 1
+            return False
+        self.comparison.conflicts += 1
+        if len(self.comparison.first_conflicts) < SHOWN_CONFLICTS:
+            conflict = f"{self._label}: {Conflict(flight, stored)}"
+            self.comparison.first_conflicts.append(conflict)
+        return False

@@ -14,7 +14,7 @@ from backend.chain.fields import FIELD, POSITION
 from backend.index.queries import IndexReader
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send
-from backend.sealing.newcomers import Newcomers
+from backend.sealing.newcomers import Comparison, Newcomers
 from backend.sealing.spool import Spool
 from backend.sources.source import FlightColumns, RawRows, Source, Validator, bad_rows
 
@@ -44,14 +44,14 @@ class Checked:
     """What the check of a source has found, so far or in all.
 
     label: the source's. rows: how many it has, bad ones too. flights: how many are valid and new.
-    already_there: how many the ledger has. days: on which the new ones are. start, end: where they
-    stand in the spool. fraction: how much of the source has been read, 0 to 1.
+    comparison: of the valid ones with the ledger. days: on which the new ones are. start, end:
+    where they stand in the spool. fraction: how much of the source has been read, 0 to 1.
     """
 
     label: str
     rows: int = 0
     flights: int = 0
-    already_there: int = 0
+    comparison: Comparison = field(default_factory=Comparison)
     bad: BadRows = field(default_factory=BadRows)
     days: set[object] = field(default_factory=set)
     start: int = 0
@@ -89,14 +89,13 @@ def check(folder: Path, sources: Sequence[Source], spool: Spool, room: Room, sen
     reader = IndexReader(folder)
     for place, source in enumerate(sources):
         checked = Checked(source.label, start=spool.end, end=spool.end)
-        newcomers = Newcomers(reader)
+        newcomers = Newcomers(reader, source.label, checked.comparison)
         for number, columns in enumerate(_valid(source, checked)):
             new = newcomers.among(columns)
             if new[0]:
                 spool.append_flights(new)
             checked.flights += len(new[0])
             checked.days.update(new[_DAY])
-            checked.already_there = newcomers.already_there
             if number % BATCHES_PER_SIGN == 0:
                 checked.fraction = min(source.progress(), NEARLY_ALL)
                 room.require(checked.flights, checked.fraction)
