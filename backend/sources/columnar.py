@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from math import isnan
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -19,7 +20,7 @@ from backend.sources.text import BLOCK_BYTES
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 COLUMNAR = (PARQUET, _ARROW, _ARROW_STREAM)
 _WITHOUT_PYARROW = (
-    "file, for which pyarrow is needed: pip install -r backend/sources/columnar/requirements.txt; "
+    "file, for which pyarrow is needed: pip install -r backend/sources/parquet/requirements.txt; "
     "or make a CSV file of it"
 )
 _WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
@@ -80,7 +81,10 @@ def _column(batch: Any, position: int) -> Sequence[object]:
     is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
     if not (is_plain or arrow.types.is_nested(kind)):
         column = column.cast(arrow.string())
-    return usable(column.to_pylist())
+    values = column.to_pylist()
+    if arrow.types.is_floating(kind):  # NaN is what pandas writes where nothing is known
+        return [None if value is None or isnan(value) else value for value in values]
+    return usable(values)
 
 
 @contextmanager

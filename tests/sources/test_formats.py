@@ -4,13 +4,18 @@ import gzip
 import io
 import tarfile
 import zipfile
+from collections.abc import Mapping
+from datetime import date, datetime
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from backend.base.errors import InvalidInput
+from backend.base.errors import BadRow, InvalidInput
+from backend.chain.flight import flight_of
 from backend.sources import columnar, open_source
-from tests.sources.samples import PACKINGS, ROWS, csv_text, flights_of, monthly_text, written
+from tests.sources.samples import FLOWN, PACKINGS, ROWS, csv_text, flights_of, monthly_text, written
 
 TABLE = csv_text(ROWS).encode()
 
@@ -116,3 +121,67 @@ def test_what_needs_pyarrow_says_so(
     monkeypatch.setattr(columnar, "import_module", missing)
     with pytest.raises(InvalidInput, match=complaint):
         open_source(written(tmp_path, content, "flights.parquet"))
+
+
+@pytest.fixture
+def arrow() -> Any:
+    """The package, which the tests' requirements name; a bare installation may lack it."""
+    return pytest.importorskip("pyarrow")
+
+
+def columnar_file(arrow: Any, form: str, rows: Any) -> bytes:
+    table = arrow.Table.from_pylist(rows) if isinstance(rows, list) else rows
+    packed = io.BytesIO()
+    if form == "parquet":
+        import_module("pyarrow.parquet").write_table(table, packed, row_group_size=700)
+    else:
+        make = {"arrow": arrow.ipc.new_file, "stream": arrow.ipc.new_stream}[form]
+        with make(packed, table.schema) as writer:
+            writer.write_table(table, 2500)
+    return packed.getvalue()
+
+
+def typed(row: Mapping[str, str]) -> dict[str, object]:
+    """A row as data frames have it: days, floating minutes, and nothing where nothing is known."""
+    minutes = ("DEP_DELAY", "ARR_DELAY", "AIR_TIME")
+    whole = ("YEAR", "DAY_OF_WEEK", "OP_CARRIER_AIRLINE_ID", "CANCELLED")
+    return {
+        name: datetime.fromisoformat(value)
+        if name == "FL_DATE"
+        else float(value or "nan")
+        if name in minutes
+        else int(value)
+        if name in whole
+        else value or None
+        for name, value in row.items()
+    } | {"TAGS": ["a"], "SEEN": date(2020, 1, 1)}
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "stream"])
+@pytest.mark.parametrize("packing", ["plain", "zip", "gzip"])
+def test_parquet_and_arrow_are_read_as_a_table_is(
+    tmp_path: Path, arrow: Any, form: str, packing: str
+) -> None:
+    content = columnar_file(arrow, form, [typed(row) for row in ROWS] * 1000)
+    source = open_source(written(tmp_path, PACKINGS[packing](content), "flights"))
+    assert flights_of(source) == [flight_of(row) for row in ROWS] * 1000
+    assert (source.unit, source.progress()) == ("row", 1)
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_damaged_columnar_file_is_refused(tmp_path: Path, arrow: Any, form: str) -> None:
+    content = columnar_file(arrow, form, [typed(row) for row in ROWS])
+    for damaged in (content[:-9], content[: len(content) // 2], content[:4]):
+        with pytest.raises(InvalidInput, match=r"is damaged|not have any column"):
+            flights_of(open_source(written(tmp_path, damaged, "flights")))
+    table = arrow.Table.from_pylist([], arrow.schema([(name, arrow.string()) for name in FLOWN]))
+    with pytest.raises(InvalidInput, match="has columns and no rows"):
+        flights_of(open_source(written(tmp_path, columnar_file(arrow, form, table), "flights")))
+
+
+def test_a_bad_row_of_parquet_is_named_by_its_number(tmp_path: Path, arrow: Any) -> None:
+    rows = [typed(FLOWN)] * 2500
+    rows[2222] = typed(FLOWN) | {"CANCELLED": 3}
+    path = written(tmp_path, columnar_file(arrow, "parquet", rows), "flights")
+    with pytest.raises(BadRow, match=r"^flights, row 2223: CANCELLED 3: must be between 0 and 1"):
+        flights_of(open_source(path))
