@@ -320,6 +320,16 @@ class Cheats(Answer):
     cheats: list[Cheat]
 
 
+class Start(Answer):
+    """Where to begin."""
+
+    service: str
+    version: str
+    docs: Annotated[str, Meta(description="a page that describes all addresses")]
+    openapi: Annotated[str, Meta(description="the same for programs")]
+    questions: list[str]
+
+
 class Live(Answer):
     """The service answers, and says what runs."""
 
@@ -365,6 +375,6 @@ ANSWERS: tuple[type[Any], ...] = (
     *get_args(Suggestion),
     *(BlockFound, Headers, Tip, TransactionState, AcceptedState, Transactions),
     *(Receipt, BatchReceipt, BatchTried, Tried, TransactionProof, ConsistencyProof),
-    *(Witnesses, Cheats, Live, Status, Problem),
+    *(Witnesses, Cheats, Start, Live, Status, Problem),
 )
 """The types of whole bodies; those of their members follow from these."""

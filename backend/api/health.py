@@ -1,8 +1,8 @@
-"""`GET /health/live` and `/health/ready`: whether the service answers, and whether all works."""
+"""`GET /`, which says where to begin, `/health/live` and `/health/ready`."""
 
 from flask import Response
 
-from backend.api.body_types import Live
+from backend.api.body_types import Live, Start
 from backend.api.conditions import NO_STORE
 from backend.api.json_answers import MIMETYPE, answer, encode
 from backend.api.operation import OPERATION, Operation, in_json
@@ -15,6 +15,12 @@ from backend.serving.environs import Environ
 
 RETRY_AFTER_S = 1
 
+START = Operation(
+    "start",
+    OPERATION,
+    "Where to begin",
+    {200: in_json("The addresses that describe all others, and the three questions.", "Start")},
+)
 LIVE = Operation(
     "health_live",
     OPERATION,
@@ -30,8 +36,14 @@ READY = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """Return the routes that say whether the service over `ledger` lives and works."""
+    """Return the routes that say where to begin, and whether the service over `ledger` works."""
+    questions = ["/filter_transactions", "/average_delays", "/flight_counter"]
+    beginning = Start("Flightchain", VERSION, "/docs", "/openapi.json", questions)
     alive = encode(Live("ok", VERSION, commit()))
+
+    def start(environ: Environ) -> Response:
+        START.given(environ)
+        return answer(beginning)
 
     def live(environ: Environ) -> Response:
         """Answer, and do nothing else: the benchmark's empty endpoint."""
@@ -49,6 +61,7 @@ def rows(ledger: Ledger) -> list[Row]:
         return response
 
     return [
+        Row("GET", "/", START, start),
         Row("GET", "/health/live", LIVE, live, Lane.INLINE),
         Row("GET", "/health/ready", READY, ready),
     ]

@@ -158,7 +158,10 @@ def _of_http(error: HTTPException) -> Response:
         answered: Response = error.get_response()  # type: ignore[assignment]
         return answered
     more = {"field": "body"} if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else {}
-    response = problem(status, error.description or HTTPStatus(status).description, **more)
+    detail = error.description or HTTPStatus(status).description
+    if status == HTTPStatus.NOT_FOUND:
+        detail = "there is nothing at this address; GET /docs describes all addresses"
+    response = problem(status, detail, **more)
     keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731
     response.headers.extend([(n, v) for n, v in error.get_headers() if keep(n)])
     return response

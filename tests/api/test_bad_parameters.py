@@ -224,7 +224,7 @@ def test_a_path_that_should_end_in_a_number(
 @pytest.mark.parametrize("text", ["%ff", "%C3", "%ED%A0%80"])
 def test_a_path_that_is_not_utf_8(client: FlaskClient, text: str) -> None:
     problem(client.get(f"/blocks/{text}"), 400, field="HEIGHT")
-    problem(client.get(f"/{text}"), 404)
+    assert "/docs" in problem(client.get(f"/{text}"), 404)["detail"]
 
 
 @pytest.mark.parametrize("beyond", [0, 1, 10**6, 10**15 - 5000])
@@ -283,7 +283,7 @@ def test_without_a_field_nothing_can_be_completed(client: FlaskClient) -> None:
 
 
 NO_PATHS = [
-    *("/", "/nothing", "/blocks/", "/blocks/1/", "/blocks/1/2", "/blocks/1%2F2", "/blocks.json"),
+    *("/nothing", "/blocks/", "/blocks/1/", "/blocks/1/2", "/blocks/1%2F2", "/blocks.json"),
     *(
         "/Blocks",
         "/tip/",

@@ -114,7 +114,7 @@ def test_the_newest_blocks_do_not_wait_for_whole_ones(target: str, whole_table: 
 def test_only_short_requests_share_the_lane_of_the_tip(whole_table: Table) -> None:
     rules = {row.rule for row in whole_table if row.method == "GET" and row.lane is Lane.THREAD}
     assert rules == {
-        "/tip", "/health/ready", "/suggest", "/coverage", "/receipts/<receipt>",
+        "/", "/tip", "/health/ready", "/suggest", "/coverage", "/receipts/<receipt>",
         "/log/checkpoint", "/log/key", "/log/witnesses",
     }  # fmt: skip
 
