@@ -19,6 +19,8 @@ from backend.api.routes import Row
 from backend.api.specification import PROBLEMS, path_of
 from backend.base.settings import Settings, table
 from backend.cli.commands import main as command_line
+from backend.sources.kinds import KINDS as KINDS_OF_FILES
+from backend.sources.kinds import Reading
 from backend.verify.folder_files import KINDS
 from loadtests.bench.measurements import markdown, read
 
@@ -83,6 +85,16 @@ def errors() -> Iterator[str]:
         yield f"| {status} {HTTPStatus(status).phrase} | {answer.meaning} |"
 
 
+def kinds() -> Iterator[str]:
+    """Lines of the table of the kinds of files."""
+    yield from ("| Kind | Where from | Columns | Derived |", "|---|---|---|---|")
+    for kind in KINDS_OF_FILES:
+        titles = [title for _, title in kind.pairs]
+        reading = Reading(kind, {meaning: n for n, (meaning, _) in enumerate(kind.pairs)}, titles)
+        derived = "; ".join(f"{fields} from {what}" for what, fields in reading.derivations())
+        yield f"| {kind.name} | {kind.source} | {' '.join(titles)} | {derived} |"
+
+
 def measurements(numbers: Sequence[int]) -> Iterator[str]:
     """Lines of the table of what these rows of `scripts/bench` have measured."""
     rows = read(MEASUREMENTS)
@@ -104,6 +116,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "commands": commands,
     "files": files,
     "errors": errors,
+    "kinds": kinds,
     **{name: partial(measurements, numbers) for name, numbers in MEASURED.items()},
 }
 

@@ -28,7 +28,6 @@ import pytest
 import flightchain_client
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine
-from backend.sources.bts import MONTHLY_NAMES
 from flightchain_client import (
     Added,
     Client,
@@ -42,6 +41,7 @@ from flightchain_client import (
 from tests.api.processes import ROOT, Service, environment, free_port, serving, until
 from tests.api.worlds import GOOD, Json, generated
 from tests.flights import csv_of, flights, on_disk
+from tests.sources.samples import MONTHLY_TITLES
 
 SCRIPTS = ROOT / "scripts"
 PAGE = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
@@ -703,7 +703,7 @@ def script() -> Any:
 
 
 def test_it_knows_the_columns_of_a_month_that_the_service_knows(script: Any) -> None:
-    assert script.MONTHLY_NAMES == MONTHLY_NAMES
+    assert {title: name for name, title in MONTHLY_TITLES.items()} == script.MONTHLY_NAMES
 
 
 @pytest.mark.parametrize("mode", ["async", "sync", "commit"])

@@ -121,11 +121,11 @@ def _import(
 def _source(specification: str) -> Any:
     """Return the source that `nycflights`, `generate:N[:SEED]` or a path names."""
     from backend.sources import open_source
+    from backend.sources.flight_file import nycflights13
     from backend.sources.generated import Generated
-    from backend.sources.nycflights import NycFlights
 
     if specification == "nycflights":
-        return NycFlights()
+        return nycflights13()
     if not specification.startswith("generate:"):
         return open_source(Path(specification))
     count, _, seed = specification.removeprefix("generate:").partition(":")

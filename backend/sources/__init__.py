@@ -9,7 +9,7 @@ the exception of a decompressor.
 
 from pathlib import Path
 
-from backend.sources.bts import BtsFile
+from backend.sources.flight_file import FlightFile
 from backend.sources.source import FlightColumns, RawRows, Source, validated
 
 __all__ = ["FlightColumns", "RawRows", "Source", "open_source", "validated"]
@@ -21,6 +21,6 @@ def open_source(path: str | Path) -> Source:
     The content decides what it is, not the name. Raises InvalidInput if it holds no flights, or
     cannot be opened.
     """
-    source = BtsFile(Path(path))
+    source = FlightFile(Path(path))
     source.check()
     return source

@@ -36,9 +36,15 @@ class Deriver:
     emptied: how many cells of cancelled flights were emptied, by field.
     """
 
-    def __init__(self, reading: Reading, order: str | None, ledger: Lookup) -> None:
-        """order: as in `dates`. ledger: knows airports from flights that are stored."""
+    def __init__(
+        self, reading: Reading, order: str | None, ledger: Lookup, *, is_strict: bool = False
+    ) -> None:
+        """order: as in `dates`. ledger: knows airports from flights that are stored.
+
+        is_strict: whether the cells of the 19 fields are taken as they are.
+        """
         self._reading = reading
+        self._is_strict = is_strict
         self._ledger = ledger
         self._sources = {name: reading.source_of(name) for name in FIELD_NAMES}
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
@@ -54,6 +60,14 @@ class Deriver:
         columns: dict[str, Column] = {
             meaning: batch.columns[place] for meaning, place in self._reading.places.items()
         }
+        if not self._is_strict:
+            self._derive(columns)
+        nothing = [None] * len(batch.numbers)
+        raw = [columns.get(name, nothing) for name in FIELD_NAMES]
+        is_loose = not self._is_strict
+        return RawRows(raw, batch.numbers, batch.faults, part, batch.hopeless, is_loose)
+
+    def _derive(self, columns: dict[str, Column]) -> None:
         columns["FL_DATE"] = self._dates(columns)
         self._add_calendar(columns)
         if self._sources["OP_CARRIER_AIRLINE_ID"]:
@@ -65,13 +79,13 @@ class Deriver:
             departures = map(unless_empty, columns["DEP_TIME"])
             columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
         self._empty_cancelled(columns)
-        nothing = [None] * len(batch.numbers)
-        raw = [columns.get(name, nothing) for name in FIELD_NAMES]
-        return RawRows(raw, batch.numbers, batch.faults, part, batch.hopeless, is_loose=True)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" in columns:
-            return list(map(self._days.__getitem__, columns["FL_DATE"]))
+            days = columns["FL_DATE"]
+            if all(self._days[day] == day for day in set(days)):
+                return days
+            return list(map(self._days.__getitem__, days))
         parts = zip(columns["YEAR"], columns[MONTH], columns[DAY], strict=True)
         return list(map(self._joined_days.__getitem__, parts))
 

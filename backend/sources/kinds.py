@@ -31,6 +31,7 @@ DERIVED: Mapping[str, Sequence[tuple[str, ...]]] = {
     "DEST_STATE_NM": [(DEST_STATE,), ("DEST",)],
 }
 """From what a field is derived that a file does not have: the first of these that is there."""
+_ROOTS = {"FL_DATE", "ORIGIN", "DEST"}  # from which alone others follow
 _HOW = {
     CARRIER: " (table of carriers)",
     **dict.fromkeys(("ORIGIN", "ORIGIN_AIRPORT_ID"), " (table of airports)"),
@@ -204,6 +205,10 @@ _KNOWN = {
     for title, meaning in kind.meanings.items()
     if title not in _ONLY_OF_ITS_KIND
 }
+_OPERATING = {
+    "OP_CARRIER_AIRLINE_ID": "DOT_ID_Operating_Airline",
+    "OP_CARRIER_FL_NUM": "Flight_Number_Operating_Airline",
+}
 _BOXES = next(dict(kind.pairs) for kind in KINDS if kind.name.endswith("since 2018"))
 
 
@@ -231,6 +236,13 @@ class Reading:
         source = self.source_of(field)
         return " and ".join(map(self._title, source)) + _HOW.get(source[0], "")
 
+    def derivations(self) -> list[tuple[str, str]]:
+        """Return from what fields are derived, and their names, for people."""
+        fields: dict[str, list[str]] = {}
+        for field in filter(self.source_of, FIELD_NAMES):
+            fields.setdefault(self.derivation(field), []).append(field)
+        return [(what, ", ".join(names)) for what, names in fields.items()]
+
     def _title(self, meaning: str) -> str:
         return self.titles[self.places[meaning]] if meaning in self.places else meaning
 
@@ -244,6 +256,7 @@ class Reading:
             field
             for field in FIELD_NAMES
             if not (field in self.places or field in MAY_BE_EMPTY or self.source_of(field))
+            and not any(len(s) == 1 and s[0] in _ROOTS for s in DERIVED.get(field, ()))
         ]
 
 
@@ -285,10 +298,11 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         return f"does not have any column of a flight; its first line is {titles}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
-    is_marketing = any(name.startswith("mkt") or "marketing" in name for name in there)
-    if is_marketing and not {"OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM"}.isdisjoint(missing):
-        what += "; a marketing carrier is not the operating airline"
-    if reading.kind.is_from_bts:
+    is_marketing = any(title.startswith("mkt") or "marketing" in title for title in there)
+    if is_marketing and not _OPERATING.keys().isdisjoint(missing):
+        boxes = " and ".join(_OPERATING.values())
+        what += f"; it has the marketing carrier, which is not the operating airline: tick {boxes}"
+    elif reading.kind.is_from_bts:
         boxes = ", ".join(_BOXES[name] for name in missing)
         what += f"; on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"
     return what

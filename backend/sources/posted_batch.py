@@ -14,7 +14,7 @@ from itertools import islice
 
 from backend.base.errors import BadRow, excerpt
 from backend.chain.flight import MOST_ERRORS, Flight
-from backend.sources.bts import BtsFile
+from backend.sources.flight_file import FlightFile
 from backend.sources.packed import SentFile
 from backend.sources.source import RawRows, Source, Validator, bad_rows
 
@@ -61,7 +61,8 @@ def batch_of(
     flights or not UTF-8.
     """
     batch = Batch()
-    source = BtsFile(SentFile(body, is_json=kind == NDJSON), batch.has_all_errors)
+    file = SentFile(body, is_json=kind == NDJSON)
+    source = FlightFile(file, needs_no_reason=batch.has_all_errors)
     with closing(source.rows()) as rows:
         for raw in rows:
             if len(batch.flights) > most_flights or (stops and batch.has_all_errors()):

@@ -12,7 +12,7 @@ from backend.api import SERVICE
 from backend.api.specification import document
 from backend.base.settings import Settings
 from backend.sealing.importer import import_flights
-from backend.sources.nycflights import NycFlights
+from backend.sources.flight_file import nycflights13
 from tests.api.worlds import World, client_of, copy_chain, settings_for, world_in
 
 
@@ -40,7 +40,7 @@ def default_chain(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     with (shared / "default.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not imported.exists():
-            import_flights(settings_for(shared / "importing"), NycFlights())
+            import_flights(settings_for(shared / "importing"), nycflights13())
             (shared / "importing").rename(imported)
     folder = tmp_path_factory.mktemp("default") / "chain"
     copy_chain(imported, folder)

@@ -29,7 +29,7 @@ from backend.sealing.importer import Tally, Watcher, import_all, import_flights
 from backend.sealing.miner import Sealer
 from backend.sealing.source_check import Checked
 from backend.sources import RawRows, open_source, validated
-from backend.sources.bts import BtsFile
+from backend.sources.flight_file import FlightFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
@@ -122,9 +122,9 @@ def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: S
 
 def test_a_second_import_of_the_same_file_adds_nothing(tmp_path: Path, chosen: Settings) -> None:
     path = written(tmp_path, flights(1500))
-    import_flights(chosen, BtsFile(path))
+    import_flights(chosen, FlightFile(path))
     before = verify(chosen.folder)
-    tally = import_flights(chosen, BtsFile(path))
+    tally = import_flights(chosen, FlightFile(path))
     assert (tally.imported, tally.already_there, tally.blocks) == (0, 1500, 0)
     assert verify(chosen.folder) == before
 
@@ -132,8 +132,8 @@ def test_a_second_import_of_the_same_file_adds_nothing(tmp_path: Path, chosen: S
 def test_files_that_overlap_leave_each_flight_once(tmp_path: Path, chosen: Settings) -> None:
     first = written(tmp_path, flights(1500), "first.csv")
     second = written(tmp_path, flights(1500, 1000), "second.csv")
-    assert import_flights(chosen, BtsFile(first)).imported == 1500
-    tally = import_flights(chosen, BtsFile(second))
+    assert import_flights(chosen, FlightFile(first)).imported == 1500
+    tally = import_flights(chosen, FlightFile(second))
     assert (tally.imported, tally.already_there) == (1000, 500)
     assert_holds(chosen, flights(2500))
 
@@ -144,8 +144,8 @@ def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
     left_out = dict.fromkeys(("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME"))
     whole = [*flights(50), *(changed(f, **CANCELLED) for f in flights(50, 50))]
     poor = [changed(row, **left_out) for row in whole]
-    import_flights(chosen, BtsFile(written(tmp_path, whole)))
-    tally = import_flights(chosen, BtsFile(written(tmp_path, poor, "poor.csv")))
+    import_flights(chosen, FlightFile(written(tmp_path, whole)))
+    tally = import_flights(chosen, FlightFile(written(tmp_path, poor, "poor.csv")))
     assert (tally.imported, tally.already_there) == (0, 100)
     assert_holds(chosen, whole)
 
@@ -154,8 +154,8 @@ def test_a_number_may_fly_several_legs_on_a_day(tmp_path: Path, chosen: Settings
     other_leg = changed(flight(0), ORIGIN="DCA")
     later = changed(flight(0), DEP_TIME="2203")  # so it is scheduled two hours later
     rows = [flight(0), other_leg, later]
-    import_flights(chosen, BtsFile(written(tmp_path, [flight(0)])))
-    tally = import_flights(chosen, BtsFile(written(tmp_path, rows)))
+    import_flights(chosen, FlightFile(written(tmp_path, [flight(0)])))
+    tally = import_flights(chosen, FlightFile(written(tmp_path, rows)))
     assert (tally.imported, tally.already_there) == (2, 1)
     assert_holds(chosen, rows)
 
@@ -167,7 +167,7 @@ def test_what_was_posted_is_sealed_before_and_counts_as_there(
         accept_in(sealer.mempool, [flight(3)], 1)
         sealer.seal_pending()
         accept_in(sealer.mempool, [flight(70), flight(71)], 1)
-    tally = import_flights(chosen, BtsFile(written(tmp_path, flights(5))))
+    tally = import_flights(chosen, FlightFile(written(tmp_path, flights(5))))
     assert (tally.imported, tally.already_there) == (4, 1)
     kept = [f for f in flights(5) if f != flight(3)]
     assert_holds(chosen, [flight(3), flight(70), flight(71), *kept])
@@ -176,8 +176,8 @@ def test_what_was_posted_is_sealed_before_and_counts_as_there(
 def test_rows_that_are_equal_within_a_file_are_all_kept(tmp_path: Path, chosen: Settings) -> None:
     rows = [flight(0), flight(1), flight(0), flight(0)]
     path = written(tmp_path, rows)
-    assert import_flights(chosen, BtsFile(path)).imported == 4
-    assert import_flights(chosen, BtsFile(path)).already_there == 4
+    assert import_flights(chosen, FlightFile(path)).imported == 4
+    assert import_flights(chosen, FlightFile(path)).already_there == 4
     assert_holds(chosen, rows)
 
 
@@ -204,7 +204,7 @@ def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
     seen: list[tuple[float, int]] = []
     import_flights(
         chosen,
-        BtsFile(written(tmp_path, flights(5500))),
+        FlightFile(written(tmp_path, flights(5500))),
         Watcher(on_progress=lambda tally: seen.append((tally.fraction, tally.imported))),
     )
     assert seen == sorted(seen)
@@ -217,8 +217,8 @@ def test_progress_goes_up_to_one_though_everything_is_there_already(
     tmp_path: Path, chosen: Settings
 ) -> None:
     path = written(tmp_path, flights(1500))
-    import_flights(chosen, BtsFile(path))
-    assert import_flights(chosen, BtsFile(path)).fraction == 1.0
+    import_flights(chosen, FlightFile(path))
+    assert import_flights(chosen, FlightFile(path)).fraction == 1.0
 
 
 def test_two_imports_at_the_same_time_leave_each_flight_once(
@@ -252,10 +252,10 @@ def test_a_bad_row_late_in_a_file_stores_nothing_of_it(tmp_path: Path, chosen: S
         BadRow,
         match=r"^flights\.csv, line 4502: OP_CARRIER_FL_NUM '0': must be between .* \(1 of 5,000",
     ):
-        import_flights(chosen, BtsFile(path))
+        import_flights(chosen, FlightFile(path))
     assert_holds(chosen, [])
     written(tmp_path, flights(5000))  # mended
-    assert import_flights(chosen, BtsFile(path)).imported == 5000
+    assert import_flights(chosen, FlightFile(path)).imported == 5000
     assert_holds(chosen, flights(5000))
 
 
@@ -265,7 +265,7 @@ def test_a_bad_row_in_the_last_file_stores_nothing_of_the_others(
     good = written(tmp_path, flights(1500), "good.csv")
     bad = written(tmp_path, with_bad_rows(), "bad.csv")
     with pytest.raises(BadRow, match=r"^bad\.csv, line 1502: .* \(2 of 3,000 rows are bad\)"):
-        import_all(chosen, [BtsFile(good), BtsFile(bad)])
+        import_all(chosen, [FlightFile(good), FlightFile(bad)])
     assert_holds(chosen, [])
 
 
@@ -274,7 +274,7 @@ def test_bad_rows_are_left_out_counted_and_named_if_that_is_decided(
 ) -> None:
     decided: list[Checked] = []
     watcher = Watcher(decide=decided.extend)
-    tally = import_flights(chosen, BtsFile(written(tmp_path, with_bad_rows())), watcher)
+    tally = import_flights(chosen, FlightFile(written(tmp_path, with_bad_rows())), watcher)
     assert (tally.imported, tally.bad, tally.fraction) == (2998, 2, 1.0)
     (checked,) = decided
     assert (checked.rows, checked.flights, checked.bad.count) == (3000, 2998, 2)
@@ -307,7 +307,7 @@ def test_bad_rows_that_were_cancelled_or_did_not_arrive_are_counted(
     path = written(tmp_path, rows)
     with path.open("a") as file:
         file.write("no row\n")
-    import_flights(chosen, BtsFile(path), Watcher(decide=decided.extend))
+    import_flights(chosen, FlightFile(path), Watcher(decide=decided.extend))
     bad = decided[0].bad
     assert (decided[0].rows, bad.count, bad.cancelled, bad.not_arrived) == (9, 6, 2, 2)
 
@@ -317,7 +317,7 @@ def test_only_the_first_bad_rows_are_kept_however_many_there_are(
 ) -> None:
     rows = [(*row[:6], "nowhere", *row[7:]) for row in flights(3000)]
     decided: list[Checked] = []
-    import_flights(chosen, BtsFile(written(tmp_path, rows)), Watcher(decide=decided.extend))
+    import_flights(chosen, FlightFile(written(tmp_path, rows)), Watcher(decide=decided.extend))
     assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 20)
     assert_holds(chosen, [])
 
@@ -330,7 +330,7 @@ def test_a_file_that_ends_too_early_is_named_and_nothing_is_stored(
     path = tmp_path / "flights.csv.gz"
     path.write_bytes(gzip.compress(csv_of(flights(3000)).encode())[:-20])
     with pytest.raises(InvalidInput, match=r"flights\.csv\.gz.*damaged or incomplete"):
-        import_flights(chosen, BtsFile(path))
+        import_flights(chosen, FlightFile(path))
     assert_holds(chosen, [])
 
 

@@ -42,7 +42,7 @@ from backend.sealing.miner_status import (
     miner_status,
     next_block_at,
 )
-from backend.sources.bts import BtsFile
+from backend.sources.flight_file import FlightFile
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
@@ -606,7 +606,7 @@ def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
     folder, file = tmp_path / "chain", tmp_path / "flights.csv"
     settings = settings_for(folder)
     file.write_text(csv_of(flights(2500)))
-    import_flights(settings, BtsFile(file))
+    import_flights(settings, FlightFile(file))
     cut_in_the_middle(*tip_frame(folder))
     with pytest.raises(DamagedBlock, match=r"block 3 .* does not hold its transactions"):
         Miner(settings, print).run()
@@ -669,7 +669,7 @@ def test_posts_an_import_and_the_miner_take_turns(
         with poster:
             assert poster.stdout is not None
             assert poster.stdout.readline() == "ready\n"
-            assert import_flights(settings, BtsFile(file)).imported == len(imported)
+            assert import_flights(settings, FlightFile(file)).imported == len(imported)
             ids = [int(number) for number in json.loads(poster.stdout.read())]
         eventually(lambda: transactions_in(folder) == 1 + len(imported) + posted)
         miner.terminate()

@@ -22,7 +22,7 @@ from backend.sealing.importer import Watcher, import_flights
 from backend.sealing.miner import Miner, Sealer, unsealed
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
-from backend.sources.bts import BtsFile
+from backend.sources.flight_file import FlightFile
 from backend.storage.block_store import BlockStore
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import generated, seal, settings_for
@@ -429,7 +429,9 @@ def test_an_import_waits_and_says_so(chain: Fixture, tmp_path: Path) -> None:
         chain.clocks.now_ms = TODAY_MS
 
     assert (
-        import_flights(settings_for(chain.folder), BtsFile(file), Watcher(report=report)).imported
+        import_flights(
+            settings_for(chain.folder), FlightFile(file), Watcher(report=report)
+        ).imported
         == 20
     )
     assert "the clock says 2037" in chain.lines[1]
@@ -443,7 +445,7 @@ def test_an_import_during_which_the_clock_leapt_burns_nothing(
     file.write_text(csv_of(flights(20, 100)))
     monkeypatch.setattr("backend.sealing.block_builder.now_ms", lambda: TODAY_MS + 3650 * DAY_MS)
     with pytest.raises(TryLater, match="run the import again"):
-        import_flights(settings_for(chain.folder), BtsFile(file))
+        import_flights(settings_for(chain.folder), FlightFile(file))
     assert chain.store.height() == 1
 
 

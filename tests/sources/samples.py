@@ -12,10 +12,11 @@ from pathlib import Path
 import zstandard
 
 from backend.chain.fields import FIELD_NAMES, Value
-from backend.sources.bts import MONTHLY_NAMES
+from backend.sources.kinds import KINDS
 from backend.sources.source import FlightColumns, RawRows, Source, validated
 
-MONTHLY_TITLES = {name: title for title, name in MONTHLY_NAMES.items()}
+_MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
+MONTHLY_TITLES = {name: title for name, title in _MONTH.pairs if name in FIELD_NAMES}
 
 PARSED_FLOWN: tuple[Value, ...] = (
     *(2008, 4, "2008-01-03", 19393, 335),

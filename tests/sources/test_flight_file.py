@@ -6,7 +6,7 @@ import pytest
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
-from backend.sources.bts import MONTHLY_NAMES, BtsFile
+from backend.sources.flight_file import FlightFile
 from backend.sources.source import BATCH_ROWS, validated
 from tests.sources.samples import (
     FLOWN,
@@ -27,7 +27,7 @@ LINE = csv_text([FLOWN]).split("\n")[1]
 def bad_rows(path: Path) -> tuple[int, list[str]]:
     """How many flights are good, and what is said of the others."""
     bad: list[BadRow] = []
-    good = rows_of(list(validated(BtsFile(path), bad.append)))
+    good = rows_of(list(validated(FlightFile(path), bad.append)))
     return len(good), [str(problem) for problem in bad]
 
 
@@ -36,14 +36,10 @@ def bad_rows(path: Path) -> tuple[int, list[str]]:
 )
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_both_styles_in_every_packing(tmp_path: Path, packing: str, text: str) -> None:
-    source = BtsFile(written(tmp_path, PACKINGS[packing](text.encode())))
+    source = FlightFile(written(tmp_path, PACKINGS[packing](text.encode())))
     assert flights_of(source) == FLIGHTS
     assert flights_of(source) == FLIGHTS, "a source can be read again"
     assert source.progress() == 1.0
-
-
-def test_monthly_names_cover_every_field() -> None:
-    assert sorted(MONTHLY_NAMES.values()) == sorted(FIELD_NAMES)
 
 
 def test_columns_in_any_order_with_others_between(tmp_path: Path) -> None:
@@ -51,7 +47,7 @@ def test_columns_in_any_order_with_others_between(tmp_path: Path) -> None:
     for seed in range(5):
         random.Random(seed).shuffle(names)
         rows = [row | {"TAIL_NUM": "N1, or so"} for row in ROWS]
-        assert flights_of(BtsFile(written(tmp_path, csv_text(rows, names)))) == FLIGHTS
+        assert flights_of(FlightFile(written(tmp_path, csv_text(rows, names)))) == FLIGHTS
 
 
 def test_year_weekday_and_airport_ids_may_be_absent(tmp_path: Path) -> None:
@@ -59,7 +55,7 @@ def test_year_weekday_and_airport_ids_may_be_absent(tmp_path: Path) -> None:
     names = [name for name in FIELD_NAMES if name not in absent]
     path = written(tmp_path, csv_text([FLOWN, FLOWN | {"FL_DATE": "soon"}], names))
     bad: list[BadRow] = []
-    (flight,) = rows_of(list(validated(BtsFile(path), bad.append)))
+    (flight,) = rows_of(list(validated(FlightFile(path), bad.append)))
     expected = list(PARSED_FLOWN)
     expected[POSITION["ORIGIN_AIRPORT_ID"]] = expected[POSITION["DEST_AIRPORT_ID"]] = None
     assert flight == tuple(expected)
@@ -70,31 +66,33 @@ def test_year_weekday_and_airport_ids_may_be_absent(tmp_path: Path) -> None:
 
 def test_missing_columns_are_named_beside_what_was_found(tmp_path: Path) -> None:
     path = written(tmp_path, csv_text(ROWS, FIELD_NAMES[:-2]))
-    with pytest.raises(InvalidInput, match=r"lacks the columns CANCELLED, AIR_TIME; it has YEAR, "):
-        flights_of(BtsFile(path))
+    with pytest.raises(
+        InvalidInput, match="lacks the columns CANCELLED, which are not guessed; it"
+    ):
+        flights_of(FlightFile(path))
     with pytest.raises(
         InvalidInput, match="does not have any column of a flight; its first line is 'name, age'"
     ):
-        flights_of(BtsFile(written(tmp_path, "name,age\nAda,36\n")))
+        flights_of(FlightFile(written(tmp_path, "name,age\nAda,36\n")))
 
 
 def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, csv_text(ROWS, [*FIELD_NAMES, "Origin"]))
     with pytest.raises(InvalidInput, match="more than one column for ORIGIN"):
-        flights_of(BtsFile(path))
+        flights_of(FlightFile(path))
 
 
 def test_byte_order_mark_crlf_blank_lines_and_no_last_line_end(tmp_path: Path) -> None:
     text = csv_text(ROWS).replace("\n", "\r\n").rstrip()
     first, rest = text.split("\r\n", 1)
     path = written(tmp_path, f"\ufeff{first}\r\n\r\n{rest}\r\n\r\n")
-    assert flights_of(BtsFile(path)) == FLIGHTS
-    assert flights_of(BtsFile(written(tmp_path, text))) == FLIGHTS
+    assert flights_of(FlightFile(path)) == FLIGHTS
+    assert flights_of(FlightFile(written(tmp_path, text))) == FLIGHTS
 
 
 def test_names_beyond_ascii(tmp_path: Path) -> None:
     row = FLOWN | {"ORIGIN_CITY_NAME": "Mayagüez, PR", "DEST_STATE_NM": "北海道"}
-    assert flights_of(BtsFile(written(tmp_path, csv_text([row])))) == [flight_of(row)]
+    assert flights_of(FlightFile(written(tmp_path, csv_text([row])))) == [flight_of(row)]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_one_bad_line_is_named_and_spoils_no_other(
     assert complaint in message
     assert len(message) < 250
     with pytest.raises(BadRow, match=r"^flights\.csv, line 2001: "):
-        flights_of(BtsFile(path))
+        flights_of(FlightFile(path))
 
 
 def test_a_quote_left_open_does_not_swallow_the_next_line(tmp_path: Path) -> None:
@@ -140,7 +138,7 @@ def test_a_quote_left_open_does_not_swallow_the_next_line(tmp_path: Path) -> Non
 def test_damage_in_the_middle_is_told_after_the_flights_before_it(tmp_path: Path) -> None:
     lines = [LINE.replace(",335,", f",{n},") for n in range(1, 50_001)]
     packed = PACKINGS["gzip"]("\n".join([",".join(FIELD_NAMES), *lines]).encode())
-    batches = validated(BtsFile(written(tmp_path, packed[: len(packed) // 2])))
+    batches = validated(FlightFile(written(tmp_path, packed[: len(packed) // 2])))
     assert len(next(batches)[0]) == BATCH_ROWS
     with pytest.raises(InvalidInput, match=r"'flights\.csv': is damaged or incomplete"):
         list(batches)
@@ -148,7 +146,7 @@ def test_damage_in_the_middle_is_told_after_the_flights_before_it(tmp_path: Path
 
 def test_batches_are_full_and_in_order(tmp_path: Path) -> None:
     rows = [FLOWN | {"OP_CARRIER_FL_NUM": str(n)} for n in range(1, 3501)]
-    batches = list(validated(BtsFile(written(tmp_path, csv_text(rows)))))
+    batches = list(validated(FlightFile(written(tmp_path, csv_text(rows)))))
     assert [len(batch[0]) for batch in batches] == [1000, 1000, 1000, 500]
     number = POSITION["OP_CARRIER_FL_NUM"]
     assert [row[number] for row in rows_of(batches)] == list(range(1, 3501))

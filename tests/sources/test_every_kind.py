@@ -1,0 +1,170 @@
+"""Whatever flights are written as a file of any kind, the same flights are read again."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.questions.carriers import CARRIERS, Carrier
+from backend.sources.airports import Airport, airport_of
+from backend.sources.cells import STATES
+from backend.sources.dates import DAY_FIRST
+from backend.sources.flight_file import FlightFile
+from backend.sources.kinds import (
+    CARRIER,
+    DAY,
+    DERIVED,
+    DEST_STATE,
+    KINDS,
+    MAY_BE_EMPTY,
+    MONTH,
+    ORIGIN_STATE,
+    Kind,
+    UnknownKindError,
+    reading_of,
+)
+from tests.sources.samples import flights_of
+
+Named = dict[str, Value]
+_NUMBERS = {
+    "ATL": 10397,
+    "CVG": 11193,
+    "GUM": 12016,
+    "ISP": 12391,
+    "MFE": 13256,
+    "SJU": 14843,
+    "STT": 15024,
+    "SWF": 15070,
+    "XNA": 15919,
+    "YUM": 16218,
+}
+_ABBREVIATIONS = {name: abbreviation for abbreviation, name in STATES.items()}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How files of a kind write their cells."""
+
+    empty: str = ""
+    minutes: str = "{}"
+    clock: str = "{:04d}"
+    day: str = "%Y-%m-%d"
+    flags: tuple[str, str] = ("0", "1")
+    separator: str = ","
+
+    def cell(self, meaning: str, flight: Named) -> str:
+        """Return what stands under a title of this meaning."""
+        day = date.fromisoformat(str(flight["FL_DATE"]))
+        value = _meanings(flight, day)[meaning]
+        if value is None:
+            return self.empty
+        if meaning == "FL_DATE":
+            return day.strftime(self.day)
+        if meaning == "CANCELLED":
+            return self.flags[int(value)]
+        if meaning in {"DEP_TIME", "ARR_TIME"}:
+            hours, minutes = divmod(int(value), 100)
+            return self.clock.format(int(value), hours, minutes)
+        is_in_minutes = meaning in {"DEP_DELAY", "ARR_DELAY", "AIR_TIME"}
+        return self.minutes.format(value) if is_in_minutes else str(value)
+
+
+def _meanings(flight: Named, day: date) -> dict[str, Value]:
+    codes = {carrier.number: carrier.code for carrier in CARRIERS}
+    return flight | {
+        MONTH: day.month,
+        DAY: day.day,
+        CARRIER: codes[int(flight["OP_CARRIER_AIRLINE_ID"] or 0)],
+        ORIGIN_STATE: _ABBREVIATIONS[str(flight["ORIGIN_STATE_NM"])],
+        DEST_STATE: _ABBREVIATIONS[str(flight["DEST_STATE_NM"])],
+    }
+
+
+_R = Style(empty="NA", clock="{}")
+_PANDAS = Style(minutes="{}.0", clock="{}.0")
+STYLES: dict[str, Style] = {
+    "the 19 fields": Style("\\N", "{},00", "{1}:{2:02d}", "%d.%m.%Y", separator=";"),
+    "nycflights13 or nycflights23": _R,
+    "hflights": _R,
+    "Data Expo 2009 (1987 to 2008)": _R,
+    "flights_sample_3m (2019 to 2023)": Style(minutes="{}.0", clock="{}.0", day="%d-%m-%Y"),
+    "2015 Flight Delays": _PANDAS,
+    "Airline Delay and Cancellation Data (2009 to 2018)": _PANDAS,
+    "Combined_Flights (2018 to 2022), month of the marketing carriers": Style(
+        "nan", "{}.0", "{}.0", flags=("False", "True")
+    ),
+    "fields picked since 2018": Style(minutes="{}.00", day="%-m/%-d/%Y 12:00:00 AM"),
+}
+
+
+def _airport(code: str) -> Airport:
+    airport = airport_of(code)
+    assert airport is not None
+    return airport
+
+
+@st.composite
+def flights(draw: st.DrawFn) -> Named:
+    """A flight that arrived, was diverted, or was cancelled before or after it left the gate."""
+    day = draw(st.dates(date(1987, 10, 1), date(2023, 12, 31)))
+    carrier: Carrier = draw(st.sampled_from([c for c in CARRIERS if c.first <= day.year <= c.last]))
+    ends = draw(st.lists(st.sampled_from(list(_NUMBERS)), min_size=2, max_size=2, unique=True))
+    origin, destination = map(_airport, ends)
+    fate = draw(st.sampled_from(("arrived", "diverted", "cancelled", "left and cancelled")))
+    clocks = st.sampled_from(("0001", "0517", "0811", "1436", "2359", "2400"))
+    values: list[Value] = [day.year, day.isoweekday(), day.isoformat(), carrier.number]
+    values += [
+        draw(st.integers(1, 9999)),
+        *(_NUMBERS[ends[0]], *origin),
+        *(_NUMBERS[ends[1]], *destination),
+    ]
+    values += [None, None] if fate == "cancelled" else [draw(clocks), draw(st.integers(-99, 2000))]
+    values += [draw(clocks), draw(st.integers(-99, 2000))] if fate == "arrived" else [None, None]
+    values += [int("cancelled" in fate), draw(st.integers(0, 900)) if fate == "arrived" else None]
+    return dict(zip(FIELD_NAMES, values, strict=True))
+
+
+def _written(path: Path, kind: Kind, pairs: Sequence[tuple[str, str]], rows: list[Named]) -> Path:
+    style = STYLES.get(kind.name, Style())
+    others = [mark for mark in kind.marks.split() if mark not in {title for _, title in kind.pairs}]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=style.separator)
+        writer.writerow([*(title for _, title in pairs), *others])
+        for row in rows:
+            cells = [style.cell(meaning, row) for meaning, _ in pairs]
+            writer.writerow([*cells, *("7" for _ in others)])
+    return path
+
+
+def _as_stored(kind: Kind, meanings: set[str], row: Named) -> tuple[Value, ...]:
+    """The flight as far as a file of this kind with these columns can say it."""
+    known = dict(row)
+    if kind.is_cancelled_without_departure and row["DEP_TIME"] is not None:
+        known["CANCELLED"] = 0
+    known |= dict.fromkeys(set(MAY_BE_EMPTY) - meanings)
+    return tuple(known.values())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@given(
+    rows=st.lists(flights(), min_size=1, max_size=12),
+    left_out=st.sets(st.sampled_from((*DERIVED, *MAY_BE_EMPTY, CARRIER, ORIGIN_STATE)), max_size=6),
+)
+def test_the_same_flights_come_back(
+    tmp_path_factory: pytest.TempPathFactory, kind: Kind, rows: list[Named], left_out: set[str]
+) -> None:
+    pairs = [(meaning, title) for meaning, title in kind.pairs if meaning not in left_out]
+    try:
+        reading_of([title for _, title in pairs])
+    except UnknownKindError:
+        pairs = kind.pairs  # which are always enough
+    path = _written(tmp_path_factory.getbasetemp() / "flights.csv", kind, pairs, rows)
+    is_day_first = STYLES.get(kind.name, Style()).day.startswith("%d")
+    source = FlightFile(path, dates=DAY_FIRST if is_day_first else "")
+    assert flights_of(source) == [_as_stored(kind, {m for m, _ in pairs}, row) for row in rows]
