@@ -42,6 +42,21 @@ export class Cutter {
     if (this.current.lines || !this.slices.length) this.endSlice();
   }
 
+  // An export ends with a line that says how many flights it has, which is true of no slice. If there
+  // are several slices, none gets that line. tail: the last bytes of the file, as text.
+  leaveOutEnd(tail) {
+    const [line, count] = /\{"complete":true,"count":(\d+)[^\n]*\n?$/.exec(tail) ?? [];
+    if (!line || this.slices.length === 1) return;
+    const rows = this.slices.reduce((sum, slice) => sum + slice.lines, 0) - 1;
+    if (Number(count) !== rows) {
+      throw new RangeError(`The file has ${rows} flights but says that it has ${count}. Download it again.`);
+    }
+    const last = this.slices.at(-1);
+    last.end -= line.length;
+    last.lines -= 1;
+    if (!last.lines) this.slices.pop();
+  }
+
   endLine(end) {
     this.checkLength(end);
     this.lineStart = end;

@@ -49,6 +49,7 @@ async function cut(job) {
     counts.textContent = `${counted(cutter.lines, "line", "lines")} so far`;
   }
   cutter.finish();
+  if (!cutter.hasHeader) cutter.leaveOutEnd(new TextDecoder().decode(await bytesOf(job.file.slice(-1000))));
   return cutter;
 }
 

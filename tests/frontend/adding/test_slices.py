@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from backend.base.errors import FlightchainError
-from backend.sources.posted_batch import batch_of
+from backend.chain.flight import as_mapping
+from backend.sources.posted_batch import NDJSON, batch_of
 from tests.api.worlds import generated
 from tests.flights import csv_of
 
@@ -26,6 +27,7 @@ try {
     cutter.feed(content.subarray(at, at + Number(piece)));
   }
   cutter.finish();
+  if (hasHeader !== "true") cutter.leaveOutEnd(content.subarray(-1000).toString());
 } catch (error) {
   console.log(JSON.stringify({ error: error.message }));
   process.exit();
@@ -152,3 +154,26 @@ def test_a_table_that_is_none_is_one_in_no_slice(tmp_path: Path) -> None:
     for part in cut(tmp_path, content, 1)["slices"]:
         with pytest.raises(FlightchainError, match="any column of a flight"):
             batch_of(content[:4] + content[part["start"] : part["end"]], "csv", 10**6)
+
+
+END = '{"complete":true,"count":%d,"as_of":{"height":7}}\n'
+FLIGHTS = "".join(json.dumps(as_mapping(flight)) + "\n" for flight in generated(40))
+
+
+@pytest.mark.parametrize("lines", [9, 10, 40, 50])
+@pytest.mark.parametrize("ending", ["", "\n"])
+def test_the_last_line_of_an_export_goes_with_the_whole_file_or_not_at_all(
+    tmp_path: Path, lines: int, ending: str
+) -> None:
+    content = (FLIGHTS + END % 40).encode().removesuffix(b"\n") + ending.encode()
+    slices = cut(tmp_path, content, lines, header=False)["slices"]
+    batches = [batch_of(content[s["start"] : s["end"]], NDJSON, 100) for s in slices]
+    assert [flight for batch in batches for flight in batch.flights] == generated(40)
+    assert [len(batch.flights) for batch in batches] == [
+        min(lines, 40 - n) for n in range(0, 40, lines)
+    ]
+
+
+def test_an_export_that_lacks_flights_is_not_sent_in_slices(tmp_path: Path) -> None:
+    said = cut(tmp_path, (FLIGHTS + END % 41).encode(), 10, header=False)
+    assert said == {"error": "The file has 40 flights but says that it has 41. Download it again."}
