@@ -57,12 +57,12 @@ backend/index/writer.py  index/test_follower.py  self._connection.execute("COMMI
 backend/index/writer.py  index/test_trust.py  if used_at is not None and => if used_at is None and
 backend/ledger/submission.py  test_ledger.py  number if self._cluster is None else => number if self._cluster else
 backend/mempool/idempotency_keys.py  mempool/test_keys.py  abs(now_ms - self.timestamp) => (now_ms - self.timestamp)
-backend/mempool/rebuild.py  mempool/test_damage.py  end = max(self._mark.stored, => end = max(0,
-backend/mempool/store.py  mempool/test_checks.py  if self._decoded is None: => if self._decoded is not None:
-backend/mempool/store.py  mempool/test_damage.py  if not _size_of(self.log_path): => if False:
+backend/mempool/rebuild.py  mempool/test_damage.py  _lacking_end(records, known.next) => _lacking_end(records, 0)
+backend/mempool/store.py  mempool/test_damage.py  and self.next < mark.end: => and self.next < mark.next:
+backend/mempool/store.py  mempool/test_damage.py  or not _size_of(self.log_path): => or False:
 backend/mempool/store.py  mempool/test_trimming.py  FROM record WHERE first < ?" => FROM record WHERE first <= ?"
-backend/mempool/syncs.py  mempool/test_damage.py  files.sync(descriptor, self => self._watermark.note(mark), files.sync(descriptor, self
-backend/mempool/syncs.py  mempool/test_syncs.py  max(written, self._written or written) => written
+backend/mempool/syncs.py  mempool/test_damage.py  sync = self._store.log_sync() => self._watermark.note(mark); sync = self._store.log_sync()
+backend/mempool/syncs.py  mempool/test_syncs.py  max(self._due, written) => written
 backend/mempool/watermark.py  mempool/test_damage.py  max(known.next, mark.next) => mark.next
 backend/mempool/watermark.py  mempool/test_damage.py  os.ftruncate(descriptor, 0) => pass
 backend/mempool/watermark.py  mempool/test_damage.py  self._genesis() or known.genesis => self._genesis()

@@ -21,25 +21,25 @@ What happens to the files, what notices it, and what becomes of it:
       the power is cut               whole records
     sync or write fails            the process accepts nothing more until it is restarted; who
                                      writes first then copies the log into the file, anew
-    a bit of a page has flipped    the page's checksum: readable records stay, the others are lost
-    a bit of the log has flipped   while it runs the record's digest, else SQLite drops what
-                                     follows and the watermark names ids that are missing: lost
+    a bit of a page has flipped    the page's checksum: rows before that page are kept
+    a bit of the log has flipped   while it runs the row's digest: the other rows are kept; else
+                                     SQLite drops what follows, and the watermark names it
     file cut short, garbage        as above
     file gone, empty, older        the watermark: ids that are missing are lost; if blocks hold
                                      them, only keys are
     log there without its file     as above, and the log is kept: it may hold the lost flights
-    log or shared memory gone      their inodes, before each write: rebuilt from what was read
+    log or shared memory gone      their inodes, before each write: rebuilt from what is open
     of another ledger, or the log  its genesis hash: refused, and nothing is changed
     last release was here again    its files stand beside ours: refused until a person chooses
     acknowledged.dat gone          made anew from the store, and said; of another ledger: refused
     cannot be read now             refused until it can
-    killed while it is rebuilt     the next process goes on; the old file is there until then
+    killed while it is rebuilt     the next process goes on; the old file is kept all the while
     blocks are gone                what records and watermark say that blocks held: refused until a
                                      person accepts the loss
 
 "Lost" means: the ids are named by the log, by `ready` and by `verify` until a person has moved the
-file `lost-FIRST-COUNT.bin`; void entries take their places; the damaged file is kept. Given up is
-the repair of single bits: a flipped bit costs the records on its page.
+file `lost-FIRST-COUNT.bin`; void entries take their places; the damaged file is kept as
+`damaged-N.sqlite`. Given up is the repair of bits, and what stands behind a bad page.
 
 Only `recovery_view` knows blocks: the others call a function that says how many transactions blocks
 hold.

@@ -1,7 +1,7 @@
-"""Opens, makes and reads the one SQLite file of the mempool, and turns its errors into ours.
+"""Makes and opens the one SQLite file of the mempool, and turns SQLite's errors into ours.
 
     record     accepted flights: those in no block, and a few more (`records`)
-    key_use    idempotency keys whose records are removed, for a day
+    key_use    idempotency keys, for a day
     ledger     one row: the hash of block 0, which names the ledger that the file belongs to
 
 Pages of the file carry checksums (`storage.checked_sqlite`). SQLite reads its write-ahead log
@@ -12,7 +12,7 @@ is emptied then: a part of it that outlived its beginning would be taken for all
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import astuple
 from hashlib import blake2b
@@ -24,7 +24,7 @@ import apsw
 from backend.base import files
 from backend.base.errors import DamagedMempool, NeedsRepair, TryLater
 from backend.mempool.idempotency_keys import KeyUse
-from backend.mempool.records import Record, UnsoundRecord
+from backend.mempool.records import Record, Unsound
 from backend.storage import checked_sqlite
 
 FILE_NAME = "mempool.sqlite"
@@ -32,7 +32,7 @@ NEW_NAME = f"{FILE_NAME}.new"  # is complete, and takes the place of the other
 COPY_FORM = re.compile(r"copy-[0-9a-f]{32}\.sqlite", re.ASCII)  # see `copy_name`
 
 _APPLICATION = 0x46434D50  # "FCMP"
-_VERSION = 1
+_VERSION = 2  # no release wrote 1
 _PAGE_BYTES = 4096
 _PATIENCE_MS = 100  # with a reader that was stopped in the middle of reading
 _SCHEMA = f"""
@@ -44,8 +44,6 @@ _SCHEMA = f"""
         count      INTEGER NOT NULL,
         timestamp  INTEGER NOT NULL,
         mined      INTEGER NOT NULL,
-        key        TEXT NOT NULL,
-        body_hash  TEXT NOT NULL,
         flights    BLOB NOT NULL,
         digest     BLOB NOT NULL
     );
@@ -57,24 +55,18 @@ _SCHEMA = f"""
         timestamp  INTEGER NOT NULL,
         digest     BLOB NOT NULL
     ) WITHOUT ROWID"""
-INSERT_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_RECORD = "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_KEY = "INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?, ?)"
 _DAMAGE_IN_IO = {apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS}
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, checked_sqlite.Wrong)
 
 
-def is_damage(error: apsw.Error) -> bool:
-    """Whether the file's content is wrong, and not that it cannot be read now."""
-    if isinstance(error, apsw.IOError):
-        return getattr(error, "extendedresult", None) in _DAMAGE_IN_IO
-    wrong = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, checked_sqlite.Wrong)
-    return isinstance(error, wrong)
-
-
-def reason(error: apsw.Error) -> str:
-    """What SQLite found wrong, in words; it has no words of its own for a wrong checksum."""
-    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
+def damage_in(error: apsw.Error) -> str:
+    """What is wrong with the content, in words; "" if it only cannot be read or written now."""
+    code = getattr(error, "extendedresult", None)
+    if code == apsw.SQLITE_IOERR_DATA:  # SQLite has no words for it
         return "a page does not agree with its checksum"
-    return str(error)
+    return str(error) if isinstance(error, _DAMAGE) or code in _DAMAGE_IN_IO else ""
 
 
 @contextmanager
@@ -82,9 +74,11 @@ def errors_of(path: Path) -> Iterator[None]:
     """Turn errors while `path` is read into NeedsRepair if it is damaged, else into TryLater."""
     try:
         yield
+    except Unsound as error:
+        raise NeedsRepair(f"{path} is damaged: {error}") from error
     except apsw.Error as error:
-        if is_damage(error):
-            raise NeedsRepair(f"{path} is damaged: {reason(error)}") from error
+        if damage := damage_in(error):
+            raise NeedsRepair(f"{path} is damaged: {damage}") from error
         raise TryLater(
             f"{path} cannot be read now: {error}; until it can, pending flights are not known and "
             "nothing is accepted"
@@ -125,12 +119,11 @@ def require_ours(connection: apsw.Connection, path: Path, genesis: str) -> str:
     """Return the name of the ledger in the file.
 
     genesis: the name of this ledger, or "" if it has none yet. Raises DamagedMempool if the file is
-    another ledger's, or of a format to come, and apsw.Error if it is damaged.
+    another ledger's, or of another format, and apsw.Error if it is damaged.
     """
-    application = connection.execute("PRAGMA application_id").get
-    version = connection.execute("PRAGMA user_version").get
-    if application != _APPLICATION:
+    if connection.execute("PRAGMA application_id").get != _APPLICATION:
         raise checked_sqlite.Wrong("it is empty, or holds something else than a mempool")
+    version = connection.execute("PRAGMA user_version").get
     if version != _VERSION:
         raise DamagedMempool(f"{path} has format {version}; this release reads format {_VERSION}")
     checked_sqlite.require_checksums(connection)
@@ -159,7 +152,7 @@ def copy_name(data: bytes) -> str:
 
 
 def write_file(
-    path: Path, genesis: str, records: Iterable[Record], keys: dict[str, KeyUse]
+    path: Path, genesis: str, records: Iterable[Record], keys: Mapping[str, KeyUse]
 ) -> None:
     """Make a whole and synced file beside `path`, then move it there. Raises WriteFailed.
 
@@ -179,7 +172,7 @@ def write_file(
                 with connection:
                     connection.execute("INSERT INTO ledger VALUES (?)", (genesis,))
                     connection.executemany(INSERT_RECORD, records)
-                    connection.executemany(INSERT_KEY, key_rows(keys))
+                    connection.executemany(INSERT_KEY, [key_row(*item) for item in keys.items()])
                 connection.execute("PRAGMA journal_mode = WAL")
         except apsw.Error as error:
             raise OSError(str(error)) from error
@@ -191,30 +184,20 @@ def write_file(
     files.rename(temporary, path)
 
 
-def key_rows(keys: dict[str, KeyUse]) -> list[tuple[Any, ...]]:
-    """The rows of the table of keys."""
-    return [(text, *astuple(use), _key_digest(text, use)) for text, use in keys.items()]
+def key_row(text: str, use: KeyUse) -> tuple[Any, ...]:
+    """The row of a key."""
+    values = (text, *astuple(use))
+    return (*values, blake2b(repr(values).encode(), digest_size=16).digest())
 
 
 def keys_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, KeyUse]:
-    """The keys in rows of the table. Raises UnsoundRecord if a digest is wrong."""
+    """The keys in rows of the table. Raises Unsound if a digest is wrong."""
     keys = {}
     for text, *values, digest in rows:
         keys[text] = KeyUse(*values)
-        if digest != _key_digest(text, keys[text]):
-            raise UnsoundRecord(f"the idempotency key {text} is not as it was written")
+        if digest != key_row(text, keys[text])[-1]:
+            raise Unsound(f"the idempotency key {text} is not as it was written")
     return keys
-
-
-def _key_digest(text: str, use: KeyUse) -> bytes:
-    return blake2b(repr((text, *astuple(use))).encode(), digest_size=16).digest()
-
-
-def read_every_page(connection: apsw.Connection) -> None:
-    """Compare every page of the file with its checksum, in use or not. Raises apsw.Error."""
-    size = Path(connection.filename).stat().st_size
-    for offset in range(0, size, _PAGE_BYTES):
-        connection.read("main", 0, offset, _PAGE_BYTES)
 
 
 def empty_log(path: Path) -> bool:

@@ -10,7 +10,7 @@ greatest time (`pending-FIRST.TIME.log`) counts. A record is, little-endian:
     …  payload: JSON, a list of flights; or {"key": …, "body": …, "flights": such a list}; or an
        empty list: its flights were lost
 
-What follows bytes that are no record is not read. It is kept, as `damaged-NEXT.bin`. If these files
+What follows bytes that are no record is not read. It is kept, as `damaged-N.bin`. If these files
 stand beside the file of this release, somebody has gone back to the last release and forward again:
 both have accepted flights, perhaps under the same ids, and a person has to choose.
 """
@@ -30,8 +30,8 @@ from backend.base.errors import DamagedMempool
 from backend.base.words import counted
 from backend.mempool import lost_files
 from backend.mempool.database import FILE_NAME
-from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
-from backend.mempool.records import Record, record_of, void_record
+from backend.mempool.idempotency_keys import KeyUse
+from backend.mempool.records import Record, records_of, void_record
 from backend.storage import checked_sqlite
 
 _KEYS_NAME = "keys.sqlite"
@@ -40,7 +40,8 @@ _MAGIC = b"FCM2"
 _PREFIX = struct.Struct("<4sII")
 _HASH_BYTES = 16
 _HEAD = struct.Struct("<QIQQ")
-_PAYLOAD_AT = _PREFIX.size + _HASH_BYTES + _HEAD.size
+_HASHED_AT = _PREFIX.size + _HASH_BYTES
+_PAYLOAD_AT = _HASHED_AT + _HEAD.size
 
 _Flights = list[tuple[int | str | None, ...]]
 
@@ -95,59 +96,57 @@ def copy_keys(source: Path, target: Path) -> None:
         files.write_new(target / _KEYS_NAME, (source / _KEYS_NAME).read_bytes())
 
 
-def keep(folder: Path, following: int) -> Path | None:
-    """Keep the segments, of which some are damaged, in one file. Returns its path."""
-    data = b"".join(path.read_bytes() for path in _segments_in(folder))
-    return lost_files.keep(folder, f"damaged-{following}", ".bin", data) if data else None
+def keep(folder: Path) -> None:
+    """Keep the segments, of which some are damaged, in one file."""
+    if data := b"".join(path.read_bytes() for path in _segments_in(folder)):
+        files.write_new(lost_files.free_name(folder, ".bin"), data)
 
 
 def read(folder: Path) -> tuple[list[Record], dict[str, KeyUse], str]:
     """Return its records in order, its keys, and what is wrong with it, in words, or ""."""
+    keys, problem = _keys_in(folder / _KEYS_NAME)
     records: list[Record] = []
-    problem = ""
     for path in _segments_in(folder):
         data = path.read_bytes()
         at = 0
-        for record, end in _records_in(data):
-            if not records or record.first >= records[-1].next:
-                records.append(record)
+        for part, key, end in _parts_in(data):
+            if not records or part[0].first >= records[-1].next:
+                records += part
+                keys |= key
             at = end
         if at < len(data):
             problem = problem or f"{path}, byte {at}: no whole record stands there"
-    keys, keys_problem = _keys_in(folder / _KEYS_NAME)
     following = records[-1].next if records else 0
     known = {text: use for text, use in keys.items() if use.first < following or not records}
-    return records, known, problem or keys_problem
+    return records, known, problem
 
 
-def _records_in(data: bytes) -> Iterator[tuple[Record, int]]:
-    """Yield each record, and where it ends, up to the first bytes that are none."""
+def _parts_in(data: bytes) -> Iterator[tuple[list[Record], dict[str, KeyUse], int]]:
+    """Yield the records and the key of each record, and where it ends, up to other bytes."""
     at = 0
     while len(data) - at >= _PAYLOAD_AT:
         magic, payload_bytes, _ = _PREFIX.unpack_from(data, at)
         end = at + _PAYLOAD_AT + payload_bytes
-        if magic != _MAGIC or end > len(data):
+        digest, content = data[at + _PREFIX.size : end][:_HASH_BYTES], data[at + _HASHED_AT : end]
+        if magic != _MAGIC or end > len(data) or digest != _hash(content):
             return
-        hashed = at + _PREFIX.size
-        content = memoryview(data)[hashed + _HASH_BYTES : end]
-        if (
-            blake2b(content, digest_size=_HASH_BYTES).digest()
-            != data[hashed : hashed + _HASH_BYTES]
-        ):
-            return
-        yield _record(content), end
+        yield *_part(content), end
         at = end
 
 
-def _record(content: memoryview) -> Record:
+def _hash(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_HASH_BYTES).digest()
+
+
+def _part(content: bytes) -> tuple[list[Record], dict[str, KeyUse]]:
     first, count, timestamp, mined = _HEAD.unpack_from(content)
     payload = _decode(content[_HEAD.size :])
     if isinstance(payload, _Keyed):
-        key = IdempotencyKey(payload.key, payload.body)
-        return record_of(first, timestamp, payload.flights, key, mined)
+        use = KeyUse(payload.body, first, count, timestamp)
+        return records_of(first, timestamp, payload.flights, mined), {payload.key: use}
     if not payload:
-        return void_record(first, count, timestamp, mined)
-    return record_of(first, timestamp, payload, None, mined)
+        return [void_record(first, count, timestamp, mined)], {}
+    return records_of(first, timestamp, payload, mined), {}
 
 
 def _keys_in(path: Path) -> tuple[dict[str, KeyUse], str]:

@@ -1,7 +1,7 @@
 """Accepts flights, gives them ids, and tells what is pending; processes share it.
 
-A transaction gets its id when it is accepted, and is on the disk before `accept_all` returns. One
-offer is one record of the store, so a batch is in the ledger whole or not at all.
+A transaction gets its id when it is accepted, and is on the disk before `accept_all` returns. An
+offer is written in one transaction of SQLite, so a batch is in the ledger whole or not at all.
 
 An id is a position in the ledger, so transactions with ids below the chain's transaction count are
 mined and all others are pending. Nothing needs to be marked, so a crash at any moment loses nothing
@@ -17,8 +17,7 @@ that does not ask for durability is answered before the sync, which then follows
 `ASYNC_SYNC_S`.
 
 An idempotency key is used once a day: a request that repeats it, in whatever process, gets the ids
-that the first one got. It is as durable as its flights, because it is in the same record, and goes
-to a table of its own in the transaction that removes the record.
+that the first one got. It is as durable as its flights, because it is written with them.
 """
 
 import os
@@ -46,21 +45,19 @@ from backend.chain.flight import Flight
 from backend.chain.identity import Stored, all_matches, leg_of
 from backend.mempool.duplicates import Duplicates
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
-from backend.mempool.lost_files import lost_in, lost_words
-from backend.mempool.rebuild import END_MISSING, Rebuild, finish_replacing
-from backend.mempool.records import Accepted, Record, record_of
+from backend.mempool.lost_files import lost_in
+from backend.mempool.rebuild import contents_of, finish_replacing, rebuild
+from backend.mempool.records import Accepted, Record, records_of
 from backend.mempool.store import Store
-from backend.mempool.syncs import BackgroundSync, GroupCommit
+from backend.mempool.syncs import GroupCommit
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage import unfinished_restore
 from backend.storage.genesis import Genesis
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
-_ALL = 2**62  # more transactions than any chain holds
 
 Result = TypeVar("Result")
-
 
 class Outdated(TryLater):
     """What blocks hold of the flights of an offer was looked up before the newest blocks."""
@@ -104,32 +101,28 @@ class Mempool:
         self._settings = settings
         self._chain_transactions = chain_transactions
         self._report = report
-        self._chain_folder = settings.folder
-        self._folder = self._chain_folder / FOLDER
+        self._folder = settings.folder / FOLDER
         self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
         self._has_folder = False
         self._accepting = threading.Lock()  # held while waiting for other processes
         self._exclusive_thread = -1  # the thread that holds both
         self._lock = threading.Lock()  # held for moments: the store and the duplicates
-        self._genesis = Genesis(settings.folder)
-        # one for users of the store, and one for syncs, which happen in other threads
-        self._marks = tuple(Watermark(settings.folder, self._genesis, report) for _ in range(2))
-        self._store = Store(self._folder, chain_transactions, self._genesis)
+        genesis = Genesis(settings.folder)
+        self._watermark = Watermark(settings.folder, genesis, report)
+        self._store = Store(self._folder, chain_transactions, genesis)
         self._duplicates = Duplicates()
         self._has_written = False
         self._mined = 0  # how many transactions blocks held at the last look
-        self._commit = GroupCommit(self._store, self._lock, self._marks[1])
-        self._background_sync = BackgroundSync(self._commit.sync)
+        self._commit = GroupCommit(self._store, self._lock, self._watermark)
 
     def close(self) -> None:
         """Sync what was accepted without a sync, and close every descriptor."""
-        self._background_sync.close()
+        self._commit.close()
         if self._has_written:
             self._empty_log_at_end()
         with self._lock:
             self._store.close()
-            for mark in self._marks:
-                mark.close()
+            self._watermark.close()
 
     def _empty_log_at_end(self) -> None:
         """Leave one file behind, if nobody minds and nothing has failed."""
@@ -149,15 +142,8 @@ class Mempool:
         others hold the lock for long.
         """
         self._commit.require_sound()
-        if any(offer.finds_copies for offer in offers):
-            self._catch_up()
         try:
-            with self.exclusive() as mined:
-                free = files.free_bytes(self._folder)  # once for all: posts are small
-                self._empty_due_log(free)
-                outcomes, written = self._in_sound_store(
-                    lambda: self._write(offers, now_ms, mined, free)
-                )
+            outcomes, written = self._in_sound_store(lambda: self._write(offers, now_ms))
         except WriteFailed:
             self._commit.fail()
             raise
@@ -166,67 +152,71 @@ class Mempool:
         if any(offer.durable for offer in accepted):
             self._commit.sync(written)
         elif accepted:
-            self._background_sync.add(written)
+            self._commit.sync_soon(written)
         return outcomes
 
-    def _write(
-        self, offers: Sequence[Offer], now_ms: int, mined: int, free: int
-    ) -> tuple[list[Accepted | Refused], int]:
-        """Write the records of all offers in one transaction. free: bytes left on the disk.
+    def _write(self, offers: Sequence[Offer], now_ms: int) -> tuple[list[Accepted | Refused], int]:
+        """Write the records of all offers in one transaction.
 
         Returns the outcomes, and the id after the last record.
         """
-        with self._lock:
-            try:
-                with self._store.writing():
-                    self._has_written = True
-                    outcomes = [self._accept(offer, now_ms, mined, free) for offer in offers]
-                    return outcomes, self._store.next
-            except BaseException:
-                self._duplicates.clear()
-                raise
+        with self.exclusive() as mined:
+            free = files.free_bytes(self._folder)  # once for all: posts are small
+            self._empty_due_log(free)
+            with self._lock:
+                try:
+                    with self._store.writing():
+                        self._has_written = True
+                        outcomes = [self._accept(offer, now_ms, mined, free) for offer in offers]
+                        return outcomes, self._store.next
+                except BaseException:
+                    self._duplicates.clear()
+                    raise
 
     def _accept(self, offer: Offer, now_ms: int, mined: int, free: int) -> Accepted | Refused:
-        """Look everything up, and only then write."""
+        """Look everything up, and only then write. free: bytes left on the disk."""
         try:
-            records = self._records_of(offer.flights, mined) if offer.finds_copies else []
+            others = self._records_of(offer.flights, mined) if offer.finds_copies else []
             use = self._key_use(offer.key, now_ms)
             if use is not None:
                 flights = list(offer.flights)
-                return Accepted(use.first, use.timestamp, flights, True, records, use.count)
+                return Accepted(use.first, use.timestamp, flights, True, others, use.count)
             if offer.in_blocks is not None:
                 if mined != offer.seen:
                     raise Outdated("blocks were sealed while the flights were compared")
-                pairs = zip(offer.in_blocks, records, strict=True)
+                pairs = zip(offer.in_blocks, others, strict=True)
                 matches = all_matches(offer.flights, [[*mined, *here] for mined, here in pairs])
-                records = [[] if record is None else [record] for record in matches]
+                others = [[] if record is None else [record] for record in matches]
                 news = [record is None for record in matches]
                 offer = offer._replace(flights=list(compress(offer.flights, news)))
                 if not offer.flights:
-                    return Accepted(self._store.next, now_ms, [], False, records)
-            record = self._record(offer, now_ms, mined, free)
+                    return Accepted(self._store.next, now_ms, [], False, others)
+            records = self._records(offer.flights, now_ms, mined, free)
         except (WriteFailed, DamagedMempool):
             raise
         except (FlightchainError, OSError) as refused:
             return refused
-        self._store.append(record)
-        flights = list(offer.flights)
+        self._store.append(records, offer.key)
+        first, flights = records[0].first, list(offer.flights)
         if offer.finds_copies:  # then the flights before them have been added
-            self._duplicates.add(record.first, flights)
-        return Accepted(record.first, record.timestamp, flights, False, records, len(flights))
+            self._duplicates.add(first, flights)
+        return Accepted(first, records[0].timestamp, flights, False, others, len(flights))
 
     def _key_use(self, key: IdempotencyKey | None, now_ms: int) -> KeyUse | None:
-        return self._store.key_use(key, self._key_time_ms(now_ms)) if key else None
+        """What a key was used for in the last day; None if it was not. Raises KeyReused."""
+        use = self._store.key_use(key.text) if key else None
+        return use if key and use and use.counts_for(key, self._key_time_ms(now_ms)) else None
 
-    def _record(self, offer: Offer, now_ms: int, mined: int, free: int) -> Record:
-        """Make the record of an offer. Raises TryLater if there is no room for it."""
+    def _records(
+        self, flights: Sequence[Flight], now_ms: int, mined: int, free: int
+    ) -> list[Record]:
+        """Make the records of an offer. Raises TryLater if there is no room for them."""
         first = max(self._store.next, mined)
-        self._require_room(first - mined + len(offer.flights))
-        timestamp = max(now_ms, self._store.last_timestamp)
-        record = record_of(first, timestamp, offer.flights, offer.key, mined)
-        needed = self._settings.min_free_bytes + len(record.flights)
+        self._require_room(first - mined + len(flights))
+        records = records_of(first, max(now_ms, self._store.last_timestamp), flights, mined)
+        needed = self._settings.min_free_bytes + sum(len(record.flights) for record in records)
         files.require_free(self._folder, needed, free)
-        return record
+        return records
 
     @contextmanager
     def exclusive(self) -> Iterator[int]:
@@ -248,8 +238,12 @@ class Mempool:
     def locked(self) -> Iterator[None]:
         """Keep others from giving ids, as `exclusive` does, without reading the store.
 
-        This is for the time before it is known what blocks hold.
+        This is for the time before it is known what blocks hold. A thread that holds the lock may
+        take it again.
         """
+        if self._exclusive_thread == threading.get_ident():
+            yield
+            return
         if not self._has_folder:
             files.make_folder(self._folder)
             self._has_folder = True
@@ -260,16 +254,6 @@ class Mempool:
             self._exclusive_thread = -1
             self._between_processes.release()
             self._accepting.release()
-
-    @contextmanager
-    def as_if(self, mined: int) -> Iterator["Mempool"]:
-        """A view of the mempool as if blocks held `mined` transactions. Only inside `locked`."""
-        other = Mempool(self._settings, lambda: mined, self._report)
-        other._exclusive_thread = self._exclusive_thread
-        try:
-            yield other
-        finally:
-            other.close()
 
     def _lock_others_out(self) -> None:
         lock, patience_s = self._between_processes, files.LOCK_PATIENCE_S
@@ -287,8 +271,8 @@ class Mempool:
         self._exclusive_thread = threading.get_ident()
 
     def _require_no_restore(self) -> None:
-        if unfinished_restore.is_unfinished(self._chain_folder):
-            raise TryLater(unfinished_restore.words(self._chain_folder), retry_after_s=60)
+        if unfinished_restore.is_unfinished(self._settings.folder):
+            raise TryLater(unfinished_restore.words(self._settings.folder), retry_after_s=60)
 
     # --- repairing -------------------------------------------------------------------------------
 
@@ -297,34 +281,24 @@ class Mempool:
 
         Raises DamagedMempool if that cannot be done.
         """
-        if self._exclusive_thread == threading.get_ident():
-            with self._lock:
-                self._store.close()
-                self._look_and_repair(self._store.everything)
-        else:
-            with self.locked():
-                self.put_right()
+        with self.locked(), self._lock:
+            self._store.close()
+            self._look_and_repair(reads_all=True)
 
-    def _look_and_repair(self, also: Callable[[], object] = lambda: None) -> None:
-        """Take in what others have written; a damaged store is rebuilt. Only inside `locked`.
-
-        also: reads more, which raises NeedsRepair if it is damaged.
-        """
-        mark = self._marks[0].read()
+    def _look_and_repair(self, *, reads_all: bool = False) -> None:
+        """Take in what others have written; a damaged store is rebuilt. Only inside `locked`."""
+        mark = self._watermark.read()
         try:
             finish_replacing(self._folder)
             self._store.require_whole_files()
             self._take_in(mark)
-            also()
-            is_old = mark is not None and self._store.next < mark.stored
-            problem = f"{self._store.path}: {END_MISSING}" if is_old else ""
+            if reads_all:
+                self._store.everything()
         except NeedsRepair as error:
-            problem = str(error)
-        if problem:
-            self._rebuild(mark, problem)
-        elif mark is None:
-            self._make_mark_anew()
-        self._store.bind()
+            self._rebuild(mark, str(error))
+        else:
+            if mark is None:
+                self._make_mark_anew()
 
     def accept_loss(self) -> None:
         """Let void entries take the places of flights that were in blocks which are gone for good.
@@ -334,27 +308,28 @@ class Mempool:
         """
         with self.locked(), self._lock:
             try:
-                self._look_and_repair(self._store.everything)
+                self._look_and_repair(reads_all=True)
             except DamagedMempool as error:
-                with self.as_if(_ALL) as nothing_missing:
-                    mark = self._marks[0].read()
-                    self._rebuild(mark, str(error), nothing_missing._store)
+                self._rebuild(self._watermark.read(), str(error), accepts_loss=True)
 
-    def _rebuild(self, mark: Mark | None, problem: str, given_up: Store | None = None) -> None:
-        """Rebuild the store. given_up: what reads it as if nothing that blocks held was missing."""
+    def _rebuild(self, mark: Mark | None, problem: str, *, accepts_loss: bool = False) -> None:
         mined = self._chain_transactions()
-        rebuild = Rebuild(self._folder, mined, mark, self._genesis, self._report)
         self._duplicates.clear()
-        mark = rebuild.run(given_up or self._store, problem, accepts_loss=given_up is not None)
-        self._marks[0].note(mark)
+        mark = rebuild(self._store, mined, mark, problem, self._report, accepts_loss=accepts_loss)
+        self._watermark.note(mark)
         self._store.look(mark)
 
     def _make_mark_anew(self) -> None:
-        """Note all of the store and the chain as acknowledged, because all of it may have been."""
-        mined, following = self._chain_transactions(), self._store.next
-        if following:
-            self._store.sync()
-        self._marks[0].note(Mark(max(following, mined), mined, following))
+        """Note all of the store as acknowledged, because all of it may have been."""
+        if self._store.next:
+            self._store.log_sync()()
+        self._watermark.note(Mark(self._store.next, self._chain_transactions()))
+
+    def readable(self) -> list[Record]:
+        """All records that can be read, whatever blocks hold. Only inside `locked`."""
+        with self._lock:
+            finish_replacing(self._folder)
+            return contents_of(self._store).records
 
     def _in_sound_store(self, ask: Callable[[], Result]) -> Result:
         """Return what `ask` returns from the store, which is rebuilt first if needed."""
@@ -391,16 +366,9 @@ class Mempool:
 
     # --- duplicates ------------------------------------------------------------------------------
 
-    def _catch_up(self) -> None:
-        """Take in most of what others have written, before the lock is taken and others wait."""
-        with suppress(DamagedMempool), self._lock:  # it is raised again under the lock
-            self._store.look(None)
-            self._records_of((), self._chain_transactions())
-
     def _records_of(self, flights: Sequence[Flight], mined: int) -> list[list[Stored]]:
         """For each flight pending records of its leg, among them that of the same flight."""
         duplicates = self._duplicates
-        self._store.forget_mined(mined)
         duplicates.forget(mined)
         for part in self._store.parts(max(mined, duplicates.next), self._store.next):
             duplicates.add(part.first_transaction, part.flights)
@@ -439,9 +407,7 @@ class Mempool:
 
     def _look(self) -> int:
         """Take in what others have written. Returns how many transactions blocks hold."""
-        mined = self._take_in(self._marks[0].read())  # in this order: the store is not behind
-        self._store.forget_mined(mined)
-        return mined
+        return self._take_in(self._watermark.read())  # in this order: the store is not behind
 
     def _take_in(self, mark: Mark | None) -> int:
         """Take in what others have written. Returns how many transactions blocks hold."""
@@ -473,12 +439,8 @@ class Mempool:
     def oldest_pending_at(self) -> int | None:
         """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
         with self._reading() as mined:
-            return self._store.timestamp_at(mined)
-
-    def oldest_id(self) -> int:
-        """The first id that the store holds, pending or mined; 0 if it holds none."""
-        with self._lock:
-            return self._store.oldest() or 0
+            oldest = self._store.flight_at(mined)
+            return None if oldest is None else oldest[1]
 
     def find(self, transaction_id: int) -> tuple[Flight, int] | None:
         """A pending transaction's flight and acceptance time; None if the store lacks it."""
@@ -515,7 +477,7 @@ class Mempool:
 
     def not_ready(self) -> list[str]:
         """The reasons why the service is not ready, as far as the mempool knows."""
-        reasons = [lost_words(*lost) for lost in lost_in(self._folder)]
+        reasons = [*map(str, lost_in(self._folder))]
         try:
             self.pending_count()
         except (TryLater, Damage) as error:
@@ -533,9 +495,9 @@ class Mempool:
         is_more = True
         while is_more:
             with self.exclusive() as mined:
-                mark = self._marks[0].read() or Mark()
+                mark = self._watermark.read() or Mark()
                 if mined > mark.mined:
-                    self._marks[0].note(Mark(mined, mined))
+                    self._watermark.note(Mark(0, mined))
                 self._empty_due_log(files.free_bytes(self._folder))
                 is_more = self._in_sound_store(lambda: self._remove(below))
 
@@ -546,7 +508,7 @@ class Mempool:
 
     def require_no_blocks(self) -> None:
         """Raise DamagedMempool if blocks have held transactions here at some time."""
-        mark = self._marks[0].read() or Mark()
+        mark = self._watermark.read() or Mark()
         if mark.mined:
             raise DamagedMempool(
                 f"there are no blocks, but they held {counted(mark.mined, 'transaction')} once: is "

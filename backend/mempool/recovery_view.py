@@ -1,15 +1,19 @@
-"""Answers what recovery of the block files asks the mempool before the blocks are known."""
+"""Answers what recovery of the block files asks the mempool before the blocks are known.
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+Nothing is rebuilt here: what is missing must not become void while a block, or a backup, holds it.
+"""
 
-from backend.base.errors import DamagedMempool, TryLater
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from backend.base.errors import DamagedMempool
 from backend.chain.block import Block
 from backend.chain.columns import decode_body
 from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight
 from backend.chain.transaction import TIMESTAMP
 from backend.mempool.mempool import Mempool
-from backend.mempool.records import Accepted
+from backend.mempool.records import Record
 from backend.storage.layout import Place
 
 
@@ -18,19 +22,18 @@ class PendingInRecovery:
 
     def __init__(self, mempool: Mempool) -> None:
         self._mempool = mempool
+        self._records: list[Record] | None = None  # read when they are asked for
 
-    def locked(self) -> AbstractContextManager[None]:
-        """A lock: while it is held, no process gives ids. Raises TryLater."""
-        return self._mempool.locked()
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold a lock that keeps every process from giving ids. Raises TryLater."""
+        with self._mempool.locked():
+            self._records = None
+            yield
 
     def holds(self, first: int, following: int) -> bool:
         """Whether the mempool holds ids `first` to `following` (exclusive). Raises WriteFailed."""
-        self._put_right(following)
-        with self._mempool.as_if(first) as mempool:
-            try:
-                return all(mempool.find(each) is not None for each in range(first, following))
-            except (TryLater, DamagedMempool):
-                return False
+        return len(self._held(first, following)) == following - first
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
         """Name the first id at which the mempool and the block at `place` hold different flights.
@@ -38,40 +41,30 @@ class PendingInRecovery:
         block: reads the block; it is called only if needed. None if they agree, and where the
         mempool is damaged, because then the block is all that is left. Raises WriteFailed.
         """
-        with suppress(TryLater, DamagedMempool):
-            if place.next_transaction <= self._mempool.oldest_id():
-                return None
-            try:
-                pending = self._pending_in(place)
-            except TryLater:
-                self._put_right(place.next_transaction)
-                pending = self._pending_in(place)
-            if pending:
-                return _first_difference(place.first_transaction, pending, block())
+        held = self._held(place.first_transaction, place.next_transaction)
+        rows = enumerate(_rows_of(block()), place.first_transaction) if held else ()
+        differing = (number for number, row in rows if held.get(number, row) != row)
+        for number in differing:
+            return f"the mempool holds another flight as transaction {number}"
         return None
 
-    def _pending_in(self, place: Place) -> list[Accepted]:
-        """What the mempool holds of a block's ids. Raises TryLater if it must be rebuilt."""
-        with self._mempool.as_if(place.first_transaction) as mempool:
-            count = min(mempool.pending_count(), place.transaction_count)
-            return mempool.pending(count)
+    def _held(self, first: int, following: int) -> dict[int, tuple[int, Flight]]:
+        """Acceptance time and flight of each of these ids that can be read."""
+        if self._records is None:
+            self._records = []
+            with suppress(DamagedMempool):  # of another ledger
+                self._records = self._mempool.readable()
+        return {
+            number: (record.timestamp, flight)
+            for record in self._records
+            if first < record.next and record.first < following
+            for number, flight in enumerate(record.decoded(), record.first)
+            if first <= number < following
+        }
 
-    def _put_right(self, following: int) -> None:
-        """Rebuild a damaged mempool as if blocks held the ids below `following`.
 
-        So no flight becomes void while that block, or a backup, may still hold it.
-        """
-        with self._mempool.as_if(following) as mempool, suppress(DamagedMempool):
-            mempool.put_right()  # damage of the chain is met and reported when it is read next
-
-
-def _first_difference(first: int, pending: list[Accepted], block: Block) -> str | None:
+def _rows_of(block: Block) -> Iterator[tuple[object, Flight]]:
+    """Acceptance time and flight of each transaction."""
     columns = decode_body(block.body, block.header.transaction_count)
     times, *values = (columns[name].expanded() for name in (TIMESTAMP, *FIELD_NAMES))
-    in_block = zip(times, zip(*values, strict=True), strict=True)
-    in_log = ((part.timestamp, flight) for part in pending for flight in part.flights)
-    pairs = enumerate(zip(in_log, in_block, strict=False), first)
-    return next(
-        (f"the mempool holds another flight as transaction {i}" for i, (a, b) in pairs if a != b),
-        None,
-    )
+    return zip(times, zip(*values, strict=True), strict=True)

@@ -1,4 +1,4 @@
-"""Syncs the mempool's write-ahead log: at once and for many threads together, or soon.
+"""Makes what was written to the mempool durable: at once, with one sync for many threads, or soon.
 
 SQLite commits without a sync, so that the lock between processes is held for a moment only. One
 sync then serves every thread that wrote before it began (group commit). After it, and before a
@@ -7,11 +7,8 @@ one can be believed: the kernel reports a failure once, and then reports the sam
 """
 
 import logging
-import os
 import threading
-from collections.abc import Callable
 
-from backend.base import files
 from backend.base.errors import FlightchainError, WriteFailed
 from backend.mempool.store import Store
 from backend.mempool.watermark import Mark, Watermark
@@ -31,6 +28,9 @@ class GroupCommit:
         self._syncing = threading.Lock()
         self._synced = 0  # all ids below this one are on the disk
         self._failed = False
+        self._due = 0  # ids below this one are to be synced by the thread
+        self._thread: threading.Thread | None = None  # runs while there is work
+        self._closing = threading.Event()
 
     def fail(self) -> None:
         """Note that a write has failed: `require_sound` raises from now on."""
@@ -48,40 +48,21 @@ class GroupCommit:
             if self._synced >= written:
                 return
             try:
-                mark = self._sync_to(written)
+                with self._lock:
+                    reached = max(written, self._store.next)  # it may be being read again
+                    mark = Mark(reached, self._store.mined)
+                    sync = self._store.log_sync()
+                sync()
                 self._watermark.note(mark)
             except WriteFailed:
                 self.fail()
                 raise
             self._synced = mark.next
 
-    def _sync_to(self, written: int) -> Mark:
-        """Sync the log. Returns the mark to note, because all up to there is on the disk."""
+    def sync_soon(self, written: int) -> None:
+        """Have all flights with ids below `written` synced within `ASYNC_SYNC_S`, by a thread."""
         with self._lock:
-            reached = max(written, self._store.next)  # what is being read again may end before
-            mark = Mark(reached, self._store.mined, reached)
-            descriptor = self._store.log_descriptor()
-        try:
-            files.sync(descriptor, self._store.log_path)
-        finally:
-            os.close(descriptor)
-        return mark
-
-
-class BackgroundSync:
-    """Syncs in a thread for requests that do not wait; it runs only while there is work."""
-
-    def __init__(self, sync: Callable[[int], None]) -> None:
-        self._sync = sync
-        self._lock = threading.Lock()
-        self._written: int | None = None
-        self._thread: threading.Thread | None = None
-        self._closing = threading.Event()
-
-    def add(self, written: int) -> None:
-        """Have all flights with ids below `written` synced within `ASYNC_SYNC_S`."""
-        with self._lock:
-            self._written = max(written, self._written or written)
+            self._due = max(self._due, written)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="sync soon", daemon=True)
                 self._thread.start()
@@ -90,17 +71,17 @@ class BackgroundSync:
         while True:
             self._closing.wait(ASYNC_SYNC_S)
             with self._lock:
-                written, self._written = self._written, None
-                if written is None:
+                due, self._due = self._due, 0
+                if not due:
                     self._thread = None
                     return
             try:
-                self._sync(written)
+                self.sync(due)
             except (FlightchainError, OSError) as error:
                 _log.error("flights were accepted but may not be on the disk: %s", error)
-                # A write that failed is remembered by `GroupCommit`; anything else may pass.
+                # A write that failed is remembered; anything else may pass.
                 if not isinstance(error, WriteFailed) and not self._closing.is_set():
-                    self.add(written)
+                    self.sync_soon(due)
 
     def close(self) -> None:
         """Sync what is left, and end the thread."""

@@ -2,17 +2,15 @@
 
 The store alone cannot tell that its end is missing: SQLite drops in silence what follows a flipped
 bit in its write-ahead log, and an older copy of the file looks like the file. So this one names the
-id after the last acknowledged flight, and the id after the last record of the store. It is written
-between the sync of the store and the answer, and is not synced itself: after a power cut it may
-hold older numbers, with which less damage is noticed. If it names ids that the store lacks, then
-these ids are known to be lost.
+id after the last acknowledged flight. It is written between the sync of the store and the answer,
+and is not synced itself: after a power cut it may hold older numbers, with which less damage is
+noticed. If it names ids that the store lacks, then these ids are known to be lost.
 
 The file is outside the mempool's folder, so that the loss of the whole folder is noticed. It is
 locked while it is written, so its numbers only grow. They are little-endian:
 
-    4  magic "FCA2"      32 hash of block 0, which names the ledger; zeros before there is one
+    4  magic "FCA3"      32 hash of block 0, which names the ledger; zeros before there is one
     8  the id after the last acknowledged one     8  transactions that blocks held then
-    8  the id after the last record of the store
     4  CRC-32 of what is before
 
 The last release wrote 44 bytes without magic and name. They are read, and replaced.
@@ -21,6 +19,7 @@ The last release wrote 44 bytes without magic and name. They are read, and repla
 import fcntl
 import os
 import struct
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -36,31 +35,33 @@ WRITTEN_ANEW = (
     "was lost before, nobody can tell"
 )
 
-_MAGIC = b"FCA2"
-_CONTENT = struct.Struct("<4s32sQQQ")
+_MAGIC = b"FCA3"
+_CONTENT = struct.Struct("<4s32sQQ")
 _NO_GENESIS = bytes(32)
-_CRC = struct.Struct("<I")
-_BYTES = _CONTENT.size + _CRC.size
-_LAST_RELEASE = struct.Struct("<QQQQQ")
-_LAST_RELEASE_BYTES = _LAST_RELEASE.size + _CRC.size
+_CRC_BYTES = 4
+_BYTES = _CONTENT.size + _CRC_BYTES
+_LAST_RELEASE = struct.Struct("<QQ24x")
 
 
 class Mark(NamedTuple):
     """The numbers in the file.
 
-    next: the id after the last acknowledged one. mined: how many transactions blocks held then.
-    stored: the id after the last record of the store; 0 if there never was one, or if the last
-    release wrote the file. genesis: the hash of block 0 in hexadecimal, or "".
+    next: the id after the last acknowledged one; 0 if there never was one. mined: how many
+    transactions blocks held then. genesis: the hash of block 0 in hexadecimal, or "".
     """
 
     next: int = 0
     mined: int = 0
-    stored: int = 0
     genesis: str = ""
+
+    @property
+    def end(self) -> int:
+        """Ids below this one were given: blocks or the mempool must hold them."""
+        return max(self.next, self.mined)
 
 
 class Watermark:
-    """Reads and writes the file in the chain's `folder`. Each thread needs its own object."""
+    """Reads and writes the file in the chain's `folder`; threads may share it."""
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class Watermark:
         self._report = report
         self._path = folder / NAME
         self._genesis = genesis
+        self._lock = threading.Lock()
         self._descriptor: int | None = None
 
     def close(self) -> None:
@@ -88,16 +90,13 @@ class Watermark:
 
         Raises DamagedMempool if the file belongs to another ledger.
         """
-        descriptor = self._opened()
-        return None if descriptor is None else self._ours(os.pread(descriptor, _BYTES + 1, 0))
-
-    def is_there(self) -> bool:
-        """Whether the file exists, even if it is damaged."""
-        return self._opened() is not None
+        with self._lock:
+            descriptor = self._opened()
+            return None if descriptor is None else self._ours(os.pread(descriptor, _BYTES + 1, 0))
 
     def note(self, mark: Mark) -> None:
         """Raise the file's numbers to those of `mark`; greater ones stay. Raises WriteFailed."""
-        with files.refusals("note", self._path):
+        with self._lock, files.refusals("note", self._path):
             descriptor = self._opened()
             if descriptor is None:
                 flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -106,23 +105,21 @@ class Watermark:
                 files.lock_within(descriptor, files.LOCK_PATIENCE_S, self._path)
                 data = os.pread(descriptor, _BYTES + 1, 0)
                 known = self._ours(data)
-                if known is None and (data or mark.stored):
+                if known is None and (data or mark.next):
                     self._report(WRITTEN_ANEW)
                 if known is None or len(data) != _BYTES:
                     os.ftruncate(descriptor, 0)  # nothing of another format must be left
-                os.pwrite(descriptor, _packed(self._raised(known or Mark(), mark)), 0)
+                os.pwrite(descriptor, self._packed(known or Mark(), mark), 0)
             except WriterBusy as error:
                 raise WriteFailed(str(error)) from error
             finally:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-    def _raised(self, known: Mark, mark: Mark) -> Mark:
-        return Mark(
-            max(known.next, mark.next),
-            max(known.mined, mark.mined),
-            max(known.stored, mark.stored),
-            self._genesis() or known.genesis,
-        )
+    def _packed(self, known: Mark, mark: Mark) -> bytes:
+        """The greater numbers of both, as bytes."""
+        genesis = bytes.fromhex(self._genesis() or known.genesis) or _NO_GENESIS
+        numbers = (max(known.next, mark.next), max(known.mined, mark.mined))
+        return _with_crc(_CONTENT.pack(_MAGIC, genesis, *numbers))
 
     def _ours(self, data: bytes) -> Mark | None:
         mark, genesis = _mark_in(data), self._genesis()
@@ -146,20 +143,17 @@ class Watermark:
         return self._descriptor
 
 
-def _packed(mark: Mark) -> bytes:
-    genesis = bytes.fromhex(mark.genesis) or _NO_GENESIS
-    data = _CONTENT.pack(_MAGIC, genesis, mark.next, mark.mined, mark.stored)
-    return data + _CRC.pack(zlib.crc32(data))
+def _with_crc(content: bytes) -> bytes:
+    return content + zlib.crc32(content).to_bytes(_CRC_BYTES, "little")
 
 
 def _mark_in(data: bytes) -> Mark | None:
-    content, crc = data[: -_CRC.size], data[-_CRC.size :]
-    if len(crc) != _CRC.size or _CRC.pack(zlib.crc32(content)) != crc:
+    content = data[:-_CRC_BYTES]
+    if len(data) < _CRC_BYTES or _with_crc(content) != data:
         return None
-    if len(data) == _LAST_RELEASE_BYTES:
-        following, mined, *_ = _LAST_RELEASE.unpack(content)
-        return Mark(following, mined)
-    if len(data) != _BYTES or not data.startswith(_MAGIC):
+    if len(content) == _LAST_RELEASE.size:
+        return Mark(*_LAST_RELEASE.unpack(content))
+    if len(content) != _CONTENT.size or not content.startswith(_MAGIC):
         return None
-    _, genesis, following, mined, stored = _CONTENT.unpack(content)
-    return Mark(following, mined, stored, genesis.hex() if genesis != _NO_GENESIS else "")
+    _, genesis, following, mined = _CONTENT.unpack(content)
+    return Mark(following, mined, genesis.hex() if genesis != _NO_GENESIS else "")

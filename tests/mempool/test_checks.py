@@ -12,7 +12,7 @@ from backend.mempool import FOLDER, Checked, check_mempool
 from backend.mempool.checks import MARK_MISSING
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.mempool.rebuild import END_MISSING
+from backend.mempool.rebuild import KEYS_FORGOTTEN
 from backend.mempool.watermark import Mark
 from tests.flights import flight, flights
 from tests.mempool.house import House, T
@@ -47,9 +47,9 @@ def written(house: House) -> None:
 def test_a_sound_mempool_is_counted(house: House) -> None:
     assert check(house) == Checked(0, 0, 0, [])
     written(house)
-    assert check(house) == Checked(4, 0, 0, [])
+    assert check(house) == Checked(4, 0, 0, [], 4)
     house.chain.transactions = 3
-    assert check(house) == Checked(1, 0, 0, [])
+    assert check(house) == Checked(1, 0, 0, [], 4)
 
 
 def test_every_flipped_byte_is_named(house: House) -> None:
@@ -71,14 +71,13 @@ def test_a_file_that_is_cut_short_is_named(house: House, size: int) -> None:
         check(house)
 
 
-def test_a_file_that_is_gone_is_named_unless_all_is_mined(house: House) -> None:
+@pytest.mark.parametrize("mined", [0, 4], ids=["pending", "mined"])
+def test_a_file_that_is_gone_is_named(house: House, mined: int) -> None:
     written(house)
     house.path.unlink()
-    with pytest.raises(DamagedMempool, match="acknowledged transactions 0 to 3 are missing"):
+    house.chain.transactions = mined
+    with pytest.raises(DamagedMempool, match="transactions 0 to 3 were acknowledged and are "):
         check(house)
-    house.chain.transactions = 4
-    found = check(house)
-    assert (found.pending, found.lost) == (0, [f"{house.path}: {END_MISSING}"])
 
 
 def test_lost_flights_and_void_entries_are_told(house: House) -> None:
@@ -90,7 +89,7 @@ def test_lost_flights_and_void_entries_are_told(house: House) -> None:
     found = check(house)
     assert (found.pending, found.void) == (4, 1)
     assert any("1 acknowledged flight is lost, transactions 1 to 1" in line for line in found.lost)
-    assert any("damaged-4.sqlite: look at it" in line for line in found.lost)
+    assert any("damaged-1.sqlite: look at it" in line for line in found.lost)
 
 
 def test_a_chain_that_lost_blocks_is_named(house: House) -> None:
@@ -107,6 +106,7 @@ def test_keys_are_counted_and_compared(house: House) -> None:
     house.chain.transactions = 1
     accept_in(mempool, [flight(1)], now_ms())
     mempool.trim(1)
+    assert house.records() == [1]
     assert check(house).keys == 1
     mempool.close()
     spoil_keys(house.folder)
@@ -132,7 +132,7 @@ def test_a_key_that_is_not_as_it_was_written_is_named_and_only_that_one_is_forgo
         again = accept_in(mempool, [flight(number)], now_ms(), key=key)
         assert again.first_transaction == (4 if number == 1 else number)
     assert "may be used again" in house.messages[0]
-    assert check(house).keys == 2
+    assert check(house).keys == 3
 
 
 def test_an_older_copy_is_named_though_blocks_hold_what_it_lacks(house: House) -> None:
@@ -144,10 +144,12 @@ def test_an_older_copy_is_named_though_blocks_hold_what_it_lacks(house: House) -
     house.chain.transactions = 3
     assert check(house).lost == []
     house.path.write_bytes(older)
-    assert check(house).lost == [f"{house.path}: {END_MISSING}"]
+    with pytest.raises(DamagedMempool, match="transactions 1 to 2 were acknowledged and are "):
+        check(house)
     accept_in(house.mempool(), [flight(3)], T)
-    assert END_MISSING in house.messages[0]
-    assert [line for line in check(house).lost if END_MISSING in line] == []
+    assert KEYS_FORGOTTEN in house.messages[0]
+    assert house.lost() == {}
+    assert [line for line in check(house).lost if "damaged-1.sqlite" not in line] == []
 
 
 def test_after_an_import_nothing_is_missing(house: House) -> None:
@@ -163,7 +165,7 @@ def test_after_an_import_nothing_is_missing(house: House) -> None:
 
 def test_a_damaged_mark_is_no_damage_of_the_store(house: House) -> None:
     accept_in(house.mempool(), [flight(0)], T)
-    assert house.mark() == Mark(1, 0, 1)
+    assert house.mark() == Mark(1, 0)
     path = house.folder / "acknowledged.dat"
     path.write_bytes(b"x")
     for _ in range(2):

@@ -4,7 +4,7 @@ import time
 
 from backend.mempool import FOLDER, Accepted, Mempool, Offer
 from backend.mempool.database import write_file
-from backend.mempool.records import record_of
+from backend.mempool.records import records_of
 from tests.flights import flight
 from tests.mempool.house import House, T
 from tests.submitting import accept_in
@@ -50,7 +50,7 @@ def test_they_are_looked_for_only_where_they_are_wanted(house: House) -> None:
 def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: House) -> None:
     (house.folder / FOLDER).mkdir()
     count, times = 16_000, 200
-    write_file(house.path, "", (record_of(n, T, [flight(n)]) for n in range(count)), {})
+    write_file(house.path, "", (r for n in range(count) for r in records_of(n, T, [flight(n)])), {})
     mempool = house.mempool()
     assert copies_of(mempool, count - 1) == [count - 1]
     start = time.process_time()

@@ -43,18 +43,6 @@ def test_a_key_outlives_its_record(house: House) -> None:
         assert accept_in(mempool, flights(3), now, key=KEY).first_transaction == 0
 
 
-def test_a_key_is_in_memory_no_longer_than_its_record_is_there(house: House) -> None:
-    """Not only in the process that removes the record: the others would grow for ever."""
-    worker = house.mempool()
-    accept_in(worker, flights(3), now_ms(), key=KEY)
-    assert list(worker._store._keys) == ["k"]
-    house.chain.transactions = 3
-    accept_in(worker, [flight(9)], now_ms())
-    house.mempool().trim(3)
-    accept_in(worker, [flight(10)], now_ms())
-    assert list(worker._store._keys) == []
-
-
 def test_a_key_that_is_used_again_after_a_day_means_its_newest_flights(house: House) -> None:
     now = now_ms()
     mempool = house.mempool()

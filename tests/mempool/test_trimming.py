@@ -2,15 +2,14 @@
 
 import shutil
 import time
-import tracemalloc
 
 import pytest
 
 from backend.mempool import store
 from backend.mempool.database import write_file
-from backend.mempool.records import record_of
+from backend.mempool.records import FLIGHTS_A_RECORD, records_of
 from tests.flights import flight, flights
-from tests.mempool.house import House, T, everything, numbered
+from tests.mempool.house import House, T, everything, listed, numbered
 from tests.mempool.spoiling import PAGE_BYTES, overwrite
 from tests.submitting import accept_in
 
@@ -90,26 +89,22 @@ def test_after_an_import_ids_continue_behind_its_transactions(house: House) -> N
     assert house.records() == [2000]
 
 
-def test_a_mined_batch_does_not_stay_in_memory(house: House) -> None:
-    mempool, count = house.mempool(), 2000
+def test_a_long_batch_is_sealed_and_removed_part_by_part(house: House) -> None:
+    mempool, count = house.mempool(), 2 * FLIGHTS_A_RECORD + 1
     accept_in(mempool, flights(count), T)
-    tracemalloc.start()
-    try:
-        empty, _ = tracemalloc.get_traced_memory()
-        assert mempool.find(count - 1) == (flight(count - 1), T)
-        read, _ = tracemalloc.get_traced_memory()
-        house.chain.transactions = count
-        assert mempool.pending_count() == 0
-        mined, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert mined - empty < (read - empty) / 10
+    assert house.records() == [0, FLIGHTS_A_RECORD, 2 * FLIGHTS_A_RECORD]
+    assert listed(mempool.pending(FLIGHTS_A_RECORD + 5)) == numbered(flights(FLIGHTS_A_RECORD + 5))
+    house.chain.transactions = FLIGHTS_A_RECORD + 5
+    assert everything(house.mempool()) == numbered(flights(count))[FLIGHTS_A_RECORD + 5 :]
+    assert mempool.find(count - 1) == (flight(count - 1), T)
+    mempool.trim(FLIGHTS_A_RECORD + 5)
+    assert house.records() == [FLIGHTS_A_RECORD, 2 * FLIGHTS_A_RECORD]
 
 
 def test_many_pending_flights_are_read_in_a_moment(house: House) -> None:
     count = 16_000
     house.path.parent.mkdir()
-    write_file(house.path, "", (record_of(n, T, [flight(n)]) for n in range(count)), {})
+    write_file(house.path, "", (r for n in range(count) for r in records_of(n, T, [flight(n)])), {})
     start = time.process_time()
     assert house.mempool().pending_count() == count
     assert time.process_time() - start < 1  # whatever else the machine does

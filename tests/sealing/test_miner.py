@@ -584,8 +584,7 @@ def test_a_torn_tip_that_is_damaged_in_the_mempool_too_stops_the_miner_and_nothi
         assert accept(settings, flights(1, 12)) == 9
     with pytest.raises(DamagedBlock, match=r"block 1 .* does not hold its transactions"):
         Miner(settings, print).run()
-    kept = tmp_path / FOLDER / "damaged-9.sqlite"
-    assert kept.read_bytes() == damaged
+    assert damaged in {path.read_bytes() for path in (tmp_path / FOLDER).glob("*.sqlite")}
     assert list((tmp_path / FOLDER).glob("lost-*")) == []
 
 

@@ -59,13 +59,13 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
                 with watched("copying") as progress:
                     _copy(folder, backup, manifest, stage, progress)
                 with watched("verifying") as progress:
-                    _check(manifest, stage, progress)
+                    following = _check(manifest, stage, progress)
             except (Damage, BackupRefused) as error:
                 shutil.rmtree(stage)
                 raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
             _put_in_place(stage, settings.folder)
             with closing(Watermark(settings.folder, Genesis(settings.folder))) as watermark:
-                watermark.note(Mark(manifest.next_transaction, manifest.transactions))
+                watermark.note(Mark(following, manifest.transactions))
     with (
         watched("making the index") as progress,
         closing(Sealer(settings, report)) as sealer,
@@ -151,14 +151,18 @@ def _copy(
     restore_accepted(folder, stage, accepted)
 
 
-def _check(manifest: Manifest, stage: Path, progress: Progress) -> None:
-    """Raise Damage, or BackupRefused, unless the copy is what the manifest says."""
+def _check(manifest: Manifest, stage: Path, progress: Progress) -> int:
+    """Return the id after the last one of the mempool.
+
+    Raises Damage, or BackupRefused, unless the copy is what the manifest says.
+    """
     found = verify(stage, progress)
-    pending = check_mempool(stage, lambda: found.transactions).pending
-    there = (found.tip_hash, found.transactions, pending)
+    mempool = check_mempool(stage, lambda: found.transactions)
+    there = (found.tip_hash, found.transactions, mempool.pending)
     named = (manifest.tip_hash, manifest.transactions, manifest.pending)
     if there != named:
         raise BackupRefused(f"{manifests.NAME} says {named}, but the backup holds {there}")
+    return mempool.following
 
 
 def _put_in_place(stage: Path, folder: Path) -> None:

@@ -76,7 +76,7 @@ def test_nothing_is_said_of_the_first_post_after_a_restore(house: House) -> None
 def test_the_loss_of_pending_flights_is_noticed_before_the_first_post(house: House) -> None:
     house.restore()
     shutil.rmtree(house.restored / MEMPOOL_FOLDER)
-    with pytest.raises(DamagedMempool, match="acknowledged transactions 405 to 411 are missing"):
+    with pytest.raises(DamagedMempool, match="405 to 411 were acknowledged and are missing"):
         verify(house.restored)
 
 
