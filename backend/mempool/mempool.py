@@ -59,6 +59,7 @@ LOCK_NAME = "mempool.lock"
 
 Result = TypeVar("Result")
 
+
 class Outdated(TryLater):
     """What blocks hold of the flights of an offer was looked up before the newest blocks."""
 

@@ -75,6 +75,7 @@ class Store:
         self.next = 0  # the id after the last one
         self.mined = 0  # how many transactions blocks held when the newest record was written
         self._newest: tuple[int, bytes] | None = None  # first id and digest of the newest record
+        self._read = Accepted(0, 0, [])  # a record that was read last, as flights
         self._is_named = False  # whether the file names its ledger
         self._inode = 0
         self._beside_inodes: list[int] | None = None
@@ -187,11 +188,14 @@ class Store:
 
     def flight_at(self, transaction_id: int) -> tuple[Flight, int] | None:
         """A transaction's flight and acceptance time; None if it is not here."""
-        with database.errors_of(self.path):
-            for record in self._records(_HOLDING, transaction_id):
-                if transaction_id < record.next:
-                    return record.part(transaction_id, 1).flights[0], record.timestamp
-        return None
+        at = transaction_id - self._read.first_transaction
+        if not 0 <= at < len(self._read.flights):  # else it is in the record that was read last
+            with database.errors_of(self.path):
+                for record in self._records(_HOLDING, transaction_id):
+                    self._read = record.part(record.first, record.flight_count)
+            at = transaction_id - self._read.first_transaction
+        flights = self._read.flights[at : at + 1] if at >= 0 else []
+        return (flights[0], self._read.timestamp) if flights else None
 
     def parts(self, start: int, limit: int) -> Iterator[Accepted]:
         """The flights from id `start` on, at most `limit`, in the order of ids.
