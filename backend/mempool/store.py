@@ -202,6 +202,8 @@ class Store:
 
         Raises NeedsRepair if an id is missing.
         """
+        if start >= self.next:  # as when nothing was accepted since
+            return
         with database.errors_of(self.path):
             held = next(self._records(_HOLDING, start), None)
             for record in self._records(_FROM, held.first if held else start):
