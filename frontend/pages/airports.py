@@ -10,7 +10,15 @@ from frontend.coverage import Airport
 from frontend.form_request import FormRequest, filled_in
 from frontend.question import DAYS, Question, require_known
 from frontend.questions.group_queries import Groups, answers_by_group, only_origins, question_of
-from frontend.questions.group_rows import FIGURES, Row, csv_rows, extremes, other_airports, rows_of
+from frontend.questions.group_rows import (
+    FIGURES,
+    PUNCTUALITY,
+    Row,
+    csv_rows,
+    other_airports,
+    rows_of,
+    verdict,
+)
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
@@ -61,7 +69,7 @@ def page(code: str) -> str:
         known=known,
         form_request=FormRequest(delays.question.values),
         intervals=offered(known, delays.question.values["FINAL_DATE"]),
-        hours=extremes(delays.rows["hour"]),
+        hours=verdict(delays.rows["hour"], PUNCTUALITY, is_descending=True),
         others=other_airports(known, delays.airport),
         only_origins=only_origins(known),
     )

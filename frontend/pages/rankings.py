@@ -15,12 +15,12 @@ from frontend.questions.group_rows import (
     FIGURES,
     KEYS,
     SORTS,
-    Extremes,
     Ranking,
     Row,
-    extremes,
+    Verdict,
     ranking,
     rows_of,
+    verdict,
 )
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
@@ -61,8 +61,12 @@ class RankingPage:
         return -(-len(self.ranking.ranked) // ROWS_A_PAGE)
 
     @property
-    def extremes(self) -> Extremes | None:
-        return extremes(self.ranking.ranked)
+    def verdict(self) -> Verdict | None:
+        return verdict(self.ranking.ranked, self.options["sort"], is_descending=self.is_descending)
+
+    @property
+    def is_descending(self) -> bool:
+        return self.options["order"] == "descending"
 
     def with_options(self, **changed: str) -> Question:
         """Return the question of this page, from the first rank on, with other options."""

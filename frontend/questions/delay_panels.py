@@ -11,7 +11,7 @@ from frontend.field_labels import WEEKDAYS
 from frontend.filters import counted, minutes
 from frontend.question import Question
 from frontend.questions.delays import FEW_IN_A_SLOT, Delays
-from frontend.questions.group_rows import KEYS, Extremes, Row, extremes, rows_of
+from frontend.questions.group_rows import KEYS, Row, Verdict, rows_of, verdict
 
 GROUPS = ("weekday", "hour")
 HEADS = {"weekday": "Weekday", "hour": "Scheduled departure"}
@@ -76,9 +76,9 @@ class Panels:
                 yield next(row.name for row in rows if row), rows
 
     @property
-    def extremes(self) -> Extremes | None:
+    def verdict(self) -> Verdict | None:
         """The best and the worst group of the first carrier."""
-        return extremes(self.rows[0].values())
+        return verdict(self.rows[0].values(), "average_delay", is_descending=False)
 
 
 def panels(

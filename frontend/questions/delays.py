@@ -30,10 +30,11 @@ LEAST_DAYS_FOR_WEEKS = 14  # with fewer days a mean of seven of them would say l
 BIN_MINUTES = 15
 TICK_MINUTES = 30
 
+SCATTER_MINUTES = 40
+"""By about so much delays of single flights scatter (standard deviation)."""
 FEW_ARRIVALS = 100
-"""With fewer, chance matters. Delays of single flights scatter by about 40 minutes (standard
-deviation), so that a mean of 100 is uncertain by 2 * 40 / sqrt(100) = 8 minutes, and the 90th
-percentile rests on the ten flights beyond it."""
+"""With fewer, chance matters. Because of SCATTER_MINUTES a mean of 100 is uncertain by
+2 * 40 / sqrt(100) = 8 minutes, and the 90th percentile rests on the ten flights beyond it."""
 FEW_IN_A_SLOT = 10
 
 

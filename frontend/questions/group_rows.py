@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import comb, sqrt
+from statistics import NormalDist
 from typing import Any
 
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
+from frontend.filters import minutes, number, share
 from frontend.question import CARRIER, ENDS, Question
-from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.delays import FEW_ARRIVALS, SCATTER_MINUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +137,50 @@ _SHOWN: Mapping[str, Callable[[Json, Coverage, Question], tuple[str, str]]] = {
 
 # --- ranking -------------------------------------------------------------------------------------
 
-SORTS: Mapping[str, Callable[[Row], float | None]] = {
-    "flights": lambda row: row.flights,
-    "average_delay": lambda row: row.mean,
-    "on_time_share_of_arrived": lambda row: row.on_time,
-    "on_time_share_of_scheduled": lambda row: row.on_time_of_scheduled,
-    "cancelled": lambda row: row.cancelled,
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure by which groups are ranked.
+
+    noun: what it is. value: of a row. shown: makes it a text. of: the count that a share is of; ""
+    for what is no share.
+    """
+
+    noun: str
+    value: Callable[[Row], float | None]
+    shown: Callable[[float | None], str]
+    of: str = ""
+
+    def estimate(self, row: Row) -> tuple[float, float] | None:
+        """Return the value without chance, estimated, and the variance of that; None for a count.
+
+        A share counts one success and one failure more (Agresti and Caffo 2000). Delays of single
+        flights scatter by SCATTER_MINUTES.
+        """
+        value = self.value(row) or 0.0
+        if self.of:
+            count = row.figures[self.of]
+            share = (value * count + 1) / (count + 2)
+            return share, share * (1 - share) / (count + 2)
+        arrived = row.figures["arrived"]
+        return (value, SCATTER_MINUTES**2 / arrived) if self is SORTS["average_delay"] else None
+
+
+SORTS: Mapping[str, Measure] = {
+    "flights": Measure("number of flights", lambda row: row.flights, number),
+    "average_delay": Measure(
+        "mean arrival delay", lambda row: row.mean, partial(minutes, digits=1)
+    ),
+    "on_time_share_of_arrived": Measure(
+        "share of arrivals on time", lambda row: row.on_time, share, "arrived"
+    ),
+    "on_time_share_of_scheduled": Measure(
+        "share of scheduled flights on time", lambda row: row.on_time_of_scheduled, share, "flights"
+    ),
+    "cancelled": Measure("share of flights cancelled", lambda row: row.cancelled, share, "flights"),
 }
+PUNCTUALITY = "on_time_share_of_scheduled"
+"""What headlines are about: a cancelled flight is not on time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +194,7 @@ class Ranking:
 def ranking(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Ranking:
     """The groups by a name of SORTS; those without arrivals enough are apart, and never win."""
     all_rows = list(rows)
-    value = SORTS[sort]
+    value = SORTS[sort].value
     ranked = [row for row in all_rows if not row.is_few]
     ranked.sort(key=lambda row: value(row) or 0.0, reverse=is_descending)
     few = sorted((row for row in all_rows if row.is_few), key=lambda row: -row.flights)
@@ -161,17 +202,51 @@ def ranking(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Extremes:
-    """The groups with the least and with the largest mean delay."""
+class Verdict:
+    """The first and the last of groups in an order, in words. count: how many were compared."""
 
-    best: Row
-    worst: Row
+    sort: str
+    is_descending: bool
+    first: Row
+    last: Row
+    count: int
+
+    def __str__(self) -> str:
+        measure = SORTS[self.sort]
+        first, last = (measure.shown(measure.value(row)) for row in (self.first, self.last))
+        ends = ("highest", "lowest") if self.is_descending else ("lowest", "highest")
+        return (
+            f"{self.first.name} has the {ends[0]} {measure.noun} ({first}), "
+            f"{self.last.name} the {ends[1]} ({last}). {self.chance}"
+        ).rstrip()
+
+    @property
+    def chance(self) -> str:
+        """Whether the difference is more than chance, as a sentence; "" for a count."""
+        if (interval := self.interval) is None:
+            return ""
+        unit = "points" if SORTS[self.sort].of else "minutes"
+        low, high = (number(100 * end if unit == "points" else end, 1) for end in interval)
+        judged = "more than chance" if interval[0] > 0 else "perhaps only chance"
+        return f"The difference is {judged}: between {low} and {high} {unit}, with 95 % confidence."
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the difference, at 95 % for all pairs of groups together (Bonferroni)."""
+        first, last = (SORTS[self.sort].estimate(row) for row in (self.first, self.last))
+        if first is None or last is None:
+            return None
+        reach = NormalDist().inv_cdf(1 - 0.025 / comb(self.count, 2))
+        gap, half = abs(first[0] - last[0]), reach * sqrt(first[1] + last[1])
+        return gap - half, gap + half
 
 
-def extremes(rows: Iterable[Row]) -> Extremes | None:
-    """The best and the worst among groups with arrivals enough; None if fewer than two have."""
-    by_mean = ranking(rows, "average_delay", is_descending=False).ranked
-    return Extremes(by_mean[0], by_mean[-1]) if len(by_mean) > 1 else None
+def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Verdict | None:
+    """Compare the groups with arrivals enough by a name of SORTS; None if fewer than two have."""
+    ranked = ranking(rows, sort, is_descending=is_descending).ranked
+    if len(ranked) < 2:
+        return None
+    return Verdict(sort, is_descending, ranked[0], ranked[-1], len(ranked))
 
 
 def other_airports(known: Coverage, airport: Airport) -> list[Airport]:

@@ -49,6 +49,10 @@ class Schedule(NamedTuple):
     last: str
 
     @property
+    def route(self) -> str:
+        return f"{self.origin} to {self.dest}"
+
+    @property
     def time(self) -> str:
         """The scheduled departure, as "06:15"; "" if it is not known."""
         return "" if self.minute is None else f"{self.minute // 60:02}:{self.minute % 60:02}"

@@ -16,7 +16,14 @@ from frontend.questions.group_queries import (
     question_of,
     total,
 )
-from frontend.questions.group_rows import Extremes, Row, extremes, other_airports, rows_of
+from frontend.questions.group_rows import (
+    PUNCTUALITY,
+    Row,
+    Verdict,
+    other_airports,
+    rows_of,
+    verdict,
+)
 from frontend.search.cities import called, meant
 
 GROUPS: Groups = {"carrier": {"distribution": "true"}, "hour": {}, "weekday": {}, "route": {}}
@@ -75,12 +82,12 @@ class RouteDelays:
         return {by: rows_of(self.answers[by], by, self.known, self.question) for by in GROUPS}
 
     @property
-    def carriers(self) -> Extremes | None:
-        return extremes(self.rows["carrier"])
+    def carriers(self) -> Verdict | None:
+        return verdict(self.rows["carrier"], PUNCTUALITY, is_descending=True)
 
     @property
-    def hours(self) -> Extremes | None:
-        return extremes(self.rows["hour"])
+    def hours(self) -> Verdict | None:
+        return verdict(self.rows["hour"], PUNCTUALITY, is_descending=True)
 
 
 def route_delays(given: Mapping[str, str]) -> RouteDelays:

@@ -21,8 +21,8 @@ MATTERS = (
     ("/days/{day}", "Mean delay"),
     ("/filter_transactions?OP_CARRIER_FL_NUM={number}", "What happened"),
     ("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805", "Median"),
-    ("/rankings?by=route", "On time (% of arrivals)"),
-    ("/report?OP_CARRIER_FL_NUM={shared_number}", "On time (% of arrivals)"),
+    ("/rankings?by=route", "On time (% of scheduled)"),
+    ("/report?OP_CARRIER_FL_NUM={shared_number}", "On time (% of scheduled)"),
     (QUEUE, "Change"),
 )
 STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")

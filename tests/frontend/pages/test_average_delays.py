@@ -14,7 +14,7 @@ from frontend.filters import minutes, number, share
 from frontend.settings import Settings
 from tests.api.worlds import World, averages_of
 from tests.frontend.fake_backend import answering
-from tests.frontend.pages.reading import raw, slot_rows, small_source, table
+from tests.frontend.pages.reading import raw, slot_rows, small_source, table, text
 from tests.frontend.years import CARRIERS, DAYS, Year, days_from
 
 BUSY, OTHER, QUIET = 19393, 19805, 19690
@@ -61,6 +61,16 @@ def test_one_carrier_in_numbers(pages: FlaskClient, world: World) -> None:
         "Cancelled": number(averages["cancelled"]),
         "No arrival recorded": number(averages["no_arrival"]),
     }
+
+
+def test_cancelled_flights_count_in_the_headline(pages: FlaskClient, world: World) -> None:
+    cancelled = next(each for each in world.transactions if each["CANCELLED"])
+    carrier, day = cancelled["OP_CARRIER_AIRLINE_ID"], cancelled["FL_DATE"]
+    averages = averages_of(flights_of(world, carrier, day, day))
+    page = text(pages, address(carrier, INITIAL_DATE=day, FINAL_DATE=day))
+    on_time = share(averages["on_time_share_of_scheduled"])
+    part = share(averages["cancelled"] / averages["flights"])
+    assert f"{on_time} were on time and {part} cancelled." in page
 
 
 def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:

@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.group_rows import SORTS
 from tests.api.worlds import Json, World, averages_of
 from tests.frontend.pages.reading import table
 
@@ -290,3 +291,14 @@ def test_an_interval_before_all_flights_is_empty(pages: FlaskClient, world: Worl
     ranked = pages.get(f"/rankings.json?{days}").get_json()
     assert ranked["ranked"] == ranked["few_flights"] == []
     assert pages.get(f"/airports/{first['ORIGIN']}.csv?{days}").text.count("\n") == 1
+
+
+@pytest.mark.parametrize("sort", ["cancelled", "flights", "on_time_share_of_scheduled"])
+def test_the_verdict_on_a_ranking_is_about_what_it_is_sorted_by(
+    pages: FlaskClient, sort: str
+) -> None:
+    address = f"/rankings?by=carrier&sort={sort}"
+    lead = re.findall(r'<p class="lead">(.*?)</p>', pages.get(address).text, re.DOTALL)[0]
+    first = pages.get(address.replace("?", ".json?")).get_json()["ranked"][0]
+    assert f"{first['name']} has the highest {SORTS[sort].noun}" in lead
+    assert "delay" not in lead

@@ -1,0 +1,74 @@
+"""A link beside a number leads to a page that shows this number."""
+
+import html
+import re
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+
+COUNTS = ("Flights", "Scheduled")
+CELL = r"<t[hd][^>]*>(.*?)</t[hd]>"
+PAGES = (
+    "/",
+    "/route?ORIGIN=LAX&DEST=SFO",
+    "/route?ORIGIN_CITY_NAME=Los+Angeles,+CA&DEST_CITY_NAME=San+Francisco,+CA&as_of=20",
+    "/airports/LAX",
+    "/airports/LAX?INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-05",
+    "/flight_counter?ORIGIN_CITY_NAME=Los+Angeles,+CA&DEST_CITY_NAME=San+Francisco,+CA",
+    "/flight_counter?ORIGIN=LAX&DEST=SFO&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-05",
+    "/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805&ORIGIN=LAX",
+    "/days/2015-01-03",
+    "/report?OP_CARRIER_FL_NUM=1",
+    "/filter_transactions?OP_CARRIER_FL_NUM=12345",
+    *(f"/rankings?by={by}" for by in ("carrier", "route", "origin", "destination")),
+)
+
+
+def numbered_links(page: str) -> Iterator[tuple[str, str]]:
+    """Where each row of a table leads, and its number of flights."""
+    for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
+        head, _, body = table.partition("</thead>")
+        heads = [bare(cell) for cell in re.findall(CELL, head, re.DOTALL)]
+        column = next((place for place, head in enumerate(heads) if head in COUNTS), None)
+        for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL):
+            cells = re.findall(CELL, row, re.DOTALL)
+            address = re.search(r'<a href="(/[^"]+)"', row)
+            if address and column is not None:
+                yield html.unescape(address[1]), bare(cells[column])
+
+
+def bare(source: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", source)).split())
+
+
+def shows(page: str, count: str) -> bool:
+    """Whether a number of flights is among the figures of a page, or what it is about."""
+    content = page.partition("<main")[2].partition("</main>")[0]
+    figures = re.findall(r"<dt>(?:Flights|Scheduled)</dt><dd>(.*?)</dd>", content)
+    figures += re.findall(r'<p class="figure-large">([\d,]+)</p>', content)
+    return count in figures
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_link_leads_to_its_number(pages: FlaskClient, address: str) -> None:
+    answer = pages.get(address)
+    assert answer.status_code == 200
+    wrong = [
+        (leads_to, count)
+        for leads_to, count in dict.fromkeys(numbered_links(answer.text))
+        if not shows(pages.get(leads_to).text, count)
+    ]
+    assert wrong == []
+
+
+def test_a_schedule_of_a_flight_does_not_lead_to_the_flights_of_others(pages: FlaskClient) -> None:
+    page = pages.get("/report?OP_CARRIER_FL_NUM=1").text
+    schedules = page.partition('id="schedules"')[2].partition("</table>")[0]
+    assert "href" not in schedules
+    assert "All flights of any carrier:" in page
+
+
+def test_the_pages_have_such_links(pages: FlaskClient) -> None:
+    with_links = [address for address in PAGES if list(numbered_links(pages.get(address).text))]
+    assert len(with_links) >= len(PAGES) - 3

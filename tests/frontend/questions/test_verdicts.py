@@ -1,0 +1,75 @@
+"""Which group is the best by a measure, and whether that is more than chance."""
+
+import random
+
+import pytest
+
+from frontend.questions.group_rows import SORTS, Row, verdict
+
+
+def row(name: str, flights: int, on_time: int, cancelled: int = 0, mean: float = 0.0) -> Row:
+    arrived = flights - cancelled
+    figures = {
+        "flights": flights,
+        "arrived": arrived,
+        "cancelled": cancelled,
+        "average_delay": mean,
+        "on_time_share_of_arrived": on_time / arrived,
+        "on_time_share_of_scheduled": on_time / flights,
+    }
+    return Row({}, name, "", figures)
+
+
+SHARE = "on_time_share_of_scheduled"
+LEAST_CANCELLED = row("Virgin", 1000, 813, 5, 2.1)
+WORSE = row("JetBlue", 1000, 753, 40, 2.0)
+
+
+def test_it_says_by_which_measure() -> None:
+    rows = [WORSE, LEAST_CANCELLED]
+    punctual = str(verdict(rows, SHARE, is_descending=True))
+    assert punctual.startswith(
+        "Virgin has the highest share of scheduled flights on time (81.3 %), "
+        "JetBlue the lowest (75.3 %)."
+    )
+    assert "more than chance: between 2.4 and 9.6 points" in punctual
+    cancelled = str(verdict(rows, "cancelled", is_descending=True))
+    assert cancelled.startswith(
+        "JetBlue has the highest share of flights cancelled (4.0 %), Virgin"
+    )
+    assert "delay" not in cancelled
+    mean = str(verdict(rows, "average_delay", is_descending=False))
+    assert mean.startswith("JetBlue has the lowest mean arrival delay (2.0 min)")
+    assert "perhaps only chance" in mean
+    flights = str(verdict(rows, "flights", is_descending=True))
+    assert "chance" not in flights
+
+
+def test_one_group_is_compared_with_none() -> None:
+    assert verdict([WORSE], SHARE, is_descending=True) is None
+
+
+def test_shares_of_all_and_of_none_are_uncertain_too() -> None:
+    found = verdict([row("A", 100, 100), row("B", 100, 98)], SHARE, is_descending=True)
+    assert found is not None
+    assert found.interval is not None
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+@pytest.mark.parametrize("groups", [2, 8])
+def test_equal_groups_seldom_differ_by_more_than_chance(groups: int) -> None:
+    """However many are compared, the best and the worst are told apart in 5 % of all cases."""
+    draw, told_apart, cases = random.Random(groups), 0, 300
+    for _ in range(cases):
+        counts = [sum(draw.random() < 0.8 for _ in range(200)) for _ in range(groups)]
+        rows = [row(str(place), 200, count) for place, count in enumerate(counts)]
+        found = verdict(rows, SHARE, is_descending=True)
+        told_apart += bool(found and found.interval and found.interval[0] > 0)
+    assert told_apart <= 0.05 * cases + 10
+
+
+def test_every_order_has_words() -> None:
+    for sort in SORTS:
+        for is_descending, end in ((True, "highest"), (False, "lowest")):
+            found = verdict([LEAST_CANCELLED, WORSE], sort, is_descending=is_descending)
+            assert f"has the {end} {SORTS[sort].noun}" in str(found)
