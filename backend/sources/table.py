@@ -21,6 +21,7 @@ from backend.sources.text import Lines, line_batches, line_blocks
 
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
+FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are not used
 _UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
 _EXCEL = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
 
@@ -134,7 +135,9 @@ def _batch(header: _Header, first: int, lines: list[str], *, is_brief: bool) -> 
         hopeless -= len(lines)
     rows, numbers, faults = _parsed(header, lines, numbers)
     header.refuse_another(numbers, rows)
-    columns = Columns(partial(_column, rows), len(header.titles))
+    columns: Sequence[Sequence[object]] = Columns(partial(_column, rows), len(header.titles))
+    if rows and len(header.titles) <= FEW_COLUMNS:
+        columns = list(zip(*rows, strict=False))  # beyond the header there are only empty cells
     return RecordBatch(columns, numbers, faults, hopeless, repeated)
 
 

@@ -9,6 +9,7 @@ from backend.chain.flight import flight_of
 from backend.sources.flight_file import FlightFile
 from backend.sources.source import BATCH_ROWS, validated
 from tests.sources.samples import (
+    CANCELLED,
     FLOWN,
     PACKINGS,
     PARSED_FLOWN,
@@ -150,3 +151,96 @@ def test_batches_are_full_and_in_order(tmp_path: Path) -> None:
     assert [len(batch[0]) for batch in batches] == [1000, 1000, 1000, 500]
     number = POSITION["OP_CARRIER_FL_NUM"]
     assert [row[number] for row in rows_of(batches)] == list(range(1, 3501))
+
+
+# --- days ------------------------------------------------------------------------------------
+
+
+def dated(folder: Path, days: list[str], weekdays: list[int] | None = None) -> Path:
+    """A file of a flight on each day, with or without its weekday."""
+    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    rows = [FLOWN | {"FL_DATE": day} for day in days]
+    if weekdays is not None:
+        names.append("DAY_OF_WEEK")
+        rows = [r | {"DAY_OF_WEEK": str(w)} for r, w in zip(rows, weekdays, strict=True)]
+    return written(folder, csv_text(rows, names))
+
+
+def days_of(path: Path, dates: str = "") -> list[object]:
+    return [flight[POSITION["FL_DATE"]] for flight in flights_of(FlightFile(path, dates=dates))]
+
+
+def test_days_that_may_be_two_are_refused_until_the_user_says_which(tmp_path: Path) -> None:
+    path = dated(tmp_path, ["02/03/2019", "03/03/2019", "04/03/2019"])
+    with pytest.raises(InvalidInput) as caught:
+        FlightFile(path).check()
+    assert "2019; say --dates month-first or --dates day-first" in str(caught.value)
+    with pytest.raises(InvalidInput):
+        flights_of(FlightFile(path))
+    assert days_of(path, "day-first") == ["2019-03-02", "2019-03-03", "2019-03-04"]
+    assert days_of(path, "month-first") == ["2019-02-03", "2019-03-03", "2019-04-03"]
+
+
+@pytest.mark.parametrize("ahead", [1, 2500])
+def test_a_day_far_down_decides_for_all_before_it(tmp_path: Path, ahead: int) -> None:
+    path = dated(tmp_path, ["02/03/2019"] * ahead + ["13/03/2019"])
+    source = FlightFile(path)
+    source.check()
+    assert source.understood().dates == "day, month, year"
+    assert days_of(path) == ["2019-03-02"] * ahead + ["2019-03-13"]
+
+
+def test_weekdays_prove_the_order_and_must_agree_with_every_row(tmp_path: Path) -> None:
+    path = dated(tmp_path, ["02/03/2019", "05/03/2019"], [6, 2])
+    assert days_of(path) == ["2019-03-02", "2019-03-05"]
+    good, (message,) = bad_rows(dated(tmp_path, ["02/03/2019", "05/03/2019"], [6, 3]))
+    assert good == 1
+    assert "line 3: DAY_OF_WEEK 3: disagrees with FL_DATE 2019-03-05" in message
+
+
+def test_a_day_that_contradicts_the_others_is_a_bad_row(tmp_path: Path) -> None:
+    good, (message,) = bad_rows(dated(tmp_path, ["13/03/2019"] * 1000 + ["03/14/2019"]))
+    assert good == 1000
+    assert message == (
+        "flights.csv, line 1002: FL_DATE '03/14/2019': is no day if dates are written day, month, "
+        "year"
+    )
+
+
+def test_files_that_are_imported_together_are_of_one_kind(tmp_path: Path) -> None:
+    folder = tmp_path / "months"
+    folder.mkdir()
+    written(folder, csv_text(ROWS), "1.csv")
+    written(folder, csv_text(ROWS), "2.csv")
+    assert flights_of(FlightFile(folder)) == FLIGHTS * 2
+    written(folder, monthly_text(ROWS), "3.csv")
+    with pytest.raises(InvalidInput, match=r"3\.csv': is of another kind \(ready-made month"):
+        FlightFile(folder).check()
+
+
+# --- what it was taken for -------------------------------------------------------------------
+
+
+def test_a_sample_shows_what_columns_were_understood_as(tmp_path: Path) -> None:
+    path = written(tmp_path, monthly_text(ROWS * 3))
+    known = FlightFile(path).understood()
+    assert known.columns["OP_CARRIER_AIRLINE_ID"] == "DOT_ID_Reporting_Airline"
+    assert (known.derived, known.left_empty, known.dates) == ({}, [], "year, month, day")
+    assert len(known.sample) == 5
+    assert {name: str(value) for name, value in known.sample[0].items()} == FLOWN | {
+        "DEP_DELAY": "8.00",
+        "ARR_DELAY": "-14.00",
+        "CANCELLED": "0",
+        "AIR_TIME": "116.00",
+    }
+
+
+def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> None:
+    source = FlightFile(written(tmp_path, csv_text([*ROWS, CANCELLED | {"AIR_TIME": "53"}])))
+    for _ in range(2):
+        assert len(flights_of(source)) == 4
+        assert source.understood().emptied == {"AIR_TIME": 1}
+    assert str(source.understood()) == (
+        "the 19 fields; days are written year, month, day; 1 cell of AIR_TIME emptied, as the "
+        "flight was cancelled"
+    )

@@ -34,7 +34,7 @@ def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
 def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
     records, (batch,) = read(tmp_path, "a, b \r\n1,2\r\n\r\n3,4\n5,6")
     assert records.titles == ("a", "b")
-    assert list(batch.columns) == [["1", "3", "5"], ["2", "4", "6"]]
+    assert list(map(list, batch.columns)) == [["1", "3", "5"], ["2", "4", "6"]]
     assert batch.numbers == [2, 4, 5]
 
 
