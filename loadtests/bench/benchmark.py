@@ -29,7 +29,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NamedTuple
 
-from loadtests.bench import answer_times, footprint, posting, throughput
+from loadtests.bench import answer_times, footprint, imports, posting, throughput
 from loadtests.bench.figures import Figure, details, table
 from loadtests.bench.measurements import measured, read, write
 from loadtests.bench.session import LONGEST_FACTOR, QUICK, Bench, Plan
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 # In the order in which they are measured: row 7 needs the load of row 1 on the same service. Row 10
 # is no more; `scripts/lab run capacity` measures types and numbers of workers.
 ROWS: Mapping[int, Row] = {
-    4: Row(footprint.imports, 36),
+    4: Row(imports.imports, 90),
     5: Row(footprint.bytes_on_disk, 12),
     12: Row(footprint.verifies, 36),
     1: Row(throughput.questions_against_nothing, 220),

@@ -1,4 +1,4 @@
-"""What the service needs: import (row 4), disk (row 5), start (row 6), memory (row 7), verify (12).
+"""What the service needs: disk (row 5), start (row 6), memory (row 7), verify (12).
 
 Memory is told as proportional set sizes: after questions and scans, and after an hour's requests of
 many users, sent as fast as the service answers. The second shows memory that grows with the number
@@ -12,28 +12,15 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from loadtests.bench.figures import Bound, Figure, and_best, at_least, at_most, short
+from loadtests.bench.figures import Bound, Figure, at_most, short
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
-from loadtests.chains import Chain, copy_served, imported
+from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
 from loadtests.processes import Memory, ProgramFailed, Service, backend, exchanged, running
 from loadtests.questions import KINDS, Questions, drawn, flights_of_block, paths
 from loadtests.scenarios import sent_form
 
 CORES = 2  # of an import, and of verify
-
-
-def imports(bench: Bench) -> Iterator[Figure]:
-    """Flights per second of an import into an empty folder, with everything indexed."""
-    source, log = bench.month_source, bench.log
-    repeats = bench.repeats(f"importing {source.label}")
-    with at_most_cores(CORES):
-        done = [imported(source, bench.empty_folder(), log) for _ in repeats]
-    walls_s, cpus_s = [one.import_wall_s for one in done], [one.import_cpu_s for one in done]
-    per_s = [chain.flights / chain.import_wall_s for chain in done]
-    what, told = f"import of {source.label}, flights per second", and_best(per_s)
-    raw = _spent(done[0].flights, walls_s, cpus_s)
-    yield Figure.of(4, what, per_s, at_least(100_000), raw, measured=told)
 
 
 def verifies(bench: Bench) -> Iterator[Figure]:
@@ -43,12 +30,13 @@ def verifies(bench: Bench) -> Iterator[Figure]:
     with at_most_cores(CORES):
         done = [backend(chain.folder, "verify", log=bench.log)[1] for _ in repeats]
     walls_s = [spent.wall_s for spent in done]
-    raw = _spent(chain.flights, walls_s, [spent.cpu_s for spent in done])
+    raw = spent_on(chain.flights, walls_s, [spent.cpu_s for spent in done])
     what = f"verify of {chain.label} with its index"
     yield Figure.of(12, what, walls_s, at_most(15), raw, unit=" s")
 
 
-def _spent(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
+def spent_on(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:
+    """Return what repeated work on so many flights took, as the raw numbers of a figure."""
     cores = min(CORES, len(os.sched_getaffinity(0)))
     return {"flights": flights, "wall_s": walls_s, "cpu_s": cpus_s, "cores": cores, **load_now()}
 
