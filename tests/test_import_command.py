@@ -1,19 +1,24 @@
 """The command that imports files: what it asks, says and refuses about bad rows."""
 
+import csv
+import gzip
 import os
 import pty
 import select
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from tests.api.processes import ROOT, backend, environment
-from tests.flights import csv_of, flights, transactions_in
+from tests.flights import csv_of, flights, on_disk, transactions_in
 
 WAIT_S = 60
 ANSWERED_AGAIN_S = 0.5  # an early Ctrl-C may be lost, as to a person
@@ -177,3 +182,89 @@ def test_files_that_contradict_each_other_are_compared_too(tmp_path: Path) -> No
     assert "10 flights imported in 1 block, 49 were there already, 1 contradicts" in done.stderr
     assert "error: late.csv: 1 flight contradicts what is stored, which stays; 60 fl" in done.stderr
     assert transactions_in(folder) == 60
+
+
+# --- what files are taken for, and pipes -----------------------------------------------------
+
+
+def through_a_pipe(folder: Path, content: bytes, *arguments: str) -> tuple[int, str]:
+    """Import what comes through standard input; the exit status and what was said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "backend", "import", *arguments],
+        cwd=ROOT,
+        env=environment(folder),
+        input=content,
+        capture_output=True,
+        check=False,
+        timeout=WAIT_S,
+    )
+    return done.returncode, done.stderr.decode()
+
+
+def zipped(content: bytes) -> bytes:
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("flights.csv", content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zipped])
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_pipe_is_imported_as_a_file_is(
+    tmp_path: Path, pack: Callable[[bytes], bytes], name: str
+) -> None:
+    status, said = through_a_pipe(tmp_path, pack(csv_of(flights(2500)).encode()), name)
+    label = "standard input" if name == "-" else name
+    assert (status, said.splitlines()[-1]) == (
+        0,
+        f"{label}: 2,500 flights imported in 3 blocks",
+    ), said
+    assert sorted(path.name for path in tmp_path.iterdir() if "import" in path.name) == []
+
+
+def test_a_bad_row_in_a_pipe_stores_nothing(tmp_path: Path) -> None:
+    content = Path(written(tmp_path / "some.csv", 3000, [2900])).read_bytes()
+    status, said = through_a_pipe(tmp_path / "chain", content, "-")
+    assert status == 1
+    assert "standard input, line 2902: ORIGIN 'nowhere'" in said
+    assert said.endswith("nothing was imported\n")
+    assert transactions_in(tmp_path / "chain") == 0
+
+
+def test_a_named_pipe_is_imported(tmp_path: Path) -> None:
+    pipe = tmp_path / "flights"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(csv_of(flights(10)),))
+    writer.start()
+    done = backend(tmp_path / "chain", "import", str(pipe))
+    writer.join()
+    assert done.stderr.endswith("flights: 10 flights imported in 1 block\n"), done.stderr
+
+
+def test_days_that_can_be_read_in_two_ways_are_read_as_the_user_says(tmp_path: Path) -> None:
+    rows = [row for row in flights(400) if int(str(row[2])[-2:]) <= 12]
+    table = [list(row) for row in csv.reader(csv_of(rows).splitlines())]
+    for row in table[1:]:
+        row[2] = "/".join(reversed(row[2].split("-")))
+        row[1] = ""
+    table[0][1] = "NOT_USED"  # instead of the weekday, which would decide
+    file = tmp_path / "days.csv"
+    with file.open("w", newline="") as opened:
+        csv.writer(opened).writerows(table)
+    folder = tmp_path / "chain"
+    refused = backend(folder, "import", str(file))
+    assert refused.returncode == 1
+    assert "--dates day-first" in refused.stderr
+    done = backend(folder, "import", "--dates", "day-first", str(file))
+    assert done.returncode == 0, done.stderr
+    assert on_disk(folder).flights == list(rows)
+    assert "days are written day" in done.stderr
+
+
+def test_it_says_what_it_took_a_file_for(tmp_path: Path) -> None:
+    file = written(tmp_path / "some.csv", 30)
+    done = backend(tmp_path / "chain", "import", file)
+    assert "\nsome.csv: taken for the 19 fields; " in done.stderr
+    assert "; 30 flights are new\n" in done.stderr
+    again = backend(tmp_path / "chain", "import", file)
+    assert "; 0 flights are new, 30 are there already\n" in again.stderr

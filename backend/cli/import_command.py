@@ -2,22 +2,23 @@
 
 import os
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import click
 
-from backend.base.errors import InvalidSetting
 from backend.base.settings import Settings
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
+from backend.cli.import_sources import file_source, named_source
 from backend.cli.serve_commands import require_all_to_serve
 
+ORDERS = ("day-first", "month-first", "year-first")  # as in backend.sources.dates
 MOST_SKIPPED_PERCENT = 1.0
 
 
 @click.command("import")
-@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
 @click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
@@ -26,6 +27,11 @@ MOST_SKIPPED_PERCENT = 1.0
 )
 @click.option("--then-serve", is_flag=True, help="Run `serve` after the import.")
 @click.option("--frontend", is_flag=True, help="With --then-serve, also serve the pages.")
+@click.option(
+    "--dates",
+    type=click.Choice(ORDERS),
+    help="How days are written, if the file leaves that open.",
+)
 @click.option("--skip-bad", is_flag=True, help="Leave bad rows out; asks first in a terminal.")
 @click.option(
     "--skip-at-most",
@@ -53,6 +59,7 @@ def import_command(
     if_empty: bool,
     then_serve: bool,
     frontend: bool,
+    dates: str | None,
     skip_bad: bool,
     skip_at_most: float,
     on_conflict: str,
@@ -60,8 +67,9 @@ def import_command(
 ) -> None:
     """Import flights from FILES or from a package, or make them up.
 
-    FILES are CSV files of the BTS (on-time performance) or exports of `GET /flights` (CSV or
-    NDJSON), plain or as .gz, .xz or .zip; or block files of the study.
+    FILES are tables of flights of BTS, Kaggle and others (docs/how-to/import.md), exports of `GET
+    /flights`, block files of the study, or folders of them; plain or as .gz, .xz, .bz2, .zst or
+    .zip; - is standard input.
 
     All of them are checked to their end before the first flight is stored. If anything is wrong,
     nothing is stored.
@@ -75,16 +83,17 @@ def import_command(
         raise click.UsageError("--frontend needs --then-serve")
     if then_serve:  # a long import should not end with an error about a port in use
         require_all_to_serve(settings, frontend=frontend)
-    specifications = [str(file) for file in files]
-    if nycflights:
-        specifications = ["nycflights"]
-    elif generate is not None:
-        specifications = [f"generate:{generate}:{seed}"]
     if if_empty:
         _import_default(settings)
     else:
         skipping = Skipping(skip_bad, skip_at_most, without_asking=yes)
-        _import(settings, [_source(given) for given in specifications], skipping, on_conflict)
+        with ExitStack() as pipes:
+            sources = [file_source(settings, file, dates or "", pipes) for file in files]
+            if nycflights:
+                sources = [named_source("nycflights")]
+            elif generate is not None:
+                sources = [named_source(f"generate:{generate}:{seed}")]
+            _import(settings, sources, skipping, on_conflict)
     if then_serve:  # in the same process, so that a signal to it stops the service
         serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
         os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
@@ -103,7 +112,7 @@ def _import_default(settings: Settings) -> None:
     is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
-    source = _source(settings.data)
+    source = named_source(settings.data)
     write_new(unfinished, settings.data.encode())
     _import(settings, [source], Skipping())
     remove(unfinished)
@@ -116,21 +125,3 @@ def _import(
 
     with ImportDialogue(skipping, on_conflict) as dialogue:
         import_all(settings, sources, dialogue.watcher())
-
-
-def _source(specification: str) -> Any:
-    """Return the source that `nycflights`, `generate:N[:SEED]` or a path names."""
-    from backend.sources import open_source
-    from backend.sources.flight_file import nycflights13
-    from backend.sources.generated import Generated
-
-    if specification == "nycflights":
-        return nycflights13()
-    if not specification.startswith("generate:"):
-        return open_source(Path(specification))
-    count, _, seed = specification.removeprefix("generate:").partition(":")
-    try:
-        return Generated(int(count), int(seed or 1))
-    except ValueError:
-        reason = "must be generate:N or generate:N:SEED with whole numbers"
-        raise InvalidSetting("FLIGHTCHAIN_DATA", specification, reason) from None

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from shutil import get_terminal_size
+from textwrap import fill
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -104,6 +106,8 @@ class ImportDialogue:
     def _show_check(self, checked: "Checked") -> None:
         phase, fraction = f"checking {checked.label}", checked.fraction
         self._show(phase, fraction, checked.rows, "row", is_done=fraction == 1)
+        if fraction == 1:
+            _say_wrapped(f"{checked.label}: {_checked_words(checked)}")
 
     def _show_import(self, tally: "Tally", *, is_done: bool = False) -> None:
         self._importing = tally.imported
@@ -135,7 +139,7 @@ class ImportDialogue:
         rows = [str(row) for checked in bad for row in checked.bad.first]
         conflicts = [line for checked in conflicting for line in checked.comparison.first_conflicts]
         for line in [*rows[:SHOWN_LINES], *conflicts[:SHOWN_LINES]]:
-            say(line)
+            _say_wrapped(line)
         for checked in bad:
             say(_bad_words(checked))
         for checked in conflicting:
@@ -163,6 +167,23 @@ class ImportDialogue:
 
 
 _GO_ON = "run the same command again to go on"
+
+
+def _say_wrapped(line: str) -> None:
+    """Write a long line, in a terminal as several that are cut between words."""
+    if sys.stderr.isatty():
+        width = max(20, get_terminal_size().columns)
+        line = fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
+    say(line)
+
+
+def _checked_words(checked: "Checked") -> str:
+    """Say what a source was taken for, and what of it is new."""
+    words = [f"taken for {checked.understood}"] if checked.understood else []
+    words.append(f"{counted(checked.flights, 'flight is new', 'flights are new')}")
+    if count := checked.comparison.already_there:
+        words[-1] += f", {counted(count, 'is there already', 'are there already')}"
+    return "; ".join(words)
 
 
 def _confirm() -> None:

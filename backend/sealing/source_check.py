@@ -10,12 +10,14 @@ from pathlib import Path
 
 from backend.base.errors import BadRow, InvalidFlight, WriteFailed
 from backend.base.files import free_bytes
-from backend.chain.fields import FIELD, POSITION
+from backend.chain.fields import POSITION
 from backend.index.queries import IndexReader
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send
 from backend.sealing.newcomers import Comparison, Newcomers
 from backend.sealing.spool import Spool
+from backend.sources.cells import PARSERS
+from backend.sources.flight_file import FlightFile
 from backend.sources.source import FlightColumns, RawRows, Source, Validator, bad_rows
 
 SHOWN_BAD_ROWS = 20
@@ -43,12 +45,14 @@ class BadRows:
 class Checked:
     """What the check of a source has found, so far or in all.
 
-    label: the source's. rows: how many it has, bad ones too. flights: how many are valid and new.
-    comparison: of the valid ones with the ledger. days: on which the new ones are. start, end:
-    where they stand in the spool. fraction: how much of the source has been read, 0 to 1.
+    label: the source's. understood: what it was taken for, once it was read. rows: how many it has,
+    bad ones too. flights: how many are valid and new. comparison: of the valid ones with the
+    ledger. days: on which the new ones are. start, end: where they stand in the spool. fraction:
+    how much of the source has been read, 0 to 1.
     """
 
     label: str
+    understood: str = ""
     rows: int = 0
     flights: int = 0
     comparison: Comparison = field(default_factory=Comparison)
@@ -102,6 +106,8 @@ def check(folder: Path, sources: Sequence[Source], spool: Spool, room: Room, sen
                 send((place, checked))
         room.require(checked.flights, 1.0)
         checked.end, checked.fraction = spool.end, 1.0
+        if isinstance(source, FlightFile):
+            checked.understood = str(source.understood())
         send((place, checked))
 
 
@@ -139,6 +145,6 @@ def _count(problem: BadRow, raw: RawRows, bad: BadRows) -> None:
 def _parsed(name: str, raw: RawRows, place: int) -> object:
     """Return the value of a field in a row; None if it is empty or not valid."""
     try:
-        return FIELD[name].parse(raw.columns[POSITION[name]][place])
+        return PARSERS[POSITION[name]](raw.columns[POSITION[name]][place])
     except InvalidFlight:
         return None

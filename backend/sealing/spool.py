@@ -44,6 +44,10 @@ class Spool:
         """Return that many bytes from `offset` on. Raises WriteFailed."""
         return read_at(self._file.fileno(), length, offset, self._path)
 
+    def path(self) -> Path:
+        """Return a path at which the file can be opened while this process or a child has it."""
+        return Path(f"/proc/self/fd/{self._file.fileno()}")
+
     def append_flights(self, columns: FlightColumns) -> None:
         """Write a batch of flights at the end. Raises WriteFailed."""
         data = zstandard.compress(msgspec.msgpack.encode(columns), ZSTD_LEVEL)

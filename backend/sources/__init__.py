@@ -15,12 +15,12 @@ from backend.sources.source import FlightColumns, RawRows, Source, validated
 __all__ = ["FlightColumns", "RawRows", "Source", "open_source", "validated"]
 
 
-def open_source(path: str | Path) -> Source:
+def open_source(path: str | Path, *, dates: str = "", label: str = "") -> Source:
     """The source in the file, archive or folder at `path`.
 
-    The content decides what it is, not the name. Raises InvalidInput if it holds no flights, or
-    cannot be opened.
+    The content decides what it is, not the name. dates, label: as in `FlightFile`. Raises
+    InvalidInput if it holds no flights, or cannot be opened.
     """
-    source = FlightFile(Path(path))
+    source = FlightFile(Path(path), dates=dates, label=label)
     source.check()
     return source

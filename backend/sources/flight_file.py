@@ -75,13 +75,18 @@ class FlightFile:
         self,
         place: Path | SentFile,
         *,
+        label: str = "",
         dates: str = "",
         ledger: Lookup = _no_airport,
         needs_no_reason: NeedsNoReason = lambda: False,
     ) -> None:
-        """dates: one of `dates.ORDERS`, if the user says it. ledger: as in `Deriver`."""
-        self._files = [place] if isinstance(place, SentFile) else files_of(place)
-        self.label = place.label if isinstance(place, SentFile) else place.name or str(place)
+        """label: its name in messages; the last part of the path by default.
+
+        dates: one of `dates.ORDERS`, if the user says it. ledger: as in `Deriver`.
+        """
+        self._files = [place] if isinstance(place, SentFile) else files_of(place, label)
+        name = place.label if isinstance(place, SentFile) else place.name or str(place)
+        self.label = label or name
         self.unit = "line"
         self._dates = dates
         self._ledger = ledger

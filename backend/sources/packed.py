@@ -97,9 +97,9 @@ class PackedFile:
     is_json: bool | None = None
 
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
-        """whole: the name of the folder or archive, if this is a part of it."""
+        """whole: the name of the folder or archive, or what to call the file."""
         self.part = part
-        self.label = f"{whole}/{part}" if part else path.name or str(path)
+        self.label = f"{whole}/{part}" if part else whole or path.name or str(path)
         self._path = path
         self._member = member
         self._progress = 0.0
@@ -260,8 +260,10 @@ class SentFile(PackedFile):
         return BufferedReader(cast("RawIOBase", BytesIO(self._content)))
 
 
-def files_of(path: Path) -> list[PackedFile]:
+def files_of(path: Path, label: str = "") -> list[PackedFile]:
     """Return the tables at `path` as files: it, or those in the folder or zip archive.
+
+    label: its name in messages; the last part of the path by default.
 
     They are in the order of their names. Raises InvalidInput if there are none, or if a file cannot
     be read.
@@ -269,7 +271,8 @@ def files_of(path: Path) -> list[PackedFile]:
     if not path.is_dir():
         members = PackedFile(path).members()
         several = len(members) > 1
-        return [PackedFile(path, m, path.name, m if several else "") for m in members]
+        name = label or path.name
+        return [PackedFile(path, m, name, m if several else "") for m in members]
     files = []
     for name in tables_among(entry.name for entry in path.iterdir() if entry.is_file()):
         members = PackedFile(path / name, "", path.name, name).members()
