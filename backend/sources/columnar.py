@@ -64,24 +64,26 @@ def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[RecordBatch]:
     number = 1
     with _translated(file):
         for batch in batches:
+            batch.validate(full=True)  # a damaged one could crash what reads its values
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
-                columns = Columns(partial(_column, part), part.num_columns)
+                columns = Columns(partial(_column, file, part), part.num_columns)
                 yield RecordBatch(columns, range(number, number + part.num_rows))
                 number += part.num_rows
     if number == 1:
         raise file.problem("has columns and no rows; download it again")
 
 
-def _column(batch: Any, position: int) -> Sequence[object]:
+def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:
     arrow = import_module("pyarrow")
     column, kind = batch.column(position), batch.schema.types[position]
-    if arrow.types.is_timestamp(kind):
-        column = column.cast(arrow.timestamp("s"), safe=False)  # of nanoseconds nothing is needed
-    is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
-    if not (is_plain or arrow.types.is_nested(kind)):
-        column = column.cast(arrow.string())
-    values = column.to_pylist()
+    with _translated(file):
+        if arrow.types.is_timestamp(kind):
+            column = column.cast(arrow.timestamp("s"), safe=False)  # of nanoseconds none is needed
+        is_plain = arrow.types.is_primitive(kind) and not arrow.types.is_temporal(kind)
+        if not (is_plain or arrow.types.is_nested(kind)):
+            column = column.cast(arrow.string())
+        values = column.to_pylist()
     if arrow.types.is_floating(kind):  # NaN is what pandas writes where nothing is known
         return [None if value is None or isnan(value) else value for value in values]
     return usable(values)
@@ -91,5 +93,5 @@ def _column(batch: Any, position: int) -> Sequence[object]:
 def _translated(file: PackedFile) -> Iterator[None]:
     try:
         yield
-    except (import_module("pyarrow").ArrowException, OSError) as error:
-        raise file.problem(f"is damaged or incomplete ({error}); download it again") from error
+    except (import_module("pyarrow").ArrowException, OSError, ValueError, OverflowError) as error:
+        raise file.damaged(error) from error

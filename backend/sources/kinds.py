@@ -77,7 +77,7 @@ class Kind:
 
 def plain(title: str) -> str:
     """Return a title in small letters, without anything but letters and digits."""
-    return re.sub(r"[^a-z0-9]", "", title.lower())
+    return re.sub(r"[\W_]", "", title.lower())
 
 
 _AIRPORTS = """ORIGIN_AIRPORT_ID ORIGIN ORIGIN_CITY_NAME ORIGIN_STATE_NM

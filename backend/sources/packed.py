@@ -110,6 +110,11 @@ class PackedFile:
         """Return the error to raise when the file as a whole is not acceptable."""
         return InvalidInput("file", self.label, reason)
 
+    def damaged(self, error: Exception) -> InvalidInput:
+        """Return the error to raise when an unpacker or a package refuses the file with `error`."""
+        what = " ".join(str(error).split())[:80]
+        return self.problem(f"is damaged or incomplete ({what}); download it again")
+
     def progress(self) -> float:
         """Return the share of the file read by the latest `opened`, 0 to 1."""
         return self._progress
@@ -228,13 +233,12 @@ class PackedFile:
         try:
             yield
         except _UNPACK_ERRORS as error:
-            reason = f"is damaged or incomplete ({error}); download it again"
-            raise self.problem(reason) from error
+            raise self.damaged(error) from error
         except _UNSUPPORTED_ERRORS as error:
             raise self.problem(f"cannot be unpacked ({error}); unpack it first") from error
         except OSError as error:
             if error.errno is None:  # of bz2
-                raise self.problem(f"is damaged ({error}); download it again") from error
+                raise self.damaged(error) from error
             raise self.problem(f"cannot be read ({error.strerror or error})") from error
 
 

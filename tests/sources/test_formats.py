@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import json
+import random
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -14,7 +16,7 @@ import pytest
 
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.flight import flight_of
-from backend.sources import columnar, open_source
+from backend.sources import columnar, open_source, validated
 from tests.sources.samples import FLOWN, PACKINGS, ROWS, csv_text, flights_of, monthly_text, written
 
 TABLE = csv_text(ROWS).encode()
@@ -102,6 +104,34 @@ def test_what_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
         open_source(tmp_path / "flights.csv")
 
 
+OBJECTS = [json.dumps(row) for row in ROWS * 50]
+WHOLE = {
+    **{packing: pack(csv_text(ROWS * 50).encode()) for packing, pack in PACKINGS.items()},
+    "UTF-16": csv_text(ROWS * 50).encode("utf-16"),
+    "lines of JSON": "\n".join(OBJECTS).encode(),
+    "an array": f"[{','.join(OBJECTS)}]".encode(),
+    "a block": f'{{"transactions": [{",".join(OBJECTS)}]}}'.encode(),
+}
+PIECES = (b'"', b"\r\n", b"\xef\xbb\xbf", b"\0" * 9, b"[[[[", b'{"', b"sep=", b",", b"\xff")
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whatever_happens_to_a_file_it_is_read_or_refused_in_one_line(
+    tmp_path: Path, name: str
+) -> None:
+    dice = random.Random(name)
+    for _ in range(100):
+        content = bytearray(WHOLE[name])
+        for _ in range(dice.choice((1, 2, 20))):
+            start = dice.randrange(min(len(content), dice.choice((100, len(content)))))
+            content[start : start + dice.choice((0, 1, 30))] = dice.choice(PIECES)
+        path = written(tmp_path, bytes(content[: dice.choice((len(content), 3000))]))
+        try:
+            list(validated(open_source(path), on_bad=lambda row: None))
+        except InvalidInput as error:
+            assert len(str(error)) < 700 and "\n" not in str(error)
+
+
 # --- Parquet and Arrow ---------------------------------------------------------------------------
 
 
@@ -171,7 +201,8 @@ def test_parquet_and_arrow_are_read_as_a_table_is(
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_a_damaged_columnar_file_is_refused(tmp_path: Path, arrow: Any, form: str) -> None:
     content = columnar_file(arrow, form, [typed(row) for row in ROWS])
-    for damaged in (content[:-9], content[: len(content) // 2], content[:4]):
+    broken = content.replace(b"Tampa", b"T\xff\x81pa")
+    for damaged in (broken, content[:-9], content[: len(content) // 2], content[:4]):
         with pytest.raises(InvalidInput, match=r"is damaged|not have any column"):
             flights_of(open_source(written(tmp_path, damaged, "flights")))
     table = arrow.Table.from_pylist([], arrow.schema([(name, arrow.string()) for name in FLOWN]))

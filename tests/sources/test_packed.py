@@ -58,7 +58,7 @@ def test_progress_of_an_abandoned_reading_stays_where_it_was(tmp_path: Path) -> 
 def test_cut_short_is_invalid_input(tmp_path: Path, packing: str) -> None:
     packed = PACKINGS[packing](NOISE)
     for length in (10, 40, len(packed) // 2, len(packed) - 5):
-        with pytest.raises(InvalidInput, match=r"'cut' *: is damaged"):
+        with pytest.raises(InvalidInput, match=r"'cut' *: is damaged or incomplete"):
             content_of(written(tmp_path, packed[:length], "cut"))
 
 
