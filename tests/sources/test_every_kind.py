@@ -28,6 +28,7 @@ from backend.sources.kinds import (
     Kind,
     UnknownKindError,
     reading_of,
+    words,
 )
 from tests.sources.samples import flights_of
 
@@ -132,7 +133,7 @@ def flights(draw: st.DrawFn) -> Named:
 
 def _written(path: Path, kind: Kind, pairs: Sequence[tuple[str, str]], rows: list[Named]) -> Path:
     style = STYLES.get(kind.name, Style())
-    others = [mark for mark in kind.marks.split() if mark not in {title for _, title in kind.pairs}]
+    others = [mark for mark in words(kind.marks) if mark not in {title for _, title in kind.pairs}]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=style.separator)
         writer.writerow([*(title for _, title in pairs), *others])

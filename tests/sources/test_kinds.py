@@ -12,7 +12,7 @@ from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources import open_source
 from backend.sources.flight_file import FlightFile
-from backend.sources.kinds import DERIVED, KINDS, MAY_BE_EMPTY, REFUSED, plain
+from backend.sources.kinds import DERIVED, KINDS, MAY_BE_EMPTY, REFUSED, plain, words
 from tests.sources.samples import flights_of, written
 
 ENVOY = 20398
@@ -199,7 +199,7 @@ def test_a_field_is_stored_derived_or_may_be_empty_in_every_kind() -> None:
             )
             of_departure = field == "CANCELLED" and kind.is_cancelled_without_departure
             assert field in have or derived or field in MAY_BE_EMPTY or of_departure
-        assert {plain(mark) for mark in kind.marks.split()} or kind is KINDS[-1]
+        assert {plain(mark) for mark in words(kind.marks)} or kind is KINDS[-1]
 
 
 def test_what_a_file_was_taken_for_is_said_in_a_line(tmp_path: Path) -> None:
