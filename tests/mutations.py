@@ -57,7 +57,8 @@ backend/index/writer.py  index/test_follower.py  self._connection.execute("COMMI
 backend/index/writer.py  index/test_trust.py  if used_at is not None and => if used_at is None and
 backend/ledger/submission.py  test_ledger.py  number if self._cluster is None else => number if self._cluster else
 backend/mempool/idempotency_keys.py  mempool/test_keys.py  abs(now_ms - self.timestamp) => (now_ms - self.timestamp)
-backend/mempool/rebuild.py  mempool/test_damage.py  _lacking_end(records, known.next) => _lacking_end(records, 0)
+backend/mempool/rebuild.py  mempool/test_damage.py  if end < known.next else => if False else
+backend/mempool/rebuild.py  mempool/test_damage.py  if use.next <= end => if True
 backend/mempool/store.py  mempool/test_damage.py  and self.next < mark.end: => and self.next < mark.next:
 backend/mempool/store.py  mempool/test_damage.py  or not _size_of(self.log_path): => or False:
 backend/mempool/store.py  mempool/test_trimming.py  FROM record WHERE first < ?" => FROM record WHERE first <= ?"

@@ -28,6 +28,11 @@ class KeyUse:
     count: int
     timestamp: int
 
+    @property
+    def next(self) -> int:
+        """The id after the last one."""
+        return self.first + self.count
+
     def counts_for(self, key: IdempotencyKey, now_ms: int) -> bool:
         """Whether a request with `key` repeats this one, which was made in the last day.
 

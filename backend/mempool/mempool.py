@@ -229,8 +229,9 @@ class Mempool:
         would take away what was accepted.
         """
         with self.locked():
-            if not (mined := self._chain_transactions()):
-                self._require_no_restore()
+            mined = self._chain_transactions()
+            if not mined and unfinished_restore.is_unfinished(self._settings.folder):
+                raise TryLater(unfinished_restore.words(self._settings.folder), retry_after_s=60)
             with self._lock:
                 self._look_and_repair()
             yield mined
@@ -265,15 +266,10 @@ class Mempool:
         except BaseException as error:
             self._accepting.release()
             if isinstance(error, WriterBusy):
-                raise TryLater(
-                    f"{error}; nothing is accepted until that process releases it"
-                ) from error
+                words = f"{error}; nothing is accepted until that process releases it"
+                raise TryLater(words) from error
             raise
         self._exclusive_thread = threading.get_ident()
-
-    def _require_no_restore(self) -> None:
-        if unfinished_restore.is_unfinished(self._settings.folder):
-            raise TryLater(unfinished_restore.words(self._settings.folder), retry_after_s=60)
 
     # --- repairing -------------------------------------------------------------------------------
 
@@ -462,7 +458,7 @@ class Mempool:
             return list(self._store.parts(start, limit))
 
     def snapshot(self) -> tuple[list[Record], dict[str, KeyUse]]:
-        """All records in order, and the keys whose records are removed, for a backup.
+        """All records in order, and all keys, for a backup.
 
         Raises NeedsRepair, and DamagedMempool if the chain has lost blocks.
         """

@@ -91,25 +91,24 @@ def rebuild(
     once = max([known.mined, mined, *(r.mined for r in contents.records)])
     if lost and not accepts_loss:
         require_blocks(lost[0][0], once)
-    records = _with_voids(contents.records, lost, mined)
-    in_blocks = _lacking_end(records, known.next)
-    records = _with_voids(records, in_blocks, mined)
-    is_sound = is_conversion and not (contents.problem or lost)
-    if is_conversion and not is_sound:
+    end = max([0, *(r.next for r in contents.records), *(ids.stop for ids in lost)])
+    # What blocks alone hold at the end is void, too, or the file would be taken for an older one.
+    in_blocks = [range(end, known.next)] if end < known.next else []
+    voids = [_void(ids, contents.records, mined) for ids in lost + in_blocks]
+    keys = _sound_keys(contents.keys, lost, max(end, mined))
+    if is_conversion and (contents.problem or lost):
         last_release.keep(folder)
     problem = contents.problem or problem
-    named = [_named(folder, problem, ids) for ids in lost]
-    keys = {t: use for t, use in contents.keys.items() if not any(use.first in r for r in lost)}
-    write_file(folder / NEW_NAME, store.genesis(), records, keys)
+    named = [_named(folder, problem, ids, mark) for ids in lost]
+    write_file(folder / NEW_NAME, store.genesis(), sorted(contents.records + voids), keys)
     kept = finish_replacing(folder)
     where = f"; what was there is kept as {kept}" if kept else ""
     message = f"{problem}; it was rebuilt{where}; {_cost(lost, in_blocks, mark)}"
-    if is_sound:
+    if is_conversion and not (contents.problem or lost):
         message = f"{folder}: the mempool of the last release was read, and is one file now"
-    doubt = "" if mark else f" ({MARK_UNKNOWN})"
-    for line in (message, *(f"{words}{doubt}" for words in named)):
+    for line in (message, *named):
         report(line)
-    return Mark(records[-1].next if records else 0, once)
+    return Mark(max(end, known.next), once)
 
 
 def contents_of(store: Store) -> Contents:
@@ -119,28 +118,30 @@ def contents_of(store: Store) -> Contents:
     return Contents(*store.readable(), "")  # also of a log that has no name any more
 
 
-def _with_voids(records: list[Record], missing: list[range], mined: int) -> list[Record]:
-    """The records, and void ones for ids that are missing. Acceptance times do not go back."""
-    voids = []
-    for ids in missing:
-        times = [record.timestamp for record in records if record.first < ids[0]]
-        time = times[-1] if times else records[0].timestamp if records else now_ms()
-        voids.append(void_record(ids[0], len(ids), time, mined))
-    return sorted(records + voids)
+def _void(ids: range, records: list[Record], mined: int) -> Record:
+    """The record of lost flights, as old as what is before: acceptance times never go back."""
+    times = [record.timestamp for record in records if record.first < ids[0]] or [
+        record.timestamp for record in records[:1]
+    ]
+    return void_record(ids[0], len(ids), times[-1] if times else now_ms(), mined)
 
 
-def _lacking_end(records: list[Record], end: int) -> list[range]:
-    """The ids up to `end` that only blocks hold, so that the file is not taken for an older one."""
-    following = records[-1].next if records else 0
-    return [range(following, end)] if following < end else []
+def _sound_keys(keys: dict[str, KeyUse], lost: list[range], end: int) -> dict[str, KeyUse]:
+    """The keys none of whose flights are lost, or have ids that will be given to others."""
+    return {
+        text: use
+        for text, use in keys.items()
+        if use.next <= end
+        and not any(use.first < ids.stop and ids.start < use.next for ids in lost)
+    }
 
 
-def _named(folder: Path, problem: str, ids: range) -> str:
+def _named(folder: Path, problem: str, ids: range, mark: Mark | None) -> str:
     """Name lost ids in a file. Returns the message about them."""
     path = folder / f"lost-{ids[0]}-{len(ids)}.bin"
     if not path.exists():
         files.write_new(path, f"{problem}\n".encode())
-    return str(Lost(ids[0], len(ids), path))
+    return str(Lost(ids[0], len(ids), path)) + ("" if mark else f" ({MARK_UNKNOWN})")
 
 
 def _cost(lost: list[range], in_blocks: list[range], mark: Mark | None) -> str:

@@ -105,16 +105,15 @@ class Store:
             self._require_up_to(mark)
 
     def _require_up_to(self, mark: Mark) -> None:
-        """Raise NeedsRepair or DamagedMempool, because the file ends before the mark."""
-        first = max(self.next, self._chain_transactions())
+        """Raise NeedsRepair or DamagedMempool if the file ends before the mark."""
+        first, where = max(self.next, self._chain_transactions()), "missing"
         require_blocks(first, mark.mined)
-        ids, where = f"{first} to {mark.next - 1}", "missing"
         if first >= mark.next:
-            ids, where = f"{self.next} to {mark.next - 1}", "in blocks alone"
-        if self.next < mark.next:
+            first, where = self.next, "in blocks alone"
+        if first < mark.next:
             raise NeedsRepair(
-                f"transactions {ids} were acknowledged and are {where}: {self.path} ends at "
-                f"transaction {self.next - 1}"
+                f"transactions {first} to {mark.next - 1} were acknowledged and are {where}: "
+                f"{self.path} ends at transaction {self.next - 1}"
             )
 
     def _is_open(self) -> bool:

@@ -14,6 +14,7 @@ from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool, database
 from backend.mempool.database import FILE_NAME, NEW_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.mempool.records import FLIGHTS_A_RECORD
 from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from tests.flights import flight, flights
@@ -74,6 +75,30 @@ def test_a_key_of_lost_flights_may_be_used_again_in_every_process(house: House) 
     one.put_right()
     assert accept_in(other, [flight(0)], T, key=key).first_transaction == 2
     assert accept_in(one, [flight(0)], T, key=key).is_repeat
+
+
+def test_a_key_of_a_batch_that_is_lost_in_part_may_be_used_again(house: House) -> None:
+    key, count = IdempotencyKey("k", "00"), FLIGHTS_A_RECORD + 1
+    mempool = house.mempool()
+    accept_in(mempool, flights(count), T, key=key)
+    spoil(house.folder, FLIGHTS_A_RECORD)
+    mempool.put_right()
+    assert list(house.lost()) == [(FLIGHTS_A_RECORD, 1)]
+    again = accept_in(mempool, flights(count), T, key=key)
+    assert (again.first_transaction, again.is_repeat) == (count, False)
+
+
+def test_a_key_whose_ids_may_be_given_again_is_forgotten(house: House) -> None:
+    """Nobody knows of the last flight any more but its key."""
+    key = IdempotencyKey("k", "00")
+    accept_in(house.mempool(), [flight(0)], T)
+    accept_in(house.mempool(), [flight(1)], T, key=key)
+    spoil(house.folder, 1)
+    (house.folder / MARK_NAME).unlink()
+    mempool = house.mempool()
+    assert accept_in(mempool, [NEW], T).first_transaction == 1
+    assert "nobody knows whether more was acknowledged" in house.messages[0]
+    assert not accept_in(mempool, [flight(1)], T, key=key).is_repeat
 
 
 def test_an_older_copy_is_noticed_and_what_it_lacks_is_named(house: House) -> None:
