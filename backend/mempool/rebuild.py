@@ -73,15 +73,14 @@ def rebuild(
 ) -> Mark:
     """Rebuild the file of `store`. Returns the mark that holds for the new one.
 
-    Only under the lock between processes. mined: how many transactions blocks hold. mark: how far
-    flights have been acknowledged; None if that is not known. problem: what is wrong, in words.
-    accepts_loss: whether a person has given up blocks that are lost. Raises WriteFailed, TryLater
-    if the disk is full, or DamagedMempool if blocks are lost or the file is another ledger's; then
-    nothing is changed.
+    Only under the lock between processes, after `finish_replacing`. mined: how many transactions
+    blocks hold. mark: how far flights have been acknowledged; None if that is not known. problem:
+    what is wrong, in words. accepts_loss: whether a person has given up blocks that are lost.
+    Raises WriteFailed, TryLater if the disk is full, or DamagedMempool if blocks are lost or the
+    file is another ledger's; then nothing is changed.
     """
     folder, known = store.path.parent, mark or Mark()
     files.make_folder(folder)
-    finish_replacing(folder)
     ours = (p for p in folder.iterdir() if not lost_files.NAME_FORM.fullmatch(p.name))
     files.require_free(folder, sum(path.stat().st_size for path in ours))
     is_conversion = last_release.is_to_be_read(folder)

@@ -5,7 +5,7 @@ import time
 from backend.mempool import FOLDER, Accepted, Mempool, Offer
 from backend.mempool.database import write_file
 from backend.mempool.records import records_of
-from tests.flights import flight
+from tests.flights import flight, flights
 from tests.mempool.house import House, T
 from tests.submitting import accept_in
 
@@ -58,3 +58,15 @@ def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: Hous
         copies_of(mempool, count + number)
         mempool.pending_count()
     assert time.process_time() - start < 0.5
+
+
+def test_a_batch_that_is_posted_twice_is_compared_in_a_moment(house: House) -> None:
+    """Each flight is looked up in the batch, which is not read again for each."""
+    mempool, count = house.mempool(), 20_000
+    batch = Offer(flights(count))
+    mempool.accept_all([batch], T)
+    start = time.process_time()
+    (again,) = mempool.accept_all([batch], T)
+    assert time.process_time() - start < 1
+    assert isinstance(again, Accepted)
+    assert ids_in(again) == list(range(count))

@@ -96,7 +96,9 @@ def test_a_long_batch_is_sealed_and_removed_part_by_part(house: House) -> None:
     assert listed(mempool.pending(FLIGHTS_A_RECORD + 5)) == numbered(flights(FLIGHTS_A_RECORD + 5))
     house.chain.transactions = FLIGHTS_A_RECORD + 5
     assert everything(house.mempool()) == numbered(flights(count))[FLIGHTS_A_RECORD + 5 :]
-    assert mempool.find(count - 1) == (flight(count - 1), T)
+    for number in (count - 1, FLIGHTS_A_RECORD + 5, 2 * FLIGHTS_A_RECORD - 1, FLIGHTS_A_RECORD + 6):
+        assert mempool.find(number) == (flight(number), T)
+    assert mempool.find(count) is None
     mempool.trim(FLIGHTS_A_RECORD + 5)
     assert house.records() == [FLIGHTS_A_RECORD, 2 * FLIGHTS_A_RECORD]
 
