@@ -5,9 +5,9 @@ from what a page of several answers has in common. A page refuses what it cannot
 what it takes.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from frontend.coverage import Airport, Coverage
@@ -80,6 +80,15 @@ _IN_WORDS = {
 }
 
 
+class Offer(NamedTuple):
+    """A value of a question that no flight has. meant: (value, address) to ask for instead."""
+
+    field: str
+    value: str
+    detail: str
+    meant: list[tuple[str, str]]
+
+
 @dataclass(frozen=True)
 class Question:
     """A question at the address of a page.
@@ -133,6 +142,22 @@ class Question:
         if name == "FINAL_DATE":
             return f"until {short_interval(*2 * [self.values[name]])}"
         return _IN_WORDS[name].format(self.values[name])
+
+    def offers(self, warnings: Sequence[Mapping[str, Any]]) -> list[Offer]:
+        """Return what to ask instead. warnings: of the answer. An offer puts all others right."""
+        best = {each["field"]: each["did_you_mean"][0] for each in warnings if each["did_you_mean"]}
+        return [
+            Offer(
+                each["field"],
+                each["value"],
+                each["detail"],
+                [
+                    (value, self.address(**{**best, each["field"]: value}))
+                    for value in each["did_you_mean"]
+                ],
+            )
+            for each in warnings
+        ]
 
     # --- places ----------------------------------------------------------------------------------
 

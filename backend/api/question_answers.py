@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from flask import Response
+from msgspec import UNSET
 from msgspec.structs import asdict
 from werkzeug.exceptions import NotAcceptable
 
@@ -113,7 +114,7 @@ class Answering:
     ) -> CachedAnswer:
         """Ask, and keep the answer if it is of this state."""
         query = query_string(environ)
-        answer = _timed(environ, ask, *asked(kind, given_in(environ)))
+        answer = self._answer(environ, ask, *asked(kind, given_in(environ)))
         body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
         cached = CachedAnswer(body, tip_hash, plain(body, tag, REVALIDATE))
@@ -154,7 +155,7 @@ class Answering:
             known = unchanged(environ, tag, cache_control)
             if known is not None:
                 return known
-        answer = _timed(environ, ask, question, options)
+        answer = self._answer(environ, ask, question, options)
         tag = tag_of(answer.as_of.tip_hash, route, query)
         if form is None:
             return versioned(environ, encode(answer), tag, cache_control)
@@ -162,6 +163,17 @@ class Answering:
         response = versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
         response.headers[AS_OF_HEADER] = counted_up_to(answer.as_of)
         return response
+
+    def _answer(self, environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
+        """Ask, and say what is unknown in a question about no flights.
+
+        An answer as of a block never changes, but what is unknown does: it has no warnings.
+        """
+        answer = _timed(environ, ask, question, options)
+        flights = answer.flights if isinstance(question, AverageDelays) else answer.count
+        if not flights and options.as_of is None:
+            answer.warnings = self._ledger.answers.unknown_values(question) or UNSET
+        return answer
 
     def _hash_at(self, height: int | None) -> str:
         ledger = self._ledger

@@ -16,6 +16,7 @@
     ranked_groups        the first groups of a ranking
     completions          which cities, airports, carriers, days and flight numbers occur
     suggestions          completions of what somebody types
+    unknown_values       values of a question that no flight has, and what may be meant
     extent               what a ledger covers
     table_checks         whether an index says the same as the chain
 

@@ -67,6 +67,11 @@ def carriers(rows: Rows) -> list[tuple[int, int]]:
     return [(carrier, flights) for carrier, flights in flights_of.items() if flights]
 
 
+def has_flight_number(rows: Rows, number: int) -> bool:
+    """Return whether any flight has this number."""
+    return bool(rows("SELECT 1 FROM number_total WHERE number = ? LIMIT 1", (number,)))
+
+
 def days(rows: Rows) -> tuple[int | None, int | None]:
     """Return the first and the last day with flights, as ordinals; None if there are no flights."""
     ((first, last),) = rows(_DAYS, ())

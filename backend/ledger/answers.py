@@ -18,6 +18,7 @@ from backend.chain.columns import Columns
 from backend.index import suggestions
 from backend.index.extent import covered
 from backend.index.queries import IndexReader, State
+from backend.index.unknown_values import unknown_values
 from backend.questions import answer_types as types
 from backend.questions import scan
 from backend.questions.answer_types import AsOf
@@ -32,6 +33,8 @@ from backend.questions.values import (
     FlightCounter,
     FlightCounts,
     Options,
+    Question,
+    asked_for,
     understood,
 )
 from backend.storage.block_store import BlockStore
@@ -126,6 +129,12 @@ class Answers:
             **_COUNTS.grouped(counts, counts.count, options),
         )
         return answer
+
+    def unknown_values(self, question: Question) -> list[types.UnknownValue]:
+        """Return which values of a question no flight has. [] without an index that can tell."""
+        with suppress(TryLater, Damage):
+            return self._index.snapshot(lambda rows: unknown_values(rows, asked_for(question)))[0]
+        return []
 
     def suggest(self, field: str, q: str, limit: int) -> types.Suggestions:
         """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""

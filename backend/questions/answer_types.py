@@ -52,6 +52,22 @@ class AsOf(Struct, frozen=True, forbid_unknown_fields=True):
 # --- the three questions -------------------------------------------------------------------------
 
 
+class UnknownValue(Answer):
+    """A value of a question that no flight has, so that the answer is about no flights."""
+
+    field: Annotated[str, Meta(description="the parameter")]
+    value: str
+    detail: str
+    did_you_mean: Annotated[
+        list[str], Meta(description="values of the ledger that may be meant, best first")
+    ]
+
+
+Warnings = Annotated[
+    list[UnknownValue] | UnsetType, Meta(description="why there are no flights, if that is known")
+]
+
+
 class Legs(Answer):
     """The legs of a flight number, in the order of their ids."""
 
@@ -59,6 +75,7 @@ class Legs(Answer):
     flights: Sequence[LegRow]
     as_of: AsOf
     query: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("FilterTransactionsQuery"))]
+    warnings: Warnings = UNSET
 
 
 class Averages(Answer):
@@ -120,6 +137,7 @@ class Delays(Averages, kw_only=True):
     distribution: Distribution | UnsetType = UNSET
     as_of: AsOf
     query: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("AverageDelaysQuery"))]
+    warnings: Warnings = UNSET
     groups: GroupCount | UnsetType = UNSET
     without_hour: WithoutHour | UnsetType = UNSET
 
@@ -135,6 +153,7 @@ class Counts(Flights, kw_only=True):
 
     as_of: AsOf
     query: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("FlightCounterQuery"))]
+    warnings: Warnings = UNSET
     groups: GroupCount | UnsetType = UNSET
     without_hour: WithoutHour | UnsetType = UNSET
 

@@ -47,10 +47,17 @@ def page() -> tuple[str, int]:
         panels=panels(answers, delays.carriers, known, question) if delays and question else {},
         few_in_a_slot=FEW_IN_A_SLOT,
         question=question,
+        unknown=question.offers(_warnings(answers)) if question else [],
         evidence=evidence,
         verdict=citation.verdict(evidence),
     )
     return text, form.status
+
+
+def _warnings(answers: list[Json]) -> list[Json]:
+    """Return the warnings of all answers, each once."""
+    found = (warning for answer in answers for warning in answer.get("warnings", ()))
+    return list({(warning["field"], warning["value"]): warning for warning in found}.values())
 
 
 def _question(evidence: list[Evidence]) -> Question:

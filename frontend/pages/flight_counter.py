@@ -10,7 +10,7 @@ from frontend.errors import Refused
 from frontend.evidence import Citation, Evidence, uncited
 from frontend.form_request import filled_in, submit
 from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, require_known
-from frontend.questions.flight_counts import CountsReport, unknown_cities
+from frontend.questions.flight_counts import CountsReport
 from frontend.questions.group_queries import only_origins
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
@@ -28,7 +28,6 @@ def page() -> tuple[str, int]:
     counts, given = form.answer, citation.found(form.values)
     question = Question.of(NAME, counts, given) if counts else Question(NAME, {})
     evidence = [Evidence(question, counts)] if counts else []
-    is_empty = counts is not None and not counts["count"]
     is_one_way = counts is not None and not (counts["count"] and counts["reverse_count"])
     text = render_template(
         "flight_counter.html",
@@ -44,7 +43,7 @@ def page() -> tuple[str, int]:
         if counts
         else None,
         only_origins=only_origins(known) if is_one_way else [],
-        unknown=unknown_cities(known, question) if is_empty else [],
+        unknown=question.offers(counts.get("warnings", ())) if counts else [],
         evidence=evidence,
         verdict=citation.verdict(evidence),
     )

@@ -57,6 +57,7 @@ def page() -> tuple[str, int]:
         offers=offers(status, known, {name: str(value) for name, value in question.values.items()})
         if status and not status.count
         else None,
+        unknown=question.offers(status.answer.get("warnings", ())) if status else [],
         most=MOST_LEGS_SHOWN,
         evidence=evidence,
         verdict=citation.verdict(evidence),

@@ -1,15 +1,12 @@
-"""Makes the page of a route from an answer: a chart, carriers, and cities that may be meant."""
+"""Makes the page of a route from an answer: a chart, and carriers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from frontend.backend_client import Json
 from frontend.charts.plots import Bars, bars_in_time
 from frontend.charts.time_axis import TimeAxis, shown
 from frontend.coverage import Coverage
 from frontend.filters import counted
-from frontend.question import Question
-from frontend.search.cities import meant
 
 
 class CountsReport:
@@ -58,31 +55,3 @@ class CountsReport:
     @property
     def empty_slots(self) -> int:
         return self.counts.count(0)
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownCity:
-    """A city that the ledger lacks. meant: (city, address of the question about it) in its place.
-
-    is_airport: whether it is the code of an airport instead.
-    """
-
-    name: str
-    meant: list[tuple[str, str]]
-    is_airport: bool
-
-
-def unknown_cities(known: Coverage, question: Question) -> list[UnknownCity]:
-    """Return the cities of a question that the ledger lacks. Each offer puts both ends right."""
-    named = {name: question.values.get(name, "") for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
-    lacking = {name: city for name, city in named.items() if city and city not in known.cities}
-    offers = {name: meant(known, city) for name, city in lacking.items()}
-    best = {name: offered[0] for name, offered in offers.items() if offered}
-    return [
-        UnknownCity(
-            named[name],
-            [(city, question.address(**{**best, name: city})) for city in offered],
-            known.airport(named[name].upper()) is not None,
-        )
-        for name, offered in offers.items()
-    ]

@@ -122,7 +122,7 @@ def test_a_city_that_is_none_is_answered_with_what_may_be_meant(
     pages: FlaskClient, world: World, typed: str, meant: str
 ) -> None:
     page = counter(pages, over_days(FROM, typed))
-    assert f"No city in the ledger matches “{typed}”" in page
+    assert f"No flight in the ledger has the city {typed}." in page
     assert "Evidence" not in page
     path = links_of(page, meant)[0]
     there = pages.get(path).text
@@ -157,7 +157,7 @@ def test_a_ledger_of_departures_only(pages: FlaskClient, monkeypatch: pytest.Mon
 
 def test_what_is_like_no_city_gets_an_example(pages: FlaskClient) -> None:
     page = counter(pages, over_days(FROM, "qqqqqqqq<b>"))
-    assert "No city in the ledger matches “qqqqqqqq&lt;b&gt;”" in page
+    assert "No flight in the ledger has the city qqqqqqqq&lt;b&gt;." in page
     assert "Cities are written as in" in page
 
 

@@ -1,16 +1,10 @@
-"""What the page of a route says of its days, and of cities that there are not."""
+"""What the page of a route says of its days."""
 
 import pytest
 
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
-from frontend.question import Question
-from frontend.questions.flight_counts import CountsReport, unknown_cities
-
-
-def between(origin: str, destination: str) -> Question:
-    return Question("flight_counter", {"ORIGIN_CITY_NAME": origin, "DEST_CITY_NAME": destination})
-
+from frontend.questions.flight_counts import CountsReport
 
 KNOWN = Coverage(
     9,
@@ -47,20 +41,3 @@ def test_busiest_and_empty_days(
 ) -> None:
     report = CountsReport(found, KNOWN)
     assert (report.busiest, report.ties, report.empty_slots) == (busiest, ties, empty)
-
-
-def test_what_is_offered_for_one_city_sets_right_the_other_too() -> None:
-    found = unknown_cities(KNOWN, between("Chicgo", "atlanta"))
-    assert [(each.name, [city for city, _ in each.meant]) for each in found] == [
-        ("Chicgo", ["Chicago, IL"]),
-        ("atlanta", ["Atlanta, GA"]),
-    ]
-    for each in found:
-        for _, address in each.meant:
-            assert address == between("Chicago, IL", "Atlanta, GA").address()
-
-
-def test_known_cities_and_what_is_like_none_offer_nothing() -> None:
-    assert unknown_cities(KNOWN, between("Chicago, IL", "Atlanta, GA")) == []
-    (found,) = unknown_cities(KNOWN, between("Chicago, IL", "Timbuktu"))
-    assert found.meant == []

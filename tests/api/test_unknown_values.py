@@ -1,0 +1,85 @@
+"""A value that no flight has gives no flights, status 200, and a warning with what may be meant."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.api.worlds import World, client_of, good, seal, settings_for
+
+DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-09"}
+ROUTE = {"ORIGIN_CITY_NAME": "Los Angeles, CA", "DEST_CITY_NAME": "Seattle, WA", **DAYS}
+LATER = {"INITIAL_DATE": "2019-01-01", "FINAL_DATE": "2019-01-09"}
+EARLIER = {"INITIAL_DATE": "1999-01-01", "FINAL_DATE": "1999-01-09"}
+CASES: list[tuple[str, dict[str, Any], str, list[str] | None]] = [
+    ("flight_counter", {**ROUTE, "ORIGIN_CITY_NAME": "Gotham"}, "ORIGIN_CITY_NAME", []),
+    ("flight_counter", {**ROUTE, "ORIGIN_CITY_NAME": "los angeles"}, "ORIGIN_CITY_NAME",
+        ["Los Angeles, CA"]),
+    ("flight_counter", {**ROUTE, "DEST_CITY_NAME": "Seatle"}, "DEST_CITY_NAME", ["Seattle, WA"]),
+    ("flight_counter", {**ROUTE, "ORIGIN_CITY_NAME": "LAX"}, "ORIGIN_CITY_NAME",
+        ["Los Angeles, CA"]),
+    ("flight_counter", {**ROUTE, "ORIGIN": "XYZ"}, "ORIGIN", []),
+    ("average_delays", {**DAYS, "DEST": "LOS"}, "DEST", ["LAX"]),
+    ("average_delays", {**DAYS, "OP_CARRIER_AIRLINE_ID": 7}, "OP_CARRIER_AIRLINE_ID", None),
+    ("average_delays", LATER, "INITIAL_DATE", None),
+    ("average_delays", {**EARLIER, "group_by": "day"}, "FINAL_DATE", None),
+    ("filter_transactions", {"OP_CARRIER_FL_NUM": 99999, "FL_DATE": "2015-01-03"},
+        "OP_CARRIER_FL_NUM", None),
+    ("filter_transactions", {"OP_CARRIER_FL_NUM": 1, "FL_DATE": "2019-01-03"}, "FL_DATE", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "asked", "field", "meant"), CASES)
+@pytest.mark.parametrize("engine", ["index", "scan"])
+def test_a_warning_says_what_is_unknown(
+    client: FlaskClient,
+    name: str,
+    asked: dict[str, Any],
+    field: str,
+    meant: list[str] | None,
+    engine: str,
+) -> None:
+    answer = good(client.get(f"/{name}?{urlencode(asked | {'engine': engine})}"))
+    assert answer.get("count", answer.get("flights")) in (0, [])
+    (warning,) = answer["warnings"]
+    assert warning["field"] == field
+    assert warning["value"] == str(asked[field])
+    assert meant is None or warning["did_you_mean"] == meant
+    for value in warning["did_you_mean"]:  # whatever is offered is known
+        better = client.get(f"/{name}?{urlencode(asked | {field: value, 'engine': engine})}")
+        if better.status_code == 200:
+            assert field not in [each["field"] for each in good(better).get("warnings", [])]
+
+
+def test_every_unknown_value_has_its_warning(client: FlaskClient) -> None:
+    asked = {**LATER, "ORIGIN_CITY_NAME": "Gotham", "DEST_CITY_NAME": "Metropolis", "DEST": "XYZ"}
+    answer = good(client.get(f"/flight_counter?{urlencode(asked)}"))
+    fields = [warning["field"] for warning in answer["warnings"]]
+    assert fields == ["ORIGIN_CITY_NAME", "DEST_CITY_NAME", "DEST", "INITIAL_DATE"]
+
+
+def test_known_values_without_flights_have_none(client: FlaskClient, world: World) -> None:
+    flight = world.transactions[0]
+    asked = {**ROUTE, "ORIGIN_CITY_NAME": flight["ORIGIN_CITY_NAME"],
+        "DEST_CITY_NAME": flight["ORIGIN_CITY_NAME"]}  # fmt: skip
+    answer = good(client.get(f"/flight_counter?{urlencode(asked)}"))
+    assert answer["count"] == 0
+    assert "warnings" not in answer
+    found = good(client.get(f"/flight_counter?{urlencode(DAYS)}"))
+    assert found["count"] > 0
+    assert "warnings" not in found
+
+
+def test_an_answer_as_of_a_block_never_changes(client: FlaskClient) -> None:
+    answer = good(client.get(f"/average_delays?{urlencode({**DAYS, 'ORIGIN': 'XYZ', 'as_of': 3})}"))
+    assert "warnings" not in answer
+
+
+def test_an_empty_ledger_knows_nothing(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [[]])
+    with client_of(settings) as client:
+        answer = good(client.get(f"/flight_counter?{urlencode(ROUTE)}"))
+        assert [warning["did_you_mean"] for warning in answer["warnings"]] == [[], []]
