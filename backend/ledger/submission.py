@@ -229,7 +229,12 @@ class Submitter:
 
         Without an index only pending ones are found. Raises TryLater, DamagedMempool.
         """
-        pairs = zip(self._in_blocks(Offer(flights)), self._mempool.records_of(flights), strict=True)
+        pending = self._mempool.records_of(
+            flights
+        )  # first, because they go to blocks and the index
+        with suppress(TryLater):
+            self._wait_for_index(time.monotonic() + COMPARE_PATIENCE_S)
+        pairs = zip(self._in_blocks(Offer(flights)), pending, strict=True)
         return self._compared(flights, [[*mined, *pending] for mined, pending in pairs])
 
     def _compared(

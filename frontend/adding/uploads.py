@@ -50,9 +50,11 @@ class Outcome:
     """What the ledger says about rows.
 
     good, bad: how many are flights, how many are not. bad_rows: the first bad ones, each with
-    `row`, `field`, `value`, `detail`. there: when the rows are only checked, how many of the good
-    ones are in the ledger already, the first of them as transaction `there_as`. added: how many of
-    the good ones are in the ledger now, with the ids `first` to `last` (None while a cluster has
+    `row`, `field`, `value`, `detail`. there: how many of the good ones are left out because the
+    ledger has them, the first of them as transaction `there_as` (if the rows are only checked).
+    conflicts: how many are left out because they contradict what the ledger says of the flight;
+    conflicting: the first of these, as the backend shows them. added: how many of the good ones
+    were added, with the ids `first` to `last` (None while a cluster has
     not given them), since `timestamp` (UTC milliseconds). receipts: addresses of those of the first
     and the last. before: how many of these were there already, because the same file was sent
     before.
@@ -63,6 +65,8 @@ class Outcome:
     bad_rows: Sequence[Mapping[str, Any]]
     there: int = 0
     there_as: int | None = None
+    conflicts: int = 0
+    conflicting: Sequence[Mapping[str, Any]] = ()
     added: int = 0
     before: int = 0
     first: int | None = None
@@ -130,9 +134,21 @@ def checked(backend: Backend, body: IO[bytes], kind: str, token: str) -> Outcome
     Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
     """
     check = _send(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
-    there_as = next(iter(check["duplicate_of"]), None)
-    bad = (check["rejected"], check["errors"])
-    return Outcome(check["accepted"], *bad, check["duplicates"], there_as)
+    return _outcome(check, there_as=next(iter(check["duplicate_of"]), None))
+
+
+def _outcome(answer: Json, **more: Any) -> Outcome:
+    """Return what an answer of the backend says of rows. more: further members."""
+    there, conflicts = answer["already_there"], answer["conflicts"]
+    return Outcome(
+        answer["accepted"] + there + conflicts,
+        answer["rejected"],
+        answer["errors"],
+        there=there,
+        conflicts=conflicts,
+        conflicting=answer["conflicting"],
+        **more,
+    )
 
 
 def added(
@@ -150,10 +166,8 @@ def added(
             raise
         return checked(backend, body, kind, token)  # it counts all bad rows
     accepted = receipt["accepted"]
-    return Outcome(
-        accepted,
-        receipt["rejected"],
-        receipt["errors"],
+    return _outcome(
+        receipt,
         added=accepted,
         before=accepted if _is_older(receipt, started) else 0,
         first=receipt.get("first_transaction"),
@@ -187,7 +201,7 @@ def _send(
 ) -> Json:
     go_to_text(body)
     try:
-        return backend.add_batch(body, kind, options, key, token)
+        return backend.add_batch(body, kind, {**options, "duplicates": "skip"}, key, token)
     except Refused as refused:
         match = _problem.fullmatch(refused.detail) if refused.status == 422 else None
         if match is None or refused.errors:

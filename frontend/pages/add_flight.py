@@ -92,6 +92,7 @@ def _checked(form: SubmittedForm) -> Response:
             flight=check["flight"],
             known=known,
             duplicate_of=check["duplicate_of"],
+            conflicts_with=check["conflicts_with"],
             key=_key(),
             wants_token=backend.wants_token(),
         )

@@ -19,7 +19,7 @@ from frontend.field_labels import TRANSACTION, canonical
 from frontend.pages.transactions import standing
 from frontend.twins import JSON_ALONE, Twin, twins
 
-GIVEN_BY_THE_LEDGER = {"TRANSACTION_ID", "timestamp"}
+LEG = ("FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST")
 
 routes = Blueprint("receipts", __name__)
 
@@ -74,7 +74,7 @@ def _accepted(name: str) -> Json:
 
 
 def _duplicate_of(transaction: Json) -> int | None:
-    """The id in this address if an earlier equal transaction has it; else None: links may lie."""
+    """The id in this address if an earlier one of the same leg has it; else None: links may lie."""
     number = request.args.get("duplicate_of", "")
     if not (number.isascii() and number.isdigit()) or len(number) > 15:
         return None
@@ -84,8 +84,8 @@ def _duplicate_of(transaction: Json) -> int | None:
         return None
     own = transaction["TRANSACTION_ID"]  # None while it is pending in a cluster
     is_earlier = own is None or other["TRANSACTION_ID"] < own
-    return int(number) if is_earlier and _flight(other) == _flight(transaction) else None
+    return int(number) if is_earlier and _leg(other) == _leg(transaction) else None
 
 
-def _flight(transaction: Json) -> Json:
-    return {name: value for name, value in transaction.items() if name not in GIVEN_BY_THE_LEDGER}
+def _leg(transaction: Json) -> list[object]:
+    return [transaction[name] for name in LEG]

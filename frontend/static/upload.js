@@ -9,6 +9,7 @@ const READ_BYTES = 2 ** 20;
 const MOST_ATTEMPTS = 30;
 const LONGEST_WAIT_S = 30;
 const MOST_ROWS_SHOWN = 500;
+const MOST_CONFLICTS_SHOWN = 20;
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
 const KINDS = { csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson" };
 
@@ -98,7 +99,7 @@ async function send(job, slice, action) {
 async function sendAll(job, action) {
   const { cutter } = job;
   const began = performance.now();
-  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null, there: 0, thereAs: null });
+  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null, there: 0, thereAs: null, conflicts: 0, conflicting: [] });
   const rows = cutter.slices.reduce((sum, slice) => sum + slice.lines, 0); // without the header
   let done = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
@@ -112,6 +113,8 @@ async function sendAll(job, action) {
     found.added += outcome.added;
     found.before += outcome.before;
     found.there += outcome.there;
+    found.conflicts += outcome.conflicts;
+    found.conflicting.push(...outcome.conflicting.slice(0, MOST_CONFLICTS_SHOWN - found.conflicting.length));
     found.thereAs ??= outcome.there_as;
     if (outcome.added) {
       found.first ??= outcome.first;
@@ -174,15 +177,32 @@ function conclude(job, title, kind, ...texts) {
 
 function alreadyThere(found) {
   if (!found.there) return [];
-  const link = node("a", { href: `/transactions/${found.thereAs}` }, `transaction ${found.thereAs}`);
   const those = found.there === 1 && found.good === 1 ? "It is" : `${number(found.there)} of them ${found.there === 1 ? "is" : "are"}`;
-  return [node("p", {}, `${those} in the ledger already, ${found.there === 1 ? "" : "the first "}as `, link, ". Flights that are added again count twice.")];
+  const link = node("a", { href: `/transactions/${found.thereAs}` }, `transaction ${found.thereAs}`);
+  const place = found.thereAs === null ? [] : [`, ${found.there === 1 ? "" : "the first "}as `, link, ","];
+  return [node("p", {}, `${those} in the ledger already`, ...place, ` and ${found.there === 1 ? "is" : "are"} left out.`)];
+}
+
+function contradicting(found) {
+  if (!found.conflicts) return [];
+  const said = (value) => value ?? "empty";
+  const items = found.conflicting.map(({ flight, stored, fields, TRANSACTION_ID: id }) => {
+    const pairs = fields.map((name) => `${name} ${said(flight[name])}, stored ${said(stored[name])}`).join("; ");
+    const link = id === null ? [] : [" (", node("a", { href: `/transactions/${id}` }, `transaction ${id}`), ")"];
+    return node("li", {}, `flight ${flight.OP_CARRIER_FL_NUM} on ${flight.FL_DATE}: ${pairs}`, ...link);
+  });
+  const those = `${counted(found.conflicts, "flight contradicts", "flights contradict")} what the ledger says, and ${found.conflicts === 1 ? "is" : "are"} left out:`;
+  return [node("p", {}, those), node("ul", {}, ...items)];
+}
+
+function newFlights({ good, there, conflicts }) {
+  return good - there - conflicts;
 }
 
 // A button below what was found in a file, which adds the flights in it.
 function offerToAdd(job) {
-  const { good, bad } = job.found;
-  const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(good, "flight", "flights")}`;
+  const { bad } = job.found;
+  const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(newFlights(job.found), "flight", "flights")}`;
   const button = node("button", { type: "button" }, text);
   button.addEventListener("click", () => work({ ...job, action: "add", onError: bad ? "skip" : "reject", stopping: new AbortController() }));
   result.querySelector(".notice").after(node("p", { class: "paging" }, button));
@@ -194,15 +214,16 @@ function concludeWhole(job) {
   if (!found.good && !found.bad) {
     conclude(job, "nothing was added", "good", node("p", {}, "This file has no flights."));
   } else if (found.added) {
-    conclude(job, "added", found.bad ? "warn" : "good", accepted(found), receipts(found));
+    const kind = found.bad || found.conflicts ? "warn" : "good";
+    conclude(job, "added", kind, accepted(found), receipts(found), ...alreadyThere(found), ...contradicting(found));
   } else {
     const all = found.good === 1 ? "The row is a flight." : `All ${number(found.good)} rows are flights.`;
     const sums = !found.bad ? all : `${counted(found.good, "row is a flight", "rows are flights")}, ${counted(found.bad, "is", "are")} not.`;
     const onward = found.bad ? ` Correct the file and choose it again${found.good ? ", or leave these rows out" : ""}.` : "";
     const kind = found.bad ? (isCheck ? "warn" : "bad") : "good";
-    const texts = [node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward), ...alreadyThere(found)];
-    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", found.there ? "warn" : kind, ...texts);
-    if (isCheck && found.good) offerToAdd(job);
+    const texts = [node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward), ...alreadyThere(found), ...contradicting(found)];
+    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", found.there || found.conflicts ? "warn" : kind, ...texts);
+    if (isCheck && newFlights(found)) offerToAdd(job);
   }
 }
 

@@ -10,12 +10,14 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from werkzeug.serving import make_server
 
+from backend.chain.flight import Flight
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
+from tests.same_flights import changed
 
 ROWS = 12_000  # three slices of 5,000 lines or less
 SLICES = "**/upload.json*"
@@ -68,15 +70,14 @@ def page(browser: Browser, pages: Pages) -> Iterator[Page]:
 
 
 @cache
-def flights() -> list[str]:
-    """The lines of a file of made-up flights, with a header and some to spare."""
-    return csv_of(generated(ROWS + 10)).splitlines()
+def flights() -> list[Flight]:
+    return generated(ROWS)
 
 
-def file_of(folder: Path, first: int, *spoilt: int) -> Path:
-    """A file of `ROWS` flights, those from number `first` on, with bad rows on these lines."""
-    header, *rows = flights()
-    lines = [header, *rows[first : first + ROWS]]
+def file_of(folder: Path, which: int, *spoilt: int) -> Path:
+    """A file of `ROWS` flights of a carrier of its own, with bad rows on these lines."""
+    rows = [changed(flight, OP_CARRIER_AIRLINE_ID=90_000 + which) for flight in flights()]
+    lines = csv_of(rows).splitlines()
     for number in spoilt:
         lines[number - 1] = "x" + lines[number - 1]
     path = folder / "flights.csv"
@@ -125,9 +126,26 @@ def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_p
     assert page.get_by_role("link", name="the last").get_attribute("href") == (
         f"/receipts/{before + ROWS - 1}"
     )
-    page.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
-    assert "All of them were accepted when this file was first sent" in sent(page, path)
+    assert "12,000 of them are in the ledger already" in checked(page, path)
+    assert page.locator("#result").get_by_role("button").count() == 0
     pages.until_there_are(before + ROWS)
+
+
+def test_what_contradicts_the_ledger_is_shown_and_left_out(
+    page: Page, pages: Pages, tmp_path: Path
+) -> None:
+    before = pages.settled()
+    late = changed(FLIGHTS[3], ORIGIN_CITY_NAME="Elsewhere, XX")
+    new = changed(FLIGHTS[3], OP_CARRIER_AIRLINE_ID=89_999)
+    path = tmp_path / "flights.csv"
+    path.write_text(csv_of([*FLIGHTS[:2], late, new]), encoding="utf-8")
+    for text in (checked(page, path), sent(page, path)):
+        assert "2 of them are in the ledger already" in text
+        assert "1 flight contradicts what the ledger says, and is left out:" in text
+        assert "ORIGIN_CITY_NAME Elsewhere, XX, stored " in text
+        assert "(transaction 3)" in text
+    assert f"1 flight was accepted, as transaction {before}." in text
+    pages.until_there_are(before + 1)
 
 
 def test_bad_rows_have_the_numbers_of_their_lines(page: Page, pages: Pages, tmp_path: Path) -> None:
@@ -191,7 +209,12 @@ def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_pat
     assert "The rest was not added." in text
     page.unroute(SLICES)
     pages.until_there_are(before + 10_000)
-    assert "12,000 flights were accepted" in sent(page, path)
+    assert "10,000 of them are in the ledger already" in checked(page, path)
+    page.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
+    page.get_by_role("button", name="Add 2,000 flights").click()
+    text = result(page)
+    assert "12,000 flights were accepted" in text
+    assert "10,000 of them were accepted when this file was first sent" in text
     pages.until_there_are(before + ROWS)
 
 

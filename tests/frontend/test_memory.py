@@ -118,7 +118,10 @@ class Pages:
 def checked_by_nobody(path: str, _: Mapping[str, str]) -> Any:
     """What a backend says to everything: a check has found nothing."""
     if path == "/transactions/batch":
-        return {"accepted": 0, "rejected": 0, "errors": [], "duplicates": 0, "duplicate_of": []}
+        counts = dict.fromkeys(
+            ("accepted", "rejected", "duplicates", "already_there", "conflicts"), 0
+        )
+        return {**counts, "errors": [], "duplicate_of": [], "conflicting": []}
     return HTTPStatus.UNPROCESSABLE_ENTITY
 
 

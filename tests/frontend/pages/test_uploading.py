@@ -3,20 +3,36 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 
 from backend.chain.fields import FIELD_NAMES, FIELDS
-from backend.chain.flight import as_mapping
+from backend.chain.flight import Flight, as_mapping
 from backend.storage.tokens import Tokens
 from frontend.adding.columns import COLUMNS
 from tests.api.worlds import generated
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, hidden, notice, visiting
+from tests.same_flights import changed
 
 CSV = csv_of(generated(30)).encode()
-NDJSON = b"".join(json.dumps(as_mapping(flight)).encode() + b"\n" for flight in generated(30))
+carriers = count(90_000)
+
+
+def new_flights() -> list[Flight]:
+    """30 flights of a carrier that the ledger does not have."""
+    carrier = next(carriers)
+    return [changed(flight, OP_CARRIER_AIRLINE_ID=carrier) for flight in generated(30)]
+
+
+def new_csv() -> bytes:
+    return csv_of(new_flights()).encode()
+
+
+def new_ndjson() -> bytes:
+    return b"".join(json.dumps(as_mapping(flight)).encode() + b"\n" for flight in new_flights())
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +57,22 @@ def spoilt(body: bytes, *numbers: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("body", "name"),
+    ("made", "name"),
     [
-        (CSV, "flights.csv"),
-        (CSV.replace(b"\n", b"\r\n"), "windows.csv"),
-        (b"\xef\xbb\xbf" + CSV.replace(b"DEP_TIME", b"DepTime"), "of a spreadsheet.txt"),
-        (NDJSON, "flights.ndjson"),
-        (b"\xef\xbb\xbf" + NDJSON, "no ending"),
+        (new_csv, "flights.csv"),
+        (lambda: new_csv().replace(b"\n", b"\r\n"), "windows.csv"),
+        (
+            lambda: b"\xef\xbb\xbf" + new_csv().replace(b"DEP_TIME", b"DepTime"),
+            "of a spreadsheet.txt",
+        ),
+        (new_ndjson, "flights.ndjson"),
+        (lambda: b"\xef\xbb\xbf" + new_ndjson(), "no ending"),
     ],
 )
-def test_a_file_is_checked_and_added_once(visitor: Visitor, body: bytes, name: str) -> None:
+def test_a_file_is_checked_and_added_once(
+    visitor: Visitor, made: Callable[[], bytes], name: str
+) -> None:
+    body = made()
     before = visitor.transactions
     page = visitor.upload(body, name, action="check")
     assert page.status_code == 200
@@ -91,8 +113,9 @@ def test_a_file_is_checked_and_then_added_without_being_chosen_again(visitor: Vi
 
 def test_what_was_not_checked_is_checked_and_not_added(visitor: Visitor) -> None:
     before = visitor.transactions
+    body = new_csv()
     for digest in ("", "0" * 64):
-        page = visitor.upload(CSV, checked=digest)
+        page = visitor.upload(body, checked=digest)
         assert page.status_code == 200
         assert "this is not the file that was checked" in notice(page)
         assert "Add 30 flights" in page.text
@@ -111,6 +134,30 @@ def test_flights_that_are_there_already_are_said_before(visitor: Visitor) -> Non
     page = visitor.upload(csv_of([*FLIGHTS[:3], *generated(95)[90:]]).encode(), action="check")
     assert "3 of them are in the ledger already" in " ".join(page.text.split())
     assert 'as <a href="/transactions/0">transaction 0</a>' in page.text
+    assert "Add 5 flights" in page.text
+
+
+def test_what_is_there_or_contradicts_is_left_out_and_said(visitor: Visitor) -> None:
+    new = generated(120)[110:115]
+    late = changed(FLIGHTS[4], ORIGIN_CITY_NAME="Elsewhere, XX")
+    body = csv_of([*FLIGHTS[:3], late, *new]).encode()
+    before = visitor.transactions
+    for action in ("check", "add"):
+        text = " ".join(visitor.upload(body, action=action).text.split())
+        assert "3 of them are in the ledger already" in text
+        assert "1 flight contradicts what the ledger says, and is left out" in text
+        assert "<code>ORIGIN_CITY_NAME</code> Elsewhere, XX, stored " in text
+        assert ">transaction 4</a>" in text
+    assert "5 flights were accepted" in text
+    assert visitor.transactions == before + 5
+    everything = csv_of([*FLIGHTS[:3], *new]).encode()
+    page = " ".join(visitor.upload(everything, action="check").text.split())
+    assert "All 8 rows are flights." in page
+    assert "8 of them are in the ledger already" in page
+    assert "Add " not in page.partition("8 of them")[2].partition("</section>")[0]
+    page = " ".join(visitor.upload(everything).text.split())
+    assert "nothing was added" in page
+    assert visitor.transactions == before + 5
 
 
 def test_one_bad_row_keeps_all_out_and_is_shown(visitor: Visitor) -> None:
@@ -126,7 +173,7 @@ def test_one_bad_row_keeps_all_out_and_is_shown(visitor: Visitor) -> None:
 
 def test_the_others_are_added_if_that_was_chosen(visitor: Visitor) -> None:
     before = visitor.transactions
-    page = visitor.upload(spoilt(CSV, 5), on_error="skip")
+    page = visitor.upload(spoilt(new_csv(), 5), on_error="skip")
     assert page.status_code == 200
     assert "29 flights were accepted" in page.text
     assert "1 row was left out" in page.text
@@ -204,12 +251,12 @@ def test_a_file_beyond_the_limit_has_advice(tmp_path_factory: pytest.TempPathFac
             page = visitor.upload(body)
             assert page.status_code == 413
             assert "cut it into several files" in errors_beside(page)["file"]
-        visitor.upload(CSV)
-        page = visitor.upload(CSV, on_error="skip")
+        visitor.upload(new_csv())
+        page = visitor.upload(new_csv(), on_error="skip")
         assert page.status_code == 503
         assert page.headers["Retry-After"] == "3600"
         assert "mempool is full" in notice(page)
-        answer = visitor.slice(CSV, Idempotency_Key="a")
+        answer = visitor.slice(new_csv(), Idempotency_Key="a")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "3600"
         assert "mempool is full" in answer.get_json()["detail"]
@@ -223,17 +270,18 @@ def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
     secret = Tokens(folder).add("me")
     with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as visitor:
         assert 'name="TOKEN"' in visitor.client.get("/upload").text
-        page = visitor.upload(CSV)
+        page = visitor.upload(new_csv())
         assert page.status_code == 401
         assert "Only people with a token" in errors_beside(page)["TOKEN"]
-        page = visitor.upload(CSV, TOKEN=secret)
+        page = visitor.upload(new_csv(), TOKEN=secret)
         assert page.status_code == 200
         assert secret not in page.text
         answer = visitor.slice(CSV, Authorization="Bearer x")
         assert answer.status_code == 401
         assert "This token is unknown or was revoked" in answer.get_json()["detail"]
-        assert visitor.slice(CSV, Authorization=f"Bearer {secret}").get_json()["added"] == 30
-        assert visitor.transactions == len(FLIGHTS) + 30
+        answer = visitor.slice(new_csv(), Authorization=f"Bearer {secret}")
+        assert answer.get_json()["added"] == 30
+        assert visitor.transactions == len(FLIGHTS) + 60
 
 
 def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -250,7 +298,8 @@ def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFa
 
 def test_a_slice_that_is_sent_again_adds_nothing(visitor: Visitor) -> None:
     before = visitor.transactions
-    first, second = (visitor.slice(CSV, Idempotency_Key="slice 7").get_json() for _ in range(2))
+    body = new_csv()
+    first, second = (visitor.slice(body, Idempotency_Key="slice 7").get_json() for _ in range(2))
     assert first["added"] == second["added"] == 30
     assert (first["first"], first["last"]) == (before, before + 29)
     assert (second["first"], second["last"]) == (before, before + 29)
@@ -283,7 +332,9 @@ def test_the_sample_works(visitor: Visitor, ending: str) -> None:
     assert f'href="/upload/sample.{ending}"' in visitor.client.get("/upload").text
     sample = visitor.client.get(f"/upload/sample.{ending}")
     assert sample.headers["Content-Disposition"] == f'attachment; filename="flights.{ending}"'
-    page = visitor.upload(sample.get_data(), f"flights.{ending}")
+    month = {"csv": b"-01-", "ndjson": b"-10-"}[ending]  # begin on the same day of the week
+    body = sample.get_data().replace(b"2013-01-", b"2013" + month)
+    page = visitor.upload(body, f"flights.{ending}")
     assert "3 flights were accepted" in page.text
     number = visitor.transactions - 3
     found = [visitor.service.json(f"/transactions/{number + i}")["transaction"] for i in range(3)]
