@@ -49,7 +49,7 @@ class Stored(NamedTuple):
     def place(self) -> str:
         """Return where it is, in words."""
         if self.transaction_id is None:
-            return "a pending flight"
+            return "a record before it"
         block = "which is pending" if self.height is None else f"block {self.height}"
         return f"transaction {self.transaction_id} ({block})"
 

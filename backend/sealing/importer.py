@@ -141,7 +141,6 @@ class _Importing:
         self._known = known
         self._watcher = watcher
         self._imported = 0
-        self._days: set[object] = set()  # on which the flights are that were imported
 
     def add(self, source: Checked | Source) -> Tally:
         """Import what the check has left of a source, or made-up flights."""
@@ -149,7 +148,6 @@ class _Importing:
         if isinstance(source, Checked):
             tally.bad = source.bad.count
             job = self._job(source)
-            self._days |= source.days
         else:
             batches = partial(validated, source)
             job = Job(source.label, self._settings.folder, batches, source.progress)
@@ -168,11 +166,9 @@ class _Importing:
     def _job(self, checked: Checked) -> Job:
         """Return the job to build blocks of what the check has left.
 
-        It is compared again if there are flights that the check did not see: others have added
-        some, or an earlier source has some of the same days.
+        It is compared again if others have added flights since.
         """
         has_others = self._sealer.transactions() != self._known + self._imported
-        is_complete = not has_others and self._days.isdisjoint(checked.days)
         spooled = _Spooled(self._spool, checked)
         return Job(
             checked.label,
@@ -180,7 +176,7 @@ class _Importing:
             spooled.batches,
             spooled.progress,
             checked.comparison,
-            is_compared=not is_complete,
+            is_compared=has_others,
         )
 
 

@@ -27,6 +27,15 @@ class Comparison:
     conflicts: int = 0
     first_conflicts: list[str] = field(default_factory=list)
 
+    def note(self, label: str, flight: Flight, stored: Stored) -> None:
+        """Count a flight that is left out, because there is a record of it. label: its source's."""
+        if not differences(flight, stored.flight):
+            self.already_there += 1
+            return
+        self.conflicts += 1
+        if len(self.first_conflicts) < SHOWN_CONFLICTS:
+            self.first_conflicts.append(f"{label}: {Conflict(flight, stored)}")
+
 
 class Newcomers:
     """Tells new flights from those that the ledger held when this object was made.
@@ -55,13 +64,6 @@ class Newcomers:
 
     def _is_new(self, flight: Flight, records: Sequence[Stored]) -> bool:
         stored = match(flight, records)
-        if stored is None:
-            return True
-        if not differences(stored.flight, flight):
-            self.comparison.already_there += 1
-            return False
-        self.comparison.conflicts += 1
-        if len(self.comparison.first_conflicts) < SHOWN_CONFLICTS:
-            conflict = f"{self._label}: {Conflict(flight, stored)}"
-            self.comparison.first_conflicts.append(conflict)
-        return False
+        if stored is not None:
+            self.comparison.note(self._label, flight, stored)
+        return stored is None

@@ -5,6 +5,7 @@ read once, also that of a pipe, and a file that changes after its check does no 
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from backend.index.queries import IndexReader
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send
 from backend.sealing.newcomers import Comparison, Newcomers
+from backend.sealing.repeats import LegHashes, Part, without_repeats
 from backend.sealing.spool import Spool
 from backend.sources.cells import PARSERS
 from backend.sources.flight_file import FlightFile
@@ -23,8 +25,6 @@ from backend.sources.source import FlightColumns, RawRows, Source, Validator, ba
 SHOWN_BAD_ROWS = 20
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
-
-_DAY = POSITION["FL_DATE"]
 
 
 @dataclass(slots=True)
@@ -47,8 +47,8 @@ class Checked:
 
     label: the source's. understood: what it was taken for, once it was read. rows: how many it has,
     bad ones too. flights: how many are valid and new. comparison: of the valid ones with the
-    ledger. days: on which the new ones are. start, end: where they stand in the spool. fraction:
-    how much of the source has been read, 0 to 1.
+    ledger, and with what comes before them in the sources. start, end: where the new ones are in
+    the spool. fraction: how much of the source has been read, 0 to 1.
     """
 
     label: str
@@ -57,7 +57,6 @@ class Checked:
     flights: int = 0
     comparison: Comparison = field(default_factory=Comparison)
     bad: BadRows = field(default_factory=BadRows)
-    days: set[object] = field(default_factory=set)
     start: int = 0
     end: int = 0
     fraction: float = 0.0
@@ -91,24 +90,33 @@ def check(folder: Path, sources: Sequence[Source], spool: Spool, room: Room, sen
     Raises InvalidInput if a source cannot be read to its end, and WriteFailed if the disk is full.
     """
     reader = IndexReader(folder)
-    for place, source in enumerate(sources):
-        checked = Checked(source.label, start=spool.end, end=spool.end)
-        newcomers = Newcomers(reader, source.label, checked.comparison)
-        for number, columns in enumerate(_valid(source, checked)):
-            new = newcomers.among(columns)
-            if new[0]:
-                spool.append_flights(new)
-            checked.flights += len(new[0])
-            checked.days.update(new[_DAY])
-            if number % BATCHES_PER_SIGN == 0:
-                checked.fraction = min(source.progress(), NEARLY_ALL)
-                room.require(checked.flights, checked.fraction)
+    with closing(Spool(folder)) as file:
+        legs = LegHashes(file)
+        results = [Checked(source.label) for source in sources]
+        for place, (source, checked) in enumerate(zip(sources, results, strict=True)):
+            checked.start = checked.end = spool.end
+            newcomers = Newcomers(reader, source.label, checked.comparison)
+            for number, columns in enumerate(_valid(source, checked)):
+                new = newcomers.among(columns)
+                if new[0]:
+                    spool.append_flights(new)
+                    legs.add(new)
+                checked.flights += len(new[0])
+                if number % BATCHES_PER_SIGN == 0:
+                    checked.fraction = min(source.progress(), NEARLY_ALL)
+                    room.require(checked.flights, checked.fraction)
+                    send((place, checked))
+            room.require(checked.flights, 1.0)
+            checked.end, checked.fraction = spool.end, 1.0
+            if isinstance(source, FlightFile):
+                checked.understood = str(source.understood())
+            send((place, checked))
+        parts = [Part(c.label, c.start, c.end, c.flights, c.comparison) for c in results]
+        for place, part in enumerate(without_repeats(spool, legs, parts)):
+            if part != parts[place]:
+                checked = results[place]
+                checked.start, checked.end, checked.flights = part.start, part.end, part.flights
                 send((place, checked))
-        room.require(checked.flights, 1.0)
-        checked.end, checked.fraction = spool.end, 1.0
-        if isinstance(source, FlightFile):
-            checked.understood = str(source.understood())
-        send((place, checked))
 
 
 def _valid(source: Source, checked: Checked) -> Iterator[FlightColumns]:

@@ -173,14 +173,6 @@ def test_what_was_posted_is_sealed_before_and_counts_as_there(
     assert_holds(chosen, [flight(3), flight(70), flight(71), *kept])
 
 
-def test_rows_that_are_equal_within_a_file_are_all_kept(tmp_path: Path, chosen: Settings) -> None:
-    rows = [flight(0), flight(1), flight(0), flight(0)]
-    path = written(tmp_path, rows)
-    assert import_flights(chosen, FlightFile(path)).imported == 4
-    assert import_flights(chosen, FlightFile(path)).already_there == 4
-    assert_holds(chosen, rows)
-
-
 @pytest.mark.usefixtures("one_block_at_once")
 def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> None:
     rows = [*flights(1000), *flights(500)]
@@ -189,14 +181,14 @@ def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> N
     assert_holds(chosen, flights(1000))
 
 
-def test_equal_new_rows_of_a_day_that_is_there_are_all_imported(chosen: Settings) -> None:
+def test_equal_new_rows_of_a_day_that_is_there_are_imported_once(chosen: Settings) -> None:
     there = flights(3)
     new = list(there[0])
     new[POSITION["OP_CARRIER_FL_NUM"]] = 99_999
     import_flights(chosen, Scripted(there, lambda batch: None))
     tally = import_flights(chosen, Scripted([*there, tuple(new), tuple(new)], lambda batch: None))
-    assert (tally.imported, tally.already_there) == (2, 3)
-    assert_holds(chosen, [*there, tuple(new), tuple(new)])
+    assert (tally.imported, tally.already_there) == (1, 4)
+    assert_holds(chosen, [*there, tuple(new)])
 
 
 @pytest.mark.usefixtures("one_block_at_once")

@@ -1,0 +1,108 @@
+"""Flights that are listed more than once: in a file, in the files of one import, in the ledger."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from backend.base.settings import Settings
+from backend.chain.flight import Flight
+from backend.sealing import repeats
+from backend.sealing.importer import Tally, import_all
+from backend.sources import open_source
+from backend.verify.audit import verify
+from tests.flights import csv_of, flights, on_disk
+from tests.same_flights import CANCELLED, changed, flown, found_among, same_or_similar
+
+
+def imported(folder: Path, *files: Sequence[Flight]) -> list[Tally]:
+    """Import files of these flights with one command."""
+    paths = [folder / f"{number}.csv" for number, _ in enumerate(files)]
+    for path, rows in zip(paths, files, strict=True):
+        path.write_text(csv_of(rows), encoding="utf-8")
+    settings = Settings(dir=str(folder / "chain"), difficulty_bits=0)
+    return import_all(settings, [open_source(path) for path in paths])
+
+
+def counts(tallies: Sequence[Tally]) -> list[tuple[int, int, int]]:
+    return [(tally.imported, tally.already_there, tally.conflicts) for tally in tallies]
+
+
+def assert_holds(folder: Path, rows: Sequence[Flight]) -> None:
+    assert on_disk(folder / "chain").flights == list(rows)
+    assert verify(folder / "chain").transactions == len(rows)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few hashes in memory, and few legs compared at once."""
+    monkeypatch.setattr(repeats, "BUFFERED", 3)
+    monkeypatch.setattr(repeats, "MOST_AT_ONCE", 50)
+
+
+def test_a_row_that_is_repeated_is_imported_once(tmp_path: Path) -> None:
+    rows = [*flights(30), changed(flights(1)[0], AIR_TIME=None)]
+    assert counts(imported(tmp_path, rows)) == [(30, 1, 0)]
+    assert counts(imported(tmp_path, rows)) == [(0, 31, 0)]
+    assert_holds(tmp_path, flights(30))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_file_that_holds_everything_twice_is_imported_once(tmp_path: Path) -> None:
+    rows = flights(2500)
+    assert counts(imported(tmp_path, [*rows, *reversed(rows)])) == [(2500, 2500, 0)]
+    assert_holds(tmp_path, rows)
+
+
+@pytest.mark.usefixtures("small")
+def test_files_of_one_command_are_compared_before_the_first_is_stored(tmp_path: Path) -> None:
+    late = changed(flights(1)[0], ARR_DELAY=99)
+    tallies = imported(tmp_path, flights(40), [*flights(60), late])
+    assert counts(tallies) == [(40, 0, 0), (20, 40, 1)]
+    assert_holds(tmp_path, flights(60))
+
+
+def test_two_legs_with_one_number_on_one_day_stay_two_flights(tmp_path: Path) -> None:
+    rows = [flown(), flown(ORIGIN="DCA"), flown(DEP_TIME="2203"), flown(**CANCELLED)]
+    assert counts(imported(tmp_path, [*rows, *rows])) == [(4, 4, 0)]
+    assert_holds(tmp_path, rows)
+
+
+def test_a_flight_that_is_cancelled_in_another_file_is_a_conflict(tmp_path: Path) -> None:
+    tallies = imported(tmp_path, [flown()], [flown(**CANCELLED)])
+    assert counts(tallies) == [(1, 0, 0), (0, 0, 1)]
+    assert counts(imported(tmp_path, [flown(**CANCELLED)])) == [(0, 0, 1)]
+    assert_holds(tmp_path, [flown()])
+
+
+sources = st.lists(st.lists(same_or_similar, min_size=1, max_size=6), min_size=1, max_size=3)
+
+
+@hypothesis_settings(max_examples=25, deadline=None)
+@given(st.lists(sources, max_size=2))
+@example([[[flown()], [flown(AIR_TIME=None), flown(**CANCELLED)]]])
+def test_the_chain_holds_what_a_plain_loop_keeps(commands: list[list[list[Flight]]]) -> None:
+    kept: list[Flight] = []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for files in commands:
+            expected = []
+            for rows in files:
+                new: list[Flight] = []
+                there = conflicts = 0
+                for row in rows:
+                    match = found_among(row, kept) or found_among(row, new, exactly=True)
+                    if match is None:
+                        new.append(row)
+                    else:
+                        conflicts += match[1]
+                        there += not match[1]
+                expected.append((len(new), there, conflicts))
+                kept += new
+            assert counts(imported(folder, *files)) == expected
+        if commands:
+            assert_holds(folder, kept)
