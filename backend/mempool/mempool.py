@@ -104,7 +104,6 @@ class Mempool:
         self._report = report
         self._folder = settings.folder / FOLDER
         self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
-        self._has_folder = False
         self._accepting = threading.Lock()  # held while waiting for other processes
         self._exclusive_thread = -1  # the thread that holds both
         self._lock = threading.Lock()  # held for moments: the store and the duplicates
@@ -246,9 +245,7 @@ class Mempool:
         if self._exclusive_thread == threading.get_ident():
             yield
             return
-        if not self._has_folder:
-            files.make_folder(self._folder)
-            self._has_folder = True
+        files.make_folder(self._folder)
         self._lock_others_out()
         try:
             yield

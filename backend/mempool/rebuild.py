@@ -80,7 +80,6 @@ def rebuild(
     file is another ledger's; then nothing is changed.
     """
     folder, known = store.path.parent, mark or Mark()
-    files.make_folder(folder)
     ours = (p for p in folder.iterdir() if not lost_files.NAME_FORM.fullmatch(p.name))
     files.require_free(folder, sum(path.stat().st_size for path in ours))
     is_conversion = last_release.is_to_be_read(folder)

@@ -116,6 +116,15 @@ def test_an_older_copy_is_noticed_and_what_it_lacks_is_named(house: House) -> No
     assert everything(reader) == [(0, flight(0)), *((i, VOID) for i in (1, 2, 3)), (4, NEW)]
 
 
+def test_a_folder_that_is_removed_while_a_process_has_it_open_is_made_again(house: House) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, flights(2), T)
+    shutil.rmtree(house.folder / FOLDER)
+    assert accept_in(mempool, [NEW], T).first_transaction == 2
+    assert everything(house.mempool()) == [(0, VOID), (1, VOID), (2, NEW)]
+    assert list(house.lost()) == [(0, 2)]
+
+
 def test_damage_where_all_is_mined_costs_a_message(house: House) -> None:
     batches_written(house)
     house.chain.transactions = len(ALL)
