@@ -271,3 +271,23 @@ def test_it_says_what_it_took_a_file_for(tmp_path: Path) -> None:
     assert "; 30 flights are new\n" in done.stderr
     again = backend(tmp_path / "chain", "import", file)
     assert "; 0 flights are new, 30 are there already\n" in again.stderr
+
+
+def test_cities_that_a_file_lacks_come_from_the_ledger(tmp_path: Path) -> None:
+    folder, first, second = tmp_path / "chain", tmp_path / "first.csv", tmp_path / "second.csv"
+    second.write_text(
+        "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,"
+        "ArrDelay,Cancelled\n2008,1,3,WN,335,QQQ,TPA,2003,8,2211,-14,0\n",
+        encoding="utf-8",
+    )
+    refused = backend(folder, "import", str(second))
+    assert "line 2: ORIGIN_CITY_NAME 'QQQ': is an airport whose city is neither" in refused.stderr
+    rows = [list(row) for row in flights(1)]
+    rows[0][6:9] = "QQQ", "Nowhere, TX", "Texas"
+    first.write_text(csv_of(rows), encoding="utf-8")
+    done = backend(folder, "import", str(first), str(second))
+    assert done.returncode == 1, "the second is checked before the first is stored"
+    assert backend(folder, "import", str(first)).returncode == 0
+    assert backend(folder, "import", str(second)).returncode == 0
+    assert transactions_in(folder) == 2
+    assert on_disk(folder).flights[1][6:9] == ("QQQ", "Nowhere, TX", "Texas")

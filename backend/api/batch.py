@@ -19,6 +19,7 @@ from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
+from backend.sources.dates import MONTH_FIRST, ORDERS
 from backend.sources.posted_batch import Batch, batch_of
 
 KINDS = {
@@ -44,6 +45,14 @@ DUPLICATES = Choice(
     default="accept",
     choices=("accept", "skip"),
 )
+DATES = Choice(
+    "dates",
+    "How days are written in CSV: `proven` reads them as the whole column proves, and refuses the "
+    "file if both the day and the month may come first.",
+    MONTH_FIRST,
+    default="proven",
+    choices=("proven", *ORDERS),
+)
 _FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
 _EXAMPLES = {
     "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
@@ -68,7 +77,7 @@ ADD_BATCH = Operation(
             "BatchReceipt", "The flights are in blocks.", "The flights are accepted and pending."
         ),
     },
-    parameters=(MODE, ON_ERROR, DUPLICATES, DRY_RUN),
+    parameters=(MODE, ON_ERROR, DUPLICATES, DATES, DRY_RUN),
     body={kind: Media(_FILE, _EXAMPLES[form]) for kind, form in KINDS.items()},
     writes=True,
     takes_key=True,
@@ -96,7 +105,11 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         key = idempotency_key(environ, data)
         stops = not (skips or is_dry)
         pause = partial(writing.pause, environ)
-        batch = batch_of(data, kind, most_flights, stops=stops, pause=pause)
+        order = str(DATES.of(given)).replace("proven", "")
+        airports = ledger.airports()
+        batch = batch_of(
+            data, kind, most_flights, dates=order, ledger=airports, stops=stops, pause=pause
+        )
         if len(batch.flights) > most_flights:
             reason = f"are more than may be pending; at most {most_flights:,} may"
             raise BadBody(413, f"{len(batch.flights):,} flights", reason)

@@ -17,7 +17,18 @@ ORDERS = ("day-first", "month-first", "year-first")  # as in backend.sources.dat
 MOST_SKIPPED_PERCENT = 1.0
 
 
-@click.command("import")
+class _ImportCommand(click.Command):
+    """Lists the kinds of files at the end of its help."""
+
+    def format_epilog(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the kinds, whose table is read only now."""
+        from backend.sources.kinds import KINDS
+
+        with formatter.section("Kinds of files"):
+            formatter.write_dl([(kind.name, kind.source) for kind in KINDS])
+
+
+@click.command("import", cls=_ImportCommand)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
 @click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")

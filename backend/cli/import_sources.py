@@ -42,12 +42,15 @@ def file_source(settings: Settings, path: Path, dates: str, pipes: ExitStack) ->
     What comes through a pipe can be read only once, so it is kept in a nameless file in the chain's
     folder until `pipes` is closed. dates: as in `FlightFile`.
     """
+    from backend.index.known_airports import airports_in
+    from backend.index.queries import IndexReader
     from backend.sealing.spool import Spool
     from backend.sources import open_source
 
+    ledger = airports_in(pipes.enter_context(closing(IndexReader(settings.folder))))
     is_standard = path == STANDARD_INPUT
     if not is_standard and (path.is_file() or path.is_dir()):
-        return open_source(path, dates=dates)
+        return open_source(path, dates=dates, ledger=ledger)
     label = "standard input" if is_standard else str(path)
     spool = pipes.enter_context(closing(Spool(settings.folder)))
     if is_standard:
@@ -55,7 +58,7 @@ def file_source(settings: Settings, path: Path, dates: str, pipes: ExitStack) ->
     else:
         with path.open("rb") as pipe:
             _keep(pipe, spool, settings, label)
-    return open_source(spool.path(), dates=dates, label=label)
+    return open_source(spool.path(), dates=dates, label=label, ledger=ledger)
 
 
 def _keep(pipe: IO[bytes], spool: "Spool", settings: Settings, label: str) -> None:

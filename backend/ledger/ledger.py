@@ -26,12 +26,14 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.single_transactions import transactions_json
 from backend.cluster.node_status import ClusterStatus
 from backend.cluster.view import view_of
+from backend.index.known_airports import airports_in
 from backend.index.queries import IndexReader
 from backend.ledger.answers import Answers, tip_height
 from backend.ledger.submission import Submitter
 from backend.mempool import Mempool
 from backend.sealing.miner_status import next_block_at, why_no_miner
 from backend.sealing.trusted_clock import TrustedClock
+from backend.sources.airports import Lookup
 from backend.storage import damage_notes
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
@@ -111,6 +113,10 @@ class Ledger:
     def yield_to_short_requests(self) -> None:
         """Wait a moment if short requests are in hand; long work calls this again and again."""
         self._blocks.yield_to_short_requests()
+
+    def airports(self) -> Lookup:
+        """Return what finds airports in the flights that are stored now."""
+        return airports_in(self._index)
 
     def close(self) -> None:
         """Close every file."""

@@ -9,18 +9,21 @@ the exception of a decompressor.
 
 from pathlib import Path
 
+from backend.sources.airports import Lookup, no_airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.source import FlightColumns, RawRows, Source, validated
 
 __all__ = ["FlightColumns", "RawRows", "Source", "open_source", "validated"]
 
 
-def open_source(path: str | Path, *, dates: str = "", label: str = "") -> Source:
+def open_source(
+    path: str | Path, *, dates: str = "", label: str = "", ledger: Lookup = no_airport
+) -> Source:
     """The source in the file, archive or folder at `path`.
 
-    The content decides what it is, not the name. dates, label: as in `FlightFile`. Raises
-    InvalidInput if it holds no flights, or cannot be opened.
+    The content decides what it is, not the name. dates, label, ledger: as in `FlightFile`.
+    Raises InvalidInput if it holds no flights, or cannot be opened.
     """
-    source = FlightFile(Path(path), dates=dates, label=label)
+    source = FlightFile(Path(path), dates=dates, label=label, ledger=ledger)
     source.check()
     return source

@@ -42,3 +42,7 @@ def _airports() -> dict[str, Airport]:
 def airport_of(key: str) -> Airport | None:
     """Return the airport with this code or DOT number; None if the table does not have it."""
     return _airports().get(key) if key else None
+
+
+def no_airport(_: str) -> None:
+    """Find nothing, where there is no ledger."""

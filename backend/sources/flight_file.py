@@ -11,7 +11,7 @@ from pathlib import Path
 from backend.base.errors import InvalidInput, excerpt
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES
-from backend.sources.airports import Lookup
+from backend.sources.airports import Lookup, no_airport
 from backend.sources.dates import WRITTEN, YEAR_FIRST, DoubtfulDatesError, Evidence, order_of
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
@@ -61,10 +61,6 @@ class Understanding:
         return "; ".join(parts)
 
 
-def _no_airport(_: str) -> None:
-    return None
-
-
 class FlightFile:
     """Reads the flights in a file, a folder, an archive or the body of a request.
 
@@ -77,7 +73,7 @@ class FlightFile:
         *,
         label: str = "",
         dates: str = "",
-        ledger: Lookup = _no_airport,
+        ledger: Lookup = no_airport,
         needs_no_reason: NeedsNoReason = lambda: False,
     ) -> None:
         """label: its name in messages; the last part of the path by default.

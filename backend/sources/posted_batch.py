@@ -14,6 +14,7 @@ from itertools import islice
 
 from backend.base.errors import BadRow, excerpt
 from backend.chain.flight import MOST_ERRORS, Flight
+from backend.sources.airports import Lookup, no_airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.packed import SentFile
 from backend.sources.source import RawRows, Source, Validator, bad_rows
@@ -48,21 +49,23 @@ def batch_of(
     kind: str,
     most_flights: int,
     *,
+    dates: str = "",
+    ledger: Lookup = no_airport,
     stops: bool = True,
     pause: Callable[[], None] = lambda: None,
 ) -> Batch:
     """Read the flights in `body`, which is CSV or NDJSON as `kind` says.
 
-    It is read no further when there are more flights than `most_flights`, or, if `stops`, as many
-    bad rows as `MOST_ERRORS`. pause: called again and again meanwhile; what it raises ends the
-    work.
+    dates, ledger: as in `FlightFile`. pause: called again and again meanwhile; what it raises ends
+    the work. It is read no further when there are more flights than `most_flights`, or, if `stops`,
+    as many bad rows as `MOST_ERRORS`.
 
     Raises InvalidFlight or BadRow if the body cannot be read at all, because it is no table of
     flights or not UTF-8.
     """
     batch = Batch()
     file = SentFile(body, is_json=kind == NDJSON)
-    source = FlightFile(file, needs_no_reason=batch.has_all_errors)
+    source = FlightFile(file, dates=dates, ledger=ledger, needs_no_reason=batch.has_all_errors)
     with closing(source.rows()) as rows:
         for raw in rows:
             if len(batch.flights) > most_flights or (stops and batch.has_all_errors()):

@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 from backend.api.reading import parameters
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.flight import Flight, as_mapping, examine
+from backend.chain.flight import Flight, as_mapping, examine, flight_of
 from backend.sealing.miner import Sealer
 from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
 from tests.chain.strategies import flights as valid_flights
@@ -73,6 +73,40 @@ def test_cells_of_csv_may_be_separated_by_semicolons_or_tabs(
     for number, flight in enumerate(FLIGHTS[:20]):
         found = good(client.get(f"/transactions/{number}"))["transaction"]
         assert tuple(found[name] for name in FIELD_NAMES) == tuple(flight)
+
+
+EXPO = (
+    "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,ArrDelay,"
+    "Cancelled,AirTime\n2008,1,3,WN,335,QQQ,TPA,2003,8,2211,-14,0,116\n"
+)
+
+
+def test_a_kind_without_cities_gets_them_from_the_ledger(
+    client: FlaskClient, settings: Settings
+) -> None:
+    refused = post(client, EXPO.encode(), kind="text/csv")
+    problem(refused, 422, field="ORIGIN_CITY_NAME")
+    known = GOOD | {"ORIGIN": "QQQ", "ORIGIN_CITY_NAME": "Nowhere, TX", "ORIGIN_STATE_NM": "Texas"}
+    seal(settings, [[flight_of(known)]])
+    receipt = good(post(client, EXPO.encode(), kind="text/csv"), 202)
+    stored = good(client.get(f"/transactions/{receipt['first_transaction']}"))["transaction"]
+    assert (stored["ORIGIN_CITY_NAME"], stored["DEST_CITY_NAME"]) == ("Nowhere, TX", "Tampa, FL")
+    assert (stored["OP_CARRIER_AIRLINE_ID"], stored["FL_DATE"]) == (19393, "2008-01-03")
+
+
+def test_days_in_doubt_are_read_as_the_client_says(client: FlaskClient) -> None:
+    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerow(GOOD | {"FL_DATE": "02/03/2019"})
+    body = text.getvalue().encode()
+    refused = post(client, body, kind="text/csv")
+    assert "may be 3 February 2019 or 2 March 2019" in problem(refused, 422)["detail"]
+    for dates, day in (("day-first", "2019-03-02"), ("month-first", "2019-02-03")):
+        receipt = good(post(client, body, f"?dates={dates}", "text/csv"), 202)
+        stored = good(client.get(f"/transactions/{receipt['first_transaction']}"))["transaction"]
+        assert stored["FL_DATE"] == day
 
 
 @pytest.mark.parametrize(("kind", "written"), [(NDJSON, as_ndjson), ("text/csv", as_csv)])
