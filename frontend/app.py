@@ -15,7 +15,7 @@ from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
-from frontend.parameters import known_of
+from frontend.parameters import known_of, require_single
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.settings import Settings
 
@@ -72,6 +72,7 @@ def create_app(settings: Settings) -> Flask:
     context.install(app, settings)
     _install_server_timing(app)  # first, so that it measures everything else
     request_guard.install(app, settings, HEADERS)
+    app.before_request(require_single)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     filters.install(app)
     app.jinja_env.globals |= {

@@ -10,6 +10,11 @@ programs and take only what they know.
 import re
 from urllib.parse import unquote_plus
 
+from flask import request
+
+from frontend.errors import Refused
+from frontend.question import CARRIER
+
 FOLLOWING = re.compile(
     r"(utm|mtm|gad)_\w+|(fb|g|d|y|tw|tt|sc)clid|msclkid|[gw]braid|gclsrc|_ga|_gl|igsh(id)?"
     r"|mc_[ce]id|mkt_tok|_hs(enc|mi)|li_fat_id|rdt_cid|epik|s_kwcid",
@@ -26,3 +31,13 @@ def known_of(path: str, query: str) -> str:
     parts = query.split("&")
     names = ((part, unquote_plus(part.partition("=")[0])) for part in parts)
     return "&".join(part for part, name in names if not FOLLOWING.fullmatch(name))
+
+
+def require_single() -> None:
+    """Raise Refused for a parameter that is given twice: a page would show one of its values.
+
+    Several carriers are compared.
+    """
+    for name, texts in request.args.lists():
+        if len(texts) > 1 and name != CARRIER:
+            raise Refused.parameter(name, texts[1], "is given more than once")

@@ -72,9 +72,9 @@ _PLACE = {name: place for place, name in enumerate((NUMBER, DAY, CARRIER, *ENDS,
 """In which order an address has its parameters; others stand first."""
 
 _IN_WORDS = {
-    "ORIGIN": "from the airport {}",
+    "ORIGIN": "from {}",
     "ORIGIN_CITY_NAME": "from {}",
-    "DEST": "to the airport {}",
+    "DEST": "to {}",
     "DEST_CITY_NAME": "to {}",
     AS_OF: "up to block {}",
 }

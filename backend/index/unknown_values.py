@@ -53,30 +53,31 @@ def _city(rows: Rows, city: str) -> list[str] | None:
     if city in names:
         return None
     of_airport = [name for code, name, *_ in completions.airports(rows) if code == city.upper()]
-    return of_airport[:1] or _meant(rows, "city", city, names)
+    return of_airport[:1] or _begun(rows, "city", city) or _alike(city, names)
 
 
 def _airport(rows: Rows, code: str) -> list[str] | None:
     codes = [known for known, *_ in completions.airports(rows)]
-    return None if code in codes else _meant(rows, "airport", code, codes)
+    return None if code in codes else _begun(rows, "airport", code) or _alike(code, codes)
 
 
 def _carrier(rows: Rows, number: str) -> list[str] | None:
     numbers = [str(known) for known, _ in completions.carriers(rows)]
-    return None if number in numbers else _meant(rows, "carrier", number, numbers)
+    return None if number in numbers else _alike(number, numbers)
 
 
 def _flight_number(rows: Rows, number: str) -> list[str] | None:
     if completions.has_flight_number(rows, int(number)):
         return None
-    return _meant(rows, "flight_number", number, [])
+    return _begun(rows, "flight_number", number)
 
 
-def _meant(rows: Rows, field: str, text: str, values: list[str]) -> list[str]:
-    """Return completions of `text`, or those of the values that are spelt like it."""
-    begun = [str(found.value) for found in suggested(rows, field, text, MOST_MEANT)]
-    if begun:
-        return begun
+def _begun(rows: Rows, field: str, text: str) -> list[str]:
+    return [str(found.value) for found in suggested(rows, field, text, MOST_MEANT)]
+
+
+def _alike(text: str, values: list[str]) -> list[str]:
+    """Return the values that are spelt like `text`, with or without what follows a comma."""
     names = {folded(name): value for value in values for name in (value, value.partition(",")[0])}
     close = get_close_matches(folded(text), names, MOST_MEANT, LEAST_LIKENESS)
     return list(dict.fromkeys(names[name] for name in close))

@@ -337,7 +337,7 @@ def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> No
         (
             DELAYS,
             "**/average_delays?*",
-            ("/proof?OP", "/proof?as_of=3&amp;OP"),
+            (f"&amp;as_of={site.values['tip']}", "&amp;as_of=3"),
             "different question",
         ),
     )

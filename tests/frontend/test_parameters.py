@@ -48,6 +48,15 @@ def test_any_other_parameter_is_refused_for_it_may_be_believed(
     assert pages.get(f"{address}&{more}").status_code == 400
 
 
+@pytest.mark.parametrize("address", QUESTIONS)
+def test_a_value_that_would_not_be_shown_is_refused(pages: FlaskClient, address: str) -> None:
+    name = address.partition("?")[2].partition("=")[0] or "as_of"
+    answer = pages.get(f"{address}&{name}=2&{name}=3")
+    is_compared = name == "OP_CARRIER_AIRLINE_ID"
+    assert answer.status_code == (200 if is_compared else 400)
+    assert is_compared or "is given more than once" in answer.text
+
+
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_twins_take_only_what_they_know(pages: FlaskClient, form: str) -> None:
     address = QUESTIONS[2].replace("?", f".{form}?")
