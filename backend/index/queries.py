@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from backend.base.errors import TryLater
 from backend.base.words import Report
-from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import Leg, Stored, leg_of
 from backend.index import group_counts
@@ -83,6 +83,7 @@ _ROUTE = "SELECT origin, dest FROM route WHERE route = ?"
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
 
+_FL_DATE = POSITION["FL_DATE"]
 _all_fields = itemgetter(*FIELD_NAMES)
 
 _HHMM = [f"{time:04d}" for time in range(2401)]
@@ -179,11 +180,11 @@ class IndexReader:
         Days without flights cost next to nothing.
         """
         self.recent_state()  # raises TryLater for an index that is not trusted
-        legs = set(map(leg_of, flights))
         bound = _EVERYTHING if below is None else below
 
         def ask(opened: Opened) -> dict[Leg, list[Stored]]:
             records: dict[Leg, dict[Flight, Stored]] = {}
+            legs = _legs_of_known_days(opened, flights)
             for row in _records(opened, legs, bound):
                 flight = _all_fields(_leg(opened, row, row[0]))
                 if (leg := leg_of(flight)) in legs:
@@ -244,6 +245,16 @@ class IndexReader:
         self._connections.close()
 
 
+def _legs_of_known_days(opened: Opened, flights: Sequence[Flight]) -> set[Leg]:
+    """Return the legs of flights on days of which there are any."""
+    if len(flights) == 1:  # to ask for the leg takes no longer
+        return {leg_of(flights[0])}
+    days = set(map(itemgetter(_FL_DATE), flights))
+    run = opened.connection.execute
+    known = {day for day in days if run(_ANY_OF_DAY, (_date(day).toordinal(),)).get}
+    return {leg_of(flight) for flight in flights if flight[_FL_DATE] in known} if known else set()
+
+
 def _records(opened: Opened, legs: Set[Leg], bound: int) -> list[Any]:
     """Return rows, in the order of ids, of flights with the days, numbers and carriers of `legs`.
 
@@ -251,14 +262,11 @@ def _records(opened: Opened, legs: Set[Leg], bound: int) -> list[Any]:
     """
     run = opened.connection.execute
     numbers = {(_date(day).toordinal(), number, carrier) for day, carrier, number, *_ in legs}
-    if len(numbers) == 1:  # asking which days are there would take longer
-        rows: list[Any] = run(_OF_NUMBER, (*next(iter(numbers)), bound)).fetchall()
-        if len(rows) < _FEW:
-            return rows
-    days = {day for day, *_ in numbers}
-    known = {day for day in days if run(_ANY_OF_DAY, (day,)).get}
-    asked = json.dumps([number for number in numbers if number[0] in known])
-    rows = run(_OF_NUMBERS, (asked, bound)).fetchall() if known else []
+    rows: list[Any] = []
+    if len(numbers) == 1:
+        rows = run(_OF_NUMBER, (*next(iter(numbers)), bound)).fetchall()
+    if len(numbers) > 1 or len(rows) == _FEW:
+        rows = run(_OF_NUMBERS, (json.dumps(list(numbers)), bound)).fetchall()
     return sorted(rows, key=itemgetter(2))
 
 

@@ -88,7 +88,7 @@ class Submitter:
         transaction_id = self._id_of(number)
         other = match(flight, *self._others(accepted))
         is_copy = other is not None and not differences(flight, other.flight)
-        other_id = None if other is None else other.transaction_id
+        other_id = None if other is None else self._shown(other).transaction_id
         return {
             "TRANSACTION_ID": transaction_id,
             **members,
@@ -210,7 +210,9 @@ class Submitter:
         in_blocks = [self._in_blocks(offer) for offer in offers]
         outcomes = self._mempool.accept_all(offers, now)
         for offer, outcome, mined in zip(offers, outcomes, in_blocks, strict=True):
-            if isinstance(outcome, Accepted) and (offer.in_blocks is None or outcome.is_repeat):
+            if not isinstance(outcome, Accepted) or not any(mined):
+                continue
+            if offer.in_blocks is None or outcome.is_repeat:
                 pairs = zip(mined, outcome.records, strict=True)
                 outcome.records[:] = [[*blocks, *pending] for blocks, pending in pairs]
         if self._cluster is not None:
@@ -240,7 +242,8 @@ class Submitter:
     def _compared(
         self, flights: Sequence[Flight], records: Sequence[Sequence[Stored]]
     ) -> Comparison:
-        matches = (match(*pair) for pair in zip(flights, records, strict=True))
+        pairs = zip(flights, records, strict=True)
+        matches = (match(flight, of_leg) if of_leg else None for flight, of_leg in pairs)
         return compared(flights, [record and self._shown(record) for record in matches])
 
     def _in_blocks(self, offer: Offer) -> Sequence[Sequence[Stored]]:
@@ -254,6 +257,8 @@ class Submitter:
     def _records_in_blocks(self, flights: Sequence[Flight]) -> list[Sequence[Stored]]:
         """For each flight what blocks hold of its leg. Raises TryLater."""
         records = self._index.records_of(flights)
+        if not records:
+            return [()] * len(flights)
         return [records.get(leg_of(flight), ()) for flight in flights]
 
     def _receipt(self, accepted: Accepted, wait_s: float, durable: bool) -> Json:
@@ -281,14 +286,16 @@ class Submitter:
 
         These are found, too, when a request is sent again with its key.
         """
+        if not accepted.is_repeat:
+            return accepted.records
         return [
-            [self._shown(record) for record in records if not self._is_own(record, accepted)]
+            [record for record in records if not self._is_own(record, accepted)]
             for records in accepted.records
         ]
 
     def _is_own(self, record: Stored, accepted: Accepted) -> bool:
         """Return whether a record is of what was accepted under a key before."""
-        if not accepted.is_repeat or record.transaction_id is None:
+        if record.transaction_id is None:
             return False
         numbers = accepted.first_transaction, accepted.first_transaction + accepted.count - 1
         first, last = numbers if record.height is None else map(self._id_of, numbers)

@@ -370,7 +370,7 @@ class Mempool:
 
     def _of_leg(self, flight: Flight) -> list[Stored]:
         records = []
-        for transaction_id in sorted(self._duplicates.candidates(flight)):
+        for transaction_id in self._duplicates.candidates(flight):
             stored = self._store.flight_at(transaction_id)
             if stored is not None and leg_of(stored[0]) == leg_of(flight):
                 records.append(Stored(transaction_id, None, stored[0]))

@@ -111,7 +111,7 @@ def test_a_script_gets_a_receipt_and_waits_for_it(cluster: LocalCluster) -> None
             assert receipt.transaction_id is None
             assert str(receipt.receipt).startswith("/receipts/node0-")
             assert client.wait(receipt).state == "mined"
-        added = client.add_batch([as_mapping(flight(8))] * 3)
+        added = client.add_batch(map(as_mapping, flights(3, 8)))
         assert (added.accepted, list(added.transactions)) == (3, [])
 
 
@@ -135,3 +135,19 @@ def test_a_reader_that_is_added_is_admitted_follows_and_accepts_nothing(
     until(lambda: "no member that may add flights" in refusal())  # a busy node says that it waits
     keys = {requests.get(f"{host.url}/log/key", timeout=5).text for host in cluster.hosts}
     assert len(keys) == 1
+
+
+def test_a_batch_that_is_sent_again_adds_nothing_pending_or_mined(cluster: LocalCluster) -> None:
+    rows = [as_mapping(row) for row in flights(40, 5000)]
+    with Client(cluster.hosts[0].url) as client:
+        assert client.add_batch(rows[:30], key="first").accepted == 30
+        late = {**rows[0], "ARR_DELAY": 99}
+        for _ in range(2):
+            again = client.add_batch([late, *rows], key="second")
+            assert (again.accepted, again.already_there, again.conflicts) == (10, 30, 1)
+            until(lambda: client.tip().pending == 0)
+        last = client.add_batch([late, *rows])
+        assert (last.accepted, last.already_there, last.conflicts) == (0, 40, 1)
+        assert last.conflicting[0]["TRANSACTION_ID"] is not None
+        receipt = client.add(rows[3])
+        assert receipt.duplicate_of is not None
