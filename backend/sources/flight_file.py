@@ -131,7 +131,8 @@ class FlightFile:
             if file not in self._orders:
                 self._orders[file] = self._order(file, reading, first)
         except (UnknownKindError, DoubtfulDatesError) as error:
-            raise file.problem(str(error)) from error
+            remedy = "; unpack it and import its files of flights alone" if file.part else ""
+            raise file.problem(f"{error}{remedy}") from error
         is_strict = file.is_posted and file.is_json is True
         deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=is_strict)
         self._describe(file, reading, deriver, first)

@@ -122,8 +122,9 @@ def _lines(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Iter
                 end = value
             else:
                 objects.append((number, value))
-        rows += len(objects) + hopeless
-        yield objects, hopeless
+        if objects or hopeless:
+            rows += len(objects) + hopeless
+            yield objects, hopeless
     if end and end.get("count") != rows:
         reason = f"has {counted(rows, 'flight')} but says that it has {end.get('count')}"
         raise file.problem(f"{reason}; download it again")

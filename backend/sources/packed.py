@@ -38,7 +38,9 @@ _TABLES = re.compile(
     r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
 )
 _BESIDE_TABLES = re.compile(
-    r"(.*/)?(|__MACOSX/.*|\.[^/]*|(readme|license)[^/]*|[^/]*\.(html?|pdf|md))", re.IGNORECASE
+    r"(.*/)?(|__MACOSX/.*|\.[^/]*|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
+    r"(airlines|airports|carriers|planes|plane-data|weather)\.csv)",
+    re.IGNORECASE,
 )
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 _UNPACK_ERRORS = (

@@ -112,6 +112,8 @@ def _batches(
 ) -> Iterator[RecordBatch]:
     is_empty = not header.file.is_posted
     for first, lines in batches:
+        if not any(lines):
+            continue  # a bomb may have a thousand million blank lines
         batch = _batch(header, first, lines, is_brief=needs_no_reason())
         is_empty = is_empty and not (batch.numbers or batch.faults or batch.hopeless)
         yield batch

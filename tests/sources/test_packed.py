@@ -86,7 +86,15 @@ def test_zip_holds_one_csv_file_beside_others(tmp_path: Path) -> None:
 
 
 def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
-    names = ["2019_10.csv", "2019_9.CSV", "docs/README.md", "docs/page.html", ".DS_Store", "a.txt"]
+    names = [
+        "airports.csv",
+        "2019_10.csv",
+        "2019_9.CSV",
+        "docs/README.md",
+        "docs/page.html",
+        ".DS_Store",
+        "a.txt",
+    ]
     packed = io.BytesIO(zipped(b"docs/2019_11.csv", "docs/2019_11.csv"))
     with zipfile.ZipFile(packed, "a") as archive:
         for name in names:
