@@ -4,6 +4,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.chain.fields import FIELD_NAMES
+from backend.sources.kinds import KINDS
 from frontend.app import create_app
 from frontend.pages.about import PORT_BEHIND_NGINX, api_for
 from frontend.settings import Settings, from_environment
@@ -21,6 +22,13 @@ def test_it_defines_what_is_counted_and_every_field(lonely_pages: FlaskClient) -
     names = {each["name"] for each in twin["fields"]}
     assert names == {*FIELD_NAMES, "TRANSACTION_ID", "timestamp"}
     assert "less than 15 minutes" in twin["definitions"]["On time"]
+
+
+def test_it_lists_the_kinds_of_files_that_the_reader_knows(lonely_pages: FlaskClient) -> None:
+    kinds = lonely_pages.get("/about.json").get_json()["kinds"]
+    assert kinds == {kind.name: kind.source.replace("`", "") for kind in KINDS}
+    text = lonely_pages.get("/about").text
+    assert all(f"<dt>{name}</dt><dd>{source}</dd>" in text for name, source in kinds.items())
 
 
 LOOPBACK, EVERYWHERE, ONE = ({"FLIGHTCHAIN_HOST": host} for host in ("127.0.0.1", "::", "10.1.1.4"))
