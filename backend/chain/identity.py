@@ -71,10 +71,10 @@ def departure_of(flight: Flight) -> Value:
 
 def have_same_departure(one: Flight, other: Flight) -> bool | None:
     """Return whether two flights of one leg depart at the same time; None if one does not say."""
-    first, second = scheduled_departure(one), scheduled_departure(other)
-    if first is None or second is None:
-        first, second = _clock(one[_DEP_TIME]), _clock(other[_DEP_TIME])  # type: ignore[assignment]
-    return None if first is None or second is None else first == second
+    times: list[Value] = [scheduled_departure(one), scheduled_departure(other)]
+    if None in times:
+        times = [_clock(one[_DEP_TIME]), _clock(other[_DEP_TIME])]
+    return None if None in times else times[0] == times[1]
 
 
 def differences(one: Flight, other: Flight) -> tuple[str, ...]:

@@ -66,6 +66,15 @@ def test_files_of_one_command_are_compared_before_the_first_is_stored(tmp_path: 
     assert_holds(tmp_path, flights(60))
 
 
+def test_a_state_that_is_spelt_otherwise_is_the_same_state(tmp_path: Path) -> None:
+    rows = [changed(row, DEST_STATE_NM="Georgia") for row in flights(20)]
+    others = [changed(row, DEST_STATE_NM="GA", DEST_AIRPORT_ID=None) for row in rows]
+    assert counts(imported(tmp_path, rows)) == [(20, 0, 0)]
+    assert counts(imported(tmp_path, others)) == [(0, 20, 0)]
+    assert counts(imported(tmp_path, others, rows)) == [(0, 20, 0), (0, 20, 0)]
+    assert_holds(tmp_path, rows)
+
+
 def test_two_legs_with_one_number_on_one_day_stay_two_flights(tmp_path: Path) -> None:
     rows = [flown(), flown(ORIGIN="DCA"), flown(DEP_TIME="2203"), flown(**CANCELLED)]
     assert counts(imported(tmp_path, [*rows, *rows])) == [(4, 4, 0)]
