@@ -125,7 +125,11 @@ def require_ours(connection: apsw.Connection, path: Path, genesis: str) -> str:
         raise checked_sqlite.Wrong("it is empty, or holds something else than a mempool")
     version = connection.execute("PRAGMA user_version").get
     if version != _VERSION:
-        raise DamagedMempool(f"{path} has format {version}; this release reads format {_VERSION}")
+        raise DamagedMempool(
+            f"{path} has format {version}; this release reads format {_VERSION}. Nothing is "
+            "accepted or mined: let the version that wrote it mine what is pending, then move the "
+            "file away"
+        )
     checked_sqlite.require_checksums(connection)
     named = str(connection.execute("SELECT genesis FROM ledger").get)
     others = {named, *_named_without_log(connection)} - {genesis, ""}
