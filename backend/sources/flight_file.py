@@ -133,13 +133,12 @@ class FlightFile:
         except (UnknownKindError, DoubtfulDatesError) as error:
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
-        is_strict = file.is_posted and file.is_json is True
-        deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=is_strict)
+        deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=_is_strict(file))
         self._describe(file, reading, deriver, first)
         return deriver, chain(first, records.batches)
 
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        if self._dates or "FL_DATE" not in reading.places or (file.is_posted and file.is_json):
+        if self._dates or "FL_DATE" not in reading.places or _is_strict(file):
             return self._dates or None
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
@@ -175,6 +174,11 @@ class FlightFile:
                 f"({known.kind}); import it alone"
             )
         deriver.emptied = known.emptied
+
+
+def _is_strict(file: PackedFile) -> bool:
+    """Return whether the rules are those of a single flight that is posted."""
+    return file.is_posted and bool(file.is_json)
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:

@@ -56,13 +56,11 @@ class Records:
 
     titles: the names of the columns as they are written, stripped.
     batches: its rows; the iterator raises InvalidInput where the file cannot be read on.
-    decimal_comma: whether a number may be written with a comma, as in "-4,00".
     unit: what the numbers of rows count: "line", "object", "transaction" or "row".
     """
 
     titles: tuple[str, ...]
     batches: Iterator[RecordBatch]
-    decimal_comma: bool = False
     unit: str = "line"
 
 

@@ -69,7 +69,7 @@ def read_table(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> 
     header, rest = _header(file, blocks)
     batches = line_batches(chain([rest], blocks), header.number + 1)
     rows = _batches(header, batches, needs_no_reason)
-    return Records(header.titles, rows, header.separator != SEPARATORS[0])
+    return Records(header.titles, rows)
 
 
 def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, list[str]]:
