@@ -49,7 +49,7 @@ REFUSED = [
 ]
 PLACES = ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME")
 examples = settings(
-    max_examples=25, deadline=None, phases=[Phase.generate]
+    max_examples=15, deadline=None, phases=[Phase.generate]
 )  # shrinking pages takes long
 
 
@@ -118,6 +118,31 @@ def require_links(page: Seen, answer: Json) -> None:
         if name != "engine":
             assert any(f'value="{text}"' in each for each in inputs), (name, inputs)
     require_as_of(page, answer)
+
+
+def require_tables(page: Seen, answer: Json) -> None:
+    """The numbers of each table of delays are those of all flights together."""
+    if not answer["arrived"]:
+        return
+    assert sum(numbers(page, "each-bin", 0)) == answer["arrived"]
+    if (
+        answer["query"]["INITIAL_DATE"] != answer["query"]["FINAL_DATE"]
+        and 'id="each-slot"' in page.source
+    ):
+        for column, name in enumerate(("flights", "arrived", "cancelled", "no_arrival"), 2):
+            assert sum(numbers(page, "each-slot", column)) == answer[name]
+    if 'id="means-weekday"' in page.source:
+        assert sum(numbers(page, "means-weekday", 0)) == answer["flights"]
+
+
+def numbers(page: Seen, table: str, column: int) -> list[int]:
+    """Whole numbers in a column of a table, which stands behind the name of each row."""
+    body = (
+        page.source.partition(f'id="{table}"')[2].partition("</table>")[0].partition("<tbody>")[2]
+    )
+    rows = body.split('<th scope="row">')[1:]
+    cells = [re.findall(r"<td[^>]*>([^<]*)", row)[column] for row in rows]
+    return [int(cell.replace(",", "")) for cell in cells]
 
 
 def require_as_of(page: Seen, answer: Json) -> None:
@@ -223,6 +248,7 @@ def test_delays_are_those_of_the_question(
     if answer["arrived"]:
         large = re.findall(r'<p class="figure-large">(.*?)</p>', page.source)
         assert large == [minutes(answer["average_delay"], 1)]
+    require_tables(page, answer)
     by_day = page.answer(**query, **as_of(question), group_by="day")["by_day"]
     assert page.twin["carriers"][0]["by_day"] == by_day
     require_links(page, answer)
