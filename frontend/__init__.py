@@ -11,6 +11,7 @@ that says what is on it:
     question        the question of a page as one value, from which all of it is made
     form_request    from a form to a question, and from a refusal to a message beside a field
     filters         values as people read them
+    airport_table   where airports are, and their time zones
     field_labels    names of fields as people read them
     twins           the `.csv` and `.json` twins of a page
     static_files    styles and scripts, at addresses that change with them

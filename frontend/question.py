@@ -72,11 +72,11 @@ _PLACE = {name: place for place, name in enumerate((NUMBER, DAY, CARRIER, *ENDS,
 """In which order an address has its parameters; others stand first."""
 
 _IN_WORDS = {
-    "ORIGIN": "from {}",
-    "ORIGIN_CITY_NAME": "from {}",
-    "DEST": "to {}",
-    "DEST_CITY_NAME": "to {}",
-    AS_OF: "up to block {}",
+    "ORIGIN": "only from {}",
+    "ORIGIN_CITY_NAME": "only from {}",
+    "DEST": "only to {}",
+    "DEST_CITY_NAME": "only to {}",
+    AS_OF: "only up to block {}",
 }
 
 

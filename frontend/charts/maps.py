@@ -12,8 +12,7 @@ are clipped. Places are in units of the drawing, `WIDTH` by `HEIGHT`; those of t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import airportsdata
-
+from frontend.airport_table import location_of
 from frontend.charts.sphere import KM_PER_MILE, AroundMiddle, Place, Point, distance_km, way
 from frontend.coverage import Airport, Coverage
 
@@ -24,10 +23,6 @@ LEAST_WIDTH_KM = 2600.0  # a narrower view shows no shape that one knows
 LEAST_AIRPORTS = 200  # around fewer the land is not recognised
 LAND_KM = 210.0  # radius of the land that is drawn around an airport
 LABELS_INSIDE = (40.0, 60.0)  # percent: left of them labels begin at their places, right they end
-
-_known: dict[str, Place | None] = {}
-"""What was looked up, also if the airport is not known. A look-up reads the package's table of
-28,000 airports: 0.15 s, and 8 MB for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +61,8 @@ class RouteMap:
 
 def places_of(codes: Iterable[str]) -> dict[str, Place]:
     """Return the places of the IATA codes that are known, in the same order."""
-    wanted = list(codes)
-    if any(code not in _known for code in wanted):
-        table = airportsdata.load("IATA")
-        for code in wanted:
-            row = table.get(code)
-            _known[code] = (row["lat"], row["lon"]) if row else None
-    return {code: place for code in wanted if (place := _known[code])}
+    known = ((code, location_of(code)) for code in codes)
+    return {code: (place.latitude, place.longitude) for code, place in known if place}
 
 
 def map_of_route(

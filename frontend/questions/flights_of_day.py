@@ -1,21 +1,24 @@
 """The legs of a flight: their order, their days, their outcome. Pure.
 
-A leg is a transaction as the backend shows it. The ledger has local times without time zones, so
-days are those that fit best.
+A leg is a transaction as the backend shows it. The ledger has local times without time zones. Days
+follow from the zones of the airports and, where those are unknown, are the days that fit best.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from frontend import filters
+from frontend.airport_table import zone_of
 
 Leg = Mapping[str, Any]
 
 LATE_FROM_MINUTES = 15  # below that it is on time, as the US Department of Transportation counts
 DAY_MINUTES = 24 * 60
 USUAL_TAXI_MINUTES = 30
+DOUBTFUL_MINUTES = 60  # by so much a recorded time in the air may be too long
 ZONE_MINUTES = 60  # by so much the clock may have gone back after the shortest of flights
 WESTWARD_MINUTES = 3 * 60  # by so much it may have gone back if the air time is not known
 
@@ -86,19 +89,43 @@ def departure_day(leg: Leg) -> int:
 def arrival_day(leg: Leg) -> int:
     """Return the day on which a leg arrived, counted from FL_DATE.
 
-    Of the days that fit the clocks, this is the one for which the time on the way is closest to the
-    time in the air.
+    It is the first one on which the leg was on its way for its time in the air. Without the zones
+    of its airports it is that for which the time on the way is closest to the time in the air.
     """
     left, arrived, air_time = _minute(leg["DEP_TIME"]), _minute(leg["ARR_TIME"]), leg["AIR_TIME"]
     if left is None or arrived is None:
         return departure_day(leg)
     later = arrived - left
+    if (gained := _clock_gain(leg)) is not None:
+        least = (air_time or 0) - DOUBTFUL_MINUTES
+        return departure_day(leg) + -((later - gained - least) // DAY_MINUTES)
     if air_time is None:
         days = 0 if later > -WESTWARD_MINUTES else 1
     else:
         usual = air_time + USUAL_TAXI_MINUTES
         days = min(range(3), key=lambda day: abs(later + day * DAY_MINUTES - usual))
     return departure_day(leg) + days
+
+
+def _clock_gain(leg: Leg) -> int | None:
+    """By how many minutes the clock of the destination is ahead of that of the origin."""
+    zones = zone_of(leg["ORIGIN"]), zone_of(leg["DEST"])
+    if None in zones:
+        return None
+    left = datetime.fromisoformat(leg["FL_DATE"]) + timedelta(minutes=_minute(leg["DEP_TIME"]) or 0)
+    instant = left.replace(tzinfo=zones[0])
+    there = instant.astimezone(zones[1])
+    ahead = (there.utcoffset() or timedelta()) - (instant.utcoffset() or timedelta())
+    return round(ahead.total_seconds() / 60)
+
+
+def scheduled(leg: Leg, end: str) -> str:
+    """Return when a leg should leave ("DEP") or arrive ("ARR"): "06:15", or "" if unknown."""
+    minute, delay = _minute(leg[f"{end}_TIME"]), leg[f"{end}_DELAY"]
+    if minute is None or delay is None:
+        return ""
+    hour, rest = divmod((minute - delay) % DAY_MINUTES, 60)
+    return f"{hour:02}:{rest:02}"
 
 
 def day_in_words(days: int) -> str:

@@ -6,7 +6,6 @@ from itertools import combinations, pairwise
 import airportsdata
 import pytest
 
-from frontend.charts import maps
 from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, RouteMap, map_of_route, places_of
 from frontend.coverage import Airport, Coverage
 
@@ -124,7 +123,6 @@ def test_without_two_known_places_there_is_no_map(origin: str, destination: str)
 
 
 def test_a_place_is_looked_up_once_be_it_known_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "_known", {})
     assert places_of(["ORD", "ZZZ"]).keys() == {"ORD"}
     monkeypatch.setattr("airportsdata.load", lambda _: pytest.fail("read again"))
     assert places_of(["ZZZ", "ORD"]).keys() == {"ORD"}

@@ -106,6 +106,35 @@ def test_days_are_counted_from_the_day_of_the_flight(
     )
 
 
+@pytest.mark.parametrize(
+    ("origin", "dest", "day", "departed", "arrived", "air_time", "arrival"),
+    [
+        ("JFK", "LAX", "2013-07-01", "2103", "2356", 330, 0),
+        ("LAX", "JFK", "2013-07-01", "2200", "0630", 300, 1),
+        ("GUM", "HNL", "2013-07-01", "0700", "1830", None, -1),  # over the date line
+        ("HNL", "GUM", "2013-07-01", "1500", "1835", 440, 1),
+        ("JFK", "BOS", "2013-07-01", "0800", "0730", 40, 1),  # it waited for most of a day
+        ("SFO", "PHX", "2013-03-09", "2330", "0120", 90, 1),  # before the clocks change
+        ("SFO", "PHX", "2013-07-01", "2330", "0115", 90, 1),  # and after it
+        ("EWR", "SFO", "2013-07-01", "2200", "0110", None, 1),
+    ],
+)
+def test_the_day_of_arrival_follows_from_time_zones(
+    origin: str, dest: str, day: str, departed: str, arrived: str, air_time: int, arrival: int
+) -> None:
+    flight = leg(
+        origin, dest, departed, FL_DATE=day, DEP_DELAY=0, ARR_TIME=arrived, AIR_TIME=air_time
+    )
+    assert flights_of_day.arrival_day(flight) == arrival
+
+
+def test_scheduled_times_are_actual_ones_without_delay() -> None:
+    flight = leg("JFK", "LAX", "0005", DEP_DELAY=20, ARR_TIME="0311", ARR_DELAY=-14)
+    assert flights_of_day.scheduled(flight, "DEP") == "23:45"
+    assert flights_of_day.scheduled(flight, "ARR") == "03:25"
+    assert flights_of_day.scheduled(leg("JFK", "LAX", "0005", ARR_TIME=None), "ARR") == ""
+
+
 def test_a_day_is_said_unless_it_is_the_day_of_the_flight() -> None:
     said = [flights_of_day.day_in_words(days) for days in (-1, 0, 1, 2)]
     assert said == ["the day before", "", "next day", "2 days later"]
