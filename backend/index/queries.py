@@ -52,9 +52,10 @@ _POSITION = "SELECT height, tip_hash FROM position"
 _LEG = """
     id, day, carrier, route, dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time,
     flight.height, timestamp"""
+# Sorted here, because with ORDER BY SQLite plans such a statement again each time.
 _LEGS = f"""
     SELECT position.height, tip_hash, {_LEG}
-    FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ? ORDER BY id"""  # noqa: S608
+    FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ?"""  # noqa: S608
 # Day by day, within the days that have flights: table flight is in the order of days.
 _LEGS_BETWEEN = f"""
     WITH RECURSIVE asked (day, last) AS (
@@ -65,7 +66,7 @@ _LEGS_BETWEEN = f"""
     FROM position LEFT JOIN (
         SELECT flight.* FROM asked CROSS JOIN flight USING (day)
         WHERE day <= last AND number = ? AND id < ?
-    ) AS flight ON true ORDER BY id"""  # noqa: S608
+    ) AS flight ON true"""  # noqa: S608
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
 _FEW = 32  # rows
 _OF_NUMBER = f"""
@@ -167,7 +168,8 @@ class IndexReader:
             as_of = _as_of(rows)
             if rows[0][2] is None:  # the position alone
                 return [], as_of
-            wanted = rows if carrier is None else [row for row in rows if row[4] == carrier]
+            wanted = [row for row in rows if carrier is None or row[4] == carrier]
+            wanted.sort(key=itemgetter(2))
             return [_leg(opened, row, number) for row in wanted], as_of
 
         return self._agreeing(self._connections.ask(ask))
