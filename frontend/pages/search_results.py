@@ -15,10 +15,11 @@ routes = Blueprint("search", __name__)
 
 @routes.get("/search")
 def search() -> str | AnyResponse:
-    """Redirect to the one page that fits, or list what the text may mean."""
+    """Redirect to the one page that answers all of the text, or list what it may mean."""
     results = _results()
-    if len(results["possibilities"]) == 1:
-        return redirect(results["possibilities"][0].address)
+    page, *others = results["possibilities"] or [None]
+    if page and page.is_whole and not others:
+        return redirect(page.address)
     return render_template("search.html", **results)
 
 

@@ -4,8 +4,8 @@ The first row of `_TABLE` whose condition holds for a reading tells its pages. S
 that the text has several meanings.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice, product
 from typing import Any
@@ -24,6 +24,7 @@ UNSORTED = ("", "", ", ranked")
 RANKING_SHOWS = "a ranking with the number of flights behind each figure"
 
 Parameters = Mapping[str, Any]
+ANYWHERE: Parameters = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Lead:
 
     counted: path and question of the backend's answer whose `count` tells whether there are any
     flights to show; None if that is known. A question without days is about all of them.
-    is_shown_empty: whether the page explains why there are none.
+    is_shown_empty: whether the page explains why there are none. unused: what the text names, and
+    the page says nothing of.
     """
 
     label: str
@@ -40,6 +42,7 @@ class Lead:
     shows: str
     counted: tuple[str, tuple[tuple[str, Any], ...]] | None = None
     is_shown_empty: bool = False
+    unused: tuple[str, ...] = ()
 
 
 def leads(reading: Reading, known: Coverage) -> list[Lead]:
@@ -58,10 +61,26 @@ def leads(reading: Reading, known: Coverage) -> list[Lead]:
         if covered is None:
             return []
     question = _Question(reading, covered, known)
-    for holds, answer in _TABLE:
+    for holds, *answers in _TABLE:
         if holds(reading):
-            return list(answer(question))
+            return [
+                replace(lead, unused=_unused(reading, shown, subjects))
+                for answer, shown, subjects in answers
+                for lead in answer(question)
+            ]
     return []
+
+
+def _unused(reading: Reading, shown: Set[str], subjects: Set[str]) -> tuple[str, ...]:
+    """Return what a reading names besides what a page shows. subjects: what the page ranks."""
+    ends = (*reading.origin[:1], *reading.destination[:1], *reading.at[:1])
+    named = {
+        "number": [str(reading.number)] if reading.number else [],
+        "places": [place.label for place in ends],
+        "carriers": [carrier.called for carrier, *_ in reading.carriers],
+    }
+    parts = [text for part, texts in named.items() if part not in shown for text in texts]
+    return (*parts, *sorted(f"{word}s" for word in reading.wanted & _SUBJECTS.keys() - subjects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +144,9 @@ def _route(question: _Question) -> Iterator[Lead]:
         if origin == destination:
             continue
         ends = {**_end("ORIGIN", origin), **_end("DEST", destination)}
+        if question.reading.carriers:
+            yield from _carriers(question, ends, f" from {origin.label} to {destination.label}")
+            continue
         counted = ("/flight_counter", (*ends.items(), *question.whole_interval.items()))
         yield Lead(
             f"{origin.label} to {destination.label}{question.phrase}",
@@ -140,12 +162,15 @@ def _end(name: str, place: Place) -> dict[str, str]:
 
 
 def _airports(question: _Question) -> Iterator[Lead]:
-    """Yield the airports of a place, and how late the carriers are that are named besides it."""
+    """Yield the airports of a place, or how late the carriers are there that are named with it."""
     reading = question.reading
     for place in _airports_of(reading.at or reading.origin or reading.destination, question.known):
+        if reading.carriers:
+            end, word = ("DEST", "to") if reading.destination else ("ORIGIN", "from")
+            yield from _carriers(question, _end(end, place), f" {word} {place.label}")
+            continue
         address = _address(f"/airports/{place.airport}", question.interval)
         yield Lead(f"{place.label}{question.phrase}", address, "flights and delays of this airport")
-    yield from _carriers(question)
 
 
 def _airports_of(places: Places, known: Coverage) -> list[Place]:
@@ -157,21 +182,22 @@ def _airports_of(places: Places, known: Coverage) -> list[Place]:
     return list(airports)
 
 
-def _carriers(question: _Question) -> Iterator[Lead]:
-    """Yield how late a carrier is; several carriers are compared."""
+def _carriers(question: _Question, ends: Parameters = ANYWHERE, where: str = "") -> Iterator[Lead]:
+    """Yield how late a carrier is; several carriers are compared. ends, where: of a route."""
     for carriers in islice(product(*question.reading.carriers), MOST_COMPARED):
         compared = list(dict.fromkeys(carriers))[:MOST_COMPARED]
         if not compared:
             continue
         numbers = [("OP_CARRIER_AIRLINE_ID", carrier.number) for carrier in compared]
-        address = f"/average_delays?{urlencode([*numbers, *question.whole_interval.items()])}"
+        pairs = [*numbers, *ends.items(), *question.whole_interval.items()]
+        address = f"/average_delays?{urlencode(pairs)}"
         shows = "delays and punctuality"
         if len(compared) > 1:
             names = " and ".join(carrier.called for carrier in compared)
-            yield Lead(f"{names} compared{question.phrase}", address, shows)
+            yield Lead(f"{names} compared{where}{question.phrase}", address, shows)
         else:
             is_or_was = "was" if question.reading.days else "is"
-            label = f"How late {is_or_was} {compared[0].called}{question.phrase}?"
+            label = f"How late {is_or_was} {compared[0].called}{where}{question.phrase}?"
             yield Lead(label, address, shows)
 
 
@@ -237,13 +263,30 @@ def _names_a_ranking(reading: Reading) -> bool:
     return bool(ranked) and (ranked == reading.wanted or bool(ranked & _SUBJECTS.keys()))
 
 
-_TABLE: tuple[
-    tuple[Callable[[Reading], object], Callable[[_Question], Iterator[Lead]]], ...
-] = (  # the first row that holds for a reading tells its pages
-    (lambda reading: reading.number, _flight),
-    (lambda reading: reading.origin and reading.destination, _route),
-    (lambda reading: reading.at or reading.origin or reading.destination, _airports),
-    (lambda reading: reading.carriers, _carriers),
-    (_names_a_ranking, _rankings),
-    (lambda reading: reading.days and reading.wanted <= {UNRANKED}, _days),
+_ALL = frozenset(_SUBJECTS)
+_ARRIVALS = _ALL - {"carrier"}  # arrivals at an airport are not shown by carrier
+_ROUTE = (_route, {"places", "carriers"}, _ALL)
+_AIRPORTS = (_airports, {"places", "carriers"}, _ALL)
+
+_Answer = tuple[Callable[[_Question], Iterator[Lead]], Set[str], Set[str]]
+_TABLE: tuple[tuple[Callable[[Reading], object], *tuple[_Answer, ...]], ...] = (
+    (
+        lambda reading: reading.number and reading.origin and reading.destination,
+        (_flight, {"number", "carriers"}, _ALL),
+        _ROUTE,
+    ),
+    (
+        lambda reading: reading.number and (reading.at or reading.origin or reading.destination),
+        (_flight, {"number", "carriers"}, _ALL),
+        _AIRPORTS,
+    ),
+    (lambda reading: reading.number, (_flight, {"number", "carriers"}, _ALL)),
+    (lambda reading: reading.origin and reading.destination, _ROUTE),
+    (lambda reading: reading.at or reading.origin, _AIRPORTS),
+    (lambda reading: reading.destination, (_airports, {"places", "carriers"}, _ARRIVALS)),
+    (lambda reading: reading.carriers, (_carriers, {"carriers"}, {"carrier"})),
+    (_names_a_ranking, (_rankings, _ALL, _ALL)),
+    (lambda reading: reading.days and reading.wanted <= {UNRANKED}, (_days, _ALL, _ALL)),
 )
+"""The first row that holds for a reading tells its pages: what makes them, what of a reading they
+show, and what they rank. A number beside a place may be a flight's, or a time of day."""

@@ -28,11 +28,15 @@ BAD_INPUT = {400, 422}
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that answers. label: what it is about. shows: what is on it."""
+    """A page that answers. label: what it is about. shows: what is on it.
+
+    is_whole: whether it answers all that was typed.
+    """
 
     label: str
     address: str
     shows: str
+    is_whole: bool = True
 
 
 class Finder:
@@ -230,8 +234,10 @@ def _page(lead: Lead, count: int | None) -> Page:
     """Return a page with the number of flights that it shows, if that is known."""
     shows = lead.shows
     if count is not None:
-        shows = f"{filters.counted(count, 'flight')}: {shows}"
-    return Page(lead.label, lead.address, shows if count != 0 else NO_FLIGHTS)
+        shows = f"{filters.counted(count, 'flight')}: {shows}" if count else NO_FLIGHTS
+    if lead.unused:
+        shows = f"{shows}; not used: {', '.join(lead.unused)}"
+    return Page(lead.label, lead.address, shows, not lead.unused)
 
 
 def _page_of_block(header: Mapping[str, Any]) -> Page:

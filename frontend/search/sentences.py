@@ -326,6 +326,8 @@ def _ends(places: list[tuple[Places, str]]) -> dict[str, Places]:
     match places:
         case [(only, word)]:
             return {{FROM: "origin", TO: "destination"}.get(word, "at"): only}
+        case [(left, first), (right, word)] if word == AND and first != BETWEEN:
+            return {"at": (*left, *right)}
         case [(left, first), (right, second)]:
             is_swapped = (second == FROM and first != FROM) or (first == TO and second != TO)
             origin, destination = (right, left) if is_swapped else (left, right)

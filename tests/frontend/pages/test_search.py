@@ -121,6 +121,19 @@ def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world
     assert world.transactions[number]["ORIGIN_CITY_NAME"] in text
 
 
+def test_a_page_that_uses_a_part_of_a_text_is_not_opened(
+    pages: FlaskClient, look: Look, flight: Json
+) -> None:
+    text = f"{flight['ORIGIN']} to {flight['DEST']} at 8 am"
+    status, path, _ = look(text)
+    assert (status, path) == (200, "")
+    page = pages.get("/search", query_string={"q": text}).text
+    assert f'href="/route?ORIGIN={flight["ORIGIN"]}&amp;DEST={flight["DEST"]}"' in page
+    assert "; not used: 8" in page
+    twin = pages.get("/search.json", query_string={"q": text}).get_json()
+    assert not any(found["is_whole"] for found in twin["possibilities"])
+
+
 def test_a_number_that_flights_have_is_a_flight_number(pages: FlaskClient, flight: Json) -> None:
     number = flight["OP_CARRIER_FL_NUM"]
     found = pages.get("/search.json", query_string={"q": str(number)}).get_json()

@@ -58,7 +58,8 @@ ADDRESSES: dict[str, list[str]] = {
     ],
     "which airline is best from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
     "is the evening flight EWR-ORD worse": ["/route?ORIGIN=EWR&DEST=ORD"],
-    "united from EWR to ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "united from EWR to ORD": [f"/average_delays?{UNITED}&ORIGIN=EWR&DEST=ORD&{ALL_DAYS}"],
+    "between EWR and ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
     "Portland to EWR": [
         "/route?ORIGIN_CITY_NAME=Portland%2C+OR&DEST=EWR",
         "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST=EWR",
@@ -69,7 +70,10 @@ ADDRESSES: dict[str, list[str]] = {
     "Newark": ["/airports/EWR"],
     "flights to EWR in february": [f"/airports/EWR?{FEBRUARY}"],
     "Chicago": ["/airports/ORD", "/airports/MDW"],
-    "united at ORD": ["/airports/ORD", f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "united at ORD": [f"/average_delays?{UNITED}&ORIGIN=ORD&{ALL_DAYS}"],
+    "united to ORD in July": [f"/average_delays?{UNITED}&DEST=ORD&{JULY}"],
+    "EWR vs JFK": ["/airports/EWR", "/airports/JFK"],
+    "compare JFK and EWR": ["/airports/JFK", "/airports/EWR"],
     # rankings
     "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
     "best airline": [f"/rankings?by=carrier&{BEST}"],
@@ -152,6 +156,38 @@ def test_a_page_is_named_by_the_question_that_it_answers(text: str, expected: li
 def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
     for lead in found(text):
         assert lead.address in {each.address for each in found(lead.label)}, lead.label
+
+
+UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "JFK to LAX at 8 am": [
+        ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
+        ("/route?ORIGIN=JFK&DEST=LAX", ("8",)),
+    ],
+    "JFK to LAX in 5 hours": [
+        ("/report?OP_CARRIER_FL_NUM=5", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
+        ("/route?ORIGIN=JFK&DEST=LAX", ("5",)),
+    ],
+    "8 flights JFK to LAX": [
+        ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
+        ("/route?ORIGIN=JFK&DEST=LAX", ("8",)),
+    ],
+    "JFK 8": [
+        ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)",)),
+        ("/airports/JFK", ("8",)),
+    ],
+    "worst route of united": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("routes",))],
+    "worst airport for delta": [(f"/average_delays?{DELTA}&{ALL_DAYS}", ("airports",))],
+    "best airline to ORD": [("/airports/ORD", ("carriers",))],
+    "best airline from ORD": [("/airports/ORD", ())],
+    "best airline from JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ())],
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), UNUSED.items())
+def test_what_a_page_does_not_use_of_a_text_is_said(
+    text: str, expected: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    assert [(lead.address, lead.unused) for lead in found(text)] == expected
 
 
 def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:
