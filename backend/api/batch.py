@@ -1,10 +1,11 @@
-"""`POST /transactions/batch`: accepts many flights at once, as NDJSON or CSV.
+"""`POST /transactions/batch`: accepts many flights at once, as NDJSON, CSV or what `import` reads.
 
 Either all flights are accepted or none, and their ids follow one another. `on_error=skip` accepts
 the good rows and reports the bad ones; `duplicates=skip` leaves out flights that the ledger has;
 `dry_run=true` only says what would happen. Rows are numbered by their lines.
 """
 
+from dataclasses import fields
 from functools import partial
 
 from flask import Response
@@ -20,13 +21,15 @@ from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
 from backend.sources.dates import MONTH_FIRST, ORDERS
-from backend.sources.posted_batch import Batch, batch_of
+from backend.sources.flight_file import Understanding
+from backend.sources.posted_batch import ANY, Batch, batch_of
 
 KINDS = {
     "application/x-ndjson": "ndjson",
     "application/ndjson": "ndjson",
     "application/jsonl": "ndjson",
     "text/csv": "csv",
+    "application/octet-stream": ANY,
 }
 
 ON_ERROR = Choice(
@@ -47,8 +50,8 @@ DUPLICATES = Choice(
 )
 DATES = Choice(
     "dates",
-    "How days are written in CSV: `proven` reads them as the whole column proves, and refuses the "
-    "file if both the day and the month may come first.",
+    "How days are written: `proven` reads them as the whole column proves, and refuses the body if "
+    "both the day and the month may come first.",
     MONTH_FIRST,
     default="proven",
     choices=("proven", *ORDERS),
@@ -64,7 +67,7 @@ _EXAMPLES = {
 _TRIED = in_json(
     "How many flights would be accepted, how many of the good ones are in the ledger already "
     "(`duplicates`, with the ids of the first), or that nothing was accepted, because no "
-    "row is good or, with `duplicates=skip`, new.",
+    "row is good or, with `duplicates=skip`, new. `understood` says what the body was taken for.",
     "BatchTried",
 )
 ADD_BATCH = Operation(
@@ -78,7 +81,9 @@ ADD_BATCH = Operation(
         ),
     },
     parameters=(MODE, ON_ERROR, DUPLICATES, DATES, DRY_RUN),
-    body={kind: Media(_FILE, _EXAMPLES[form]) for kind, form in KINDS.items()},
+    body={
+        kind: Media(_FILE, _EXAMPLES.get(form, _EXAMPLES["csv"])) for kind, form in KINDS.items()
+    },
     writes=True,
     takes_key=True,
 )
@@ -113,18 +118,27 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         if len(batch.flights) > most_flights:
             reason = f"are more than may be pending; at most {most_flights:,} may"
             raise BadBody(413, f"{len(batch.flights):,} flights", reason)
-        bad: Json = {"rejected": batch.rejected, "errors": shown_errors(batch.errors)}
         if batch.errors and stops:
             raise _refusal(batch)
+        read: Json = {
+            "rejected": batch.rejected,
+            "errors": shown_errors(batch.errors),
+            "understood": _understood(batch, with_sample=is_dry),
+        }
         if is_dry or not batch.flights:
             tried = ledger.submitter.try_batch(batch.flights, skips=skips_known)
             if batch.errors and not skips:
                 tried["accepted"] = 0
-            return answer({"dry_run": is_dry, **tried, **bad})
+            return answer({"dry_run": is_dry, **tried, **read})
         add = partial(ledger.submitter.add_batch, batch.flights, key=key, skips=skips_known)
-        return writing.answer(mode, add, **bad)
+        return writing.answer(mode, add, **read)
 
     return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]
+
+
+def _understood(batch: Batch, *, with_sample: bool) -> Json:
+    names = [field.name for field in fields(Understanding) if with_sample or field.name != "sample"]
+    return {name: getattr(batch.understood, name) for name in names}
 
 
 def _refusal(batch: Batch) -> InvalidFlights:

@@ -203,6 +203,27 @@ Conflicts = Annotated[
 FirstConflicts = Annotated[list[Conflicting], Meta(description="the first hundred of them")]
 
 
+class Understood(Answer, kw_only=True):
+    """What the body of a batch was taken for."""
+
+    kind: str
+    source: Annotated[str, Meta(description="where people get such files")]
+    columns: Annotated[dict[str, str], Meta(description="field: title of its column")]
+    derived: Annotated[dict[str, str], Meta(description="what it is derived from: the fields")]
+    left_empty: Annotated[list[str], Meta(description="fields that it lacks")]
+    dates: Annotated[
+        str | None, Meta(description="how days are written; null if that makes no difference")
+    ]
+    emptied: Annotated[
+        dict[str, Count], Meta(description="field: its cells emptied, as the flight was cancelled")
+    ]
+    repeated_headers: Annotated[Count, Meta(description="lines left out that repeat the header")]
+    sample: Annotated[
+        list[Mapping[str, Any]] | UnsetType,
+        Meta(description="the first rows, in a dry run; what is no valid value is as it was sent"),
+    ] = UNSET
+
+
 class BatchReceipt(Answer, kw_only=True):
     """What was accepted of a batch, and what was not."""
 
@@ -224,6 +245,7 @@ class BatchReceipt(Answer, kw_only=True):
     conflicting: FirstConflicts
     rejected: Count
     errors: list[Error]
+    understood: Understood
 
 
 class BatchTried(Answer):
@@ -238,6 +260,7 @@ class BatchTried(Answer):
     conflicting: FirstConflicts
     rejected: Count
     errors: list[Error]
+    understood: Understood
 
 
 class Tried(Answer):

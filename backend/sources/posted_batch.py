@@ -1,7 +1,8 @@
-"""Reads a batch of flights from the body of a request, which is NDJSON or CSV.
+"""Reads a batch of flights from the body of a request.
 
-Both are read as files are, packed or not. Blank lines are skipped; rows are numbered by their
-lines. What the service exported can be posted back.
+It is read as files are, packed or not: NDJSON or CSV, or what it is if its sender does not say.
+Blank lines are skipped; rows are numbered by their lines. What the service exported can be posted
+back.
 
 Whatever the body holds, time and memory grow with its bytes and no faster: it is taken apart piece
 by piece, and of the rows that are wrong only the first `MOST_ERRORS` are described.
@@ -15,11 +16,11 @@ from itertools import islice
 from backend.base.errors import BadRow, excerpt
 from backend.chain.flight import MOST_ERRORS, Flight
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.flight_file import FlightFile
+from backend.sources.flight_file import FlightFile, Understanding
 from backend.sources.packed import SentFile
 from backend.sources.source import RawRows, Source, Validator, bad_rows
 
-CSV, NDJSON = "csv", "ndjson"
+CSV, NDJSON, ANY = "csv", "ndjson", ""
 REMEMBERED_VALUES = 2000  # for each field, in every worker
 
 _validator = Validator(REMEMBERED_VALUES)
@@ -30,7 +31,8 @@ class Batch:
     """The flights of a batch, in their order, and its bad rows.
 
     errors: what is wrong with the first `MOST_ERRORS` of the bad rows. rejected: how many bad rows
-    there are. rows_read: how many rows were read. is_whole: whether these are all rows.
+    there are. rows_read: how many rows were read. is_whole: whether these are all rows. understood:
+    what the body was taken for.
     """
 
     flights: list[Flight] = field(default_factory=list)
@@ -38,6 +40,7 @@ class Batch:
     rejected: int = 0
     rows_read: int = 0
     is_whole: bool = True
+    understood: Understanding | None = None
 
     def has_all_errors(self) -> bool:
         """Whether so many errors are described that of further bad rows only the number counts."""
@@ -54,7 +57,7 @@ def batch_of(
     stops: bool = True,
     pause: Callable[[], None] = lambda: None,
 ) -> Batch:
-    """Read the flights in `body`, which is CSV or NDJSON as `kind` says.
+    """Read the flights in `body`, which is `CSV`, `NDJSON` or any other as `kind` says.
 
     dates, ledger: as in `FlightFile`. pause: called again and again meanwhile; what it raises ends
     the work. It is read no further when there are more flights than `most_flights`, or, if `stops`,
@@ -64,7 +67,7 @@ def batch_of(
     flights or not UTF-8.
     """
     batch = Batch()
-    file = SentFile(body, is_json=kind == NDJSON)
+    file = SentFile(body, is_json={CSV: False, NDJSON: True}.get(kind))
     source = FlightFile(file, dates=dates, ledger=ledger, needs_no_reason=batch.has_all_errors)
     with closing(source.rows()) as rows:
         for raw in rows:
@@ -73,6 +76,7 @@ def batch_of(
                 break
             _add(batch, source, raw)
             pause()
+    batch.understood = source.understood()
     return batch
 
 

@@ -1,8 +1,11 @@
 """Posting many flights at once: NDJSON and CSV, all or nothing, skipping, trying, repeating."""
 
+import bz2
 import csv
+import gzip
 import io
 import json
+import lzma
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -102,11 +105,75 @@ def test_days_in_doubt_are_read_as_the_client_says(client: FlaskClient) -> None:
     writer.writerow(GOOD | {"FL_DATE": "02/03/2019"})
     body = text.getvalue().encode()
     refused = post(client, body, kind="text/csv")
-    assert "may be 3 February 2019 or 2 March 2019" in problem(refused, 422)["detail"]
+    detail = problem(refused, 422, field="dates", value="02/03/2019")["detail"]
+    assert "may be 3 February 2019 or 2 March 2019; say dates=month-first or dates=" in detail
     for dates, day in (("day-first", "2019-03-02"), ("month-first", "2019-02-03")):
         receipt = good(post(client, body, f"?dates={dates}", "text/csv"), 202)
+        assert receipt["understood"]["dates"] == dates
         stored = good(client.get(f"/transactions/{receipt['first_transaction']}"))["transaction"]
         assert stored["FL_DATE"] == day
+
+
+def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
+    body = EXPO.replace("QQQ", "IAD").replace("116\n", "116\n" + EXPO.splitlines()[0] + "\n")
+    body += "2008,1,4,WN,336,IAD,TPA,0,0,0,0,1,\n"
+    tried = good(post(client, gzip.compress(body.encode()), "?dry_run=true", "text/csv"))
+    understood = tried["understood"]
+    sample = understood.pop("sample")
+    assert understood == {
+        "kind": "hflights",
+        "source": "the package of this name (R)",
+        "columns": {
+            "YEAR": "Year",
+            "OP_CARRIER_FL_NUM": "FlightNum",
+            "ORIGIN": "Origin",
+            "DEST": "Dest",
+            "DEP_TIME": "DepTime",
+            "DEP_DELAY": "DepDelay",
+            "ARR_TIME": "ArrTime",
+            "ARR_DELAY": "ArrDelay",
+            "CANCELLED": "Cancelled",
+            "AIR_TIME": "AirTime",
+        },
+        "derived": {
+            "FL_DATE": "DAY_OF_WEEK",
+            "Year and Month and DayofMonth": "FL_DATE",
+            "UniqueCarrier and FL_DATE (table of carriers)": "OP_CARRIER_AIRLINE_ID",
+            "Origin (table of airports)": "ORIGIN_CITY_NAME, ORIGIN_STATE_NM",
+            "Dest (table of airports)": "DEST_CITY_NAME, DEST_STATE_NM",
+        },
+        "left_empty": ["ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID"],
+        "dates": None,
+        "emptied": {"ARR_TIME": 1, "ARR_DELAY": 1, "DEP_TIME": 1, "DEP_DELAY": 1},
+        "repeated_headers": 1,
+    }
+    receipt = good(post(client, body.encode(), kind="application/octet-stream"), 202)
+    assert receipt["understood"] == understood
+    number = receipt["first_transaction"]
+    for row, flight in enumerate(sample):
+        stored = good(client.get(f"/transactions/{number + row}"))["transaction"]
+        assert flight == {name: stored[name] for name in FIELD_NAMES}
+
+
+def test_a_sample_shows_what_is_no_value_as_it_was_sent(client: FlaskClient) -> None:
+    body = as_csv(FLIGHTS[:9]).replace(b"2015", b"soon", 1)
+    tried = good(post(client, body, "?dry_run=true", "text/csv"))
+    assert [flight["YEAR"] for flight in tried["understood"]["sample"]] == ["soon", *[2015] * 4]
+    assert tried["understood"]["dates"] == "year-first"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(as_ndjson(FLIGHTS), id="ndjson"),
+        pytest.param(lzma.compress(as_ndjson(FLIGHTS)), id="ndjson.xz"),
+        pytest.param(bz2.compress(as_csv(FLIGHTS)), id="csv.bz2"),
+        pytest.param(as_csv(FLIGHTS).decode().encode("utf-16"), id="utf-16"),
+        pytest.param(json.dumps([as_mapping(f) for f in FLIGHTS], indent=1).encode(), id="array"),
+    ],
+)
+def test_bytes_say_themselves_what_they_are(client: FlaskClient, body: bytes) -> None:
+    assert good(post(client, body, kind="application/octet-stream"), 202)["accepted"] == 250
 
 
 @pytest.mark.parametrize(("kind", "written"), [(NDJSON, as_ndjson), ("text/csv", as_csv)])
@@ -130,6 +197,7 @@ def test_all_flights_are_accepted_in_order(
         "conflicting": [],
         "rejected": 0,
         "errors": [],
+        "understood": receipt["understood"],
     }
     assert response.headers["Location"] == "/transactions/0"
     seal(settings, [[]])

@@ -186,7 +186,7 @@ def test_a_day_far_down_decides_for_all_before_it(tmp_path: Path, ahead: int) ->
     path = dated(tmp_path, ["02/03/2019"] * ahead + ["13/03/2019"])
     source = FlightFile(path)
     source.check()
-    assert source.understood().dates == "day, month, year"
+    assert source.understood().dates == "day-first"
     assert days_of(path) == ["2019-03-02"] * ahead + ["2019-03-13"]
 
 
@@ -225,14 +225,9 @@ def test_a_sample_shows_what_columns_were_understood_as(tmp_path: Path) -> None:
     path = written(tmp_path, monthly_text(ROWS * 3))
     known = FlightFile(path).understood()
     assert known.columns["OP_CARRIER_AIRLINE_ID"] == "DOT_ID_Reporting_Airline"
-    assert (known.derived, known.left_empty, known.dates) == ({}, [], "year, month, day")
+    assert (known.derived, known.left_empty, known.dates) == ({}, [], "year-first")
     assert len(known.sample) == 5
-    assert {name: str(value) for name, value in known.sample[0].items()} == FLOWN | {
-        "DEP_DELAY": "8.00",
-        "ARR_DELAY": "-14.00",
-        "CANCELLED": "0",
-        "AIR_TIME": "116.00",
-    }
+    assert {name: str(value) for name, value in known.sample[0].items()} == FLOWN
 
 
 def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from backend.base.errors import FlightchainError
 from backend.chain.flight import MOST_ERRORS, as_mapping
-from backend.sources.posted_batch import CSV, NDJSON, Batch, batch_of
+from backend.sources.posted_batch import ANY, CSV, NDJSON, Batch, batch_of
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import flights
 
@@ -29,7 +29,7 @@ def warm() -> Iterator[None]:
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", [CSV, NDJSON])
+@pytest.mark.parametrize("kind", [CSV, NDJSON, ANY])
 @pytest.mark.parametrize("name", EVIL)
 def test_memory_and_time_are_bounded_by_the_body(name: str, kind: str) -> None:
     body = EVIL[name](BODY_BYTES)
