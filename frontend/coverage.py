@@ -105,12 +105,14 @@ class CoverageKeeper:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._known: tuple[float, Coverage] | None = None
+        self._up_to: dict[str, Coverage] = {}
 
     def now(self) -> Coverage:
         """Return the coverage. Raises BackendAway, Refused."""
         known = self._known
         if known is None or time.monotonic() - known[0] > ASK_AGAIN_S:
             known = self._known = (time.monotonic(), _coverage(self._backend))
+            self._up_to.clear()
         return known[1]
 
     def at(self, height: str | None) -> Coverage:
@@ -119,20 +121,14 @@ class CoverageKeeper:
         Carriers and airports are those of now. Raises BackendAway.
         """
         known = self.now()
-        question = {**all_days(known), "group_by": "day", "limit": "1", "as_of": height or ""}
-        try:
-            if not height or not known.first_date:
-                return known
-            ends = [
-                self._backend.get("/average_delays", {**question, "order": order})
-                for order in ("ascending", "descending")
-            ]
-        except Refused:  # as the question itself will be
+        if not height or not known.first_date:
             return known
-        days = [row["FL_DATE"] for end in ends for row in end["by_day"]]
-        if not days:
-            return replace(known, flights=0)
-        return replace(known, flights=ends[0]["flights"], first_date=days[0], last_date=days[1])
+        if (up_to := self._up_to.get(height)) is None:
+            try:
+                up_to = self._up_to[height] = _up_to(self._backend, known, height)
+            except Refused:  # as the question itself will be
+                return known
+        return up_to
 
     def last_known(self) -> Coverage:
         """The coverage now; without an answer of the backend the last one, or an empty one."""
@@ -152,6 +148,16 @@ def _coverage(backend: Backend) -> Coverage:
     return Coverage(
         answer["flights"], answer["first_date"], answer["last_date"], carriers, airports
     )
+
+
+def _up_to(backend: Backend, known: Coverage, height: str) -> Coverage:
+    question = {**all_days(known), "group_by": "day", "limit": "1", "as_of": height}
+    orders = ("ascending", "descending")
+    ends = [backend.get("/average_delays", {**question, "order": order}) for order in orders]
+    days = [row["FL_DATE"] for end in ends for row in end["by_day"]]
+    if not days:
+        return replace(known, flights=0)
+    return replace(known, flights=ends[0]["flights"], first_date=days[0], last_date=days[1])
 
 
 def all_days(known: Coverage) -> dict[str, str]:
