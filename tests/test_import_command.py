@@ -12,17 +12,27 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from io import BytesIO
+from dataclasses import dataclass
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import pytest
 
-from tests.api.processes import ROOT, backend, environment
+from backend.chain.fields import FIELD_NAMES
+from tests.api.processes import ROOT, environment
 from tests.flights import csv_of, flights, on_disk, transactions_in
 
 WAIT_S = 60
-ANSWERED_AGAIN_S = 0.5  # an early Ctrl-C may be lost, as to a person
+ANSWERED_AGAIN_S = 5.0  # an early Ctrl-C may be lost, as to a person
 QUESTION = b"Import the others without them? [y/N]: "
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it said."""
+
+    returncode: int
+    stderr: str
 
 
 def written(path: Path, count: int, bad: Sequence[int] = (), *, cancelled: int = 0) -> str:
@@ -40,9 +50,32 @@ def written(path: Path, count: int, bad: Sequence[int] = (), *, cancelled: int =
     return str(path)
 
 
+def variables(folder: Path) -> dict[str, str]:
+    """Return the environment of a command that runs elsewhere than in the project."""
+    return {**environment(folder), "PYTHONPATH": str(ROOT)}
+
+
+def imported(folder: Path, *arguments: str, content: bytes = b"") -> Done:
+    """Run an import in the folder above that of its chain.
+
+    content: what comes through standard input.
+    """
+    folder.parent.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "backend", "import", *arguments],
+        cwd=folder.parent,
+        env=variables(folder),
+        input=content,
+        capture_output=True,
+        check=False,
+        timeout=WAIT_S,
+    )
+    return Done(done.returncode, done.stderr.decode())
+
+
 def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: Path) -> None:
     folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 40, [3], cancelled=1)
-    refused = backend(folder, "import", "--skip-bad", file)
+    refused = imported(folder, "--skip-bad", file)
     assert refused.returncode == 1
     assert refused.stderr.endswith(
         "\nsome.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
@@ -51,7 +84,7 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
         "--skip-at-most 2.5; nothing was imported\n"
     )
     assert transactions_in(folder) == 0
-    done = backend(folder, "import", "--skip-bad", "--skip-at-most", "2.5", file)
+    done = imported(folder, "--skip-bad", "--skip-at-most", "2.5", file)
     assert done.returncode == 0, done.stderr
     assert "39 flights imported in 1 block, 1 bad row was left out\n" in done.stderr
     assert transactions_in(folder) == 39
@@ -59,7 +92,7 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
 
 def test_many_bad_rows_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
     file = written(tmp_path / "some.csv", 100, range(10, 60), cancelled=7)
-    done = backend(tmp_path / "chain", "import", file)
+    done = imported(tmp_path / "chain", file)
     assert done.returncode == 1
     named = [line for line in done.stderr.splitlines() if "ORIGIN 'nowhere'" in line]
     assert [line.partition(":")[0] for line in named] == [
@@ -70,7 +103,7 @@ def test_many_bad_rows_are_counted_and_the_first_are_named(tmp_path: Path) -> No
 
 def test_all_files_are_checked_before_the_first_is_stored(tmp_path: Path) -> None:
     good, bad = written(tmp_path / "good.csv", 2500), written(tmp_path / "bad.csv", 2000, [1900])
-    done = backend(tmp_path / "chain", "import", good, bad)
+    done = imported(tmp_path / "chain", good, bad)
     assert done.returncode == 1
     assert "bad.csv, line 1902: ORIGIN 'nowhere'" in done.stderr
     assert done.stderr.endswith("nothing was imported\n")
@@ -85,8 +118,8 @@ def in_a_terminal(folder: Path, *arguments: str, answer: str) -> tuple[int, str]
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         ["setsid", "--ctty", sys.executable, "-m", "backend", "import", *arguments],
-        cwd=ROOT,
-        env=environment(folder),
+        cwd=folder.parent,
+        env=variables(folder),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -98,7 +131,10 @@ def in_a_terminal(folder: Path, *arguments: str, answer: str) -> tuple[int, str]
         while time.monotonic() < deadline:
             if select.select([ours], [], [], ANSWERED_AGAIN_S)[0]:
                 shown += os.read(ours, 4096)
-            if shown.endswith(QUESTION):
+                is_due = shown.endswith(QUESTION)
+            else:
+                is_due = shown.endswith(QUESTION + b"^C")
+            if is_due:
                 assert transactions_in(folder) == 0
                 os.write(ours, answer.encode())
         process.kill()
@@ -144,9 +180,9 @@ def changed(path: Path, count: int, numbers: Sequence[int]) -> str:
 
 def test_flights_that_contradict_stored_ones_are_named_and_left_out(tmp_path: Path) -> None:
     folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
-    backend(folder, "import", file)
+    imported(folder, file)
     late = changed(tmp_path / "late.csv", 60, [7, 9])
-    done = backend(folder, "import", late)
+    done = imported(folder, late)
     assert done.returncode == 0
     (line,) = [line for line in done.stderr.splitlines() if "transaction 7 " in line]
     delay = int(str(flights(50)[7][16]))
@@ -163,9 +199,9 @@ def test_flights_that_contradict_stored_ones_are_named_and_left_out(tmp_path: Pa
 
 def test_a_file_that_contradicts_the_ledger_can_be_refused(tmp_path: Path) -> None:
     folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
-    backend(folder, "import", file)
+    imported(folder, file)
     late = changed(tmp_path / "late.csv", 60, [7])
-    done = backend(folder, "import", "--on-conflict", "fail", late)
+    done = imported(folder, "--on-conflict", "fail", late)
     assert done.returncode == 1
     assert "transaction 7 (block 1)" in done.stderr
     assert done.stderr.endswith(
@@ -177,31 +213,17 @@ def test_a_file_that_contradicts_the_ledger_can_be_refused(tmp_path: Path) -> No
 def test_files_that_contradict_each_other_are_compared_too(tmp_path: Path) -> None:
     folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 50)
     late = changed(tmp_path / "late.csv", 60, [7])
-    done = backend(folder, "import", "--on-conflict", "fail", file, late)
+    done = imported(folder, "--on-conflict", "fail", file, late)
     assert done.returncode == 1
     assert "contradicts a record before it: ARR_DELAY -4, stored -14\n" in done.stderr
     assert done.stderr.endswith("--on-conflict keep goes on; nothing was imported\n")
     assert transactions_in(folder) == 0
-    done = backend(folder, "import", file, late)
+    done = imported(folder, file, late)
     assert "10 flights imported in 1 block, 49 were there already, 1 contradicts" in done.stderr
     assert transactions_in(folder) == 60
 
 
 # --- what files are taken for, and pipes -----------------------------------------------------
-
-
-def through_a_pipe(folder: Path, content: bytes, *arguments: str) -> tuple[int, str]:
-    """Import what comes through standard input; the exit status and what was said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "backend", "import", *arguments],
-        cwd=ROOT,
-        env=environment(folder),
-        input=content,
-        capture_output=True,
-        check=False,
-        timeout=WAIT_S,
-    )
-    return done.returncode, done.stderr.decode()
 
 
 def zipped(content: bytes) -> bytes:
@@ -216,21 +238,22 @@ def zipped(content: bytes) -> bytes:
 def test_a_pipe_is_imported_as_a_file_is(
     tmp_path: Path, pack: Callable[[bytes], bytes], name: str
 ) -> None:
-    status, said = through_a_pipe(tmp_path, pack(csv_of(flights(2500)).encode()), name)
+    done = imported(tmp_path / "chain", name, content=pack(csv_of(flights(2500)).encode()))
+    status, said = done.returncode, done.stderr
     label = "standard input" if name == "-" else name
     assert (status, said.splitlines()[-1]) == (
         0,
         f"{label}: 2,500 flights imported in 3 blocks",
     ), said
-    assert sorted(path.name for path in tmp_path.iterdir() if "import" in path.name) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["chain"]
 
 
 def test_a_bad_row_in_a_pipe_stores_nothing(tmp_path: Path) -> None:
     content = Path(written(tmp_path / "some.csv", 3000, [2900])).read_bytes()
-    status, said = through_a_pipe(tmp_path / "chain", content, "-")
-    assert status == 1
-    assert "standard input, line 2902: ORIGIN 'nowhere'" in said
-    assert said.endswith("nothing was imported\n")
+    done = imported(tmp_path / "chain", "-", content=content)
+    assert done.returncode == 1
+    assert "standard input, line 2902: ORIGIN 'nowhere'" in done.stderr
+    assert done.stderr.endswith("nothing was imported\n")
     assert transactions_in(tmp_path / "chain") == 0
 
 
@@ -239,7 +262,7 @@ def test_a_named_pipe_is_imported(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(csv_of(flights(10)),))
     writer.start()
-    done = backend(tmp_path / "chain", "import", str(pipe))
+    done = imported(tmp_path / "chain", str(pipe))
     writer.join()
     assert done.stderr.endswith("flights: 10 flights imported in 1 block\n"), done.stderr
 
@@ -255,10 +278,10 @@ def test_days_that_can_be_read_in_two_ways_are_read_as_the_user_says(tmp_path: P
     with file.open("w", newline="") as opened:
         csv.writer(opened).writerows(table)
     folder = tmp_path / "chain"
-    refused = backend(folder, "import", str(file))
+    refused = imported(folder, str(file))
     assert refused.returncode == 1
     assert "--dates day-first" in refused.stderr
-    done = backend(folder, "import", "--dates", "day-first", str(file))
+    done = imported(folder, "--dates", "day-first", str(file))
     assert done.returncode == 0, done.stderr
     assert on_disk(folder).flights == list(rows)
     assert "days are written day" in done.stderr
@@ -266,10 +289,10 @@ def test_days_that_can_be_read_in_two_ways_are_read_as_the_user_says(tmp_path: P
 
 def test_it_says_what_it_took_a_file_for(tmp_path: Path) -> None:
     file = written(tmp_path / "some.csv", 30)
-    done = backend(tmp_path / "chain", "import", file)
+    done = imported(tmp_path / "chain", file)
     assert "\nsome.csv: taken for the 19 fields; " in done.stderr
     assert "; 30 flights are new\n" in done.stderr
-    again = backend(tmp_path / "chain", "import", file)
+    again = imported(tmp_path / "chain", file)
     assert "; 0 flights are new, 30 are there already\n" in again.stderr
 
 
@@ -280,14 +303,80 @@ def test_cities_that_a_file_lacks_come_from_the_ledger(tmp_path: Path) -> None:
         "ArrDelay,Cancelled\n2008,1,3,WN,335,QQQ,TPA,2003,8,2211,-14,0\n",
         encoding="utf-8",
     )
-    refused = backend(folder, "import", str(second))
+    refused = imported(folder, str(second))
     assert "line 2: ORIGIN_CITY_NAME 'QQQ': is an airport whose city is neither" in refused.stderr
     rows = [list(row) for row in flights(1)]
     rows[0][6:9] = "QQQ", "Nowhere, TX", "Texas"
     first.write_text(csv_of(rows), encoding="utf-8")
-    done = backend(folder, "import", str(first), str(second))
+    done = imported(folder, str(first), str(second))
     assert done.returncode == 1, "the second is checked before the first is stored"
-    assert backend(folder, "import", str(first)).returncode == 0
-    assert backend(folder, "import", str(second)).returncode == 0
+    assert imported(folder, str(first)).returncode == 0
+    assert imported(folder, str(second)).returncode == 0
     assert transactions_in(folder) == 2
     assert on_disk(folder).flights[1][6:9] == ("QQQ", "Nowhere, TX", "Texas")
+
+
+# --- the file of bad rows --------------------------------------------------------------------
+
+
+def test_bad_rows_can_be_mended_in_a_file_of_their_own_and_imported(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.2024.csv", 600, [3, 400])
+    with (tmp_path / "some.2024.csv").open("a") as opened:
+        opened.write("cut off,2\n")
+    done = imported(folder, "--skip-bad", file)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "\nthe bad rows are in some.2024.bad-rows.csv; mend them there, and import that file\n"
+        in done.stderr
+    )
+    bad = tmp_path / "some.2024.bad-rows.csv"
+    all_lines = Path(file).read_text().splitlines()
+    assert bad.read_text().splitlines() == [all_lines[n] for n in (0, 4, 401, 601)]
+    mended = bad.read_text().replace("nowhere", "DCA").replace("cut off,2\n", "")
+    bad.write_text(mended)
+    done = imported(folder, bad.name)
+    assert done.stderr.endswith("\nsome.2024.bad-rows.csv: 2 flights imported in 1 block\n")
+    assert transactions_in(folder) == 600
+
+
+def test_a_file_of_bad_rows_is_not_written_over(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 300, [3])
+    bad = tmp_path / "some.bad-rows.csv"
+    bad.write_text("mended in the afternoon\n")
+    done = imported(folder, "--skip-bad", file)
+    assert done.returncode == 1
+    assert "error: some.bad-rows.csv is there already, and may hold rows that you" in done.stderr
+    assert (bad.read_text(), transactions_in(folder)) == ("mended in the afternoon\n", 0)
+    done = imported(folder, "--skip-bad", "--bad-rows", "other.csv", file)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "other.csv").read_text().count("nowhere") == 1
+    assert imported(folder, "--skip-bad", "--bad-rows", "other.csv", file).returncode == 0
+
+
+def test_bad_rows_of_a_table_with_decimal_commas_keep_them(tmp_path: Path) -> None:
+    rows = [list(row) for row in flights(300)]
+    rows[3][6] = "nowhere"
+    for row in rows:
+        row[14] = f"{row[14]},00" if row[14] is not None else ""
+    lines = StringIO()
+    csv.writer(lines, delimiter=";").writerows([FIELD_NAMES, *rows])
+    folder, file = tmp_path / "chain", tmp_path / "some.csv"
+    file.write_text(lines.getvalue())
+    assert imported(folder, "--skip-bad", str(file)).returncode == 0
+    bad = tmp_path / "some.bad-rows.csv"
+    bad.write_text(bad.read_text().replace("nowhere", "DCA"))
+    done = imported(folder, bad.name)
+    assert done.returncode == 0, done.stderr
+    assert transactions_in(folder) == 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--bad-rows", "x.csv", "a.csv"), ("--skip-bad", "--bad-rows", "x.csv", "a.csv", "b.csv")],
+)
+def test_a_file_of_bad_rows_belongs_to_one_file(tmp_path: Path, arguments: Sequence[str]) -> None:
+    for name in ("a.csv", "b.csv"):
+        written(tmp_path / name, 3)
+    done = imported(tmp_path / "chain", *arguments)
+    assert done.returncode == 2
+    assert "--bad-rows takes the bad rows of one of FILES, with --skip-bad" in done.stderr

@@ -59,6 +59,12 @@ class _ImportCommand(click.Command):
     show_default=True,
     help=f"If flights contradict stored ones: {'; '.join(map(': '.join, ON_CONFLICT.items()))}.",
 )
+@click.option(
+    "--bad-rows",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --skip-bad, takes the bad rows (NAME.bad-rows.csv in the working folder).",
+)
 @click.option("--yes", is_flag=True, help="With --skip-bad, do not ask.")
 @click.pass_obj
 def import_command(
@@ -74,6 +80,7 @@ def import_command(
     skip_bad: bool,
     skip_at_most: float,
     on_conflict: str,
+    bad_rows: Path | None,
     yes: bool,
 ) -> None:
     """Import flights from FILES or from a package, or make them up.
@@ -90,6 +97,8 @@ def import_command(
     """
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
+    if bad_rows and (len(files) > 1 or not skip_bad):
+        raise click.UsageError("--bad-rows takes the bad rows of one of FILES, with --skip-bad")
     if frontend and not then_serve:
         raise click.UsageError("--frontend needs --then-serve")
     if then_serve:  # a long import should not end with an error about a port in use
@@ -97,7 +106,7 @@ def import_command(
     if if_empty:
         _import_default(settings)
     else:
-        skipping = Skipping(skip_bad, skip_at_most, without_asking=yes)
+        skipping = Skipping(skip_bad, skip_at_most, yes, bad_rows)
         with ExitStack() as pipes:
             sources = [file_source(settings, file, dates or "", pipes) for file in files]
             if nycflights:
@@ -133,6 +142,11 @@ def _import(
     settings: Settings, sources: list[Any], skipping: Skipping, on_conflict: str = KEEP
 ) -> None:
     from backend.sealing.importer import import_all
+    from backend.sealing.spool import Spool
 
-    with ImportDialogue(skipping, on_conflict) as dialogue:
-        import_all(settings, sources, dialogue.watcher())
+    with ExitStack() as stack:
+        bad_rows = None
+        if skipping.is_wanted:
+            bad_rows = stack.enter_context(closing(Spool(settings.folder)))
+        dialogue = stack.enter_context(ImportDialogue(skipping, on_conflict))
+        import_all(settings, sources, dialogue.watcher(bad_rows), bad_rows)

@@ -1,9 +1,10 @@
 """Shows how an import goes, and asks a person before rows are left out."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
 from types import TracebackType
@@ -19,6 +20,7 @@ from backend.cli.log_commands import say
 if TYPE_CHECKING:
     from backend.sealing.importer import Tally, Watcher
     from backend.sealing.source_check import Checked
+    from backend.sealing.spool import Spool
 
 SHOWN_LINES = 20
 
@@ -28,14 +30,18 @@ class Skipping:
     """What a person wants done with bad rows.
 
     is_wanted: whether they are left out; otherwise nothing is imported. most_percent: of the rows
-    of a file that may be bad. without_asking: whether to go on without a question.
+    of a file that may be bad. without_asking: whether to go on without a question. file: takes the
+    bad rows; None for one named after the source, in the working folder.
     """
 
     is_wanted: bool = False
     most_percent: float = 0.0
     without_asking: bool = False
+    file: Path | None = None
 
 
+_TABLES = (".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow")
+SUFFIXES = {*_TABLES, ".gz", ".xz", ".bz2", ".zst", ".zip"}
 KEEP, FAIL = "keep", "fail"
 ON_CONFLICT = {
     KEEP: "the stored flights stay, and those of the file are left out",
@@ -52,16 +58,18 @@ class ImportDialogue:
     def __init__(self, skipping: Skipping, on_conflict: str = KEEP) -> None:
         """on_conflict: a key of `ON_CONFLICT`, about flights that contradict stored ones."""
         self._skipping = skipping
+        self._bad_rows: Spool | None = None
         self._on_conflict = on_conflict
         self._line = Line(in_a_log=True)
         self._imported = self._importing = 0  # flights of earlier sources, and of this one
         self._index_line = ExitStack()
         self._index_progress: Progress | None = None  # while the index is brought to the tip
 
-    def watcher(self) -> "Watcher":
-        """Return what the import calls."""
+    def watcher(self, bad_rows: "Spool | None" = None) -> "Watcher":
+        """Return what the import calls. bad_rows: will hold the bad rows."""
         from backend.sealing.importer import Watcher
 
+        self._bad_rows = bad_rows
         return Watcher(
             self._show_check,
             self._decide,
@@ -106,8 +114,6 @@ class ImportDialogue:
     def _show_check(self, checked: "Checked") -> None:
         phase, fraction = f"checking {checked.label}", checked.fraction
         self._show(phase, fraction, checked.rows, "row", is_done=fraction == 1)
-        if fraction == 1:
-            _say_wrapped(f"{checked.label}: {_checked_words(checked)}")
 
     def _show_import(self, tally: "Tally", *, is_done: bool = False) -> None:
         self._importing = tally.imported
@@ -134,6 +140,8 @@ class ImportDialogue:
 
     def _decide(self, sources: Sequence["Checked"]) -> None:
         """Raise FlightchainError if nothing is to be imported."""
+        for checked in sources:
+            _say_wrapped(f"{checked.label}: {_checked_words(checked)}")
         bad = [checked for checked in sources if checked.bad.count]
         conflicting = [checked for checked in sources if checked.comparison.conflicts]
         rows = [str(row) for checked in bad for row in checked.bad.first]
@@ -148,8 +156,10 @@ class ImportDialogue:
             raise FlightchainError("a file contradicts the ledger; --on-conflict keep goes on")
         if bad:
             self._require_few(bad)
+            self._require_new_files(bad)
             if not self._skipping.without_asking and sys.stdin.isatty():
                 _confirm()
+            self._write_files(bad)
 
     def _require_few(self, bad: Sequence["Checked"]) -> None:
         skipping = self._skipping
@@ -165,8 +175,37 @@ class ImportDialogue:
                     f"with --skip-at-most {_percent(checked):.1f}"
                 )
 
+    def _files(self, bad: Sequence["Checked"]) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files of bad rows and what they will hold."""
+        for checked in bad:
+            rows = checked.bad
+            if self._bad_rows is not None and rows.start < rows.end:
+                content = self._bad_rows.read(rows.end - rows.start, rows.start)
+                yield self._skipping.file or _bad_rows_file(checked.label), content
+
+    def _require_new_files(self, bad: Sequence["Checked"]) -> None:
+        for file, content in self._files(bad):
+            if file.exists() and (not file.is_file() or file.read_bytes() != content):
+                raise FlightchainError(
+                    f"{file} is there already, and may hold rows that you have mended; move it "
+                    "away, or name another file with --bad-rows"
+                )
+
+    def _write_files(self, bad: Sequence["Checked"]) -> None:
+        for file, content in self._files(bad):
+            file.write_bytes(content)
+            say(f"the bad rows are in {file}; mend them there, and import that file")
+
 
 _GO_ON = "run the same command again to go on"
+
+
+def _bad_rows_file(label: str) -> Path:
+    """Return the file in the working folder that takes the bad rows of a source."""
+    name = Path(label).name
+    while (stem := Path(name)).suffix.lower() in SUFFIXES:
+        name = stem.stem
+    return Path(f"{name}.bad-rows.csv")
 
 
 def _say_wrapped(line: str) -> None:

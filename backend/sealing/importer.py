@@ -26,7 +26,7 @@ from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, build
 from backend.sealing.child import sent_by
 from backend.sealing.miner import Sealer, Unsealed
-from backend.sealing.source_check import Checked, Room, check
+from backend.sealing.source_check import Checked, Room, Spools, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.generated import Generated
@@ -86,10 +86,14 @@ def import_flights(settings: Settings, source: Source, watcher: Watcher = Watche
 
 
 def import_all(
-    settings: Settings, sources: Sequence[Source], watcher: Watcher = Watcher()
+    settings: Settings,
+    sources: Sequence[Source],
+    watcher: Watcher = Watcher(),
+    bad_rows: Spool | None = None,
 ) -> list[Tally]:
     """Import all flights of `sources`, one after the other. Returns what was done with each.
 
+    bad_rows: takes the bad rows of all sources as CSV, before `watcher.decide` is called.
     Nothing is stored unless each source can be read to its end and `watcher.decide` returns; bad
     rows are left out then. Made-up flights are good, and need no check. Raises BadRow, InvalidInput
     (a source cannot be read), TryLater (the disk is nearly full, or the clock leapt meanwhile),
@@ -100,7 +104,7 @@ def import_all(
         with sealer.writing(wait=True, progress=watcher.on_index_progress, sign=False):
             known = sealer.transactions()
         with closing(Spool(settings.folder)) as spool:
-            checked = _check(settings, sources, spool, watcher)
+            checked = _check(settings, sources, Spools(spool, bad_rows), watcher)
             with sealer.writing(wait=True, progress=watcher.on_index_progress):
                 importing = _Importing(settings, sealer, spool, known, watcher)
                 tallies = [importing.add(source) for source in checked]
@@ -109,7 +113,7 @@ def import_all(
 
 
 def _check(
-    settings: Settings, sources: Sequence[Source], spool: Spool, watcher: Watcher
+    settings: Settings, sources: Sequence[Source], spools: Spools, watcher: Watcher
 ) -> list[Checked | Source]:
     """Return what the check has found of each source, and made-up flights as they are.
 
@@ -120,10 +124,12 @@ def _check(
     unchecked = [sources[number] for number in numbers]
     if unchecked:
         room = Room(settings.folder, settings.min_free_bytes)
-        with closing(sent_by(partial(check, settings.folder, unchecked, spool, room))) as messages:
+        with closing(sent_by(partial(check, settings.folder, unchecked, spools, room))) as messages:
             for place, checked in messages:
+                was_read = numbers[place] in results and results[numbers[place]].fraction == 1
                 results[numbers[place]] = checked
-                watcher.on_check(checked)
+                if not was_read:  # else it is without what other sources have, too
+                    watcher.on_check(checked)
         watcher.decide(list(results.values()))
     return [results.get(number, source) for number, source in enumerate(sources)]
 

@@ -9,36 +9,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.base.errors import BadRow, InvalidFlight, WriteFailed
+from backend.base.errors import WriteFailed
 from backend.base.files import free_bytes
-from backend.chain.fields import POSITION
 from backend.index.queries import IndexReader
+from backend.sealing.bad_rows import BadRowCounter, BadRows
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send
 from backend.sealing.newcomers import Comparison, Newcomers
 from backend.sealing.repeats import LegHashes, Part, without_repeats
 from backend.sealing.spool import Spool
-from backend.sources.cells import PARSERS
 from backend.sources.flight_file import FlightFile
-from backend.sources.source import FlightColumns, RawRows, Source, Validator, bad_rows
+from backend.sources.source import FlightColumns, Source, Validator, bad_rows
 
-SHOWN_BAD_ROWS = 20
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
-
-
-@dataclass(slots=True)
-class BadRows:
-    """The bad rows of a source.
-
-    count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
-    have no time of arrival for another reason. first: the first `SHOWN_BAD_ROWS`.
-    """
-
-    count: int = 0
-    cancelled: int = 0
-    not_arrived: int = 0
-    first: list[BadRow] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -84,19 +68,31 @@ class Room:
         )
 
 
-def check(folder: Path, sources: Sequence[Source], spool: Spool, room: Room, send: Send) -> None:
+@dataclass(frozen=True, slots=True)
+class Spools:
+    """Where a check keeps what it reads.
+
+    flights: those that are valid and new. bad_rows: takes the bad rows as CSV; None if nobody wants
+    them.
+    """
+
+    flights: Spool
+    bad_rows: Spool | None = None
+
+
+def check(folder: Path, sources: Sequence[Source], spools: Spools, room: Room, send: Send) -> None:
     """Send the number and a `Checked` of each source, again and again while it is read.
 
     Raises InvalidInput if a source cannot be read to its end, and WriteFailed if the disk is full.
     """
-    reader = IndexReader(folder)
+    reader, spool = IndexReader(folder), spools.flights
     with closing(Spool(folder)) as file:
         legs = LegHashes(file)
         results = [Checked(source.label) for source in sources]
         for place, (source, checked) in enumerate(zip(sources, results, strict=True)):
             checked.start = checked.end = spool.end
             newcomers = Newcomers(reader, source.label, checked.comparison)
-            for number, columns in enumerate(_valid(source, checked)):
+            for number, columns in enumerate(_valid(source, checked, spools.bad_rows)):
                 new = newcomers.among(columns)
                 if new[0]:
                     spool.append_flights(new)
@@ -119,9 +115,10 @@ def check(folder: Path, sources: Sequence[Source], spool: Spool, room: Room, sen
                 send((place, checked))
 
 
-def _valid(source: Source, checked: Checked) -> Iterator[FlightColumns]:
-    """Yield the valid flights of `source`, and count its rows."""
+def _valid(source: Source, checked: Checked, spool: Spool | None) -> Iterator[FlightColumns]:
+    """Yield the valid flights of `source`, and count its rows. spool: takes the bad ones."""
     validator = Validator()
+    counter = BadRowCounter(checked.bad, spool)
     rows = source.rows()
     try:
         for raw in rows:
@@ -129,30 +126,8 @@ def _valid(source: Source, checked: Checked) -> Iterator[FlightColumns]:
             checked.rows += len(raw.lines) + len(raw.faults) + raw.hopeless
             checked.bad.count += raw.hopeless
             for problem in bad_rows(source, raw, bad):
-                _count(problem, raw, checked.bad)
+                counter.add(problem, raw)
             if columns:
                 yield columns
     finally:
         rows.close()
-
-
-def _count(problem: BadRow, raw: RawRows, bad: BadRows) -> None:
-    bad.count += 1
-    if len(bad.first) < SHOWN_BAD_ROWS:
-        bad.first.append(problem)
-    try:
-        place = raw.lines.index(problem.row)
-    except ValueError:  # the line is no row
-        return
-    if _parsed("CANCELLED", raw, place) == 1:
-        bad.cancelled += 1
-    elif not isinstance(_parsed("ARR_DELAY", raw, place), int):
-        bad.not_arrived += 1
-
-
-def _parsed(name: str, raw: RawRows, place: int) -> object:
-    """Return the value of a field in a row; None if it is empty or not valid."""
-    try:
-        return PARSERS[POSITION[name]](raw.columns[POSITION[name]][place])
-    except InvalidFlight:
-        return None

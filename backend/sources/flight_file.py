@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, files
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -27,7 +27,7 @@ from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
-from backend.sources.source import RawRows
+from backend.sources.source import RawRows, Written
 
 SAMPLE_ROWS = 5
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
@@ -130,7 +130,8 @@ class FlightFile:
                 deriver, batches = self._started(file, records)
                 for batch in batches:
                     self.understood().repeated_headers += batch.repeated_headers
-                    yield deriver.raw_rows(batch, file.part)
+                    written = Written(records.titles, batch.columns)
+                    yield replace(deriver.raw_rows(batch, file.part), written=written)
         self._done = len(self._files)
 
     def _started(self, file: PackedFile, records: Records) -> tuple[Deriver, Iterator[RecordBatch]]:

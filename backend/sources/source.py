@@ -47,6 +47,14 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """Rows as they stand in their file: titles of columns, and the values below each."""
+
+    titles: Sequence[str]
+    columns: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
 class RawRows:
     """Some rows of a source, unchecked.
 
@@ -57,6 +65,7 @@ class RawRows:
     part: the file in which the rows are counted, if the source has several files; else "".
     hopeless: how many further rows are bad, of which the source does not say why.
     is_loose: whether cells may be written as `cells` reads them.
+    written: the same rows as they stand in the file, if the source has one.
     """
 
     columns: Sequence[Sequence[object]]
@@ -65,6 +74,7 @@ class RawRows:
     part: str = ""
     hopeless: int = 0
     is_loose: bool = False
+    written: Written | None = None
 
 
 NumberedObject = tuple[int, Mapping[str, object] | Fault]

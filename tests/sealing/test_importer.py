@@ -570,7 +570,7 @@ def test_the_command_names_bad_rows_and_imports_nothing(tmp_path: Path, chosen: 
         "nothing was imported\n"
     )
     assert transactions_in(chosen.folder) == 0
-    status, said = command(chosen, "--skip-bad", path)
+    status, said = command(chosen, "--skip-bad", "--bad-rows", f"{tmp_path}/bad.csv", path)
     assert status == 0
     assert "\nflights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between" in said
     assert said.endswith("2,998 flights imported in 3 blocks, 2 bad rows were left out\n")
