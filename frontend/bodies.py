@@ -11,7 +11,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from backend.serving.environs import Environ, body_file
 
-CSV, NDJSON = "text/csv", "application/x-ndjson"
+ANY_FILE = "application/octet-stream"
 
 FORM_BYTES = 64 * 1024  # of a form, or of all that stands beside a file in one
 MAX_FORM_PARTS = 32
@@ -21,7 +21,7 @@ FIELD_BYTES = 3 * FORM_BYTES  # of one field of a form in parts: the longest is 
 NO_ROOM = "the disk of these pages has no room to receive a file"
 FORM_TOO_LARGE = "the form has too many fields, or too long ones"
 
-TAKES_FILES = {"/upload": {"multipart/form-data"}, "/upload.json": {CSV, NDJSON}}
+TAKES_FILES = {"/upload": {"multipart/form-data"}, "/upload.json": {ANY_FILE}}
 """Path -> the Content-Types in which a file may be sent to it. All else that is sent is a form."""
 
 

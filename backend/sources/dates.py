@@ -98,7 +98,7 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     """
     doubtful: object = None
     for number, batch in enumerate(batches):
-        fits = [(row[0], _fitting(row)) for row in set(batch)]
+        fits = [(row[0], _fitting(row)) for row in dict.fromkeys(batch)]
         if number == 0 and all(readings(day).keys() <= {YEAR_FIRST} for day, _ in fits):
             return YEAR_FIRST
         proofs = {orders.pop(): day for day, orders in fits if len(orders) == 1}

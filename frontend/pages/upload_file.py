@@ -22,9 +22,18 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from backend.serving.environs import body_file
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
+from frontend.adding.kinds_of_files import BTS_BOXES, KINDS_OF_FILES
 from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
-from frontend.adding.uploads import Unreadable, added, checked, digest_of, key_of, kind_of
-from frontend.bodies import CSV, FORM_BYTES, KEPT_FILE_BYTES, NDJSON, NO_ROOM, reason_of
+from frontend.adding.uploads import (
+    DAY_ORDERS,
+    DoubtfulDays,
+    Unreadable,
+    added,
+    checked,
+    digest_of,
+    key_of,
+)
+from frontend.bodies import FORM_BYTES, KEPT_FILE_BYTES, NO_ROOM, reason_of
 from frontend.context import backend, settings
 from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.filters import size
@@ -45,7 +54,10 @@ SLICE_TOO_LONG = (
     "This ledger is set to accept less at once than this page sends. Run on its machine: "
     "python -m backend import FILE"
 )
-SAMPLES = {"csv": (sample_csv, CSV), "ndjson": (sample_ndjson, NDJSON)}
+SAMPLES = {
+    "csv": (sample_csv, "text/csv"),
+    "ndjson": (sample_ndjson, "application/x-ndjson"),
+}
 
 routes = Blueprint("uploading", __name__)
 
@@ -113,6 +125,8 @@ def _page(form: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
             filled=form,
             wants_token=wants_token,
             columns=COLUMNS,
+            kinds=KINDS_OF_FILES,
+            boxes=BTS_BOXES,
             max_file_bytes=settings.max_body_bytes,
             **result,
         )
@@ -124,23 +138,30 @@ def _outcome(sent: _File) -> Response:
     digest = digest_of(sent.body)
     wants_to_add = request.form.get("action") == "add"
     is_check = not (wants_to_add and request.form.get("checked") == digest)
-    on_error, token = _on_error(request.form), token_in(request.form)
-    kind = kind_of(sent.name, sent.body)
-    if is_check:
-        outcome = checked(backend, sent.body, kind, token)
-    else:
-        key = key_of(sent.body, on_error)
-        outcome = added(backend, sent.body, kind, on_error, key, token)
+    on_error, dates = _options(request.form)
+    token = token_in(request.form)
+    about_file: dict[str, Any] = {
+        "name": sent.name,
+        "content": sent.kept(),
+        "wants_token": bool(token),
+    }
+    try:
+        if is_check:
+            outcome = checked(backend, sent.body, dates, token)
+        else:
+            key = key_of(sent.body, on_error, dates)
+            outcome = added(backend, sent.body, dates, on_error, key, token)
+    except DoubtfulDays as doubt:
+        return _page(SubmittedForm(status=422), doubt=doubt, **about_file)
     is_refused = bool(outcome.bad) and not outcome.added and not is_check
     notice = ANOTHER if is_check and wants_to_add else ""
     return _page(
         SubmittedForm(notice=notice, status=422 if is_refused else 200),
-        wants_token=bool(token),
         outcome=outcome,
         is_check=is_check,
-        name=sent.name,
         digest=digest,
-        content=sent.kept(),
+        dates=dates,
+        **about_file,
     )
 
 
@@ -177,16 +198,15 @@ def _too_long(problem: Exception) -> str:
 @routes.post("/upload.json")
 def slice_of_file() -> Response:
     """Take a slice that `upload.js` sends; the answer is its outcome, or a problem."""
-    on_error, token = _on_error(request.args), _token_in_header()
-    kind = NDJSON if request.mimetype == NDJSON else CSV
+    (on_error, dates), token = _options(request.args), _token_in_header()
     with body_file(request.content_length or 0, FORM_BYTES) as body:
         shutil.copyfileobj(request.stream, body)
-        key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
+        key = request.headers.get("Idempotency-Key") or key_of(body, on_error, dates)
         try:
             if request.args.get("action") == "check":
-                return json_twin(asdict(checked(backend, body, kind, token)))
-            return json_twin(asdict(added(backend, body, kind, on_error, key, token)))
-        except (Unreadable, BackendAway, Refused) as problem:
+                return json_twin(asdict(checked(backend, body, dates, token)))
+            return json_twin(asdict(added(backend, body, dates, on_error, key, token)))
+        except (Unreadable, DoubtfulDays, BackendAway, Refused) as problem:
             return _failed(problem)
 
 
@@ -194,6 +214,9 @@ def _failed(problem: Exception) -> Response:
     """Return the problem that a slice is answered with."""
     if isinstance(problem, Unreadable):
         return problem_twin(422, "Not readable", str(problem), line=problem.line)
+    if isinstance(problem, DoubtfulDays):
+        members = {"day": problem.day, "meanings": problem.meanings}
+        return problem_twin(422, "Days in doubt", str(problem), **members)
     if _is_too_long(problem):
         return problem_twin(413, "Too long", SLICE_TOO_LONG)
     form = form_after(problem, {}, _token_in_header(), NEVER_TWICE)
@@ -205,8 +228,11 @@ def _token_in_header() -> str:
     return request.headers.get("Authorization", "").removeprefix("Bearer").strip()
 
 
-def _on_error(values: Mapping[str, str]) -> str:
-    return SKIP if values.get("on_error") == SKIP else REJECT
+def _options(values: Mapping[str, str]) -> tuple[str, str]:
+    """Return what to do about bad rows, and in which order days are written, if that is said."""
+    dates = values.get("dates", "")
+    on_error = SKIP if values.get("on_error") == SKIP else REJECT
+    return on_error, dates if dates in DAY_ORDERS else ""
 
 
 # --- samples -------------------------------------------------------------------------------------

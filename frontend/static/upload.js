@@ -1,22 +1,22 @@
 // Sends a file in slices, with a progress bar: first to be checked, as a whole, and when the visitor has
-// seen what is in it and says so, to be added. A slice that gets no answer is sent again, with the same Idempotency-Key: it comes from the
-// content of the whole file and the place of the slice, so that the file can be chosen again after a
-// break, too, and nothing is added twice. The file is never in memory as a whole.
+// seen what is in it and says so, to be added. It is unpacked on the way, each time anew, and never in memory as a whole. A slice that gets
+// no answer is sent again, with the same Idempotency-Key: it comes from the content of the whole table and the place of the slice, so that
+// the file can be chosen again after a break, too, and nothing is added twice. How days are written is judged over the whole table: a slice
+// that leaves it open is checked again as the others say, and if all do, the visitor is asked.
 import { counted, node, number } from "./page.js";
-import { Cutter } from "./slices.js";
+import { slicesOf } from "./slices.js";
+import { Problem, tablesOf } from "./unpacking.js";
 
-const READ_BYTES = 2 ** 20;
 const MOST_ATTEMPTS = 30;
 const LONGEST_WAIT_S = 30;
 const MOST_ROWS_SHOWN = 500;
 const MOST_CONFLICTS_SHOWN = 20;
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
-const KINDS = { csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson" };
+const FIRST = { "day-first": "Day first", "month-first": "Month first" };
+const WRITTEN = { "day-first": "the day first", "month-first": "the month first", "year-first": "the year first" };
 
 const [form, progress, phase, bar, counts, said, stop, result] =
   ["upload", "progress", "phase", "bar", "counts", "said", "stop", "result"].map((id) => document.getElementById(id));
-
-class Problem extends Error {}
 
 // --- words ---------------------------------------------------------------------------------------
 
@@ -27,33 +27,6 @@ function duration(seconds) {
 
 // --- reading and sending -------------------------------------------------------------------------
 
-async function bytesOf(blob) {
-  try {
-    return await blob.arrayBuffer();
-  } catch {
-    throw new Problem("The file cannot be read any more: it was changed, moved or removed.");
-  }
-}
-
-async function kindOf(file) {
-  const named = KINDS[file.name.split(".").pop().toLowerCase()];
-  const start = new TextDecoder().decode(await bytesOf(file.slice(0, 1000))).trimStart();
-  return named ?? (start.startsWith("{") ? KINDS.ndjson : KINDS.csv);
-}
-
-async function cut(job) {
-  const cutter = new Cutter(job.kind === KINDS.csv);
-  for (let at = 0; at < job.file.size; at += READ_BYTES) {
-    job.stopping.signal.throwIfAborted();
-    cutter.feed(new Uint8Array(await bytesOf(job.file.slice(at, at + READ_BYTES))));
-    bar.value = Math.min(1, (at + READ_BYTES) / job.file.size);
-    counts.textContent = `${counted(cutter.lines, "line", "lines")} so far`;
-  }
-  cutter.finish();
-  if (!cutter.hasHeader) cutter.leaveOutEnd(new TextDecoder().decode(await bytesOf(job.file.slice(-1000))));
-  return cutter;
-}
-
 function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, 1000 * seconds);
@@ -61,32 +34,35 @@ function pause(seconds, signal) {
   });
 }
 
-async function post(job, slice, action) {
-  const header = job.file.slice(0, job.cutter.headerEnd);
-  const body = await bytesOf(new Blob([header, job.file.slice(slice.start, slice.end)]));
-  const key = `slice-${job.onError}-${job.cutter.fingerprint}-${slice.line}-${slice.lines}`;
-  const headers = { "Content-Type": job.kind, "Idempotency-Key": key };
+async function post(job, table, slice, action) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  const dates = table.dates ?? "";
+  if (action === "add") headers["Idempotency-Key"] = `slice-${job.onError}-${dates}-${table.fingerprint}-${slice.line}-${slice.lines}`;
   if (job.token) headers.Authorization = `Bearer ${job.token}`;
-  const address = `/upload.json?action=${action}&on_error=${job.onError}`;
-  return fetch(address, { method: "POST", body, headers, signal: job.stopping.signal });
+  const address = `/upload.json?action=${action}&on_error=${job.onError}${dates && `&dates=${dates}`}`;
+  return fetch(address, { method: "POST", body: slice.bytes, headers, signal: job.stopping.signal });
 }
 
-// The outcome of a slice, however often it has to be sent.
-async function send(job, slice, action) {
+function placeOf(table, slice, line) {
+  return (table.name && `${table.name}: `) + (line ? `Line ${number(slice.cutter.lineOf(slice, line))}: ` : "");
+}
+
+// The outcome of a slice, however often it has to be sent; {doubt} if its days may be read in two ways.
+async function send(job, table, slice, action) {
   for (let attempt = 1; ; attempt += 1) {
     let answer = null;
     try {
-      answer = await post(job, slice, action);
+      answer = await post(job, table, slice, action);
       if (answer.ok) return await answer.json();
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // which is what a broken connection is
       answer = null;
     }
     const problem = answer ? await answer.json().catch(() => ({})) : {};
+    if (problem.meanings) return { doubt: problem };
     const detail = problem.detail ?? "The pages do not answer.";
     if ((answer && !SEND_AGAIN.has(answer.status)) || attempt === MOST_ATTEMPTS) {
-      const line = problem.line ? `Line ${number(job.cutter.lineOf(slice, problem.line))}: ` : "";
-      throw new Problem(line + detail);
+      throw new Problem(placeOf(table, slice, problem.line) + detail);
     }
     const wait = Number(answer?.headers.get("Retry-After")) || Math.min(LONGEST_WAIT_S, 2 ** (attempt - 1));
     said.textContent = `${detail} The upload continues by itself in ${duration(wait)}.`;
@@ -95,43 +71,92 @@ async function send(job, slice, action) {
   }
 }
 
-// Sends all slices one after the other, and adds up what becomes of them.
+function addUp(found, table, slice, outcome) {
+  for (const name of ["good", "bad", "added", "before", "there", "conflicts"]) found[name] += outcome[name];
+  found.conflicting.push(...outcome.conflicting.slice(0, MOST_CONFLICTS_SHOWN - found.conflicting.length));
+  found.thereAs ??= outcome.there_as;
+  if (outcome.added) {
+    found.first ??= outcome.first;
+    found.last = outcome.last;
+    found.receipts = [found.receipts?.[0] ?? outcome.receipts[0], outcome.receipts[1]];
+  }
+  for (const row of outcome.bad_rows) {
+    const place = { table: table.name, at: table.at, row: slice.cutter.lineOf(slice, row.row) };
+    if (found.rows.length < MOST_ROWS_SHOWN) found.rows.push({ ...row, ...place });
+  }
+  understand(found, table, outcome.understood);
+}
+
+// What the whole file was taken for, slice by slice.
+function understand(found, table, { kind, dates, emptied, repeated_headers, ...rest }) {
+  if (dates in FIRST) table.orders.add(dates);
+  found.understood ??= { kind, dates, emptied: {}, repeated_headers: 0, ...rest };
+  const all = found.understood;
+  if (kind !== all.kind) {
+    throw new Problem(`${table.name} is of another kind (${kind}) than the tables before it (${all.kind}). Add it alone.`);
+  }
+  if (dates in FIRST) all.dates = dates;
+  all.repeated_headers += repeated_headers;
+  for (const [name, count] of Object.entries(emptied)) all.emptied[name] = (all.emptied[name] ?? 0) + count;
+}
+
+// Decides how the days of a table are written, from what its slices say.
+function decide(table) {
+  if (table.orders.size > 1) {
+    throw new Problem(`${table.name && `${table.name}: `}Some days are written with the day first, others with the month first. Write all in one order.`);
+  }
+  table.dates ??= [...table.orders][0];
+}
+
+// Sends the slices of all tables one after the other, and adds up what becomes of them.
 async function sendAll(job, action) {
-  const { cutter } = job;
   const began = performance.now();
   const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null, there: 0, thereAs: null, conflicts: 0, conflicting: [] });
-  const rows = cutter.slices.reduce((sum, slice) => sum + slice.lines, 0); // without the header
-  let done = 0;
+  const size = job.tables.reduce((sum, table) => sum + table.size, 0);
+  let read = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
-  for (const slice of cutter.slices) {
-    const outcome = await send(job, slice, action);
-    if (job.isAdding && job.onError === "reject" && outcome.bad) {
-      throw new Problem("The file was changed after it was checked: a row that was a flight no longer is.");
+  const sendSlices = async (table, isWanted) => {
+    for await (const slice of slicesOf(table, (count) => (read += count), Number(form.dataset.most))) {
+      job.stopping.signal.throwIfAborted();
+      table.fingerprint = action === "check" ? slice.cutter.fingerprint : table.fingerprint;
+      if (!isWanted(slice)) continue;
+      const outcome = await send(job, table, slice, action);
+      if (outcome.doubt) {
+        table.doubt ??= outcome.doubt;
+        table.doubtful.add(slice.line);
+        continue;
+      }
+      if (job.isAdding && job.onError === "reject" && outcome.bad) {
+        throw new Problem("The file was changed after it was checked: a row that was a flight no longer is.");
+      }
+      addUp(found, table, slice, outcome);
+      report(job, began, size ? Math.min(1, read / size) : 1);
     }
-    found.good += outcome.good;
-    found.bad += outcome.bad;
-    found.added += outcome.added;
-    found.before += outcome.before;
-    found.there += outcome.there;
-    found.conflicts += outcome.conflicts;
-    found.conflicting.push(...outcome.conflicting.slice(0, MOST_CONFLICTS_SHOWN - found.conflicting.length));
-    found.thereAs ??= outcome.there_as;
-    if (outcome.added) {
-      found.first ??= outcome.first;
-      found.last = outcome.last;
-      found.receipts = [found.receipts?.[0] ?? outcome.receipts[0], outcome.receipts[1]];
+  };
+  for (const table of job.tables) {
+    if (action === "add") {
+      await sendSlices(table, () => true);
+      continue;
     }
-    for (const row of outcome.bad_rows) {
-      if (found.rows.length < MOST_ROWS_SHOWN) found.rows.push({ ...row, row: cutter.lineOf(slice, row.row) });
+    Object.assign(table, { at: job.tables.indexOf(table), orders: new Set(), doubtful: new Set(), doubt: null });
+    await sendSlices(table, () => true);
+    decide(table);
+    if (table.doubt && table.dates) {
+      read -= table.size;
+      await sendSlices(table, (slice) => table.doubtful.has(slice.line));
     }
-    done += slice.lines;
-    const rate = done / ((performance.now() - began) / 1000);
-    const left = (rows - done) / rate;
-    bar.value = rows ? done / rows : 1;
-    counts.textContent =
-      `${number(done)} of ${counted(rows, "row", "rows")}, ${number(Math.round(rate))} a second` +
-      (done < rows ? `, about ${duration(left)} left` : "");
   }
+}
+
+function report(job, began, share) {
+  const { good, bad } = job.found;
+  const seconds = (performance.now() - began) / 1000;
+  const all = job.isAdding ? ` of ${counted(job.rows, "row", "rows")}` : ` ${good + bad === 1 ? "row" : "rows"}`;
+  const done = job.isAdding && job.rows ? (good + bad) / job.rows : share;
+  bar.value = done;
+  counts.textContent =
+    `${number(good + bad)}${all}, ${number(Math.round((good + bad) / seconds))} a second` +
+    (done < 1 ? `, about ${duration((seconds * (1 - done)) / done)} left` : "");
 }
 
 // --- showing -------------------------------------------------------------------------------------
@@ -157,20 +182,45 @@ function accepted(found) {
   return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted${ids}${out}${again}`);
 }
 
-function rowsTable({ rows, bad }) {
-  const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["What is wrong", "Field", "Value"].map((title) => node("th", { scope: "col" }, title)));
-  const body = rows.map((row) =>
-    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", {}, row.detail), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", { class: "value" }, node("code", {}, String(row.value ?? "")))));
+function tableOf(caption, titles, rows) {
+  const head = node("tr", {}, ...titles.map(([title, kind]) => node("th", { scope: "col", class: kind }, title)));
+  const made = node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...rows));
+  return node("div", { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" }, made);
+}
+
+const code = (value) => node("code", {}, String(value ?? ""));
+
+function badRows({ rows, bad }) {
+  const isNamed = rows.some((row) => row.table);
+  const titles = [["Line", "n"], ["What is wrong", ""], ["Field", ""], ["Value", ""]];
+  const sorted = [...rows].sort((a, b) => a.at - b.at || a.row - b.row); // slices in doubt were checked last
+  const body = sorted.map((row) =>
+    node("tr", {}, ...(isNamed ? [node("td", {}, row.table)] : []), node("td", { class: "n" }, number(row.row)), node("td", {}, row.detail), node("td", { class: "nowrap" }, code(row.field)), node("td", { class: "value" }, code(row.value))));
   const caption = `Rows that are not flights${bad > rows.length ? `, ${number(rows.length)} of ${number(bad)}` : ""}`;
-  const table = node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...body));
-  return node("div", { class: "scroll", role: "region", "aria-label": "Bad rows", tabindex: "0" }, table);
+  return tableOf(caption, isNamed ? [["Table", ""], ...titles] : titles, body);
+}
+
+// How the file was read, as `understanding.html` says it of one that came in one piece.
+function understoodAs({ kind, source, dates, emptied, repeated_headers: headers, fields }) {
+  const was = (count) => (count === 1 ? "was" : "were");
+  const notes = Object.entries(emptied).map(([name, count]) => `${counted(count, "cell")} of ${name} ${was(count)} emptied, because the flight was cancelled.`);
+  if (dates) notes.unshift(`Days are written with ${WRITTEN[dates]}.`);
+  if (headers) notes.push(`${counted(headers, "line")} ${was(headers)} left out, which ${headers === 1 ? "repeats" : "repeat"} the header.`);
+  const rows = fields.map(({ name, origin, values }) =>
+    node("tr", {}, node("th", { scope: "row", class: "nowrap" }, code(name)), node("td", { class: "value" }, origin), ...values.map((value) => node("td", { class: "nowrap" }, String(value ?? "")))));
+  const titles = [["Field", ""], ["In the file", ""], ...fields[0].values.map((_, at) => [`Row ${at + 1}`, ""])];
+  return [
+    node("p", {}, "The file was taken for: ", node("strong", {}, kind), ` (${source.replaceAll("`", "")}). ${notes.join(" ")}`),
+    tableOf("What its columns were understood as", titles, rows),
+  ];
 }
 
 // title, kind: of the notice. texts: paragraphs.
 function conclude(job, title, kind, ...texts) {
   const heading = node("h2", { id: "result-title", tabindex: "-1" }, `${job.file.name}: ${title}`);
   result.replaceChildren(heading, node("div", { class: `notice ${kind}` }, ...texts));
-  if (job.found?.rows.length) result.append(rowsTable(job.found));
+  if (job.found?.rows.length) result.append(badRows(job.found));
+  if (job.action === "check" && job.found?.understood && kind !== "bad") result.append(...understoodAs(job.found.understood));
   result.hidden = false;
   heading.focus();
 }
@@ -208,8 +258,27 @@ function offerToAdd(job) {
   result.querySelector(".notice").after(node("p", { class: "paging" }, button));
 }
 
+// Asks how days are written that may be read in two ways.
+function ask(job, doubtful) {
+  const { day, meanings } = doubtful[0].doubt;
+  const choices = Object.entries(meanings).map(([order, meaning]) =>
+    node("label", { class: "choice" }, node("input", { type: "radio", name: "dates", value: order, required: "" }), ` ${FIRST[order]}: ${meaning}`));
+  const legend = node("legend", {}, `Which day is ${day}?`);
+  const asked = node("form", { class: "adding" }, node("fieldset", {}, legend, ...choices), node("button", {}, "Check the file"));
+  asked.addEventListener("submit", (event) => {
+    event.preventDefault();
+    for (const table of doubtful) table.dates = asked.elements.dates.value;
+    work({ ...job, stopping: new AbortController() });
+  });
+  job.found = null;
+  conclude(job, "a question before anything is added", "warn", node("p", {}, "No row of the file says whether the day or the month comes first. Nothing was added."));
+  result.append(asked);
+}
+
 function concludeWhole(job) {
   const { found } = job;
+  const doubtful = job.tables.filter((table) => table.doubt && !table.dates);
+  if (doubtful.length) return ask(job, doubtful);
   const isCheck = job.action === "check";
   if (!found.good && !found.bad) {
     conclude(job, "nothing was added", "good", node("p", {}, "This file has no flights."));
@@ -229,7 +298,7 @@ function concludeWhole(job) {
 
 function concludeBroken(job, error) {
   const isStopped = job.stopping.signal.aborted;
-  const texts = isStopped ? [] : [node("p", {}, error instanceof Problem || error instanceof RangeError ? error.message : `This page failed: ${error}`)];
+  const texts = isStopped ? [] : [node("p", {}, error instanceof Problem ? error.message : `This page failed: ${error}`)];
   if (job.found?.added) {
     const on = "The rest was not added. Choose the same file again to continue where the upload stopped; within a day, nothing is added twice.";
     texts.push(accepted(job.found), receipts(job.found), node("p", {}, on));
@@ -246,13 +315,10 @@ function concludeBroken(job, error) {
 const warn = (event) => event.preventDefault();
 
 async function run(job) {
-  if (job.action === "add") {
-    job.isAdding = true;
-    return sendAll(job, "add");
-  }
-  job.kind = await kindOf(job.file);
-  job.cutter = await cut(job);
-  return sendAll(job, "check");
+  job.isAdding = job.action === "add";
+  if (job.isAdding) job.rows = job.found.good + job.found.bad;
+  job.tables ??= await tablesOf(job.file);
+  return sendAll(job, job.action);
 }
 
 async function work(job) {

@@ -18,6 +18,7 @@ from tests.browser.sites import shown
 from tests.browser.test_upload import ROWS, SLICES, file_of, result, start
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
+from tests.same_flights import changed
 
 OTHER_SITE = "http://other.example/"
 NAVIGATION = '<a id="link" href="{url}/add">Add a flight</a>'
@@ -91,7 +92,8 @@ def test_forms_of_two_frontends_on_one_host_do_not_disturb_each_other(
     service: Service, url: str, context: BrowserContext, tmp_path: Path
 ) -> None:
     before, path = transactions(service), tmp_path / "few.csv"
-    path.write_text(csv_of(FLIGHTS), encoding="utf-8")
+    new = [changed(flight, OP_CARRIER_AIRLINE_ID=99_000) for flight in FLIGHTS]
+    path.write_text(csv_of(new), encoding="utf-8")
     with shown(service) as other:
         forms = [filled(context, at, 601 + i) for i, at in enumerate((url, other, url))]
         uploading = context.new_page()

@@ -1,16 +1,25 @@
 """`upload.js` and the receipt in a real browser."""
 
+import csv
+import gzip
+import io
+import json
+import lzma
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from werkzeug.serving import make_server
 
-from backend.chain.flight import Flight
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight, as_mapping
+from backend.sources.kinds import KINDS
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import Service, free_port, serving, until
@@ -21,6 +30,12 @@ from tests.same_flights import changed
 
 ROWS = 12_000  # three slices of 5,000 lines or less
 SLICES = "**/upload.json*"
+MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
+HFLIGHTS = (
+    "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,ArrDelay,"
+    "Cancelled,AirTime\n2008,1,3,WN,335,IAD,TPA,2003,8,2211,-14,0,116\n"
+)
+carriers = count(70_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +237,152 @@ def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
     for content, said in (
         (b"a,b\n1,2\n", "It does not have any column of a flight"),
-        (b"", "The file is empty."),
-        (csv_of(FLIGHTS).encode("utf-16"), "The file is UTF-16"),
-        (csv_of(FLIGHTS).encode() + b"\xe9", f"Line {len(FLIGHTS) + 2}: The file has a character"),
+        (b"", "It is empty"),
+        (b"%PDF-1.7\n", "It is a PDF document"),
+        (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "The file is damaged or incomplete."),
+        (b"PAR1\0", "make a CSV file (UTF-8) of it"),
+        (b"BZh" + bytes(17 * 2**20), "can only be sent in one piece of at most 16 MB"),
     ):
         path.write_bytes(content)
         text = checked(page, path)
         assert said in text
         assert "Nothing was added." in text
+
+
+def of_new_carrier(rows: int = 6000) -> list[Flight]:
+    carrier = next(carriers)
+    return [changed(flight, OP_CARRIER_AIRLINE_ID=carrier) for flight in flights()[:rows]]
+
+
+def month_of_bts(rows: list[Flight]) -> bytes:
+    """A ready-made month, with what BTS puts beside it."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
+    titles = {meaning: title for meaning, title in MONTH.pairs if meaning in FIELD_NAMES}
+    places = [FIELD_NAMES.index(name) for name in titles]
+    writer.writerow([*titles.values(), "TailNum", ""])
+    writer.writerows([*(row[place] for place in places), "N1", None] for row in rows)
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("readme.html", "<html>" * 1000)
+        archive.writestr("On_Time_Reporting_Carrier_On_Time_Performance_(1987_present).csv",
+            text.getvalue())  # fmt: skip
+    return packed.getvalue()
+
+
+def test_a_month_of_bts_is_added_as_it_was_downloaded(
+    page: Page, pages: Pages, tmp_path: Path
+) -> None:
+    before, rows = pages.settled(), of_new_carrier()
+    path = tmp_path / "On_Time_2015_1.zip"
+    path.write_bytes(month_of_bts(rows))
+    text = checked(page, path)
+    assert "All 6,000 rows are flights." in text
+    assert "The file was taken for: ready-made month since 2018 (TranStats" in text
+    assert "Days are written with the year first." in text
+    cells = page.locator("#result tr", has_text="OP_CARRIER_FL_NUM").locator("td").all_inner_texts()
+    numbers = [str(row[FIELD_NAMES.index("OP_CARRIER_FL_NUM")]) for row in rows[:3]]
+    assert cells == ["Flight_Number_Reporting_Airline", *numbers]
+    page.get_by_role("button", name="Add 6,000 flights").click()
+    assert f"6,000 flights were accepted, as transactions {before} to " in result(page)
+    pages.until_there_are(before + 6000)
+    for place in (0, 5999):
+        stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
+        assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
+
+
+@pytest.mark.parametrize("form", ["tables in a zip", "gz", "UTF-16", "xz", "JSON in an array"])
+def test_a_file_is_taken_in_every_form(page: Page, pages: Pages, tmp_path: Path, form: str) -> None:
+    rows = of_new_carrier(300)
+    content = csv_of(rows).encode()
+    path = tmp_path / "flights"
+    if form == "tables in a zip":
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            archive.writestr("b10.csv", csv_of(rows[100:]))
+            archive.writestr("b9.csv", csv_of(rows[:100]))
+    else:
+        path.write_bytes({
+            "gz": gzip.compress(content),
+            "UTF-16": content.decode().encode("utf-16"),
+            "xz": lzma.compress(content),
+            "JSON in an array": json.dumps([as_mapping(row) for row in rows]).encode(),
+        }[form])  # fmt: skip
+    before = pages.settled()
+    assert "300 flights were accepted" in sent(page, path)
+    pages.until_there_are(before + 300)
+    for place in (0, 299):
+        stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
+        assert tuple(stored[name] for name in FIELD_NAMES) == tuple(rows[place])
+
+
+def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
+    rows = of_new_carrier(20)
+    path = tmp_path / "flights.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", csv_of(rows[:10]))
+        archive.writestr("b.csv", csv_of(rows[10:]).replace("2015", "soon", 1))
+    checked(page, path)
+    cells = page.get_by_role("region", name="Rows that are not flights").locator("td")
+    assert cells.all_inner_texts()[:2] == ["b.csv", "2"]
+    with ZipFile(path, "a") as archive:
+        archive.writestr("c.csv", HFLIGHTS)
+    text = checked(page, path)
+    assert "c.csv is of another kind (hflights) than the tables before it" in text
+    assert page.locator("#result").get_by_role("button").count() == 0
+
+
+def written_day_first(folder: Path, days: list[str]) -> Path:
+    """A file that says the days of its flights like this, and no weekdays."""
+    rows = of_new_carrier(len(days))
+    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    path = folder / "flights.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer.writeheader()
+        for number, (row, day) in enumerate(zip(rows, days, strict=True), 1):
+            writer.writerow({**as_mapping(row), "FL_DATE": day, "OP_CARRIER_FL_NUM": number})
+    return path
+
+
+def test_days_are_judged_over_the_whole_file(page: Page, pages: Pages, tmp_path: Path) -> None:
+    before = pages.settled()
+    days = ["02/03/2015"] * 5000 + ["14/03/2015"] * 5000 + ["03/04/2015"] * 10
+    path = written_day_first(tmp_path, days)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("?")[2]))
+    text = checked(page, path)
+    assert "All 10,010 rows are flights." in text
+    assert "Days are written with the day first." in text
+    assert [each.partition("dates=")[2] for each in asked] == ["", "", "", *["day-first"] * 2]
+    page.get_by_role("button", name="Add 10,010 flights").click()
+    assert "10,010 flights were accepted" in result(page)
+    assert all("dates=day-first" in each for each in asked[5:])
+    pages.until_there_are(before + 10_010)
+    for place, day in ((0, "2015-03-02"), (5000, "2015-03-14"), (10_009, "2015-04-03")):
+        stored = pages.service.json(f"/transactions/{before + place}")["transaction"]
+        assert stored["FL_DATE"] == day
+    contradictory = written_day_first(tmp_path, ["14/03/2015"] * 5000 + ["03/14/2015"])
+    assert "Some days are written with the day first, others with the month" in checked(
+        page, contradictory
+    )
+
+
+def test_days_that_nothing_decides_are_asked(page: Page, pages: Pages, tmp_path: Path) -> None:
+    before = pages.settled()
+    path = written_day_first(tmp_path, ["02/03/2015", "03/03/2015", "04/03/2015"])
+    text = checked(page, path)
+    assert "a question before anything is added" in text
+    assert "Which day is 02/03/2015?" in text
+    assert page.get_by_role("button", name="Add").count() == 0
+    page.get_by_label("Day first: 2 March 2015").check()
+    page.locator("#result").get_by_role("button", name="Check the file").click()
+    page.wait_for_selector("#result:not([hidden]) strong")
+    assert "All 3 rows are flights." in page.inner_text("#result")
+    page.get_by_role("button", name="Add 3 flights").click()
+    assert "3 flights were accepted" in result(page)
+    pages.until_there_are(before + 3)
+    stored = pages.service.json(f"/transactions/{before + 2}")["transaction"]
+    assert stored["FL_DATE"] == "2015-03-04"
 
 
 def test_a_receipt_turns_to_mined_by_itself(page: Page, pages: Pages) -> None:

@@ -16,9 +16,8 @@ from backend.base.settings import Settings as BackendSettings
 from backend.serving import front as front_module
 from backend.serving.front import Front
 from frontend import bodies
-from frontend.adding.uploads import PIECE_BYTES, Unreadable, go_to_text
 from frontend.app import create_app
-from frontend.bodies import FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
+from frontend.bodies import ANY_FILE, FIELD_BYTES, FORM_BYTES, MAX_FORM_PARTS, TAKES_FILES
 from frontend.errors import InvalidSetting
 from frontend.pages import upload_file
 from frontend.settings import Settings, from_environment
@@ -90,8 +89,8 @@ def run(work: Callable[[Front], Awaitable[None]], app: Flask | None = None) -> N
     [
         ("/upload", MULTIPART, FORM_BYTES + MOST),
         ("/upload", URLENCODED, FORM_BYTES),
-        ("/upload.json", "text/csv", FORM_BYTES + MOST),
-        ("/upload.json", "application/x-ndjson; charset=utf-8", FORM_BYTES + MOST),
+        ("/upload.json", ANY_FILE, FORM_BYTES + MOST),
+        ("/upload.json", "text/csv", FORM_BYTES),
         ("/upload.json", URLENCODED, FORM_BYTES),
         ("/add", URLENCODED, FORM_BYTES),
         ("/add", MULTIPART, FORM_BYTES),
@@ -197,7 +196,7 @@ class Looking(Flask):
 )
 def test_a_long_body_is_on_a_disk_and_has_no_name_there(length: int, links: str) -> None:
     async def work(front: Front) -> None:
-        asking = Asking("/upload.json", "text/csv", length)
+        asking = Asking("/upload.json", ANY_FILE, length)
         for at in range(0, length, 1000):
             piece, is_last = b"x" * min(1000, length - at), at + 1000 >= length
             asking.give(piece, more=not is_last)
@@ -210,7 +209,7 @@ def test_a_long_body_is_on_a_disk_and_has_no_name_there(length: int, links: str)
 def test_what_a_client_has_not_sent_completely_is_not_looked_at() -> None:
     async def work(front: Front) -> None:
         for _ in range(MOST_FILES + 1):  # each gives its place back
-            asking = Asking("/upload.json", "text/csv", MOST)
+            asking = Asking("/upload.json", ANY_FILE, MOST)
             asking.give(b"x" * (MOST - 1), more=True)
             asking.leave()
             await asking.ask(front)
@@ -237,7 +236,7 @@ def test_a_disk_that_is_full_when_a_file_arrives_is_named(monkeypatch: pytest.Mo
     run(work)
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/upload", MULTIPART), ("/upload.json", "text/csv")])
+@pytest.mark.parametrize(("path", "kind"), [("/upload", MULTIPART), ("/upload.json", ANY_FILE)])
 def test_a_disk_that_is_full_when_a_file_is_taken_out_of_a_form_is_named(
     monkeypatch: pytest.MonkeyPatch, lonely_pages: FlaskClient, path: str, kind: str
 ) -> None:
@@ -266,29 +265,6 @@ def test_a_form_holds_one_file(lonely_pages: FlaskClient, parts: bytes, reason: 
     assert response.status_code == 413
     assert reason in response.text
     assert "othing was added" in response.text
-
-
-# --- text, piece by piece
-
-
-@pytest.mark.parametrize("at", range(PIECE_BYTES - 3, PIECE_BYTES + 2))
-def test_text_is_recognised_wherever_its_letters_are_cut(at: int) -> None:
-    for mark in (b"", b"\xef\xbb\xbf"):
-        body = BytesIO(mark + b"\n" * at + "🛫".encode() + b"\n")
-        go_to_text(body)
-        assert body.tell() == len(mark)
-        broken = BytesIO(mark + b"\n" * at + "🛫".encode()[:3] + b"\n\n")
-        with pytest.raises(Unreadable) as caught:
-            go_to_text(broken)
-        assert caught.value.line == at + 1
-        with pytest.raises(Unreadable) as caught:
-            go_to_text(BytesIO(mark + b"\n" * at + "🛫".encode()[:3]))
-        assert caught.value.line == at + 1
-
-
-def test_a_long_empty_file_is_empty() -> None:
-    with pytest.raises(Unreadable, match="is empty"):
-        go_to_text(BytesIO(b" \n" * PIECE_BYTES))
 
 
 # --- the setting

@@ -15,6 +15,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.test import TestResponse, encode_multipart
 
 from frontend.app import create_app
+from frontend.bodies import ANY_FILE
 from frontend.settings import Settings
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import generated, seal, settings_for
@@ -76,10 +77,10 @@ class Visitor:
         return self.client.post("/upload", data=data, content_type=kind)
 
     def slice(self, body: bytes, action: str = "add", **headers: str) -> TestResponse:
-        """Send a slice of CSV as upload.js does."""
+        """Send a slice as upload.js does."""
         path = f"/upload.json?action={action}&on_error=reject"
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.client.post(path, data=body, content_type="text/csv", headers=headers)
+        return self.client.post(path, data=body, content_type=ANY_FILE, headers=headers)
 
     @property
     def transactions(self) -> int:

@@ -1,40 +1,71 @@
 """`slices.js` cuts a file so that its rows mean the same in slices as in the whole."""
 
+import bz2
+import gzip
+import io
 import json
+import lzma
+import random
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import pytest
 
 from backend.base.errors import FlightchainError
 from backend.chain.flight import as_mapping
+from backend.sources.packed import tables_among
 from backend.sources.posted_batch import NDJSON, batch_of
 from tests.api.worlds import generated
 from tests.flights import csv_of
 
 NODE = shutil.which("node")
-SCRIPT = Path(__file__).parents[3] / "frontend" / "static" / "slices.js"
+STATIC = Path(__file__).parents[3] / "frontend" / "static"
 DRIVER = """
 import { readFileSync } from "node:fs";
-import { Cutter } from "./slices.mjs";
+import { Cutter } from "./slices.js";
 const [path, hasHeader, lines, bytes, piece] = process.argv.slice(2);
 const cutter = new Cutter(hasHeader === "true", Number(lines), Number(bytes));
-const content = readFileSync(path);
+const content = new Uint8Array(readFileSync(path));
+const slices = [];
 try {
   for (let at = 0; at < content.length; at += Number(piece)) {
-    cutter.feed(content.subarray(at, at + Number(piece)));
+    slices.push(...cutter.feed(content.subarray(at, at + Number(piece))));
   }
-  cutter.finish();
-  if (hasHeader !== "true") cutter.leaveOutEnd(content.subarray(-1000).toString());
+  slices.push(...cutter.finish());
 } catch (error) {
   console.log(JSON.stringify({ error: error.message }));
   process.exit();
 }
-const { headerEnd, slices, lines: all, fingerprint } = cutter;
+const { header, lines: all, fingerprint } = cutter;
 const places = slices.map((slice) => [1, 2, 3].map((row) => cutter.lineOf(slice, row)));
-console.log(JSON.stringify({ headerEnd, slices, lines: all, fingerprint, places }));
+const text = (bytes) => Buffer.from(bytes).toString("latin1");
+const shown = slices.map((slice) => ({ ...slice, bytes: text(slice.bytes) }));
+const length = header?.length ?? 0;
+console.log(JSON.stringify({ header: length, slices: shown, lines: all, fingerprint, places }));
+"""
+TABLES = """
+import { openAsBlob } from "node:fs";
+import { slicesOf } from "./slices.js";
+import { tablesOf } from "./unpacking.js";
+const [path, most] = process.argv.slice(2);
+const file = await openAsBlob(path);
+const found = [];
+let read = 0;
+try {
+  for (const table of await tablesOf(file)) {
+    const slices = slicesOf(table, (count) => (read += count), Number(most));
+    for await (const { bytes, lines } of slices) {
+      found.push({ name: table.name, content: Buffer.from(bytes).toString("latin1"), lines });
+    }
+  }
+} catch (error) {
+  console.log(JSON.stringify({ error: error.message }));
+  process.exit();
+}
+console.log(JSON.stringify({ found, read }));
 """
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -73,15 +104,21 @@ def cut(
     piece: int = 999,
 ) -> dict[str, Any]:
     """What slices.js makes of a file that is read in pieces."""
-    (folder / "slices.mjs").write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "driver.mjs").write_text(DRIVER, encoding="utf-8")
+    return run(folder, DRIVER, content, str(header).lower(), str(lines), str(most), str(piece))
+
+
+def run(folder: Path, driver: str, content: bytes, *options: str) -> dict[str, Any]:
+    """What a driver of the scripts prints about a file."""
+    for name in ("slices.js", "unpacking.js"):
+        shutil.copy(STATIC / name, folder)
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    (folder / "driver.js").write_text(driver, encoding="utf-8")
     (folder / "file").write_bytes(content)
-    options = [str(header).lower(), str(lines), str(most), str(piece)]
-    run = subprocess.run(
-        [str(NODE), "driver.mjs", "file", *options],
+    done = subprocess.run(
+        [str(NODE), "driver.js", "file", *options],
         cwd=folder, capture_output=True, check=True, text=True,
     )  # fmt: skip
-    found: dict[str, Any] = json.loads(run.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -95,11 +132,10 @@ def judged(body: bytes) -> tuple[list[Any], list[tuple[int, str, str]]]:
 def test_rows_mean_the_same_in_slices(tmp_path: Path, name: str, lines: int) -> None:
     content = FILES[name].encode()
     found = cut(tmp_path, content, lines)
-    header = content[: found["headerEnd"]]
     flights: list[Any] = []
     bad: list[tuple[int, str, str]] = []
     for part in found["slices"]:
-        good, wrong = judged(header + content[part["start"] : part["end"]])
+        good, wrong = judged(part["bytes"].encode("latin1"))
         flights += good
         bad += [(part["line"] + row - 2, field, reason) for row, field, reason in wrong]
     assert (flights, bad) == judged(content)
@@ -114,9 +150,10 @@ def test_slices_are_the_whole_file_without_the_header(tmp_path: Path) -> None:
     content = SPOILT.encode()
     for header in (True, False):
         found = cut(tmp_path, content, 3, header=header)
-        parts = [content[part["start"] : part["end"]] for part in found["slices"]]
-        assert b"".join(parts) == content[found["headerEnd"] :]
-        assert bool(found["headerEnd"]) is header
+        parts = [part["bytes"].encode("latin1") for part in found["slices"]]
+        assert {part[: found["header"]] for part in parts} == {content[: found["header"]]}
+        assert content[: found["header"]] + b"".join(p[found["header"] :] for p in parts) == content
+        assert bool(found["header"]) is header
         assert found["places"][0][0] == 1
 
 
@@ -125,14 +162,14 @@ def test_slices_are_bounded_in_bytes(tmp_path: Path) -> None:
     longest = max(map(len, content.splitlines(keepends=True)))
     found = cut(tmp_path, content, 1000, most=1000)
     assert len(found["slices"]) > 2
-    assert all(part["end"] - part["start"] < 1000 + longest for part in found["slices"])
+    assert all(len(s["bytes"]) - found["header"] < 1000 + longest for s in found["slices"])
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"YEAR", b"YEAR\n"])
 def test_a_file_without_rows_is_one_slice(tmp_path: Path, content: bytes) -> None:
     found = cut(tmp_path, content, 5)
     assert len(found["slices"]) == 1
-    assert found["slices"][0]["end"] == len(content)
+    assert found["slices"][0]["bytes"].encode() == content
 
 
 def test_pieces_make_no_difference_and_content_does(tmp_path: Path) -> None:
@@ -153,7 +190,7 @@ def test_a_table_that_is_none_is_one_in_no_slice(tmp_path: Path) -> None:
     content = b"a,b\n1,2\n3,4\n"
     for part in cut(tmp_path, content, 1)["slices"]:
         with pytest.raises(FlightchainError, match="any column of a flight"):
-            batch_of(content[:4] + content[part["start"] : part["end"]], "csv", 10**6)
+            batch_of(part["bytes"].encode(), "csv", 10**6)
 
 
 END = '{"complete":true,"count":%d,"as_of":{"height":7}}\n'
@@ -167,7 +204,7 @@ def test_the_last_line_of_an_export_goes_with_the_whole_file_or_not_at_all(
 ) -> None:
     content = (FLIGHTS + END % 40).encode().removesuffix(b"\n") + ending.encode()
     slices = cut(tmp_path, content, lines, header=False)["slices"]
-    batches = [batch_of(content[s["start"] : s["end"]], NDJSON, 100) for s in slices]
+    batches = [batch_of(part["bytes"].encode(), NDJSON, 100) for part in slices]
     assert [flight for batch in batches for flight in batch.flights] == generated(40)
     assert [len(batch.flights) for batch in batches] == [
         min(lines, 40 - n) for n in range(0, 40, lines)
@@ -177,3 +214,101 @@ def test_the_last_line_of_an_export_goes_with_the_whole_file_or_not_at_all(
 def test_an_export_that_lacks_flights_is_not_sent_in_slices(tmp_path: Path) -> None:
     said = cut(tmp_path, (FLIGHTS + END % 41).encode(), 10, header=False)
     assert said == {"error": "The file has 40 flights but says that it has 41. Download it again."}
+
+
+def tables(folder: Path, content: bytes, most: int = 10**6) -> dict[str, Any]:
+    return run(folder, TABLES, content, str(most))
+
+
+def zipped(kind: int = ZIP_DEFLATED, **members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", kind) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_dot_", "."), content)
+    return packed.getvalue()
+
+
+MONTH = csv_of(generated(6000)).encode()
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(MONTH, id="plain"),
+        pytest.param(gzip.compress(MONTH), id="gz"),
+        pytest.param(zipped(a_dot_csv=MONTH, readme_dot_html=b"<html>"), id="zip"),
+        pytest.param(zipped(ZIP_STORED, a_dot_csv=MONTH), id="stored"),
+        pytest.param(MONTH.decode().encode("utf-16"), id="utf-16"),
+        pytest.param(gzip.compress(("\ufeff" + MONTH.decode()).encode("utf-16-be")), id="be"),
+        pytest.param(MONTH.replace(b"\n", b"\r"), id="mac"),
+        pytest.param(b"sep=,\n" + MONTH, id="excel"),
+        pytest.param(b"\xef\xbb\xbf\n" + MONTH, id="mark"),
+    ],
+)
+def test_a_table_is_cut_however_it_is_packed(tmp_path: Path, packed: bytes) -> None:
+    made = tables(tmp_path, packed)
+    bodies = [each["content"].encode("latin1") for each in made["found"]]
+    batches = [batch_of(body, "", 10**6) for body in bodies]
+    assert [flight for batch in batches for flight in batch.flights] == generated(6000)
+    assert len(bodies) == 2
+    assert not any(batch.errors for batch in batches)
+    assert made["read"] <= len(packed)
+
+
+def test_tables_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    made = tables(tmp_path, zipped(m10_dot_csv=GOOD.encode(), m9_dot_csv=GOOD.encode()))
+    assert [each["name"] for each in made["found"]] == ["m9.csv", "m10.csv"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(lzma.compress(GOOD.encode()), id="xz"),
+        pytest.param(bz2.compress(GOOD.encode()), id="bz2"),
+        pytest.param(b"PAR1 and more", id="parquet"),
+        pytest.param(b' [{"FL_DATE": 1},\n {}]\n', id="array"),
+        pytest.param(b'{\n "transactions": []}\n', id="block"),
+        pytest.param(zipped(a_dot_csv=GOOD.encode(), kind=ZIP_LZMA), id="lzma in zip"),
+        pytest.param(zipped(notes_dot_md=b"a"), id="no table"),
+    ],
+)
+def test_what_cannot_be_cut_is_sent_as_it_is_if_it_is_short(tmp_path: Path, content: bytes) -> None:
+    (found,) = tables(tmp_path, content)["found"]
+    assert found["content"].encode("latin1") == content
+    said = tables(tmp_path, content, len(content) - 1)["error"]
+    assert "only be sent in one piece of at most 0 MB" in said
+    assert "python -m backend import FILE" in said
+
+
+BROKEN = zipped(ZIP_STORED, a_dot_csv=GOOD.encode())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(gzip.compress(GOOD.encode())[:-10], id="short gz"),
+        pytest.param(zipped(a_dot_csv=GOOD.encode())[:-30], id="short zip"),
+        pytest.param(BROKEN.replace(b"2015", b"2016", 1), id="another letter in zip"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    assert "damaged or incomplete. Download it again." in tables(tmp_path, content)["error"]
+
+
+NAMES = [
+    *("readme.html", "On_Time_2015_1.csv", "2015/block10.json", "2015/block9.json", "flights"),
+    *("__MACOSX/._a.csv", "a/.hidden.csv", "LICENSE", "airlines.csv", "a.PARQUET", "b.csv.gz"),
+    *("airports.csv", "notes.txt", "x/", "a\nb.csv", "block007.csv", "block07.csv", "README.md"),
+]
+
+
+def test_the_names_of_tables_are_those_that_the_reader_takes(tmp_path: Path) -> None:
+    choose = random.Random(33)
+    lists = [choose.sample(NAMES, choose.randrange(9)) for _ in range(300)]
+    driver = """
+import { readFileSync } from "node:fs";
+import { tablesAmong } from "./unpacking.js";
+console.log(JSON.stringify({ found: JSON.parse(readFileSync("file")).map(tablesAmong) }));
+"""
+    found = run(tmp_path, driver, json.dumps(lists).encode())["found"]
+    assert found == [tables_among(names) for names in lists]

@@ -1,23 +1,36 @@
 """Files of flights: good, bad, empty, too long, in other letters; whole and in slices."""
 
 import csv
+import gzip
 import io
 import json
+import lzma
+import re
 from collections.abc import Callable, Iterator
 from itertools import count
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import Flight, as_mapping
+from backend.sources.kinds import KINDS, reading_of
 from backend.storage.tokens import Tokens
 from frontend.adding.columns import COLUMNS
+from frontend.adding.kinds_of_files import BTS_BOXES
+from tests.api.processes import ROOT
 from tests.api.worlds import generated
 from tests.flights import csv_of
+from tests.frontend.pages.test_one_question import text_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, hidden, notice, visiting
 from tests.same_flights import changed
 
 CSV = csv_of(generated(30)).encode()
+EXPO = (
+    "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,ArrDelay,"
+    "Cancelled,AirTime\n"
+)
+EXPO += f"2008,1,3,WN,335,IAD,TPA,2003,8,2211,-14,0,116\n{EXPO}2008,1,4,WN,336,IAD,TPA,,,,,1,5\n"
 carriers = count(90_000)
 
 
@@ -190,15 +203,19 @@ def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> N
 
 QUOTED = lines_of(CSV)[0] + lines_of(CSV)[1].replace(b'"', b'"\n', 1) + b"".join(lines_of(CSV)[2:5])
 
+TWO_TABLES = io.BytesIO()
+with ZipFile(TWO_TABLES, "w") as archive:
+    archive.writestr("a.csv", CSV)
+    archive.writestr("b.csv", CSV)
+
 WRONG = [
-    (b"", "The file is empty."),
-    (b"\n \r\n", "The file is empty."),
-    (b"\xef\xbb\xbf", "The file is empty."),
-    (CSV.decode().encode("utf-16"), "The file is UTF-16 and not UTF-8."),
-    (CSV.decode().encode("utf-16-le"), "The file is UTF-16 and not UTF-8."),
-    (CSV + "Zürich".encode("latin-1"), "Line 32: The file has a character that is not UTF-8."),
-    (b"PK\x03\x04zip", "The file is a zip archive. Unpack it first."),
-    (b"\x1f\x8bgzip", "The file is packed with gzip. Unpack it first."),
+    (b"", "It is empty; download it again."),
+    (b"\n \r\n", "It is empty; download it again."),
+    (b"\xef\xbb\xbf", "It is empty; download it again."),
+    (CSV.decode().encode("utf-16-le"), "It is neither text nor a format that is read here"),
+    (b"PK\x03\x04zip", "It is damaged or incomplete"),
+    (gzip.compress(CSV)[:-9], "It is damaged or incomplete"),
+    (TWO_TABLES.getvalue(), "It holds 2 tables; unpack it and send each of them."),
     (b"a,b\n1,2\n", "It does not have any column of a flight; its first line is 'a, b'."),
     (CSV.replace(b"CANCELLED", b"CAN: LED"), "It lacks"),
     (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262,144 bytes; no row"),
@@ -293,6 +310,83 @@ def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFa
     assert "does not answer" in answer.get_json()["detail"]
 
 
+# --- what it was taken for
+
+
+def zipped(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("readme.html", "<html>")
+        archive.writestr("On_Time_2015_1.csv", content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(zipped, id="zip"),
+        pytest.param(gzip.compress, id="gz"),
+        pytest.param(lzma.compress, id="xz"),
+        pytest.param(lambda content: content.decode().encode("utf-16"), id="utf-16"),
+    ],
+)
+def test_files_of_all_forms_are_taken(visitor: Visitor, packed: Callable[[bytes], bytes]) -> None:
+    body = packed(new_csv())
+    assert "All 30 rows are flights." in visitor.upload(body, action="check").text
+    assert "30 flights were accepted" in visitor.upload(body).text
+
+
+def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None:
+    text = text_of(visitor.upload(EXPO.encode(), "2008.csv", action="check").text)
+    assert "The file was taken for: hflights (the package of this name (R))." in text
+    assert "1 cell of AIR_TIME was emptied, because the flight was cancelled." in text
+    assert "1 line was left out, which repeats the header." in text
+    assert "Field In the file Row 1 Row 2" in text
+    assert "FL_DATE from Year and Month and DayofMonth 2008-01-03 2008-01-04" in text
+    assert "OP_CARRIER_AIRLINE_ID from UniqueCarrier and FL_DATE (table of carriers) 19393" in text
+    assert "ORIGIN_AIRPORT_ID stays empty" in text
+    assert "DEP_TIME DepTime 2003" in text
+    added = text_of(visitor.upload(EXPO.encode(), "2008.csv").text)
+    assert "2 flights were accepted" in added
+    assert "taken for" not in added
+
+
+def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> None:
+    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    flights = [as_mapping(flight) for flight in new_flights()]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, names, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows({**flight, "FL_DATE": "02/03/2019"} for flight in flights)
+    body, before = text.getvalue().encode(), visitor.transactions
+    page = visitor.upload(body, action="check")
+    assert page.status_code == 422
+    assert "Which day is 02/03/2019?" in page.text
+    choices = re.findall(r'name="dates" value="([^"]*)" required> ([^<]*)<', page.text)
+    assert choices == [
+        ("month-first", "Month first: 3 February 2019"),
+        ("day-first", "Day first: 2 March 2019"),
+    ]
+    question = page.text[page.text.index("Which day is") :].partition("</form>")[0]
+    form = {**hidden(question), "dates": "day-first", "action": "check"}
+    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
+    assert "Days are written with the day first." in page.text
+    assert "2019-03-02" in page.text
+    assert visitor.transactions == before
+    checked = page.text[page.text.index('name="checked"') - 100 :].partition("</form>")[0]
+    form = {**hidden(checked), "action": "add"}
+    page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
+    assert "30 flights were accepted" in page.text
+    stored = visitor.service.json(f"/transactions/{before}")["transaction"]
+    assert stored["FL_DATE"] == "2019-03-02"
+    problem = visitor.slice(body).get_json()
+    assert problem["status"] == 422
+    assert (problem["day"], problem["meanings"]) == (
+        "02/03/2019",
+        {"month-first": "3 February 2019", "day-first": "2 March 2019"},
+    )
+
+
 # --- in slices
 
 
@@ -312,12 +406,21 @@ def test_a_slice_is_checked_or_refused_with_its_rows(visitor: Visitor) -> None:
         found = visitor.slice(spoilt(CSV, 3), action).get_json()
         assert (found["good"], found["bad"], found["added"]) == (29, 1, 0)
         assert [row["row"] for row in found["bad_rows"]] == [3]
-    problem = visitor.slice(CSV + b"\xff").get_json()
+    problem = visitor.slice(CSV + b"1" * 600_000).get_json()
     assert (problem["status"], problem["line"]) == (422, 32)
     assert visitor.transactions == before
 
 
 # --- what the page says
+
+
+def test_the_page_says_what_to_get_and_what_to_tick(visitor: Visitor) -> None:
+    page = text_of(visitor.client.get("/upload").text)
+    guide = (ROOT / "docs" / "how-to" / "import.md").read_text(encoding="utf-8")
+    assert " ".join(BTS_BOXES) in " ".join(guide.split())
+    assert reading_of(BTS_BOXES).kind.name == "ready-made month since 2018"
+    assert " , ".join(BTS_BOXES) in page
+    assert all(f"{kind.name} {kind.source.replace('`', '')}" in page for kind in KINDS)
 
 
 def test_the_columns_are_those_of_the_ledger() -> None:

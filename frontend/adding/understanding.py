@@ -1,0 +1,78 @@
+"""What a file was taken for, as a page shows it before anything is added."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frontend.adding.columns import COLUMNS
+from frontend.filters import counted
+
+SHOWN_ROWS = 3
+WRITTEN = {
+    "day-first": "the day first",
+    "month-first": "the month first",
+    "year-first": "the year first",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodField:
+    """A field of a flight. origin: where it comes from in the file. values: those of some rows."""
+
+    name: str
+    origin: str
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What a file was taken for.
+
+    kind, source: its kind, and where people get it. dates: how its days are written, of `WRITTEN`;
+    None if it has none, or none that tells. notes: what was left out or emptied. fields: in the
+    order of a record.
+    """
+
+    kind: str
+    source: str
+    dates: str | None
+    emptied: Mapping[str, int]
+    repeated_headers: int
+    fields: Sequence[UnderstoodField]
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on how it was read."""
+        notes = [f"Days are written with {WRITTEN[self.dates]}."] if self.dates else []
+        notes += [
+            f"{counted(count, 'cell')} of {name} {_was(count)} emptied, because the flight was "
+            "cancelled."
+            for name, count in self.emptied.items()
+        ]
+        if count := self.repeated_headers:
+            verb = "repeats" if count == 1 else "repeat"
+            notes.append(
+                f"{counted(count, 'line')} {_was(count)} left out, which {verb} the header."
+            )
+        return notes
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def understanding_of(answer: Mapping[str, Any]) -> Understanding:
+    """Return what an answer of the backend says that it took a file for."""
+    derived = {
+        name: f"from {what}"
+        for what, names in answer["derived"].items()
+        for name in names.split(", ")
+    }
+    origins = derived | answer["columns"] | dict.fromkeys(answer["left_empty"], "stays empty")
+    rows = answer.get("sample", ())[:SHOWN_ROWS]
+    fields = [
+        UnderstoodField(c.name, origins.get(c.name, ""), [row[c.name] for row in rows])
+        for c in COLUMNS
+    ]
+    kind, source, dates = answer["kind"], answer["source"], answer["dates"]
+    return Understanding(kind, source, dates, answer["emptied"], answer["repeated_headers"], fields)
