@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from backend.chain.fields import FIELD_NAMES
-from tests.api.processes import ROOT, environment
+from tests.api.processes import ROOT, environment, until
 from tests.flights import csv_of, flights, on_disk, transactions_in
 
 WAIT_S = 60
@@ -380,3 +381,50 @@ def test_a_file_of_bad_rows_belongs_to_one_file(tmp_path: Path, arguments: Seque
     done = imported(tmp_path / "chain", *arguments)
     assert done.returncode == 2
     assert "--bad-rows takes the bad rows of one of FILES, with --skip-bad" in done.stderr
+
+
+# --- a full disk, and a kill, in the check ---------------------------------------------------
+
+
+def test_a_disk_without_room_for_all_flights_stores_none(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 3000)
+    assert imported(folder, "--generate", "10").returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "backend", "import", file],
+        env={**variables(folder), "FLIGHTCHAIN_MIN_FREE_BYTES": str(2**50)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WAIT_S,
+    )
+    assert done.returncode == 1
+    assert re.search(
+        r"error: the disk of .* has [\d,]+ bytes free, but the import needs about [\d,]+; "
+        r"free some space and run it again; nothing was imported\n$",
+        done.stderr,
+    )
+    assert transactions_in(folder) == 10
+
+
+def test_an_import_killed_in_its_check_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    assert imported(folder, "--generate", "10").returncode == 0
+    before = sorted(folder.rglob("*"))
+    ours, theirs = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-m", "backend", "import", "-"], env=variables(folder), stdin=ours
+    ) as process:
+        os.close(ours)
+        os.write(theirs, csv_of(flights(100)).encode())
+        until(lambda: any("(deleted)" in name for name in open_files(process.pid)))
+        process.kill()
+    os.close(theirs)
+    assert sorted(folder.rglob("*")) == before
+    assert transactions_in(folder) == 10
+
+
+def open_files(pid: int) -> list[str]:
+    folder = Path(f"/proc/{pid}/fd")
+    with suppress(OSError):
+        return [str(path.readlink()) for path in folder.iterdir()]
+    return []
