@@ -23,6 +23,7 @@ from backend.serving.environs import Environ
 from backend.sources.dates import MONTH_FIRST, ORDERS
 from backend.sources.flight_file import Understanding
 from backend.sources.posted_batch import ANY, Batch, batch_of
+from backend.sources.source import CANCELLED, NOT_ARRIVED
 
 KINDS = {
     "application/x-ndjson": "ndjson",
@@ -122,6 +123,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             raise _refusal(batch)
         read: Json = {
             "rejected": batch.rejected,
+            "rejected_cancelled": batch.states[CANCELLED],
+            "rejected_not_arrived": batch.states[NOT_ARRIVED],
             "errors": shown_errors(batch.errors),
             "understood": _understood(batch, with_sample=is_dry),
         }

@@ -203,6 +203,12 @@ Conflicts = Annotated[
 FirstConflicts = Annotated[list[Conflicting], Meta(description="the first hundred of them")]
 
 
+RejectedCancelled = Annotated[Count, Meta(description="rows among them whose flight was cancelled")]
+RejectedNotArrived = Annotated[
+    Count, Meta(description="rows among them whose flight has no delay at arrival otherwise")
+]
+
+
 class Understood(Answer, kw_only=True):
     """What the body of a batch was taken for."""
 
@@ -244,6 +250,8 @@ class BatchReceipt(Answer, kw_only=True):
     conflicts: Conflicts
     conflicting: FirstConflicts
     rejected: Count
+    rejected_cancelled: RejectedCancelled
+    rejected_not_arrived: RejectedNotArrived
     errors: list[Error]
     understood: Understood
 
@@ -259,6 +267,8 @@ class BatchTried(Answer):
     conflicts: Conflicts
     conflicting: FirstConflicts
     rejected: Count
+    rejected_cancelled: RejectedCancelled
+    rejected_not_arrived: RejectedNotArrived
     errors: list[Error]
     understood: Understood
 

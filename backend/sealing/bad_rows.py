@@ -5,11 +5,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
 
-from backend.base.errors import BadRow, InvalidFlight
-from backend.chain.fields import POSITION
+from backend.base.errors import BadRow
 from backend.sealing.spool import Spool
-from backend.sources.cells import PARSERS
-from backend.sources.source import RawRows, Unusable, Written
+from backend.sources.source import (
+    CANCELLED,
+    NOT_ARRIVED,
+    RawRows,
+    Unusable,
+    Written,
+    state_of,
+)
 
 SHOWN_BAD_ROWS = 20
 
@@ -49,15 +54,11 @@ class BadRowCounter:
             self._bad.first.append(problem)
         place = raw.lines.index(problem.row) if problem.row in raw.lines else None
         if place is not None:
-            self._count_state(raw, place)
+            state = state_of(raw, place)
+            self._bad.cancelled += state == CANCELLED
+            self._bad.not_arrived += state == NOT_ARRIVED
         if self._spool is not None and raw.written is not None:
             self._keep(problem, raw.written, place)
-
-    def _count_state(self, raw: RawRows, place: int) -> None:
-        if _parsed("CANCELLED", raw, place) == 1:
-            self._bad.cancelled += 1
-        elif not isinstance(_parsed("ARR_DELAY", raw, place), int):
-            self._bad.not_arrived += 1
 
     def _keep(self, problem: BadRow, written: Written, place: int | None) -> None:
         """Write the row as CSV. place: that in its batch; None if the line is no row."""
@@ -72,14 +73,6 @@ class BadRowCounter:
         assert self._spool is not None
         self._spool.append(text.encode(errors="surrogateescape"))
         self._bad.end = self._spool.end
-
-
-def _parsed(name: str, raw: RawRows, place: int) -> object:
-    """Return the value of a field in a row; None if it is empty or not valid."""
-    try:
-        return PARSERS[POSITION[name]](raw.columns[POSITION[name]][place])
-    except InvalidFlight:
-        return None
 
 
 def _csv_line(values: Iterable[object]) -> str:

@@ -8,6 +8,8 @@ Whatever the body holds, time and memory grow with its bytes and no faster: it i
 by piece, and of the rows that are wrong only the first `MOST_ERRORS` are described.
 """
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ from backend.chain.flight import MOST_ERRORS, Flight
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.flight_file import FlightFile, Understanding
 from backend.sources.packed import SentFile
-from backend.sources.source import RawRows, Source, Validator, bad_rows
+from backend.sources.source import RawRows, Source, Validator, bad_rows, state_of
 
 CSV, NDJSON, ANY = "csv", "ndjson", ""
 REMEMBERED_VALUES = 2000  # for each field, in every worker
@@ -31,13 +33,14 @@ class Batch:
     """The flights of a batch, in their order, and its bad rows.
 
     errors: what is wrong with the first `MOST_ERRORS` of the bad rows. rejected: how many bad rows
-    there are. rows_read: how many rows were read. is_whole: whether these are all rows. understood:
-    what the body was taken for.
+    there are. states: what became of the flights in them, by `source.state_of`. rows_read: how many
+    rows were read. is_whole: whether these are all rows. understood: what the body was taken for.
     """
 
     flights: list[Flight] = field(default_factory=list)
     errors: list[BadRow] = field(default_factory=list)
     rejected: int = 0
+    states: Counter[str] = field(default_factory=Counter)
     rows_read: int = 0
     is_whole: bool = True
     understood: Understanding | None = None
@@ -86,6 +89,7 @@ def _add(batch: Batch, source: Source, raw: RawRows) -> None:
     for error in islice(bad_rows(source, raw, bad), MOST_ERRORS - len(batch.errors)):
         error.value = excerpt(error.value)  # a line may be long, and what it holds still larger
         batch.errors.append(error)
+    batch.states.update(state_of(raw, bisect_left(raw.lines, fault.line)) for fault in bad)
     rejected = len(raw.faults) + raw.hopeless
     batch.rejected += rejected + len(bad)
     batch.rows_read += rejected + len(raw.lines)

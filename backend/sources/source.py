@@ -205,6 +205,24 @@ def _fault(line: int, problem: InvalidFlight) -> Fault:
     return Fault(line, problem.field, value, problem.reason)
 
 
+CANCELLED, NOT_ARRIVED, ARRIVED = "cancelled", "not_arrived", "arrived"
+
+
+def state_of(raw: RawRows, place: int) -> str:
+    """Return what became of the flight in a row, as far as the row says so; it may be a bad one."""
+    if _parsed("CANCELLED", raw, place) == 1:
+        return CANCELLED
+    return ARRIVED if isinstance(_parsed("ARR_DELAY", raw, place), int) else NOT_ARRIVED
+
+
+def _parsed(name: str, raw: RawRows, place: int) -> object:
+    """Return the value of a field in a row; None if it is empty or not valid."""
+    try:
+        return cells.PARSERS[POSITION[name]](raw.columns[POSITION[name]][place])
+    except InvalidFlight:
+        return None
+
+
 def validated(
     source: Source,
     on_bad: Callable[[BadRow], None] | None = None,

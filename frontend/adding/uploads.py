@@ -53,9 +53,11 @@ class DoubtfulDays(Exception):
 class Outcome:
     """What the ledger says about rows.
 
-    good, bad: how many are flights, how many are not. bad_rows: the first bad ones, each with
-    `row`, `field`, `value`, `detail`. there: how many of the good ones are left out because the
-    ledger has them, the first of them as transaction `there_as` (if the rows are only checked).
+    good, bad: how many are flights, how many are not. bad_cancelled, bad_not_arrived: how many of
+    the bad ones are of flights that were cancelled, or did not arrive otherwise. bad_rows: the
+    first bad ones, each with `row`, `field`, `value`, `detail`. there: how many of the good ones
+    are left out because the ledger has them, the first of them as transaction `there_as` (if the
+    rows are only checked).
     conflicts: how many are left out because they contradict what the ledger says of the flight;
     conflicting: the first of these, as the backend shows them. added: how many of the good ones
     were added, with the ids `first` to `last` (None while a cluster has
@@ -67,6 +69,8 @@ class Outcome:
     good: int
     bad: int
     bad_rows: Sequence[Mapping[str, Any]]
+    bad_cancelled: int = 0
+    bad_not_arrived: int = 0
     there: int = 0
     there_as: int | None = None
     conflicts: int = 0
@@ -109,6 +113,8 @@ def _outcome(answer: Json, **more: Any) -> Outcome:
         answer["accepted"] + there + conflicts,
         answer["rejected"],
         answer["errors"],
+        bad_cancelled=answer["rejected_cancelled"],
+        bad_not_arrived=answer["rejected_not_arrived"],
         there=there,
         conflicts=conflicts,
         conflicting=answer["conflicting"],

@@ -12,6 +12,7 @@ const LONGEST_WAIT_S = 30;
 const MOST_ROWS_SHOWN = 500;
 const MOST_CONFLICTS_SHOWN = 20;
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
+const COUNTS = ["good", "bad", "bad_cancelled", "bad_not_arrived", "added", "before", "there", "conflicts"];
 const FIRST = { "day-first": "Day first", "month-first": "Month first" };
 const WRITTEN = { "day-first": "the day first", "month-first": "the month first", "year-first": "the year first" };
 
@@ -72,7 +73,7 @@ async function send(job, table, slice, action) {
 }
 
 function addUp(found, table, slice, outcome) {
-  for (const name of ["good", "bad", "added", "before", "there", "conflicts"]) found[name] += outcome[name];
+  for (const name of COUNTS) found[name] += outcome[name];
   found.conflicting.push(...outcome.conflicting.slice(0, MOST_CONFLICTS_SHOWN - found.conflicting.length));
   found.thereAs ??= outcome.there_as;
   if (outcome.added) {
@@ -111,7 +112,8 @@ function decide(table) {
 // Sends the slices of all tables one after the other, and adds up what becomes of them.
 async function sendAll(job, action) {
   const began = performance.now();
-  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null, there: 0, thereAs: null, conflicts: 0, conflicting: [] });
+  const found = (job.found = { rows: [], first: null, last: null, thereAs: null, conflicting: [] });
+  for (const name of COUNTS) found[name] = 0;
   const size = job.tables.reduce((sum, table) => sum + table.size, 0);
   let read = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
@@ -195,7 +197,7 @@ function badRows({ rows, bad }) {
   const titles = [["Line", "n"], ["What is wrong", ""], ["Field", ""], ["Value", ""]];
   const sorted = [...rows].sort((a, b) => a.at - b.at || a.row - b.row); // slices in doubt were checked last
   const body = sorted.map((row) =>
-    node("tr", {}, ...(isNamed ? [node("td", {}, row.table)] : []), node("td", { class: "n" }, number(row.row)), node("td", {}, row.detail), node("td", { class: "nowrap" }, code(row.field)), node("td", { class: "value" }, code(row.value))));
+    node("tr", {}, ...(isNamed ? [node("td", {}, row.table)] : []), node("td", { class: "n" }, number(row.row)), node("td", { class: "value" }, row.detail), node("td", { class: "nowrap" }, code(row.field)), node("td", { class: "value" }, code(row.value))));
   const caption = `Rows that are not flights${bad > rows.length ? `, ${number(rows.length)} of ${number(bad)}` : ""}`;
   return tableOf(caption, isNamed ? [["Table", ""], ...titles] : titles, body);
 }
@@ -223,6 +225,13 @@ function conclude(job, title, kind, ...texts) {
   if (job.action === "check" && job.found?.understood && kind !== "bad") result.append(...understoodAs(job.found.understood));
   result.hidden = false;
   heading.focus();
+}
+
+// Who leaves out rows should know what that does to the shares.
+function unlucky({ bad_cancelled: cancelled, bad_not_arrived: others }) {
+  if (!cancelled && !others) return [];
+  const those = `${counted(cancelled, "cancelled flight", "cancelled flights")} and ${number(others)} without an arrival`;
+  return [node("p", {}, `Among these rows are ${those}; if they are left out, more flights look punctual.`)];
 }
 
 function alreadyThere(found) {
@@ -290,7 +299,7 @@ function concludeWhole(job) {
     const sums = !found.bad ? all : `${counted(found.good, "row is a flight", "rows are flights")}, ${counted(found.bad, "is", "are")} not.`;
     const onward = found.bad ? ` Correct the file and choose it again${found.good ? ", or leave these rows out" : ""}.` : "";
     const kind = found.bad ? (isCheck ? "warn" : "bad") : "good";
-    const texts = [node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward), ...alreadyThere(found), ...contradicting(found)];
+    const texts = [node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward), ...unlucky(found), ...alreadyThere(found), ...contradicting(found)];
     conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", found.there || found.conflicts ? "warn" : kind, ...texts);
     if (isCheck && newFlights(found)) offerToAdd(job);
   }

@@ -155,6 +155,17 @@ def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
         assert flight == {name: stored[name] for name in FIELD_NAMES}
 
 
+def test_bad_rows_are_counted_by_what_became_of_their_flights(client: FlaskClient) -> None:
+    rows = [list(flight) for flight in FLIGHTS]
+    cancelled = [row for row in rows if row[17]]
+    diverted = [row for row in rows if not row[17] and row[16] is None]
+    for row in (*cancelled, *diverted, rows[0]):
+        row[4] = "XX"
+    tried = good(post(client, as_csv(rows), "?dry_run=true", "text/csv"))  # type: ignore[arg-type]
+    bad = tried["rejected"], tried["rejected_cancelled"], tried["rejected_not_arrived"]
+    assert bad == (len(cancelled) + len(diverted) + 1, len(cancelled), len(diverted))
+
+
 def test_a_sample_shows_what_is_no_value_as_it_was_sent(client: FlaskClient) -> None:
     body = as_csv(FLIGHTS[:9]).replace(b"2015", b"soon", 1)
     tried = good(post(client, body, "?dry_run=true", "text/csv"))
@@ -196,6 +207,8 @@ def test_all_flights_are_accepted_in_order(
         "conflicts": 0,
         "conflicting": [],
         "rejected": 0,
+        "rejected_cancelled": 0,
+        "rejected_not_arrived": 0,
         "errors": [],
         "understood": receipt["understood"],
     }

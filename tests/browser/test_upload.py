@@ -321,7 +321,8 @@ def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
     with ZipFile(path, "w") as archive:
         archive.writestr("a.csv", csv_of(rows[:10]))
         archive.writestr("b.csv", csv_of(rows[10:]).replace("2015", "soon", 1))
-    checked(page, path)
+    text = checked(page, path)
+    assert "Among these rows are" not in text
     cells = page.get_by_role("region", name="Rows that are not flights").locator("td")
     assert cells.all_inner_texts()[:2] == ["b.csv", "2"]
     with ZipFile(path, "a") as archive:
@@ -329,6 +330,13 @@ def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
     text = checked(page, path)
     assert "c.csv is of another kind (hflights) than the tables before it" in text
     assert page.locator("#result").get_by_role("button").count() == 0
+
+
+def test_bad_rows_of_cancelled_flights_are_counted(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "2008.csv"
+    path.write_text(HFLIGHTS + "2008,1,4,XQX,336,IAD,TPA,,,,,1,\n", encoding="utf-8")
+    said = "Among these rows are 1 cancelled flight and 0 without an arrival;"
+    assert said in checked(page, path)
 
 
 def written_day_first(folder: Path, days: list[str]) -> Path:

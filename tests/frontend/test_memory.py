@@ -130,8 +130,9 @@ NOTHING_UNDERSTOOD: dict[str, Any] = {
 def checked_by_nobody(path: str, _: Mapping[str, str]) -> Any:
     """What a backend says to everything: a check has found nothing."""
     if path == "/transactions/batch":
+        rejected = ("rejected", "rejected_cancelled", "rejected_not_arrived")
         counts = dict.fromkeys(
-            ("accepted", "rejected", "duplicates", "already_there", "conflicts"), 0
+            ("accepted", *rejected, "duplicates", "already_there", "conflicts"), 0
         )
         lists: dict[str, Any] = {"errors": [], "duplicate_of": [], "conflicting": []}
         return {**counts, **lists, "understood": NOTHING_UNDERSTOOD}

@@ -351,6 +351,13 @@ def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None
     assert "taken for" not in added
 
 
+def test_bad_rows_of_cancelled_flights_are_counted(visitor: Visitor) -> None:
+    bad = EXPO.replace("WN,336", "XQX,336") + "2008,1,5,XQX,336,IAD,TPA,2003,8,,,0,\n"
+    text = text_of(visitor.upload(bad.encode(), "2008.csv", action="check").text)
+    assert "1 row is a flight, 2 are not." in text
+    assert "Among these rows are 1 cancelled flight and 1 without an arrival;" in text
+
+
 def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> None:
     names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
     flights = [as_mapping(flight) for flight in new_flights()]
