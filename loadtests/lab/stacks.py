@@ -49,7 +49,7 @@ class Pattern(NamedTuple):
 WAITS = (
     Pattern(
         "no request to answer",
-        innermost=r"(EpollSelector\.select|(Event|Condition)\.wait|BackgroundSync\._run) \("
+        innermost=r"(EpollSelector\.select|(Event|Condition)\.wait|GroupCommit\._run) \("
         r"|_worker \(concurrent/",
     ),
     Pattern("waiting for the disk", innermost=r"sync(_folder)? \(backend/base/files"),
@@ -100,12 +100,12 @@ WORK = (
     ),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
     Pattern(_LOCKS, r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),
-    Pattern(_SYNCING, r"sync(_folder)? \(backend/base/files|GroupCommit\.|BackgroundSync\."),
+    Pattern(_SYNCING, r"sync(_folder)? \(backend/base/files|GroupCommit\."),
     Pattern(_LOG, r".* \(backend/(mempool/\w+|base/files)\.py\)"),
     Pattern("waiting for a block: looking again", r"Submitter\._wait_until_mined \("),
     Pattern(
         "making the answer",
-        r".* \(backend/(api/writing|api/transactions|ledger/\w+)\.py",
+        r".* \(backend/(api/writing|api/transaction_routes|ledger/\w+)\.py",
     ),
 )
 """Patterns of work, for stacks of threads that hold Python's lock. The first match counts."""

@@ -325,7 +325,10 @@ STRANGE = [
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])
 def test_what_was_exported_can_be_imported(tmp_path: Path, world: World, form: str) -> None:
-    strange = [tuple({**GOOD, "ORIGIN_CITY_NAME": name}.values()) for name in STRANGE]
+    strange = [
+        tuple({**GOOD, "OP_CARRIER_FL_NUM": number, "ORIGIN_CITY_NAME": name}.values())
+        for number, name in enumerate(STRANGE, 1)
+    ]
     settings = settings_for(tmp_path / "strange")
     seal(settings, [strange])
     for source in (settings, world.settings):

@@ -79,7 +79,7 @@ def test_waiting_is_told_by_the_innermost_frame_alone(line: str, name: str) -> N
     assert activity(stack, WAITS) == name
 
 
-CLASSES = r"(Mempool|GroupCommit|BackgroundSync|FileLock|Ledger)\\\."
+CLASSES = r"(Mempool|GroupCommit|FileLock|Ledger)\\\."
 
 
 def test_the_classes_modules_and_waits_of_ours_that_patterns_name_are_there() -> None:
