@@ -23,7 +23,7 @@ _WITHOUT_PYARROW = (
     "file, for which pyarrow is needed: pip install -r backend/sources/parquet/requirements.txt; "
     "or make a CSV file of it"
 )
-_WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
+WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def read_columnar(file: PackedFile, start: bytes, read: Read) -> Iterator[Record
         arrow: Any = import_module("pyarrow.parquet" if is_parquet else "pyarrow.ipc")
     except ModuleNotFoundError as error:
         what = (
-            f"a Parquet {_WITHOUT_PYARROW}{_WITH_DUCKDB}"
+            f"a Parquet {_WITHOUT_PYARROW}{WITH_DUCKDB}"
             if is_parquet
             else f"an Arrow {_WITHOUT_PYARROW}"
         )

@@ -9,7 +9,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from backend.sources.columnar import COLUMNAR, read_columnar
+from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
 from backend.sources.packed import PACKED, WORKBOOK, PackedFile, Read
 from backend.sources.records import NeedsNoReason, Records
@@ -17,6 +17,10 @@ from backend.sources.table import read_table
 from backend.sources.text import BLOCK_BYTES, again, as_utf8
 
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
+_NOT_POSTED = (
+    "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "
+    f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
+)
 _REFUSED: tuple[tuple[bytes, str], ...] = (
     (
         rb"\s*<(!doctype html|html|head|body)",
@@ -61,7 +65,9 @@ def opened_records(
     """
     with file.opened() as read:
         start = read(BLOCK_BYTES)
-        if start.startswith(COLUMNAR) and not file.is_posted:  # pyarrow trusts what it reads
+        if start.startswith(COLUMNAR):
+            if file.is_posted:  # pyarrow trusts what it reads
+                raise file.problem(_NOT_POSTED)
             with read_columnar(file, start, again(start, read)) as records:
                 yield records
             return

@@ -289,6 +289,8 @@ def test_nothing_is_accepted_from_nothing(client: FlaskClient) -> None:
         (b"", "text/csv", 411),
         (b"\n", "text/csv", 422),
         (b"a,b\n1,2\n", "text/csv", 422),
+        (b"PAR1\0", "application/octet-stream", 422),
+        (b"ARROW1\0", "text/csv", 422),
         (b"\xff\xfe", "text/csv", 422),
         (as_csv(FLIGHTS[:1]) + b"\xff", "text/csv", 422),
     ],

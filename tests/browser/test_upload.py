@@ -240,7 +240,7 @@ def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
         (b"", "It is empty"),
         (b"%PDF-1.7\n", "It is a PDF document"),
         (gzip.compress(csv_of(FLIGHTS).encode())[:-9], "The file is damaged or incomplete."),
-        (b"PAR1\0", "make a CSV file (UTF-8) of it"),
+        (b"PAR1\0", "It is a Parquet or Arrow file, which is not read over the network"),
         (b"BZh" + bytes(17 * 2**20), "can only be sent in one piece of at most 16 MB"),
     ):
         path.write_bytes(content)
