@@ -118,22 +118,24 @@ async function sendAll(job, action) {
   let read = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
   const sendSlices = async (table, isWanted) => {
+    let cutter = null;
     for await (const slice of slicesOf(table, (count) => (read += count), Number(form.dataset.most))) {
       job.stopping.signal.throwIfAborted();
-      table.fingerprint = action === "check" ? slice.cutter.fingerprint : table.fingerprint;
+      cutter = slice.cutter;
       if (!isWanted(slice)) continue;
       const outcome = await send(job, table, slice, action);
+      if (job.isAdding && (outcome.doubt || (job.onError === "reject" && outcome.bad))) {
+        throw new Problem("The file was changed after it was checked: a row that was a flight no longer is.");
+      }
       if (outcome.doubt) {
         table.doubt ??= outcome.doubt;
         table.doubtful.add(slice.line);
         continue;
       }
-      if (job.isAdding && job.onError === "reject" && outcome.bad) {
-        throw new Problem("The file was changed after it was checked: a row that was a flight no longer is.");
-      }
       addUp(found, table, slice, outcome);
       report(job, began, size ? Math.min(1, read / size) : 1);
     }
+    if (!job.isAdding) table.fingerprint = cutter.fingerprint;
   };
   for (const table of job.tables) {
     if (action === "add") {
