@@ -94,7 +94,7 @@ function understand(found, table, { kind, dates, emptied, repeated_headers, ...r
   found.understood ??= { kind, dates, emptied: {}, repeated_headers: 0, ...rest };
   const all = found.understood;
   if (kind !== all.kind) {
-    throw new Problem(`${table.name} is of another kind (${kind}) than the tables before it (${all.kind}). Add it alone.`);
+    throw new Problem(`${table.name || "A part of the file"} is of another kind (${kind}) than what is before it (${all.kind}). Add it alone.`);
   }
   if (dates in FIRST) all.dates = dates;
   all.repeated_headers += repeated_headers;

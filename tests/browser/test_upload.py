@@ -328,7 +328,7 @@ def test_a_bad_row_is_named_with_its_table(page: Page, tmp_path: Path) -> None:
     with ZipFile(path, "a") as archive:
         archive.writestr("c.csv", HFLIGHTS)
     text = checked(page, path)
-    assert "c.csv is of another kind (hflights) than the tables before it" in text
+    assert "c.csv is of another kind (hflights) than what is before it" in text
     assert page.locator("#result").get_by_role("button").count() == 0
 
 
