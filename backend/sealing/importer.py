@@ -7,8 +7,9 @@ batch behind. The service goes on meanwhile: flights that are posted during an i
 between two batches and are sealed with them.
 
 Whichever process dies, and whenever, the chain is valid, and running the import again continues it:
-a row that says the same (`chain.identity`) as a flight that the ledger held when the import began
-counts as imported already. So a file may be imported twice, or overlap with another.
+a row that says the same (`chain.identity`) as a flight that the ledger held when the import began,
+in a block or in the mempool, counts as imported already. So a file may be imported twice, or
+overlap with another, or with what was posted.
 """
 
 import gc
@@ -102,10 +103,12 @@ def import_all(
     with closing(Sealer(settings, watcher.report)) as sealer, _collector_off():
         sealer.wait_for_clock()
         with sealer.writing(wait=True, progress=watcher.on_index_progress, sign=False):
+            _seal_pending(sealer)  # so that they are compared, too
             known = sealer.transactions()
         with closing(Spool(settings.folder)) as spool:
             checked = _check(settings, sources, Spools(spool, bad_rows), watcher)
             with sealer.writing(wait=True, progress=watcher.on_index_progress):
+                _seal_pending(sealer)
                 importing = _Importing(settings, sealer, spool, known, watcher)
                 tallies = [importing.add(source) for source in checked]
                 sealer.trim()
@@ -215,6 +218,13 @@ def _collector_off() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _seal_pending(sealer: Sealer) -> None:
+    """Seal the flights that were posted. Only inside `writing`."""
+    sealer.wait_for_clock()
+    with sealer.mempool.exclusive():
+        sealer.seal_pending()
 
 
 def _seal(sealer: Sealer, batch: list[Built]) -> None:

@@ -173,6 +173,23 @@ def test_what_was_posted_is_sealed_before_and_counts_as_there(
     assert_holds(chosen, [flight(3), flight(70), flight(71), *kept])
 
 
+def test_what_waits_in_the_mempool_is_not_imported_again(tmp_path: Path, chosen: Settings) -> None:
+    posted_meanwhile: list[Checked] = []
+
+    def post(checked: Checked) -> None:
+        if not posted_meanwhile:
+            accept_in(sealer.mempool, flights(50, 100), 1)
+        posted_meanwhile.append(checked)
+
+    with closing(Sealer(chosen, print)) as sealer:
+        accept_in(sealer.mempool, flights(100), 1)
+        source = FlightFile(written(tmp_path, flights(200)))
+        tally = import_flights(chosen, source, Watcher(on_check=post))
+    assert (tally.imported, tally.already_there) == (50, 150)
+    assert posted_meanwhile[-1].flights == 100
+    assert_holds(chosen, flights(200))
+
+
 @pytest.mark.usefixtures("one_block_at_once")
 def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> None:
     rows = [*flights(1000), *flights(500)]
