@@ -354,6 +354,22 @@ def test_a_file_of_bad_rows_is_not_written_over(tmp_path: Path) -> None:
     assert imported(folder, "--skip-bad", "--bad-rows", "other.csv", file).returncode == 0
 
 
+@pytest.mark.parametrize("names", [("a/f.csv", "b/f.csv"), ("f.csv", "f.txt")])
+def test_two_files_do_not_share_a_file_of_bad_rows(tmp_path: Path, names: Sequence[str]) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    files = [written(tmp_path / name, 300, [number]) for number, name in enumerate(names, 3)]
+    done = imported(tmp_path / "chain", "--skip-bad", "--yes", *files)
+    assert done.returncode == 1
+    first, second = (Path(name).name for name in names)
+    assert done.stderr.endswith(
+        f"error: the bad rows of {first} and those of {second} would both go to f.bad-rows.csv; "
+        "import these files one after the other, each with its own --bad-rows; "
+        "nothing was imported\n"
+    )
+    assert (list(tmp_path.glob("*bad*")), transactions_in(tmp_path / "chain")) == ([], 0)
+
+
 def test_bad_rows_of_a_table_with_decimal_commas_keep_them(tmp_path: Path) -> None:
     rows = [list(row) for row in flights(300)]
     rows[3][6] = "nowhere"

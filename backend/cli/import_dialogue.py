@@ -156,6 +156,7 @@ class ImportDialogue:
             raise FlightchainError("a file contradicts the ledger; --on-conflict keep goes on")
         if bad:
             self._require_few(bad)
+            self._require_own_files(bad)
             self._require_new_files(bad)
             if not self._skipping.without_asking and sys.stdin.isatty():
                 _confirm()
@@ -181,7 +182,21 @@ class ImportDialogue:
             rows = checked.bad
             if self._bad_rows is not None and rows.start < rows.end:
                 content = self._bad_rows.read(rows.end - rows.start, rows.start)
-                yield self._skipping.file or _bad_rows_file(checked.label), content
+                yield self._file(checked), content
+
+    def _file(self, checked: "Checked") -> Path:
+        return self._skipping.file or _bad_rows_file(checked.label)
+
+    def _require_own_files(self, bad: Sequence["Checked"]) -> None:
+        labels: dict[Path, str] = {}
+        for checked in bad:
+            file, label = self._file(checked), checked.label
+            if file in labels:
+                raise FlightchainError(
+                    f"the bad rows of {labels[file]} and those of {label} would both go to {file}; "
+                    "import these files one after the other, each with its own --bad-rows"
+                )
+            labels[file] = label
 
     def _require_new_files(self, bad: Sequence["Checked"]) -> None:
         for file, content in self._files(bad):
