@@ -27,11 +27,12 @@ def decoded(data: bytes) -> object:
     """
     value = msgspec.json.decode(data)
     if isinstance(value, dict) and data.count(b":") != len(value):  # a name may come twice
-        json.loads(data, object_pairs_hook=_each_once)
+        json.loads(data, object_pairs_hook=each_once)
     return value
 
 
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object of these members, for `json.loads`. Raises RepeatedNameError."""
     members: dict[str, object] = {}
     for name, value in pairs:
         if name in members:

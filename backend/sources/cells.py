@@ -11,9 +11,10 @@ from collections.abc import Callable
 from backend.chain.fields import FIELDS, Field, Value
 
 _EMPTY = frozenset(
-    ("na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "\\n", ".", "-", "--")
+    ("", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "\\n", ".", "-", "--")
 )
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
+_WHOLE = re.compile(r"\d{1,4}(\.0*)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
 _FLAGS = {"true": 1, "t": 1, "yes": 1, "y": 1, "false": 0, "f": 0, "no": 0, "n": 0}
 _STATE_TABLE = """
@@ -37,7 +38,7 @@ _STATE_OF = {name.casefold(): name for pair in STATES.items() for name in pair} 
 
 
 def unless_empty(value: object) -> object:
-    """Return None for a word that means "empty", and for a number that is none."""
+    """Return None for blanks, a word that means "empty", and a number that is none."""
     if isinstance(value, str):
         return None if value.strip().casefold() in _EMPTY else value
     return None if value != value else value  # noqa: PLR0124 - only NaN is not itself
@@ -76,6 +77,14 @@ def is_zero(value: object) -> bool:
         return float(written) == 0 if isinstance(written, str | int | float) else False
     except ValueError:
         return False
+
+
+def whole(value: object) -> int:
+    """Return a whole number, perhaps with decimals that are zero. Raises ValueError."""
+    written = str(number(value)).strip()
+    if not _WHOLE.fullmatch(written):
+        raise ValueError(f"{written} is not a whole number")
+    return int(float(written))
 
 
 def _meaning(field: Field) -> Callable[[object], object]:

@@ -6,8 +6,9 @@ for a whole file: by a day above 12, by a column with weekday, month or day, or 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
+from itertools import compress
 
 from backend.base.errors import shown
 from backend.sources.source import Unusable
@@ -72,6 +73,21 @@ def iso_day(value: object, order: str | None) -> object:
     return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
 
 
+def beside(row: tuple[object, ...], has_month: bool, has_day: bool) -> object:
+    """Return the ISO day that `row` begins with; as `Unusable` if the other cells contradict it.
+
+    has_month, has_day: whether the month and the day of the month follow.
+    """
+    day, *said = row
+    known = readings(day).get(YEAR_FIRST)
+    if known is None:
+        return day
+    parts = compress((known.month, known.day), (has_month, has_day))
+    if any(_contradicts(cell, part) for cell, part in zip(said, parts, strict=True)):
+        return Unusable(day, "disagrees with the columns of month and day of the month")
+    return day
+
+
 def doubt(value: object, option: str = "--dates ") -> str:
     """Return what a day may be, and how to say which. option: that takes one of `ORDERS`."""
     either, other = (f"{day:%-d %B %Y}" for day in readings(value).values())
@@ -98,21 +114,38 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     """
     doubtful: object = None
     for number, batch in enumerate(batches):
-        fits = [(row[0], _fitting(row)) for row in dict.fromkeys(batch)]
+        rows = list(dict.fromkeys(batch))
+        fits = [(row[0], _fitting(row)) for row in rows]
         if number == 0 and all(readings(day).keys() <= {YEAR_FIRST} for day, _ in fits):
             return YEAR_FIRST
-        proofs = {orders.pop(): day for day, orders in fits if len(orders) == 1}
+        proofs = {next(iter(orders)): day for day, orders in fits if len(orders) == 1}
         proofs.pop(YEAR_FIRST, None)
         if len(proofs) > 1:
             days = " and ".join(f"{shown(proofs[order])} ({order})" for order in sorted(proofs))
             raise DoubtfulDatesError(f"has days in two orders, {days}; write all in one")
         if proofs:
+            _require_agreement(rows, sum(len(orders) == 1 for _, orders in fits))
             return next(iter(proofs))
         doubtful = next((day for day, orders in fits if len(orders) == 2), doubtful)
     if doubtful is None:
         return None  # all are days like 3/3, or none is a day
     reason = f"has days such as {shown(doubtful)}, which {doubt(doubtful)}"
     raise DoubtfulDatesError(reason, doubtful)
+
+
+def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
+    """Raise DoubtfulDatesError if other columns contradict more days than agree with one order.
+
+    Such columns mean something else, as months that count from 0, and agree by chance.
+    """
+    wrong = [row[0] for row in rows if (days := readings(row[0])) and not _any_agrees(days, row)]
+    if len(wrong) > agreeing:
+        reason = f"has days such as {shown(wrong[0])}, which month, day or weekday beside them"
+        raise DoubtfulDatesError(f"{reason} contradict; leave that column out")
+
+
+def _any_agrees(days: Mapping[str, date], row: Evidence) -> bool:
+    return any(_agrees(day, row) for day in days.values())
 
 
 def _fitting(row: Evidence) -> set[str]:
@@ -126,6 +159,13 @@ def _fitting(row: Evidence) -> set[str]:
 def _agrees(day: date, row: Evidence) -> bool:
     said = (day.month, day.day, day.isoweekday())
     return all(_is_number(cell, part) for cell, part in zip(row[1:], said, strict=True))
+
+
+def _contradicts(cell: object, number: int) -> bool:
+    try:
+        return cell not in (None, "") and float(str(cell)) != number
+    except ValueError:
+        return False
 
 
 def _is_number(cell: object, number: int) -> bool:

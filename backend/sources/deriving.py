@@ -19,8 +19,8 @@ from backend.chain.flight import EMPTY_WHEN_CANCELLED
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of
-from backend.sources.cells import STATES, flag, is_zero, number, unless_empty
-from backend.sources.dates import iso_day
+from backend.sources.cells import STATES, flag, is_zero, unless_empty, whole
+from backend.sources.dates import beside, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable, year_and_weekday
@@ -50,6 +50,8 @@ class Deriver:
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
         self._calendar = ParseCache(year_and_weekday)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
+        has = [name in reading.places for name in (MONTH, DAY)]
+        self._beside = ParseCache[tuple[object, ...], object](lambda row: beside(row, *has))
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._flags = ParseCache(_flag)
@@ -83,9 +85,13 @@ class Deriver:
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" in columns:
             days = columns["FL_DATE"]
-            if all(self._days[day] == day for day in set(days)):
+            if not all(self._days[day] == day for day in set(days)):
+                days = list(map(self._days.__getitem__, days))
+            said = [columns[name] for name in (MONTH, DAY) if name in columns]
+            rows = list(zip(days, *said, strict=True)) if said else []
+            if all(self._beside[row] == row[0] for row in set(rows)):
                 return days
-            return list(map(self._days.__getitem__, days))
+            return list(map(self._beside.__getitem__, rows))
         parts = zip(columns["YEAR"], columns[MONTH], columns[DAY], strict=True)
         return list(map(self._joined_days.__getitem__, parts))
 
@@ -134,8 +140,8 @@ class Deriver:
     def _empty_cancelled(self, columns: dict[str, Column]) -> None:
         flags = list(map(self._flags.__getitem__, columns["CANCELLED"]))
         columns["CANCELLED"] = flags
-        arrivals = [columns[name] for name in EMPTY_WHEN_CANCELLED if name in columns]
-        if 1 not in flags or all(_BLANK.issuperset(compress(cells, flags)) for cells in arrivals):
+        cells_of = [columns[name] for name in _ZEROS_WHEN_CANCELLED if name in columns]
+        if 1 not in flags or all(_BLANK.issuperset(compress(cells, flags)) for cells in cells_of):
             return
         changed = {n: list(columns[n]) for n in _ZEROS_WHEN_CANCELLED if n in columns}
         for row, is_cancelled in enumerate(flags):
@@ -144,7 +150,7 @@ class Deriver:
         columns |= changed
 
     def _empty(self, columns: dict[str, list[object]], row: int) -> None:
-        has_left = not all(is_zero(columns[name][row]) for name in ("DEP_TIME", "DEP_DELAY"))
+        has_left = not all(_is_nothing(columns[name][row]) for name in ("DEP_TIME", "DEP_DELAY"))
         has_arrived = not all(_is_nothing(columns[n][row]) for n in ("ARR_TIME", "ARR_DELAY"))
         for name, column in columns.items():
             if name == "AIR_TIME" and not has_arrived:
@@ -171,7 +177,7 @@ def _flag(value: object) -> object:
 def _joined_day(parts: tuple[object, ...]) -> object:
     """Return a day as YYYY-MM-DD, given year, month and day of the month."""
     try:
-        year, month, day = (int(float(str(number(part)))) for part in parts)
+        year, month, day = map(whole, parts)
     except ValueError:
         return Unusable("-".join(map(str, parts)))
     return f"{year:04d}-{month:02d}-{day:02d}"

@@ -16,7 +16,7 @@ from backend.base.errors import BadRow
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import unknown_reason
-from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded
+from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
 from backend.sources.packed import PackedFile, Read
 from backend.sources.records import NeedsNoReason, RecordBatch, Records, batch_of_objects
 from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
@@ -137,7 +137,7 @@ def _object(number: int, line: str, *, takes_nan: bool) -> dict[str, object] | F
         return _fault(number, line, f"is longer than {MAX_BYTES} bytes")
     try:
         if takes_nan and "NaN" in line:
-            record = json.loads(line, parse_constant=_constant)
+            record = json.loads(line, parse_constant=_constant, object_pairs_hook=each_once)
         else:
             record = decoded(line.encode(errors="surrogateescape"))
     except RepeatedNameError as error:
@@ -156,13 +156,16 @@ def _fault(number: int, line: str, reason: str) -> Fault:
 def _array(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
     """Yield the elements of an array one by one, so that it may be of any length."""
     decode = getincrementaldecoder("utf-8")("surrogateescape").decode
-    scan = json.JSONDecoder(parse_constant=_constant).raw_decode
+    decoder = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=each_once)
     text, number, block = decode(read(BLOCK_BYTES)).lstrip("\ufeff \t\r\n")[1:], 0, b"more"
     while block:
         place = _next_element(text, 0)
         while place < len(text) and text[place] != "]":
             try:
-                value, end = scan(text, place)
+                value, end = decoder.raw_decode(text, place)
+            except RepeatedNameError as error:
+                where = f"{file.label}, object {number + 1}"
+                raise BadRow(where, error.name, error.value, str(error)) from error
             except (ValueError, RecursionError) as error:
                 if len(text) - place < BLOCK_BYTES:
                     break  # it may go on in the next block
@@ -203,7 +206,7 @@ def _transactions(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
     if read(BLOCK_BYTES):
         raise file.problem(f"is JSON longer than {most * BLOCK_BYTES:,} bytes; {NDJSON_NEEDED}")
     try:
-        value = json.loads(content)
+        value = json.loads(content, object_pairs_hook=each_once)
     except (ValueError, RecursionError) as error:
         raise file.problem(f"is not JSON ({error}); {NDJSON_NEEDED}") from error
     transactions = value.get("transactions")

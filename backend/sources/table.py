@@ -8,6 +8,7 @@ skipped; so is a line that repeats the header, where files were put together, an
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,20 +41,24 @@ class _Header:
     titles: tuple[str, ...]
 
     def fits(self, rows: Sequence[list[str]]) -> bool:
-        """Return whether these are rows of the table; empty cells at their ends do not matter."""
-        width = len(self.titles)
-        if set(map(len, rows)) == {width}:
+        """Return whether these are rows of the table.
+
+        All of them may have the same number of empty cells more. A single one that has more is one
+        in which a comma is not quoted, so that its cells stand in wrong columns.
+        """
+        width, widths = len(self.titles), set(map(len, rows))
+        if widths == {width}:
             return True
-        return all(len(row) >= width and not any(row[width:]) for row in rows)
+        return len(widths) == 1 and min(widths) > width and not any(any(r[width:]) for r in rows)
 
     def refuse_another(self, numbers: Sequence[int], rows: Sequence[list[str]]) -> None:
         """Raise BadRow if a row is a header with other columns, since what follows is misread."""
-        names = set(self.titles) - {""}
+        names = {title.lower() for title in self.titles} - {""}
         place = next((place for place, title in enumerate(self.titles) if title), 0)
-        if names.isdisjoint(_column(rows, place)):
+        if names.isdisjoint(map(str.lower, _column(rows, place))):
             return
         for number, row in zip(numbers, rows, strict=True):
-            if len(names.intersection(row)) > len(names) / 2:
+            if len(names.intersection(map(str.lower, row))) > len(names) / 2:
                 where = f"{self.file.label}, line {number}"
                 reason = "is a header with other columns than the first; split the file there"
                 raise BadRow(where, "line", self.separator.join(row), reason, number)
@@ -166,22 +171,28 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
 
 
 def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
-    rows, good, faults = [], [], []
+    faults: list[Fault] = []
+    width, cut = len(header.titles), []
     for number, line in zip(numbers, lines, strict=True):
-        count = line.count(header.separator) + 1
-        cells: list[str] = []
-        if line and (count >= len(header.titles) or _UNUSUAL.search(line)):
+        count, cells = line.count(header.separator) + 1, list[str]()
+        if line and (count >= width or _UNUSUAL.search(line)):
             try:
                 cells = next(csv.reader([line], strict=True, delimiter=header.separator))
             except csv.Error as error:
                 faults.append(Fault(number, "line", line, _reason(error)))
                 continue
             count = len(cells)
-        if header.fits([cells]):
+        if line:  # of cells that fit in no way, only their number is kept
+            cut.append((number, line, count, [] if any(cells[width:]) else cells[:width]))
+    counts = Counter(count for _, _, count, _ in cut).most_common(1) or [(width, 0)]
+    usual = max(width, counts[0][0])
+    rows, good = [], []
+    for number, line, count, cells in cut:
+        if len(cells) == width and count in {width, usual}:
             rows.append(cells)
             good.append(number)
-        elif line:
-            reason = f"has {count} cells, but the header has {len(header.titles)}"
+        else:
+            reason = f"has {count} cells, but the header has {width}"
             faults.append(Fault(number, "line", line, reason))
     return rows, good, faults
 

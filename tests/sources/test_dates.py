@@ -98,6 +98,10 @@ def test_weekdays_that_agree_by_chance_or_not_at_all_decide_nothing() -> None:
     both = ("05/04/2019", None, None, None)
     neither = ("02/03/2019", None, None, "1")
     assert order_of([[neither, both], [by_chance]]) == DAY_FIRST
+    assert order_of([[neither, by_chance]]) == DAY_FIRST
+    others = [neither, ("05/03/2019", None, None, "7")]
+    with pytest.raises(DoubtfulDatesError, match="month, day or weekday beside them contradict"):
+        order_of([[*others, by_chance]])
     with pytest.raises(DoubtfulDatesError, match="has days such as '05/04/2019', which may be"):
         order_of([[neither, both], days("soon")])
 

@@ -1,0 +1,102 @@
+"""Files that look as if they could be read: each row becomes the flight that it means, or none."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.base.errors import BadRow, InvalidInput
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.sources import open_source, validated
+
+Rows = list[dict[str, Value]]
+
+NYC = "year,month,day,dep_time,dep_delay,arr_time,arr_delay,carrier,flight,origin,dest,air_time\n"
+KAGGLE = (
+    "FL_DATE,OP_CARRIER,OP_CARRIER_FL_NUM,ORIGIN,DEST,DEP_TIME,DEP_DELAY,ARR_TIME,ARR_DELAY,"
+    "CANCELLED,AIR_TIME{}\n"
+)
+FLOWN = "DL,{},ATL,RDU,811,-4,930,-11,0,58"
+
+
+def read(path: Path, text: str, name: str = "flights.csv") -> tuple[Rows, list[BadRow]]:
+    """The flights in a file, and its bad rows."""
+    file, bad = path / name, list[BadRow]()
+    file.write_text(text, encoding="utf-8")
+    rows: Rows = []
+    for columns in validated(open_source(file), bad.append):
+        rows += [dict(zip(FIELD_NAMES, row, strict=True)) for row in zip(*columns, strict=True)]
+    return rows, bad
+
+
+def test_a_departure_of_blanks_is_none(tmp_path: Path) -> None:
+    (row,), bad = read(tmp_path, f"{NYC}2013,3,2, \t,,,,DL,1207,ATL,RDU,\n")
+    assert (row["CANCELLED"], row["DEP_TIME"], bad) == (1, None, [])
+
+
+@pytest.mark.parametrize("month", ["3.7", "inf", "1_0", "1e400", "-3"])
+def test_a_month_is_a_whole_number(tmp_path: Path, month: str) -> None:
+    rows, (problem,) = read(tmp_path, f"{NYC}2013,{month},2,811,-4,930,-11,DL,1207,ATL,RDU,58\n")
+    assert (rows, problem.field) == ([], "FL_DATE")
+
+
+@pytest.mark.parametrize(("title", "cell"), [("MONTH", "4"), ("DAY_OF_MONTH", "3.0")])
+def test_month_and_day_beside_a_date_agree_with_it(tmp_path: Path, title: str, cell: str) -> None:
+    text = KAGGLE.format(f",{title}") + f"2019-03-02,{FLOWN.format(1)},{cell}\n"
+    rows, (problem,) = read(tmp_path, text)
+    assert (rows, problem.field) == ([], "FL_DATE")
+    assert "disagrees with the columns of month and day" in problem.reason
+
+
+def test_a_column_that_contradicts_most_days_proves_no_order(tmp_path: Path) -> None:
+    """Months from 0 to 11, of which one is by chance the day."""
+    days = [f"{month + 1:02d}/0{day}/2019" for month in range(12) for day in (1, 3, 5)]
+    months = [month for month in range(12) for _ in range(3)]
+    rows = [f"{day},{FLOWN.format(n)},{months[n]}\n" for n, day in enumerate(days)]
+    with pytest.raises(InvalidInput, match="which month, day or weekday beside them contradict"):
+        read(tmp_path, KAGGLE.format(",MONTH") + "".join(rows))
+
+
+@pytest.mark.parametrize("neighbour", ["", "2019-03-02,DL,6,ATL,RDU,0,0,0,0,1,0\n"])
+@pytest.mark.parametrize("departure", ["0,0", ",0", " ,0", "0000,"])
+def test_zeros_of_a_cancelled_flight_mean_the_same_beside_any_other(
+    tmp_path: Path, neighbour: str, departure: str
+) -> None:
+    text = KAGGLE.format("") + f"2019-03-02,DL,5,ATL,RDU,{departure},,,1,\n{neighbour}"
+    rows, bad = read(tmp_path, text)
+    assert bad == []
+    assert [(row["DEP_TIME"], row["DEP_DELAY"]) for row in rows] == [(None, None)] * len(rows)
+
+
+def test_a_comma_without_quotes_does_not_shift_the_cells_behind_it(tmp_path: Path) -> None:
+    header = KAGGLE.format(",DEST_CITY_NAME,NOTE")
+    good = f'2019-03-02,{FLOWN.format(1)},"Raleigh/Durham, NC",\n'
+    shifted = f"2019-03-02,{FLOWN.format(2)},Raleigh/Durham, NC,\n"
+    for extra in ("", ","):  # a comma more at the end of every row does no harm
+        lines = [line[:-1] + extra + "\n" for line in (good, shifted, good.replace("1207", "3"))]
+        rows, bad = read(tmp_path, header + "".join(lines))
+        assert {row["DEST_CITY_NAME"] for row in rows} == {"Raleigh/Durham, NC"}
+        assert [problem.reason[:12] for problem in bad] == [f"has {14 + len(extra)} cells"]
+
+
+def test_a_header_in_other_case_and_order_ends_the_reading(tmp_path: Path) -> None:
+    other = KAGGLE.format("").lower().replace("dep_delay", "x").replace("arr_delay", "dep_delay")
+    text = f"{KAGGLE.format('')}2019-03-02,{FLOWN.format(1)}\n{other}2019-03-02,{FLOWN.format(2)}\n"
+    with pytest.raises(BadRow, match="is a header with other columns"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("flights.ndjson", "{}\n"), ("flights.json", "[{}]"), ("b.json", '{{"transactions":[{}]}}')],
+)
+def test_a_member_given_twice_is_refused(tmp_path: Path, name: str, form: str) -> None:
+    titles = KAGGLE.format("").strip().split(",")
+    cells = f"2019-03-02,{FLOWN.format(1)}".split(",")
+    members = ",".join(f'"{t}":"{c}"' for t, c in zip(titles, cells, strict=True))
+    flight = f'{{{members},"NOTE":NaN,"ARR_DELAY":"99"}}'
+    try:
+        rows, bad = read(tmp_path, form.format(flight), name)
+    except InvalidInput as problem:
+        assert "twice" in str(problem) or "not JSON" in str(problem)
+    else:
+        assert (rows, [problem.reason for problem in bad]) == ([], ["is given twice"])
