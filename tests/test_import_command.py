@@ -12,14 +12,16 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
 
 import pytest
 
+from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
+from backend.cli.import_sources import file_sources
 from tests.api.processes import ROOT, environment, until
 from tests.flights import csv_of, flights, on_disk, transactions_in
 
@@ -315,6 +317,12 @@ def test_cities_that_a_file_lacks_come_from_the_ledger(tmp_path: Path) -> None:
     assert imported(folder, str(second)).returncode == 0
     assert transactions_in(folder) == 2
     assert on_disk(folder).flights[1][6:9] == ("QQQ", "Nowhere, TX", "Texas")
+    settings = Settings(dir=str(folder))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with ExitStack() as pipes:
+        read = [list(s.rows()) for s in file_sources(settings, [second] * 30, "", pipes)]
+        assert len(read) == 30
+        assert len(list(Path("/proc/self/fd").iterdir())) < before + 10
 
 
 # --- the file of bad rows --------------------------------------------------------------------

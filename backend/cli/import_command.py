@@ -10,7 +10,7 @@ import click
 
 from backend.base.settings import Settings
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
-from backend.cli.import_sources import file_source, named_source
+from backend.cli.import_sources import file_sources, named_source
 from backend.cli.serve_commands import require_all_to_serve
 
 ORDERS = ("day-first", "month-first", "year-first")  # as in backend.sources.dates
@@ -108,7 +108,7 @@ def import_command(
     else:
         skipping = Skipping(skip_bad, skip_at_most, yes, bad_rows)
         with ExitStack() as pipes:
-            sources = [file_source(settings, file, dates or "", pipes) for file in files]
+            sources = file_sources(settings, files, dates or "", pipes)
             if nycflights:
                 sources = [named_source("nycflights")]
             elif generate is not None:

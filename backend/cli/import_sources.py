@@ -1,6 +1,7 @@
 """Opens what the command line and FLIGHTCHAIN_DATA name as sources of flights."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -13,6 +14,7 @@ from backend.base.settings import Settings
 if TYPE_CHECKING:
     from backend.sealing.spool import Spool
     from backend.sources import Source
+    from backend.sources.airports import Lookup
 
 STANDARD_INPUT = Path("-")
 PIECE_BYTES = 2**20
@@ -36,18 +38,27 @@ def named_source(specification: str) -> "Source":
         raise InvalidSetting("FLIGHTCHAIN_DATA", specification, reason) from None
 
 
-def file_source(settings: Settings, path: Path, dates: str, pipes: ExitStack) -> "Source":
-    """Return the source in a file or folder, in a pipe, or in standard input for "-".
+def file_sources(
+    settings: Settings, paths: Sequence[Path], dates: str, pipes: ExitStack
+) -> list["Source"]:
+    """Return the sources in files or folders, in pipes, or in standard input for "-".
 
     What comes through a pipe can be read only once, so it is kept in a nameless file in the chain's
     folder until `pipes` is closed. dates: as in `FlightFile`.
     """
     from backend.index.known_airports import airports_in
     from backend.index.queries import IndexReader
+
+    ledger = airports_in(pipes.enter_context(closing(IndexReader(settings.folder))))
+    return [_file_source(settings, path, dates, pipes, ledger) for path in paths]
+
+
+def _file_source(
+    settings: Settings, path: Path, dates: str, pipes: ExitStack, ledger: "Lookup"
+) -> "Source":
     from backend.sealing.spool import Spool
     from backend.sources import open_source
 
-    ledger = airports_in(pipes.enter_context(closing(IndexReader(settings.folder))))
     is_standard = path == STANDARD_INPUT
     if not is_standard and (path.is_file() or path.is_dir()):
         return open_source(path, dates=dates, ledger=ledger)
