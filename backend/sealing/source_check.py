@@ -113,6 +113,7 @@ def check(folder: Path, sources: Sequence[Source], spools: Spools, room: Room, s
                 checked = results[place]
                 checked.start, checked.end, checked.flights = part.start, part.end, part.flights
                 send((place, checked))
+        room.require(sum(checked.flights for checked in results), 1.0)
 
 
 def _valid(source: Source, checked: Checked, spool: Spool | None) -> Iterator[FlightColumns]:

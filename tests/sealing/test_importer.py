@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.base.errors import BadRow, FlightchainError, InvalidInput
+from backend.base.errors import BadRow, FlightchainError, InvalidInput, WriteFailed
 from backend.base.settings import PROJECT, Settings
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import Flight
-from backend.sealing import importer
+from backend.sealing import importer, source_check
 from backend.sealing.block_builder import Job, build
 from backend.sealing.child import Send
 from backend.sealing.importer import Tally, Watcher, import_all, import_flights
@@ -329,6 +329,20 @@ def test_only_the_first_bad_rows_are_kept_however_many_there_are(
     import_flights(chosen, FlightFile(written(tmp_path, rows)), Watcher(decide=decided.extend))
     assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 20)
     assert_holds(chosen, [])
+
+
+def test_the_disk_must_have_room_for_all_sources_together(
+    tmp_path: Path, chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = chosen.min_free_bytes + 1500 * source_check.STORED_BYTES
+    monkeypatch.setattr(source_check, "free_bytes", lambda _: room)
+    first = FlightFile(written(tmp_path, flights(1000), "first.csv"))
+    second = FlightFile(written(tmp_path, flights(1000, 1000), "second.csv"))
+    with pytest.raises(WriteFailed, match=f"the import needs about {room + 65_000:,};"):
+        import_all(chosen, [first, second])
+    assert transactions_in(chosen.folder) == 0
+    import_all(chosen, [first, first])
+    assert_holds(chosen, flights(1000))
 
 
 def test_a_file_that_ends_too_early_is_named_and_nothing_is_stored(
