@@ -19,9 +19,13 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
+from backend.cli.import_dialogue import ImportDialogue, Skipping
 from backend.cli.import_sources import file_sources
+from backend.sealing.bad_rows import BadRows
+from backend.sealing.source_check import Checked
 from tests.api.processes import ROOT, environment, until
 from tests.flights import csv_of, flights, on_disk, transactions_in
 
@@ -405,6 +409,36 @@ def test_a_file_of_bad_rows_belongs_to_one_file(tmp_path: Path, arguments: Seque
     done = imported(tmp_path / "chain", *arguments)
     assert done.returncode == 2
     assert "--bad-rows takes the bad rows of one of FILES, with --skip-bad" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--generate", "5", "--on-conflict", "fail"),
+        ("--if-empty", "--on-conflict", "fail"),
+        ("--if-empty", "--dates", "day-first"),
+        ("--if-empty", "--skip-bad"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    tmp_path: Path, arguments: Sequence[str]
+) -> None:
+    done = imported(tmp_path / "chain", *arguments)
+    assert (done.returncode, f"Error: {arguments[0]} " in done.stderr) == (2, True), done.stderr
+
+
+def test_the_share_of_bad_rows_is_rounded_so_that_the_advice_works() -> None:
+    few = Checked("some.csv", rows=10_000, bad=BadRows(count=104))
+    skipping = Skipping(is_wanted=True, most_percent=1.0)
+    refused = pytest.raises(FlightchainError, match=r"--skip-at-most 1\.1; nothing")
+    with refused, ImportDialogue(skipping) as dialogue:
+        dialogue.watcher().decide([few])
+
+
+def test_all_rows_are_100_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(FlightchainError), ImportDialogue(Skipping()) as dialogue:
+        dialogue.watcher().decide([Checked("some.csv", rows=9, bad=BadRows(count=9))])
+    assert "9 of 9 rows (100 %) are bad" in capsys.readouterr().err
 
 
 # --- a full disk, and a kill, in the check ---------------------------------------------------

@@ -99,6 +99,11 @@ def import_command(
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
     if bad_rows and (len(files) > 1 or not skip_bad):
         raise click.UsageError("--bad-rows takes the bad rows of one of FILES, with --skip-bad")
+    fails = on_conflict != KEEP
+    _require_effect(
+        made_up=generate is not None and fails,
+        default=if_empty and bool(dates or skip_bad or fails),
+    )
     if frontend and not then_serve:
         raise click.UsageError("--frontend needs --then-serve")
     if then_serve:  # a long import should not end with an error about a port in use
@@ -117,6 +122,14 @@ def import_command(
     if then_serve:  # in the same process, so that a signal to it stops the service
         serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
         os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
+
+
+def _require_effect(*, made_up: bool, default: bool) -> None:
+    """Raise UsageError for options that made-up flights, or the default import, would ignore."""
+    if made_up:
+        raise click.UsageError("--generate stores without a check, so --on-conflict needs FILES")
+    if default:
+        raise click.UsageError("--if-empty takes no --dates, --skip-bad or --on-conflict")
 
 
 def _import_default(settings: Settings) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -62,6 +63,7 @@ class ImportDialogue:
         self._on_conflict = on_conflict
         self._line = Line(in_a_log=True)
         self._imported = self._importing = 0  # flights of earlier sources, and of this one
+        self._is_refused = False  # for conflicts; the same command would be refused again
         self._index_line = ExitStack()
         self._index_progress: Progress | None = None  # while the index is brought to the tip
 
@@ -94,7 +96,8 @@ class ImportDialogue:
         if isinstance(error, FlightchainError):
             rest = "nothing was imported"
             if imported:
-                rest = f"{counted(imported, 'flight')} were imported before; {_GO_ON}"
+                rest = f"{counted(imported, 'flight')} were imported before"
+                rest += "" if self._is_refused else f"; {_GO_ON}"
             error.args = (f"{error}; {rest}",)
         elif isinstance(error, KeyboardInterrupt) and imported:
             say(f"{counted(imported, 'flight')} were imported; {_GO_ON}")
@@ -125,6 +128,7 @@ class ImportDialogue:
         self._imported, self._importing = self._imported + tally.imported, 0
         say(_summary(tally))
         if self._on_conflict == FAIL and tally.conflicts:  # with what the check did not see
+            self._is_refused = True
             raise FlightchainError(_conflict_words(tally.label, tally.conflicts))
 
     def _show_index(self, done: int, to_do: int) -> None:
@@ -173,7 +177,7 @@ class ImportDialogue:
             if _percent(checked) > most:
                 raise FlightchainError(
                     f"more than {most:g} % of {checked.label} is bad; mend the file, or allow more "
-                    f"with --skip-at-most {_percent(checked):.1f}"
+                    f"with --skip-at-most {ceil(10 * _percent(checked)) / 10:.1f}"
                 )
 
     def _files(self, bad: Sequence["Checked"]) -> Iterator[tuple[Path, bytes]]:
@@ -253,11 +257,18 @@ def _percent(checked: "Checked") -> float:
     return 100 * checked.bad.count / max(1, checked.rows)
 
 
+def _percent_words(percent: float) -> str:
+    """Round to two digits, or to whole percents, without an exponent."""
+    if percent >= 10:
+        return f"{percent:.0f}"
+    return f"{percent:.2g}" if percent >= 0.001 else "under 0.001"
+
+
 def _bad_words(checked: "Checked") -> str:
     """Say how many rows of a file are bad, and whether that would make flights look punctual."""
     bad = checked.bad
     words = f"{checked.label}: {bad.count:,} of {counted(checked.rows, 'row')} "
-    words += f"({_percent(checked):.2g} %) {'is' if bad.count == 1 else 'are'} bad"
+    words += f"({_percent_words(_percent(checked))} %) {'is' if bad.count == 1 else 'are'} bad"
     if bad.cancelled or bad.not_arrived:
         words += f", among them {counted(bad.cancelled, 'cancelled flight')} and "
         words += f"{bad.not_arrived:,} without an arrival; without them more flights look punctual"
