@@ -1,4 +1,7 @@
-"""Clients that generators for Go and TypeScript make of /openapi.json, of which one is run."""
+"""Clients that generators for Go and TypeScript make of /openapi.json, of which one is run.
+
+To build the generators takes a minute, so this is for runs that have time (profile `explore`).
+"""
 
 import json
 import shutil
@@ -9,8 +12,13 @@ import pytest
 
 from tests.api.processes import Service, serving
 from tests.api.worlds import GOOD, World, world_in
+from tests.effort import EXPLORE, tries
 from tests.go_programs import go, installed, ran
 
+pytestmark = pytest.mark.skipif(
+    not tries(0, exploring=1),
+    reason=f"builds generators, with --hypothesis-profile={EXPLORE} alone",
+)
 OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 OGEN = "github.com/ogen-go/ogen/cmd/ogen@v1.24.0"
 OPENAPI_TYPESCRIPT = "openapi-typescript@7.13.0"
