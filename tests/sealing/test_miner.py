@@ -653,7 +653,7 @@ def test_posts_an_import_and_the_miner_take_turns(
     """Everything is mined exactly once, ids have no gap, and each comes in its own order."""
     folder, file = tmp_path / "chain", tmp_path / "flights.csv"
     settings = settings_for(folder, 0.1)
-    imported, posted = flights(8000), 400
+    imported, posted = flights(8000), 1500
     file.write_text(csv_of(imported))
     monkeypatch.setattr("backend.sealing.importer.BLOCKS_AT_ONCE", 1)
     with miner_process(settings) as miner:
