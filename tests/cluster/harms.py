@@ -6,10 +6,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from backend.base.http_requests import NoAnswer
 from backend.cluster.configuration import CHAIN, ENGINE, Host
 from backend.cluster.engine import MODULE, VERSION
 from backend.cluster.engine_files import STATE_NAME
@@ -29,6 +30,7 @@ AN_HOUR_S = 3600
 STRANGER = Path(__file__).parent / "stranger" / "main.go"
 STRANGERS, CLAIMED_HEIGHT = 25, 1_000_000  # at each node
 FAILED = b"CONSENSUS FAILURE"
+EVERYTHING = "/average_delays?INITIAL_DATE=1990-01-01&FINAL_DATE=2100-01-01&engine=scan"
 
 Harm = Callable[[World, random.Random], AbstractContextManager[list[Host]]]
 """While it lasts, the nodes that it yields are harmed."""
@@ -148,9 +150,19 @@ def consensus_failed(world: World, chance: random.Random) -> Iterator[list[Host]
 
 @contextmanager
 def damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
-    """A bit of a block of a node is turned around; its chain is made anew at the end."""
+    """A bit of a block of a node is turned around; its chain is made anew at the end.
+
+    Nodes of tests do not scrub, so that a reader has to meet the block.
+    """
     with _rewritten(world, chance, _flip) as hosts:
+        until(partial(_is_named, world, *hosts), "a reader's damaged block is named")
         yield hosts
+
+
+def _is_named(world: World, host: Host) -> bool:
+    with suppress(NoAnswer):
+        world.cluster.answer(host, EVERYTHING)
+    return "is damaged" in world.cluster.refusal(host)
 
 
 @contextmanager
