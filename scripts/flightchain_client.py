@@ -953,7 +953,7 @@ def _numbered(faults: Sequence[Fault], offset: int) -> list[Fault]:
 
 
 def _faults(errors: Sequence[object]) -> list[Fault]:
-    """Those of the errors in an answer that are what a service says of rows."""
+    """Return what the errors in an answer say of rows; others are left out."""
     return [
         cast("Fault", fault)
         for fault in errors

@@ -119,17 +119,28 @@ def all_matches(
     flights: Sequence[Flight], known: Sequence[Sequence[Stored]]
 ) -> list[Stored | None]:
     """For each flight the record of it among those `known` of its leg, or before it here."""
-    here: dict[Leg, list[Stored]] = {}
-    matches: list[Stored | None] = []
-    for flight, records in zip(flights, known, strict=True):
+    new = NewFlights()
+    return [new.match_or_add(*pair) for pair in zip(flights, known, strict=True)]
+
+
+class NewFlights:
+    """The flights of one file or batch of which there was no record before.
+
+    by_leg: these flights, by their legs.
+    """
+
+    def __init__(self) -> None:
+        self.by_leg: dict[Leg, list[Stored]] = {}
+
+    def match_or_add(self, flight: Flight, records: Iterable[Stored]) -> Stored | None:
+        """Return the record of a flight among `records` of its leg, or here; else add it."""
         stored = match(flight, records)
         if stored is None:
-            of_leg = here.setdefault(leg_of(flight), [])
+            of_leg = self.by_leg.setdefault(leg_of(flight), [])
             stored = match(flight, of_leg, exactly=True)
             if stored is None:
                 of_leg.append(Stored(None, None, flight))
-        matches.append(stored)
-    return matches
+        return stored
 
 
 class Conflict(NamedTuple):

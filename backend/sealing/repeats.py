@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from backend.chain.fields import POSITION
 from backend.chain.flight import Flight
-from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of, match
+from backend.chain.identity import LEG_FIELDS, Leg, NewFlights, Stored, leg_of
 from backend.sealing.newcomers import Comparison
 from backend.sealing.spool import Spool
 from backend.sources.source import FlightColumns
@@ -98,17 +98,13 @@ def _compare(
     """Mark as 0 the flights with these hashes of which there was one before."""
     before: dict[Leg, list[Stored]] = {}
     for part, kept in zip(parts, are_kept, strict=True):
-        here: dict[Leg, list[Stored]] = {}
+        new = NewFlights()
         for row, flight in _rows(spool, part, hashes):
-            leg = leg_of(flight)
-            of_leg = here.setdefault(leg, [])
-            stored = match(flight, before.get(leg, ())) or match(flight, of_leg, exactly=True)
-            if stored is None:
-                of_leg.append(Stored(None, None, flight))
-            else:
+            stored = new.match_or_add(flight, before.get(leg_of(flight), ()))
+            if stored is not None:
                 part.comparison.note(part.label, flight, stored)
                 kept[row] = 0
-        for leg, records in here.items():
+        for leg, records in new.by_leg.items():
             before.setdefault(leg, []).extend(records)
 
 

@@ -8,7 +8,6 @@ for a whole file: by a day above 12, by a column with weekday, month or day, or 
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
-from itertools import compress
 
 from backend.base.errors import shown
 from backend.sources.source import Unusable
@@ -73,19 +72,16 @@ def iso_day(value: object, order: str | None) -> object:
     return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
 
 
-def beside(row: tuple[object, ...], has_month: bool, has_day: bool) -> object:
-    """Return the ISO day that `row` begins with; as `Unusable` if the other cells contradict it.
-
-    has_month, has_day: whether the month and the day of the month follow.
-    """
+def beside(row: tuple[object, object, object]) -> object:
+    """Return the ISO day of a row; as `Unusable` if its month or day of the month contradict it."""
     day, *said = row
     known = readings(day).get(YEAR_FIRST)
     if known is None:
         return day
-    parts = compress((known.month, known.day), (has_month, has_day))
-    if any(_contradicts(cell, part) for cell, part in zip(said, parts, strict=True)):
-        return Unusable(day, "disagrees with the columns of month and day of the month")
-    return day
+    pairs = zip(map(_number, said), (known.month, known.day), strict=True)
+    if all(number in (None, part) for number, part in pairs):
+        return day
+    return Unusable(day, "disagrees with the columns of month and day of the month")
 
 
 def doubt(value: object, option: str = "--dates ") -> str:
@@ -161,17 +157,13 @@ def _agrees(day: date, row: Evidence) -> bool:
     return all(_is_number(cell, part) for cell, part in zip(row[1:], said, strict=True))
 
 
-def _contradicts(cell: object, number: int) -> bool:
-    try:
-        return cell not in (None, "") and float(str(cell)) != number
-    except ValueError:
-        return False
-
-
 def _is_number(cell: object, number: int) -> bool:
-    if cell is None or cell == "":
-        return True
+    return cell is None or cell == "" or _number(cell) == number
+
+
+def _number(cell: object) -> float | None:
+    """Return the number in a cell; None if there is none."""
     try:
-        return float(str(cell)) == number
+        return float(str(cell))
     except ValueError:
-        return False
+        return None

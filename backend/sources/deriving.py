@@ -50,8 +50,7 @@ class Deriver:
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
         self._calendar = ParseCache(year_and_weekday)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
-        has = [name in reading.places for name in (MONTH, DAY)]
-        self._beside = ParseCache[tuple[object, ...], object](lambda row: beside(row, *has))
+        self._beside = ParseCache(beside)
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._flags = ParseCache(_flag)
@@ -87,8 +86,10 @@ class Deriver:
             days = columns["FL_DATE"]
             if not all(self._days[day] == day for day in set(days)):
                 days = list(map(self._days.__getitem__, days))
-            said = [columns[name] for name in (MONTH, DAY) if name in columns]
-            rows = list(zip(days, *said, strict=True)) if said else []
+            if MONTH not in columns and DAY not in columns:
+                return days
+            months, days_of_month = (columns.get(name, [None] * len(days)) for name in (MONTH, DAY))
+            rows = list(zip(days, months, days_of_month, strict=True))
             if all(self._beside[row] == row[0] for row in set(rows)):
                 return days
             return list(map(self._beside.__getitem__, rows))

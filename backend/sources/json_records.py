@@ -40,8 +40,7 @@ Part = tuple[list[NumberedObject], int]
 def read_json(
     file: PackedFile, start: bytes, read: Read, needs_no_reason: NeedsNoReason
 ) -> Records:
-    """Return the records in a file of JSON. start: how its text begins, without
-    blanks.
+    """Return the records in a file of JSON. start: how its text begins, without blanks.
 
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """

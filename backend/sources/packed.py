@@ -26,9 +26,7 @@ from backend.base.errors import InvalidFlight, InvalidInput, shown
 Read = Callable[[int], bytes]
 """read(n) returns the next bytes, at most n; none at the end."""
 
-MOST_TIMES = (
-    200  # its packed size, that a file may unpack to; tables of flights do to 5 to 60 times
-)
+MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 to 60 times
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
 ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
 ZIP = b"PK\x03\x04"

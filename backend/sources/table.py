@@ -3,7 +3,7 @@
 A row is one line. Cells with line breaks do not occur in flight records, and as they are not
 allowed, a forgotten quote spoils its own line and not the rest of the file. Blank lines are
 skipped; so is a line that repeats the header, where files were put together, and Excel's first line
-`sep=;`. Cells beyond the header may be there if they are empty.
+`sep=;`. Empty cells beyond the header do no harm if all rows have them.
 """
 
 import csv
