@@ -1,8 +1,8 @@
-"""Servers whose requests a test answers by a handler of its own."""
+"""Servers of a test, whose requests a handler or an application of its own answers."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from threading import Thread
 
 
@@ -13,10 +13,15 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def served_by(handler: type[Handler]) -> Iterator[str]:
+def served_by(handler: type[Handler]) -> AbstractContextManager[str]:
     """Yield the address of a server whose requests are handled so."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    return running(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+
+
+@contextmanager
+def running(server: HTTPServer) -> Iterator[str]:
+    """Run a server in a thread, and yield its address."""
+    with server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

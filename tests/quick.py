@@ -76,7 +76,6 @@ LEFT_OUT: dict[str, str] = {
     "api/test_wire.py": SERVICES,
     "trust/witness/test_witness.py": SERVICES,
     "api/test_generated_client.py": SERVICES,
-    "api/test_generated_elsewhere.py": SERVICES,
     "units/test_filters.py": SERVICES,
     "units/test_limits.py": SERVICES,
     "frontend/test_request_guard.py": SERVICES,

@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from backend.api.specification import document
 from backend.base.settings import Settings
 from backend.sealing.importer import import_flights
 from backend.sources.flight_file import nycflights13
-from tests.api.worlds import World, client_of, copy_chain, settings_for, world_in
+from tests.api.worlds import World, client_of, copy_chain, seal, settings_for, world_in
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def client(world: World) -> Iterator[FlaskClient]:
     with client_of(world.settings) as found:
         yield found
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Of a chain without flights."""
+    made = settings_for(tmp_path)
+    seal(made, [])
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -53,13 +53,6 @@ def pending(client: FlaskClient) -> int:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    made = settings_for(tmp_path)
-    seal(made, [])
-    return made
-
-
-@pytest.fixture
 def client(settings: Settings) -> Iterator[FlaskClient]:
     with client_of(settings) as found:
         yield found

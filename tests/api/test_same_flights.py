@@ -28,13 +28,6 @@ FLIGHTS = generated(60)
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    made = settings_for(tmp_path)
-    seal(made, [])
-    return made
-
-
-@pytest.fixture
 def client(settings: Settings) -> Iterator[FlaskClient]:
     with client_of(settings) as found:
         yield found

@@ -11,9 +11,8 @@ import json
 import random
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -34,6 +33,7 @@ from tests.browser.conftest import Visit
 from tests.browser.sites import LEDGERS, Site, make_ledger
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
+from tests.http_servers import running
 from tests.trust.proofs.forging import lies
 from tests.trust.proofs.malformed import malformed
 from tests.trust.proofs.proofs import Json, Judge, lines, written
@@ -458,17 +458,8 @@ class Ledgers:
         return self.pages[self.chosen](environ, start_response)
 
 
-@contextmanager
-def served_in_a_thread(application: Any) -> Iterator[str]:
-    server = make_server("127.0.0.1", free_port(), application, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def served_in_a_thread(application: Any) -> AbstractContextManager[str]:
+    return running(make_server("127.0.0.1", free_port(), application, threaded=True))
 
 
 def make_chains(root: Path) -> list[str]:
