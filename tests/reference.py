@@ -91,7 +91,7 @@ def kinds() -> Iterator[str]:
     for kind in KINDS_OF_FILES:
         titles = [title for _, title in kind.pairs]
         reading = Reading(kind, {meaning: n for n, (meaning, _) in enumerate(kind.pairs)}, titles)
-        derived = "; ".join(f"{fields} from {what}" for what, fields in reading.derivations())
+        derived = "; ".join(f"{fields} from {what}" for what, fields in reading.derivations.items())
         yield f"| {kind.name} | {kind.source} | {' '.join(titles)} | {derived} |"
 
 

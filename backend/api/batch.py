@@ -140,8 +140,10 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
 
 
 def _understood(batch: Batch, *, with_sample: bool) -> Json:
-    names = [field.name for field in fields(Understanding) if with_sample or field.name != "sample"]
-    return {name: getattr(batch.understood, name) for name in names}
+    assert batch.understood is not None
+    names = [field.name for field in fields(Understanding) if field.name != "sample"]
+    known = {name: getattr(batch.understood, name) for name in names}
+    return known | ({"sample": batch.understood.sample()} if with_sample else {})
 
 
 def _refusal(batch: Batch) -> InvalidFlights:

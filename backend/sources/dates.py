@@ -111,9 +111,9 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     doubtful: object = None
     for number, batch in enumerate(batches):
         rows = list(dict.fromkeys(batch))
-        fits = [(row[0], _fitting(row)) for row in rows]
-        if number == 0 and all(readings(day).keys() <= {YEAR_FIRST} for day, _ in fits):
+        if number == 0 and all(readings(row[0]).keys() <= {YEAR_FIRST} for row in rows):
             return YEAR_FIRST
+        fits = [(row[0], _fitting(row)) for row in rows]
         proofs = {next(iter(orders)): day for day, orders in fits if len(orders) == 1}
         proofs.pop(YEAR_FIRST, None)
         if len(proofs) > 1:

@@ -46,7 +46,7 @@ class Deriver:
         self._reading = reading
         self._is_strict = is_strict
         self._ledger = ledger
-        self._sources = {name: reading.source_of(name) for name in FIELD_NAMES}
+        self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
         self._calendar = ParseCache(year_and_weekday)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, files
 from itertools import chain, islice, repeat
@@ -40,18 +41,18 @@ class Understanding:
     kind, source: its kind, and where people get it. columns: field -> title of its column.
     derived: what fields are derived from -> their names. left_empty: fields that it lacks.
     dates: one of `dates.ORDERS`; None if it has no column of days, or no day that tells. sample:
-    its first rows as flights, with what is no valid value as it is. emptied: how many cells of
-    cancelled flights were emptied in the latest reading, by field. repeated_headers: how many lines
-    were left out in it because they repeat the header.
+    returns its first rows as flights, with what is no valid value as it is. emptied: how many cells
+    of cancelled flights were emptied in the latest reading, by field. repeated_headers: how many
+    lines were left out in it because they repeat the header.
     """
 
     kind: str
     source: str
     columns: Mapping[str, str]
     derived: Mapping[str, str]
-    left_empty: list[str]
+    left_empty: Sequence[str]
     dates: str | None
-    sample: list[dict[str, object]]
+    sample: Callable[[], list[dict[str, object]]]
     emptied: Counter[str] = field(default_factory=Counter)
     repeated_headers: int = 0
 
@@ -173,15 +174,15 @@ class FlightFile:
     ) -> None:
         known = self._understanding
         if known is None:
-            sample = [row for batch in first for row in _sample(deriver, batch)]
+            sampler = copy(deriver)  # which counts for itself
             known = self._understanding = Understanding(
                 reading.kind.name,
                 reading.kind.source,
-                {n: reading.titles[reading.places[n]] for n in FIELD_NAMES if n in reading.places},
-                dict(reading.derivations()),
-                [n for n in FIELD_NAMES if n not in reading.places and not reading.source_of(n)],
+                reading.columns,
+                reading.derivations,
+                reading.left_empty,
                 self._orders[file],
-                sample,
+                lambda: [row for batch in first for row in _sample(sampler, batch)],
             )
         elif known.kind != reading.kind.name:
             raise file.problem(

@@ -54,6 +54,9 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
 )
 
 
+_PATTERNS = [(re.compile(text, re.DOTALL | re.IGNORECASE), reason) for text, reason in _REFUSED]
+
+
 @contextmanager
 def opened_records(
     file: PackedFile, needs_no_reason: NeedsNoReason = lambda: False
@@ -88,6 +91,6 @@ def _text_records(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) 
 def _refuse(file: PackedFile, start: bytes) -> None:
     if start.startswith(PACKED):
         raise file.problem("is packed twice; unpack it once")
-    for pattern, reason in _REFUSED:
-        if re.match(pattern, start, re.DOTALL | re.IGNORECASE):
+    for pattern, reason in _PATTERNS:
+        if pattern.match(start):
             raise file.problem(reason)

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -70,9 +70,10 @@ class Kind:
         """Titles in plain form -> meanings."""
         return {plain(title): meaning for meaning, title in self.pairs}
 
-    def fits(self, titles: set[str]) -> bool:
-        """Return whether a file with these titles, in plain form, is of this kind."""
-        return titles.issuperset(map(plain, words(self.marks)))
+    @cached_property
+    def plain_marks(self) -> frozenset[str]:
+        """The titles, in plain form, that tell this kind from others."""
+        return frozenset(map(plain, words(self.marks)))
 
 
 def words(text: str) -> list[str]:
@@ -130,12 +131,28 @@ class Reading:
         source = self.source_of(field)
         return " and ".join(map(self._title, source)) + _HOW.get(source[0], "")
 
-    def derivations(self) -> list[tuple[str, str]]:
-        """Return from what fields are derived, and their names, for people."""
+    @cached_property
+    def sources(self) -> Mapping[str, tuple[str, ...]]:
+        """What `source_of` returns for each field."""
+        return {name: self.source_of(name) for name in FIELD_NAMES}
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """Field -> title of its column."""
+        return {n: self.titles[self.places[n]] for n in FIELD_NAMES if n in self.places}
+
+    @cached_property
+    def left_empty(self) -> Sequence[str]:
+        """The fields that the file neither has nor lets derive."""
+        return [n for n in FIELD_NAMES if n not in self.places and not self.sources[n]]
+
+    @cached_property
+    def derivations(self) -> Mapping[str, str]:
+        """From what fields are derived, and their names, for people."""
         fields: dict[str, list[str]] = {}
         for field in filter(self.source_of, FIELD_NAMES):
             fields.setdefault(self.derivation(field), []).append(field)
-        return [(what, ", ".join(names)) for what, names in fields.items()]
+        return {what: ", ".join(names) for what, names in fields.items()}
 
     def _title(self, meaning: str) -> str:
         return self.titles[self.places[meaning]] if meaning in self.places else meaning
@@ -158,14 +175,15 @@ class UnknownKindError(ValueError):
     """A file has not the columns of flights; the message says what is missing and what to do."""
 
 
-def reading_of(titles: Sequence[str]) -> Reading:
+@lru_cache(maxsize=8)  # small batches come with the same titles again and again
+def reading_of(titles: tuple[str, ...]) -> Reading:
     """Return what the columns of a file mean. Raises UnknownKindError if they are not enough."""
     names = [plain(title) for title in titles]
     there = set(names)
     for marks, reason in REFUSED.items():
         if there.issuperset(map(plain, marks.split())):
             raise UnknownKindError(f"{reason}; download {BTS_TABLE} from TranStats")
-    kind = next(kind for kind in KINDS if kind.fits(there))
+    kind = next(kind for kind in KINDS if kind.plain_marks <= there)
     reading = Reading(kind, _places(kind, names), titles)
     if missing := reading.missing():
         raise UnknownKindError(_reason(reading, missing, there))

@@ -226,8 +226,9 @@ def test_a_sample_shows_what_columns_were_understood_as(tmp_path: Path) -> None:
     known = FlightFile(path).understood()
     assert known.columns["OP_CARRIER_AIRLINE_ID"] == "DOT_ID_Reporting_Airline"
     assert (known.derived, known.left_empty, known.dates) == ({}, [], "year-first")
-    assert len(known.sample) == 5
-    assert {name: str(value) for name, value in known.sample[0].items()} == FLOWN
+    sample = known.sample()
+    assert len(sample) == 5
+    assert {name: str(value) for name, value in sample[0].items()} == FLOWN
 
 
 def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> None:
