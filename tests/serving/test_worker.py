@@ -902,6 +902,7 @@ def test_a_worker_without_descriptors_waits_until_it_has_some(folder: Path) -> N
     world_in(folder)
     with serving(folder) as service:
         workers = service.booted()
+        wait_for_all(service, len(workers))  # a worker that starts looks how many it may have
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         for pid in workers:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(descriptors_of(pid)) + 10, hard))
@@ -914,6 +915,18 @@ def test_a_worker_without_descriptors_waits_until_it_has_some(folder: Path) -> N
             one.close()
         until(lambda: service.answers(QUESTION))
         assert service.booted() == workers, service.said()
+
+
+def wait_for_all(service: Service, count: int) -> None:
+    """Wait until so many workers have answered; their ids of requests begin differently."""
+    answered: set[str] = set()
+
+    def have_answered() -> bool:
+        request_id = service.get("/health/live").headers["X-Request-ID"]
+        answered.add(request_id.partition("-")[0])
+        return len(answered) == count
+
+    until(have_answered)
 
 
 def cpu_s(pid: int) -> float:
