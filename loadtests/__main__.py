@@ -6,7 +6,6 @@
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import click
 
 from loadtests.experiments import NAMES, experiment, running
-from loadtests.experiments.what_if import measuring, scoring
 from loadtests.lab import conclusions, gaps
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
@@ -114,35 +112,12 @@ def run(
 
 
 @main.command()
-@_SEED
-@_QUICK
-@_OUT
-def forecast(out: Path | None, **chosen: Any) -> None:
-    """Forecast what changes of the service would do on this machine.
-
-    `resume` makes the changes and measures them; `run what-if` does both.
-    """
-    folder = _new_folder("what-if", out)
-    forecasting = replace(experiment("what-if"), measure=measuring.forecast)
-    running.run(forecasting, Options(Mode.REAL, **chosen), folder, _say)
-    click.echo(folder)
-
-
-@main.command()
-@click.argument("folder", type=_FOLDER, default=RESULTS)
-@_page("record.html")
-def record(folder: Path, out: Path) -> None:
-    """Write all forecasts among the results in a folder as a page, and how many held."""
-    _write(scoring.record(folder), out)
-
-
-@main.command()
 @click.argument("folder", type=_FOLDER)
 def resume(folder: Path) -> None:
-    """Continue an open-workload or what-if that was interrupted or disturbed.
+    """Continue an open-workload that was interrupted or disturbed.
 
     It is disturbed if most of its runs were rejected. Runs that count are kept, and the missing
-    ones are measured; so are forecasts that wait for it.
+    ones are measured.
     """
     report = running.resume(folder, _say)
     click.echo(folder)

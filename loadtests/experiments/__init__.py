@@ -23,7 +23,6 @@ NAMES: tuple[str, ...] = (
     "mixed-clients",
     "itinerary",
     "capacity",
-    "what-if",
     "cluster",
 )
 

@@ -6,7 +6,6 @@ ones are served in the order given) and service times (s), one for each arrival,
 response times (s) in the same order.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import chain
@@ -80,37 +79,3 @@ def processor_sharing(
         now_s = arrival_s
         heappush(leave, (virtual_s + service_s, customer))
     return responses_s
-
-
-class ShortestQueue:
-    """Equal servers with a queue each: a customer joins the one with the fewest, and stays there.
-
-    So workers of the service share connections. A customer can wait although another server is
-    idle meanwhile: the mean is between those of one common queue and of separate arrivals at each
-    server (F. A. Haight, Biometrika 45, 1958).
-    """
-
-    def __init__(self, servers: int) -> None:
-        count("servers", servers)
-        self._departures_s = [deque[float]() for _ in range(servers)]
-
-    def departure_s(self, arrival_s: float, service_s: float) -> float:
-        """When a customer leaves who arrives now, and not before any other; this is not checked."""
-        joined = self._departures_s[0]
-        for queue in self._departures_s:
-            while queue and queue[0] <= arrival_s:
-                queue.popleft()
-            if len(queue) < len(joined):
-                joined = queue
-        begun_s = joined[-1] if joined else arrival_s
-        joined.append(begun_s + service_s)
-        return joined[-1]
-
-
-def shortest_queue(
-    arrivals_s: Sequence[float], services_s: Sequence[float], servers: int
-) -> list[float]:
-    """`servers` servers as a `ShortestQueue`."""
-    queues = ShortestQueue(servers)
-    both = _both(arrivals_s, services_s)
-    return [queues.departure_s(arrival_s, service_s) - arrival_s for arrival_s, service_s in both]
