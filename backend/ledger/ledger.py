@@ -29,6 +29,7 @@ from backend.cluster.view import view_of
 from backend.index.known_airports import airports_in
 from backend.index.queries import IndexReader
 from backend.ledger.answers import Answers, tip_height
+from backend.ledger.known_flights import RecordsInBlocks
 from backend.ledger.submission import Submitter
 from backend.mempool import Mempool
 from backend.sealing.miner_status import next_block_at, why_no_miner
@@ -102,8 +103,9 @@ class Ledger:
         self._mempool = Mempool(settings, first_pending, report)
         self._clock = TrustedClock(settings, self._store, report)
         self.answers = Answers(self._store, self._blocks, self._index)
+        in_blocks = RecordsInBlocks(self._index, self._store, self._blocks)
         self.submitter = Submitter(
-            self._mempool, self._index, self._clock, self._cluster, self.mined_count
+            self._mempool, self._index, in_blocks, self._clock, self._cluster, self.mined_count
         )
 
     def before_each_block(self, wait: Callable[[], None]) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 from backend.base.errors import KeyReused, TryLater
 from backend.chain.flight import Flight
-from backend.chain.identity import Stored, differences, leg_of, match
+from backend.chain.identity import Stored, all_matches, differences, match
 from backend.chain.merkle import leaf_hash
 from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
 from backend.index.queries import RECENT_S, IndexReader
-from backend.ledger.known_flights import MOST_SHOWN, Comparison, compared
+from backend.ledger.known_flights import MOST_SHOWN, Comparison, RecordsInBlocks, compared
 from backend.mempool import Accepted, Mempool, Offer, Outdated, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.trusted_clock import TrustedClock
@@ -25,7 +25,7 @@ from backend.sealing.trusted_clock import TrustedClock
 Json = dict[str, Any]
 
 COMMIT_POLL_S = 0.02
-COMPARE_PATIENCE_S = 5.0
+COMPARE_PATIENCE_S = 5.0  # for blocks that are sealed faster than flights are compared
 
 
 class Submitter:
@@ -35,6 +35,7 @@ class Submitter:
         self,
         mempool: Mempool,
         index: IndexReader,
+        in_blocks: RecordsInBlocks,
         clock: TrustedClock,
         cluster: ClusterView | None,
         mined_count: Callable[[], int],
@@ -42,6 +43,7 @@ class Submitter:
         """cluster: that to which the ledger belongs. mined_count: of all transactions in blocks."""
         self._mempool = mempool
         self._index = index
+        self._records_in_blocks = in_blocks
         self._clock = clock
         self._cluster = cluster
         self._mined_count = mined_count
@@ -144,7 +146,7 @@ class Submitter:
 
     def try_batch(self, flights: Sequence[Flight], *, skips: bool = False) -> Json:
         """Return what `add_batch` would do, as far as it is known before."""
-        found = self.compared(flights)
+        found = self.compared(flights, with_repeats=skips)
         ids = [copy.transaction_id for copy in found.copies.values()]
         there = [transaction_id for transaction_id in ids if transaction_id is not None]
         known = len(found.copies) if skips else 0
@@ -159,14 +161,15 @@ class Submitter:
     def _accept_new(self, offer: Offer) -> Accepted:
         """Accept the flights of an offer of which the ledger has no record.
 
-        They are compared with blocks before the mempool's lock is taken, and again if it turns out
-        under the lock that more blocks were sealed meanwhile.
+        They are compared with blocks before the mempool's lock is taken, and with the newer ones if
+        it turns out under the lock that some were sealed meanwhile.
         """
         deadline = time.monotonic() + COMPARE_PATIENCE_S
+        known = None
         while True:
             seen = self._mempool.mined()
-            self._wait_for_index(deadline)
-            in_blocks = self._records_in_blocks(offer.flights)
+            known = self._records_in_blocks.up_to_tip(offer.flights, known)
+            in_blocks = known.of_each(offer.flights)
             try:
                 accepted = self._accept(offer._replace(in_blocks=in_blocks, seen=seen))
             except Outdated:
@@ -183,14 +186,6 @@ class Submitter:
             if any(self._is_own(record, accepted) and record.flight == flight for record in records)
         ]
         return replace(accepted, flights=own or accepted.flights)
-
-    def _wait_for_index(self, deadline: float) -> None:
-        """Wait until the index has all blocks that there are now. Raises TryLater."""
-        mined = self._mined_count()
-        while self._indexed_transactions() < mined:
-            if time.monotonic() >= deadline:
-                raise TryLater("the index does not follow, so it is not known what is new")
-            time.sleep(COMMIT_POLL_S)
 
     def _accept(self, offer: Offer) -> Accepted:
         (outcome,) = self.accept_all([offer])
@@ -226,18 +221,21 @@ class Submitter:
             return KeyReused(outcome.key, first, self._cluster.address(first))
         return outcome
 
-    def compared(self, flights: Sequence[Flight]) -> Comparison:
+    def compared(self, flights: Sequence[Flight], *, with_repeats: bool = False) -> Comparison:
         """Compare flights with what the ledger has already.
 
-        Without an index only pending ones are found. Raises TryLater, DamagedMempool.
+        with_repeats: compare them with those before them among `flights`, too. Without an index
+        only pending ones are found. Raises TryLater, DamagedMempool, DamagedBlock.
         """
-        pending = self._mempool.records_of(
-            flights
-        )  # first, because they go to blocks and the index
+        pending = self._mempool.records_of(flights)  # first, because they go to blocks
+        in_blocks: Sequence[Sequence[Stored]] = [()] * len(flights)
         with suppress(TryLater):
-            self._wait_for_index(time.monotonic() + COMPARE_PATIENCE_S)
-        pairs = zip(self._in_blocks(Offer(flights)), pending, strict=True)
-        return self._compared(flights, [[*mined, *pending] for mined, pending in pairs])
+            in_blocks = self._records_in_blocks.up_to_tip(flights).of_each(flights)
+        pairs = zip(in_blocks, pending, strict=True)
+        known: Sequence[Sequence[Stored]] = [[*mined, *pending] for mined, pending in pairs]
+        if with_repeats:
+            known = [[record] if record else [] for record in all_matches(flights, known)]
+        return self._compared(flights, known)
 
     def _compared(
         self, flights: Sequence[Flight], records: Sequence[Sequence[Stored]]
@@ -251,15 +249,8 @@ class Submitter:
             return offer.in_blocks
         if offer.finds_copies:
             with suppress(TryLater):  # accepting does not need the index
-                return self._records_in_blocks(offer.flights)
+                return self._records_in_blocks.indexed(offer.flights)
         return [()] * len(offer.flights)
-
-    def _records_in_blocks(self, flights: Sequence[Flight]) -> list[Sequence[Stored]]:
-        """For each flight what blocks hold of its leg. Raises TryLater."""
-        records = self._index.records_of(flights)
-        if not records:
-            return [()] * len(flights)
-        return [records.get(leg_of(flight), ()) for flight in flights]
 
     def _receipt(self, accepted: Accepted, wait_s: float, durable: bool) -> Json:
         last = accepted.first_transaction + accepted.count - 1

@@ -17,6 +17,8 @@ from backend.base.errors import DamagedBlock
 from backend.chain.block import NO_PREVIOUS, Block, Header
 from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
 from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.flight import Flight
+from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
 from backend.chain.summary import add_flight
 from backend.questions.groups import GROUPS, Key
 from backend.questions.selection import Selection
@@ -54,6 +56,26 @@ def legs(
         whole = _decoded(block, COLUMN_NAMES) if rows else columns
         legs_found += [leg(whole.row(row), block, row) for row in rows]
     return legs_found
+
+
+def records_of(
+    blocks: CachedBlocks, flights: Sequence[Flight], first: int, height: int
+) -> dict[Leg, list[Stored]]:
+    """Return the records with the legs of `flights` in blocks `first` to `height`, oldest first."""
+    legs = set(map(leg_of, flights))
+    days = {day for day, *_ in legs}
+    records: dict[Leg, list[Stored]] = {}
+    for block, columns in _walk(blocks, height, LEG_FIELDS, first=first):
+        if days.isdisjoint(columns["FL_DATE"].values):
+            continue
+        rows = zip(*(columns[name].expanded() for name in LEG_FIELDS), strict=True)
+        places = [(row, leg) for row, leg in enumerate(rows) if leg in legs]
+        whole = _decoded(block, FIELD_NAMES) if places else columns
+        for row, leg in places:
+            transaction_id = block.header.first_transaction + row
+            record = Stored(transaction_id, block.header.height, tuple(whole.row(row).values()))
+            records.setdefault(leg, []).append(record)
+    return records
 
 
 def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.summary import Cell
 from backend.index.queries import IndexReader
 from backend.sealing.child import Send
-from backend.sealing.newcomers import Comparison, Newcomers
+from backend.sealing.newcomers import Newcomers, SourceComparison
 from backend.sources.source import FlightColumns
 from backend.storage.codec import compress
 
@@ -35,7 +35,7 @@ class Built:
     body: bytes
     compressed_body: bytes
     cells: list[Cell]
-    comparison: Comparison
+    comparison: SourceComparison
     fraction: float
 
 
@@ -52,7 +52,7 @@ class Job:
     folder: Path
     batches: Callable[[], Iterator[FlightColumns]]
     progress: Callable[[], float]
-    comparison: Comparison = field(default_factory=Comparison)
+    comparison: SourceComparison = field(default_factory=SourceComparison)
     is_compared: bool = True
 
 
@@ -80,7 +80,7 @@ def build(job: Job, send: Send) -> None:
     send_block(held, 1.0)
 
 
-def _built(columns: FlightColumns, comparison: Comparison, fraction: float) -> Built:
+def _built(columns: FlightColumns, comparison: SourceComparison, fraction: float) -> Built:
     count = len(columns[0])
     content = content_of(columns_from([*columns, [now_ms()] * count]))
     compressed = compress(content.body)

@@ -4,7 +4,7 @@ First a child checks all sources to their end (`source_check`) and keeps what is
 Then the blocks are made by two processes that work at the same time: the builder (`block_builder`)
 makes their contents; this process gives the ids and seals, and a thread of it writes the index, one
 batch behind. The service goes on meanwhile: flights that are posted during an import get their ids
-between two batches and are sealed with them.
+between two batches and are sealed with them, and the import leaves them out of the next ones.
 
 Whichever process dies, and whenever, the chain is valid, and running the import again continues it:
 a row that says the same (`chain.identity`) as a flight that the ledger held when the import began,
@@ -26,7 +26,9 @@ from backend.chain.columns import decode_body
 from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, build
 from backend.sealing.child import sent_by
-from backend.sealing.miner import Sealer, Unsealed
+from backend.sealing.miner import Sealer, Unsealed, unsealed
+from backend.sealing.newcomers import SourceComparison
+from backend.sealing.posted_meanwhile import PostedMeanwhile
 from backend.sealing.source_check import Checked, Room, Spools, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
@@ -149,6 +151,7 @@ class _Importing:
         self._spool = spool
         self._known = known
         self._watcher = watcher
+        self._posted = PostedMeanwhile()
         self._imported = 0
 
     def add(self, source: Checked | Source) -> Tally:
@@ -160,17 +163,51 @@ class _Importing:
         else:
             batches = partial(validated, source)
             job = Job(source.label, self._settings.folder, batches, source.progress)
+        meanwhile = SourceComparison()
         with self._sealer.index_behind():
             for batch in _batches(job, tally):
                 if batch:
-                    _seal(self._sealer, batch)
-                tally.imported += sum(built.count for built in batch)
-                tally.blocks += len(batch)
+                    blocks = self._seal(batch, source.label, meanwhile)
+                    tally.imported += sum(block.content.columns.count for block in blocks)
+                    tally.blocks += len(blocks)
+                # `_batches` has just counted what the builder left out, in all.
+                tally.already_there += meanwhile.already_there
+                tally.conflicts += meanwhile.conflicts
                 self._watcher.on_progress(tally)
         self._imported += tally.imported
         tally.fraction = 1.0
         self._watcher.on_done(tally)
         return tally
+
+    def _seal(
+        self, batch: Sequence[Built], label: str, meanwhile: SourceComparison
+    ) -> list[Unsealed]:
+        """Seal what was posted, then the blocks of a batch without that. Returns these.
+
+        meanwhile: counts what they are without.
+        """
+        sealer = self._sealer
+        blocks = [
+            Unsealed(
+                Content(decode_body(built.body, built.count), built.body, built.cells),
+                built.compressed_body,
+            )
+            for built in batch
+        ]
+        sealer.wait_for_clock()
+        _require_times_of_now(blocks, sealer.clock.now_ms())
+        with sealer.mempool.exclusive():
+            self._posted.add(sealer.seal_pending())
+            blocks = [self._without_posted(block, label, meanwhile) for block in blocks]
+            blocks = [block for block in blocks if block.content.columns.count]
+            if blocks:
+                sealer.seal(blocks)
+        return blocks
+
+    def _without_posted(self, block: Unsealed, label: str, meanwhile: SourceComparison) -> Unsealed:
+        columns = block.content.columns
+        kept = self._posted.without(columns, label, meanwhile)
+        return block if kept is columns else unsealed(kept)
 
     def _job(self, checked: Checked) -> Job:
         """Return the job to build blocks of what the check has left.
@@ -225,21 +262,6 @@ def _seal_pending(sealer: Sealer) -> None:
     sealer.wait_for_clock()
     with sealer.mempool.exclusive():
         sealer.seal_pending()
-
-
-def _seal(sealer: Sealer, batch: list[Built]) -> None:
-    blocks = [
-        Unsealed(
-            Content(decode_body(built.body, built.count), built.body, built.cells),
-            built.compressed_body,
-        )
-        for built in batch
-    ]
-    sealer.wait_for_clock()
-    _require_times_of_now(blocks, sealer.clock.now_ms())
-    with sealer.mempool.exclusive():
-        sealer.seal_pending()
-        sealer.seal(blocks)
 
 
 def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:

@@ -16,8 +16,8 @@ _DATE = POSITION["FL_DATE"]
 
 
 @dataclass(slots=True)
-class Comparison:
-    """What a comparison of flights with the ledger has found.
+class SourceComparison:
+    """What a comparison of the flights of a source with the ledger has found.
 
     already_there: how many records say the same as a stored one. conflicts: how many contradict a
     stored one of the same flight. first_conflicts: what the first ones say.
@@ -26,6 +26,17 @@ class Comparison:
     already_there: int = 0
     conflicts: int = 0
     first_conflicts: list[str] = field(default_factory=list)
+
+    def is_new(self, label: str, flight: Flight, records: Sequence[Stored]) -> bool:
+        """Return whether a flight is in none of `records`, and count it if it is.
+
+        label: that of its source. What is stored stays, so a record that contradicts it is left
+        out, too.
+        """
+        stored = match(flight, records)
+        if stored is not None:
+            self.note(label, flight, stored)
+        return stored is None
 
     def note(self, label: str, flight: Flight, stored: Stored) -> None:
         """Count a flight that is left out, because there is a record of it. label: its source's."""
@@ -40,11 +51,10 @@ class Comparison:
 class Newcomers:
     """Tells new flights from those that the ledger held when this object was made.
 
-    `chain.identity` says which flights are the same. What is stored stays, and so a record that
-    contradicts it is left out, too. comparison: what was found so far.
+    `chain.identity` says which flights are the same. comparison: what was found so far.
     """
 
-    def __init__(self, reader: IndexReader, label: str, comparison: Comparison) -> None:
+    def __init__(self, reader: IndexReader, label: str, comparison: SourceComparison) -> None:
         """label: that of the source, for conflicts. comparison: is added to."""
         self._reader = reader
         self._label = label
@@ -59,11 +69,8 @@ class Newcomers:
         flights: list[Flight] = list(zip(*columns, strict=True))
         held = [flight for flight in flights if flight[_DATE] in self._days]
         records = self._reader.records_of(held, self._below)
-        is_new = [self._is_new(flight, records.get(leg_of(flight), ())) for flight in flights]
+        is_new = [
+            self.comparison.is_new(self._label, flight, records.get(leg_of(flight), ()))
+            for flight in flights
+        ]
         return [list(selected(column, is_new)) for column in columns]
-
-    def _is_new(self, flight: Flight, records: Sequence[Stored]) -> bool:
-        stored = match(flight, records)
-        if stored is not None:
-            self.comparison.note(self._label, flight, stored)
-        return stored is None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from backend.chain.fields import POSITION
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, NewFlights, Stored, leg_of
-from backend.sealing.newcomers import Comparison
+from backend.sealing.newcomers import SourceComparison
 from backend.sealing.spool import Spool
 from backend.sources.source import FlightColumns
 
@@ -71,7 +71,7 @@ class Part(NamedTuple):
     start: int
     end: int
     flights: int
-    comparison: Comparison
+    comparison: SourceComparison
 
 
 def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part]) -> list[Part]:

@@ -15,7 +15,7 @@ from backend.index.queries import IndexReader
 from backend.sealing.bad_rows import BadRowCounter, BadRows
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send
-from backend.sealing.newcomers import Comparison, Newcomers
+from backend.sealing.newcomers import Newcomers, SourceComparison
 from backend.sealing.repeats import LegHashes, Part, without_repeats
 from backend.sealing.spool import Spool
 from backend.sources.flight_file import FlightFile
@@ -39,7 +39,7 @@ class Checked:
     understood: str = ""
     rows: int = 0
     flights: int = 0
-    comparison: Comparison = field(default_factory=Comparison)
+    comparison: SourceComparison = field(default_factory=SourceComparison)
     bad: BadRows = field(default_factory=BadRows)
     start: int = 0
     end: int = 0

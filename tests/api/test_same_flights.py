@@ -6,7 +6,6 @@ from contextlib import closing
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from backend.base.settings import Settings
 from backend.chain.flight import Flight, as_mapping
+from backend.ledger.known_flights import LegRecords
 from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from tests.api.test_batches import as_csv, as_ndjson, pending, post
@@ -100,8 +100,11 @@ def test_a_contradiction_is_shown_with_both_versions_and_not_added(
 
 def test_a_batch_is_compared_with_itself(client: FlaskClient) -> None:
     later, cancelled = flown(DEP_TIME="2203"), flown(**CANCELLED)
-    answer = answered(client, [flown(), flown(AIR_TIME=None), later, flown(ARR_DELAY=9), cancelled])
-    assert counts(answer) == [3, 1, 1]
+    batch = [flown(), flown(AIR_TIME=None), later, flown(ARR_DELAY=9), cancelled]
+    tried = answered(client, batch, f"{SKIP}&dry_run=true")
+    answer = answered(client, batch)
+    assert counts(tried) == counts(answer) == [3, 1, 1]
+    assert tried["conflicting"] == answer["conflicting"]
     assert answer["conflicting"][0]["TRANSACTION_ID"] is None
     assert answer["conflicting"][0]["stored"] == as_mapping(flown())
 
@@ -179,7 +182,7 @@ def test_without_an_index_nothing_is_taken_for_new(
 ) -> None:
     answered(client, FLIGHTS[:3])
     seal(settings, [[]])
-    monkeypatch.setattr("backend.ledger.submission.COMPARE_PATIENCE_S", 0.05)
+    monkeypatch.setattr("backend.ledger.known_flights.INDEX_PATIENCE_S", 0.05)
     (settings.folder / "index").rename(settings.folder / "gone")
     with client_of(settings) as other:
         response = post(other, as_ndjson(FLIGHTS[:3]), SKIP)
@@ -207,9 +210,10 @@ def test_the_ledger_holds_what_a_plain_loop_keeps(
                     new.append(flight)
                 else:
                     contradictions += match[1]
+            tried = ledger.submitter.try_batch(batch, skips=True)
             answer = ledger.submitter.add_batch(batch, skips=True)
             expected = [len(new), len(batch) - len(new) - contradictions, contradictions]
-            assert counts(answer) == expected
+            assert counts(tried) == counts(answer) == expected
             kept += new
             if data.draw(st.booleans()):
                 seal(ledger.settings, [[]])
@@ -262,14 +266,15 @@ def test_blocks_that_were_sealed_after_the_comparison_are_compared_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(Ledger(settings, print)) as ledger:
-        look, late = ledger.submitter._records_in_blocks, iter([FLIGHTS[:2], FLIGHTS[2:3]])
+        known = ledger.submitter._records_in_blocks
+        look, late = known.up_to_tip, iter([FLIGHTS[:2], FLIGHTS[2:3]])
 
-        def overtaken(flights: Sequence[Flight]) -> Any:
-            found = look(flights)
+        def overtaken(flights: Sequence[Flight], before: LegRecords | None) -> LegRecords:
+            found = look(flights, before)
             if (part := next(late, None)) is not None:
                 seal(settings, [part])
                 seal(settings, [[FLIGHTS[50 + len(part)]]])  # the mempool keeps no record
             return found
 
-        monkeypatch.setattr(ledger.submitter, "_records_in_blocks", overtaken)
+        monkeypatch.setattr(known, "up_to_tip", overtaken)
         assert counts(ledger.submitter.add_batch(FLIGHTS[:5], skips=True)) == [2, 3, 0]
