@@ -20,7 +20,7 @@ STATUS = {
 
 def install(app: Flask) -> None:
     for template_filter in (
-        *(counted, number, share, minutes, local_time, day, short_day),
+        *(counted, number, share, one_in, minutes, local_time, day, short_day),
         *(age, due, moment, short, size, status, sentence),
     ):
         app.add_template_filter(template_filter)
@@ -41,6 +41,13 @@ def ordinal(value: int) -> str:
 def share(value: float | None) -> str:
     """0.8312 -> "83.1 %"."""
     return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def one_in(share: float | None) -> str:
+    """Return a share as a chance in words: 0.21 -> "1 in 5", 0.6 -> "6 in 10"."""
+    if not share:
+        return NOTHING if share is None else "none"
+    return f"{10 * share:.0f} in 10" if share > 0.4 else f"1 in {1 / share:,.0f}"
 
 
 def minutes(value: float | None, digits: int = 0) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import unquote_plus
 from flask import request
 
 from frontend.errors import Refused
-from frontend.question import CARRIER
+from frontend.question import CARRIER, ITEM
 
 FOLLOWING = re.compile(
     r"(utm|mtm|gad)_\w+|(fb|g|d|y|tw|tt|sc)clid|msclkid|[gw]braid|gclsrc|_ga|_gl|igsh(id)?"
@@ -36,8 +36,8 @@ def known_of(path: str, query: str) -> str:
 def require_single() -> None:
     """Raise Refused for a parameter that is given twice: a page would show one of its values.
 
-    Several carriers are compared.
+    Several carriers or other items are compared.
     """
     for name, texts in request.args.lists():
-        if len(texts) > 1 and name != CARRIER:
+        if len(texts) > 1 and name not in {CARRIER, ITEM}:
             raise Refused.parameter(name, texts[1], "is given more than once")

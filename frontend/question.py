@@ -16,6 +16,7 @@ from frontend.filters import short_interval
 
 NUMBER, CARRIER = "OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"
 DAY, DAYS = "FL_DATE", ("INITIAL_DATE", "FINAL_DATE")
+ITEM = "item"  # of several that are compared
 ENDS = {
     "ORIGIN": "DEST",
     "DEST": "ORIGIN",
@@ -76,6 +77,7 @@ _IN_WORDS = {
     "ORIGIN_CITY_NAME": "only from {}",
     "DEST": "only to {}",
     "DEST_CITY_NAME": "only to {}",
+    CARRIER: "only carrier {}",
     AS_OF: "only up to block {}",
 }
 
@@ -116,6 +118,19 @@ class Question:
     def elsewhere(self, name: str, **changed: Any) -> str:
         """As `address`, at another page."""
         return replace(self, name=name).address(**changed)
+
+    def page(self) -> str:
+        """Return the address of a page with the figures of these flights; "" if there is none."""
+        flights, places = self.values, self.values.keys() & ENDS.keys()
+        if CARRIER in flights:
+            return self.elsewhere("report" if NUMBER in flights else "average_delays")
+        if NUMBER in flights:
+            return ""
+        if all({end, f"{end}_CITY_NAME"} & places for end in BOTH):
+            return self.elsewhere("route")
+        if len(places) == 1 and (end := next(iter(places))) in BOTH:
+            return self.elsewhere(f"airports/{flights[end]}", **{end: None})
+        return ""
 
     @property
     def turned(self) -> "Question":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import comb, sqrt
+from math import comb, inf, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -11,7 +11,7 @@ from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
 from frontend.filters import minutes, number, share
-from frontend.question import CARRIER, ENDS, Question
+from frontend.question import BOTH, CARRIER, ENDS, Question
 from frontend.questions.delays import FEW_ARRIVALS, SCATTER_MINUTES
 
 
@@ -49,12 +49,17 @@ class Row:
     @property
     def cancelled(self) -> float:
         """The share of all flights that were cancelled."""
-        return float(self.figures["cancelled"] / self.flights)
+        return float(self.figures["cancelled"] / self.flights) if self.flights else 0.0
 
     @property
     def is_few(self) -> bool:
         """Whether there are so few arrivals that chance matters."""
         return int(self.figures["arrived"]) < FEW_ARRIVALS
+
+    @property
+    def item(self) -> str:
+        """What names the group where it is compared: "19790", "JFK", "JFK-LAX"; "" for others."""
+        return "-".join(str(self.key[name]) for name in (CARRIER, *BOTH) if name in self.key)
 
     def as_json(self) -> Json:
         return {**self.key, "name": self.name, **self.figures}
@@ -82,14 +87,21 @@ def rows_of(answer: Json, by: str, known: Coverage, question: Question) -> list[
     """
     query = answer["query"]
     asked = {**question.values, **{name: query[name] for name in ENDS if name in query}}
-    question = Question("average_delays", asked)
     rows = []
     for group in answer[f"by_{by}"]:
         key = {name: group[name] for name in KEYS[by]}
         figures = {name: group[name] for name in FIGURES}
-        name, address = _SHOWN[by](key, known, question)
-        rows.append(Row(key, name, address, figures))
+        rows.append(Row(key, _NAMES[by](key, known), _page(asked, key), figures))
     return rows
+
+
+def _page(asked: Mapping[str, Any], key: Json) -> str:
+    """Return the address of a page about a group; "" if none shows its figures."""
+    if not key.keys() & {CARRIER, *BOTH}:
+        return ""
+    cities = {f"{end}_CITY_NAME": None for end in BOTH if end in key}
+    values = {**asked, **key, **cities}
+    return Question("", {n: value for n, value in values.items() if value is not None}).page()
 
 
 def place(code: str, city: str) -> str:
@@ -102,36 +114,17 @@ def hours(hour: int) -> str:
     return f"{hour:02}:00–{hour:02}:59"
 
 
-def _carrier(key: Json, known: Coverage, question: Question) -> tuple[str, str]:
-    return known.carrier(key[CARRIER]).label, question.address(**key)
+def _ends(key: Json, _: Coverage) -> str:
+    return " to ".join(place(key[end], key[f"{end}_CITY_NAME"]) for end in BOTH if end in key)
 
 
-def _airport(end: str) -> Callable[[Json, Coverage, Question], tuple[str, str]]:
-    """Name an airport and its page, or that of the route if the question names its other end."""
-    city, other = f"{end}_CITY_NAME", ENDS[end]
-
-    def shown(key: Json, _: Coverage, question: Question) -> tuple[str, str]:
-        name = place(key[end], key[city])
-        if {other, ENDS[city]} & question.values.keys():
-            return name, question.elsewhere("route", **{end: key[end], city: None})
-        return name, question.elsewhere(f"airports/{key[end]}")
-
-    return shown
-
-
-def _route(key: Json, _: Coverage, question: Question) -> tuple[str, str]:
-    names = (place(key[end], key[f"{end}_CITY_NAME"]) for end in ("ORIGIN", "DEST"))
-    ends = {name: key[name] if name in {"ORIGIN", "DEST"} else None for name in ENDS}
-    return " to ".join(names), question.elsewhere("route", **ends)
-
-
-_SHOWN: Mapping[str, Callable[[Json, Coverage, Question], tuple[str, str]]] = {
-    "carrier": _carrier,
-    "origin": _airport("ORIGIN"),
-    "destination": _airport("DEST"),
-    "route": _route,
-    "weekday": lambda key, known, question: (WEEKDAYS[key["DAY_OF_WEEK"] - 1], ""),
-    "hour": lambda key, known, question: (hours(key["hour"]), ""),
+_NAMES: Mapping[str, Callable[[Json, Coverage], str]] = {
+    "carrier": lambda key, known: known.carrier(key[CARRIER]).label,
+    "origin": _ends,
+    "destination": _ends,
+    "route": _ends,
+    "weekday": lambda key, _: WEEKDAYS[key["DAY_OF_WEEK"] - 1],
+    "hour": lambda key, _: hours(key["hour"]),
 }
 
 
@@ -143,13 +136,14 @@ class Measure:
     """A figure by which groups are ranked.
 
     noun: what it is. value: of a row. shown: makes it a text. of: the count that a share is of; ""
-    for what is no share.
+    for what is no share. is_low_good: whether less of it is better.
     """
 
     noun: str
     value: Callable[[Row], float | None]
     shown: Callable[[float | None], str]
     of: str = ""
+    is_low_good: bool = False
 
     def estimate(self, row: Row) -> tuple[float, float] | None:
         """Return the value without chance, estimated, and the variance of that; None for a count.
@@ -169,7 +163,7 @@ class Measure:
 SORTS: Mapping[str, Measure] = {
     "flights": Measure("number of flights", lambda row: row.flights, number),
     "average_delay": Measure(
-        "mean arrival delay", lambda row: row.mean, partial(minutes, digits=1)
+        "mean arrival delay", lambda row: row.mean, partial(minutes, digits=1), is_low_good=True
     ),
     "on_time_share_of_arrived": Measure(
         "share of arrivals on time", lambda row: row.on_time, share, "arrived"
@@ -177,7 +171,9 @@ SORTS: Mapping[str, Measure] = {
     "on_time_share_of_scheduled": Measure(
         "share of scheduled flights on time", lambda row: row.on_time_of_scheduled, share, "flights"
     ),
-    "cancelled": Measure("share of flights cancelled", lambda row: row.cancelled, share, "flights"),
+    "cancelled": Measure(
+        "share of flights cancelled", lambda row: row.cancelled, share, "flights", is_low_good=True
+    ),
 }
 PUNCTUALITY = "on_time_share_of_scheduled"
 """What headlines are about: a cancelled flight is not on time."""
@@ -212,20 +208,39 @@ class Verdict:
     count: int
 
     def __str__(self) -> str:
-        measure = SORTS[self.sort]
-        first, last = (measure.shown(measure.value(row)) for row in (self.first, self.last))
+        first, last = self._values
         ends = ("highest", "lowest") if self.is_descending else ("lowest", "highest")
         return (
-            f"{self.first.name} has the {ends[0]} {measure.noun} ({first}), "
+            f"{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
             f"{self.last.name} the {ends[1]} ({last}). {self.chance}"
         ).rstrip()
+
+    @property
+    def better(self) -> str:
+        """Which of two groups is better, by how much, and by which measure, as sentences."""
+        if self.interval is None or self.count > 2:
+            return str(self)
+        first, last = self._values
+        is_certain, name = self.interval[0] > 0, self.first.name
+        lead = f"{name} is better: its" if is_certain else f"Neither is clearly better: {name}'s"
+        of_last = f"that of {self.last.name} is {last}"
+        return f"{lead} {self._measure.noun} is {first}, {of_last}. {self.chance}"
+
+    @property
+    def _measure(self) -> Measure:
+        return SORTS[self.sort]
+
+    @property
+    def _values(self) -> tuple[str, str]:
+        first, last = (self._measure.value(row) for row in (self.first, self.last))
+        return self._measure.shown(first), self._measure.shown(last)
 
     @property
     def chance(self) -> str:
         """Whether the difference is more than chance, as a sentence; "" for a count."""
         if (interval := self.interval) is None:
             return ""
-        unit = "points" if SORTS[self.sort].of else "minutes"
+        unit = "points" if self._measure.of else "minutes"
         low, high = (number(100 * end if unit == "points" else end, 1) for end in interval)
         judged = "more than chance" if interval[0] > 0 else "perhaps only chance"
         return f"The difference is {judged}: between {low} and {high} {unit}, with 95 % confidence."
@@ -233,7 +248,7 @@ class Verdict:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The interval of the difference, at 95 % for all pairs of groups together (Bonferroni)."""
-        first, last = (SORTS[self.sort].estimate(row) for row in (self.first, self.last))
+        first, last = (self._measure.estimate(row) for row in (self.first, self.last))
         if first is None or last is None:
             return None
         reach = NormalDist().inv_cdf(1 - 0.025 / comb(self.count, 2))
@@ -247,6 +262,26 @@ def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Verdict |
     if len(ranked) < 2:
         return None
     return Verdict(sort, is_descending, ranked[0], ranked[-1], len(ranked))
+
+
+def best_first(rows: Iterable[Row], sort: str) -> list[Row]:
+    """Return groups by a name of SORTS, those without a value last."""
+    measure = SORTS[sort]
+
+    def rank(row: Row) -> float:
+        value = measure.value(row) if row.flights else None
+        return inf if value is None else value if measure.is_low_good else -value
+
+    return sorted(rows, key=rank)
+
+
+def compared(rows: Iterable[Row], sort: str) -> Verdict | None:
+    """Compare groups with flights by a name of SORTS, best first; None if fewer than two have."""
+    ordered = best_first((row for row in rows if row.flights), sort)
+    ordered = [row for row in ordered if SORTS[sort].value(row) is not None]
+    if len(ordered) < 2:
+        return None
+    return Verdict(sort, not SORTS[sort].is_low_good, ordered[0], ordered[-1], len(ordered))
 
 
 def other_airports(known: Coverage, airport: Airport) -> list[Airport]:

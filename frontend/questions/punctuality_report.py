@@ -9,6 +9,7 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import NamedTuple
 
+from frontend.backend_client import Json
 from frontend.charts.time_axis import slots
 from frontend.coverage import Carrier, Coverage
 from frontend.filters import short_day
@@ -113,6 +114,23 @@ class PunctualityReport:
     @property
     def cancelled(self) -> int:
         return sum(leg["CANCELLED"] for leg in self.legs)
+
+    @property
+    def figures(self) -> Json:
+        """All figures, by the names that `/average_delays` has for them."""
+        arrived, departures = len(self.delays), [leg["DEP_DELAY"] for leg in self.legs]
+        departures = [minutes for minutes in departures if minutes is not None]
+        return {
+            "flights": len(self.legs),
+            "arrived": arrived,
+            "cancelled": self.cancelled,
+            "no_arrival": len(self.legs) - arrived - self.cancelled,
+            "average_delay": self.mean,
+            "average_departure_delay": fmean(departures) if departures else None,
+            "on_time_share_of_arrived": self.on_time,
+            "on_time_share_of_scheduled": self.on_time_of_scheduled if self.legs else None,
+            "distribution": {"median": self.median, "p90": self.p90},
+        }
 
     @property
     def worst(self) -> Leg | None:

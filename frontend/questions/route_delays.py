@@ -113,23 +113,25 @@ def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:
     if code and known.airport(code) is None:
         raise Refused.parameter(end, code, f"no airport in the ledger has the code {code}")
     if name in given:
-        return ({end: code} if code else {}) | _city_or_airport(given[name], end, known)
+        return ({end: code} if code else {}) | place_named(given[name], end, known, name)
     if not code:
         raise Refused({"field": name, "detail": "is missing"}, 400)
     return {end: code}
 
 
-def _city_or_airport(typed: str, end: str, known: Coverage) -> dict[str, str]:
-    """Return the city that is called so, or the airport with that code. Raises Refused."""
-    name = f"{end}_CITY_NAME"
+def place_named(typed: str, end: str, known: Coverage, field: str) -> dict[str, str]:
+    """Return the parameter of the city that is called so, or of the airport with that code.
+
+    field: of the form, for the error. Raises Refused.
+    """
     if airport := known.airport(typed.upper()):
         return {end: airport.code}
     cities = [typed] if typed in known.cities else called(known, typed)
     if len(cities) == 1:
-        return {name: cities[0]}
+        return {f"{end}_CITY_NAME": cities[0]}
     reason = f"no city in the ledger matches “{typed}”"
     if cities:
         reason = f"several cities in the ledger are called “{typed}”"
     if offered := " or ".join(meant(known, typed)):
         reason = f"{reason}; did you mean {offered}?"
-    raise Refused.parameter(name, typed, reason)
+    raise Refused.parameter(field, typed, reason)

@@ -21,6 +21,9 @@ PAGES = (
     "/days/2015-01-03",
     "/report?OP_CARRIER_FL_NUM=1",
     "/filter_transactions?OP_CARRIER_FL_NUM=12345",
+    "/compare?what=carrier&item=WN&item=AA&ORIGIN=LAX",
+    "/compare?what=route&item=LAX-SFO&item=Los+Angeles+to+Chicago&as_of=20",
+    "/compare?what=days&item=3+January&item=4+January&OP_CARRIER_AIRLINE_ID=19393",
     *(f"/rankings?by={by}" for by in ("carrier", "route", "origin", "destination")),
 )
 

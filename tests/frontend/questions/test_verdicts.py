@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from frontend.questions.group_rows import SORTS, Row, verdict
+from frontend.questions.group_rows import SORTS, Row, compared, verdict
 
 
 def row(name: str, flights: int, on_time: int, cancelled: int = 0, mean: float = 0.0) -> Row:
@@ -43,6 +43,19 @@ def test_it_says_by_which_measure() -> None:
     assert "perhaps only chance" in mean
     flights = str(verdict(rows, "flights", is_descending=True))
     assert "chance" not in flights
+
+
+def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
+    for rows in ([WORSE, LEAST_CANCELLED], [LEAST_CANCELLED, WORSE]):
+        punctual, late = compared(rows, SHARE), compared(rows, "average_delay")
+        assert punctual
+        assert punctual.better.startswith(
+            "Virgin is better: its share of scheduled flights on time is 81.3 %, "
+            "that of JetBlue is 75.3 %. The difference is more than chance"
+        )
+        assert late
+        assert late.better.startswith("Neither is clearly better: JetBlue's mean arrival delay is")
+    assert compared([WORSE], SHARE) is None
 
 
 def test_one_group_is_compared_with_none() -> None:

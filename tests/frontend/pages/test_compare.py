@@ -1,0 +1,180 @@
+"""Anything is compared: one sentence, and figures as a plain loop over the flights has them."""
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.questions.carriers import CARRIER
+from tests.api.worlds import Json, World, averages_of
+from tests.frontend.pages.reading import table
+
+Is = Callable[[Json], bool]
+DAYS = ("2015-01-02", "2015-01-08")
+
+
+def where(**wanted: object) -> Is:
+    return lambda flight: all(flight[name] == value for name, value in wanted.items())
+
+
+def from_lax_with(carrier: int) -> Is:
+    is_meant = where(ORIGIN="LAX", OP_CARRIER_AIRLINE_ID=carrier)
+    return lambda flight: is_meant(flight) and DAYS[0] <= flight["FL_DATE"] <= DAYS[1]
+
+
+CASES: list[tuple[str, Mapping[str, str], dict[str, Is]]] = [
+    (
+        "carrier",
+        {},
+        {
+            "19393": where(OP_CARRIER_AIRLINE_ID=19393),
+            "aa": where(OP_CARRIER_AIRLINE_ID=19805),
+            "delta": where(OP_CARRIER_AIRLINE_ID=19790),
+        },
+    ),
+    (
+        "carrier",
+        {"ORIGIN": "LAX", "INITIAL_DATE": DAYS[0], "FINAL_DATE": DAYS[1]},
+        {"UA": from_lax_with(19977), "AA": from_lax_with(19805)},
+    ),
+    ("origin", {}, {"LAX": where(ORIGIN="LAX"), "sfo": where(ORIGIN="SFO")}),
+    (
+        "destination",
+        {"ORIGIN": "ATL"},
+        {
+            "MIA": where(DEST="MIA", ORIGIN="ATL"),
+            "chicago": where(DEST_CITY_NAME="Chicago, IL", ORIGIN="ATL"),
+        },
+    ),
+    (
+        "route",
+        {},
+        {
+            "atl-ORD": where(ORIGIN="ATL", DEST="ORD"),
+            "San Francisco to LAX": where(ORIGIN_CITY_NAME="San Francisco, CA", DEST="LAX"),
+        },
+    ),
+    (
+        "days",
+        {"OP_CARRIER_AIRLINE_ID": "19393"},
+        {
+            "3 January": where(FL_DATE="2015-01-03", OP_CARRIER_AIRLINE_ID=19393),
+            "2015-01-04": where(FL_DATE="2015-01-04", OP_CARRIER_AIRLINE_ID=19393),
+        },
+    ),
+]
+
+
+def address(what: str, items: Mapping[str, object] | list[str], more: Mapping[str, str]) -> str:
+    return urlencode([("what", what), *(("item", item) for item in items), *more.items()])
+
+
+@pytest.mark.parametrize(("what", "more", "items"), CASES, ids=lambda case: str(case)[:12])
+def test_everything_is_compared_by_its_own_flights(
+    pages: FlaskClient, world: World, what: str, more: Mapping[str, str], items: dict[str, Is]
+) -> None:
+    query = address(what, items, more)
+    found = pages.get(f"/compare.json?{query}").get_json()
+    page = pages.get(f"/compare?{query}")
+    assert page.status_code == 200
+    for row, (item, is_meant) in zip(found["compared"], items.items(), strict=True):
+        flown = [flight for flight in world.transactions if is_meant(flight)]
+        assert flown
+        expected = averages_of(flown)
+        assert row["item"] == item
+        assert all(row[name] == pytest.approx(expected[name]) for name in expected.keys() & row)
+    shares = {row["name"]: row["on_time_share_of_scheduled"] for row in found["compared"]}
+    best = max(shares, key=lambda name: shares[name])
+    assert best in found["verdict"]["text"]
+    assert "with 95 % confidence" in found["verdict"]["text"]
+    lead = re.findall(r'<p class="lead">(.*?)</p>', page.text, re.DOTALL)[0]
+    assert found["verdict"]["text"] in html.unescape(lead)
+    lines = table(pages, f"/compare.csv?{query}")
+    assert [line["item"] for line in lines] == list(items)
+
+
+def test_flight_numbers_are_compared_with_what_their_reports_say(
+    pages: FlaskClient, world: World
+) -> None:
+    used = {(f["OP_CARRIER_AIRLINE_ID"], f["OP_CARRIER_FL_NUM"]) for f in world.transactions}
+    numbers = sorted(used)[:3]
+    items = [f"{CARRIER[carrier].code}{number}" for carrier, number in numbers]
+    found = pages.get(f"/compare.json?{address('flight', items, {})}").get_json()["compared"]
+    for row, (carrier, number) in zip(found, numbers, strict=True):
+        is_meant = where(OP_CARRIER_AIRLINE_ID=carrier, OP_CARRIER_FL_NUM=number)
+        expected = averages_of([flight for flight in world.transactions if is_meant(flight)])
+        assert all(row[name] == pytest.approx(expected[name]) for name in expected.keys() & row)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("what=carrier&item=AA", "2 to 6 different ones"),
+        ("what=carrier&item=AA&item=19805", "2 to 6 different ones"),
+        ("what=carrier&item=AA&item=Nobody", "no carrier of the ledger can be meant"),
+        ("what=carrier&item=AA&item=a", "several carriers of the ledger can be meant"),
+        ("what=origin&item=LAX&item=Gotham", "no city in the ledger matches “Gotham”"),
+        ("what=route&item=LAX-SFO&item=LAX", "must be a route such as JFK-LAX"),
+        ("what=days&item=Christmas eve&item=4 January", "must be days such as July 2013"),
+        ("what=origin&item=LAX&item=SFO&ORIGIN=JFK", "it is what is compared"),
+        ("what=planets&item=LAX&item=SFO", "must be one of carrier, origin"),
+        ("what=origin&item=LAX&item=SFO&sort=name", "must be one of flights"),
+        ("what=origin&item=LAX&item=SFO&foo=1", "unknown parameter foo"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(pages: FlaskClient, query: str, reason: str) -> None:
+    page, twin = (pages.get(f"/compare{form}?{query}") for form in ("", ".json"))
+    assert (page.status_code, twin.status_code) == (400, 400)
+    assert reason[1:] in html.unescape(page.text)
+
+
+def test_the_measure_is_chosen_in_the_head_of_the_table(pages: FlaskClient) -> None:
+    page = html.unescape(pages.get("/compare?what=origin&item=LAX&item=SFO").text)
+    (leads_to,) = re.findall(r'<a href="([^"]+)">Mean delay', page)
+    assert parse_qs(urlsplit(leads_to).query)["item"] == ["LAX", "SFO"]
+    found = pages.get(leads_to.replace("?", ".json?")).get_json()
+    means = {row["average_delay"]: row["name"] for row in found["compared"]}
+    best = means[min(means)]
+    assert re.search(
+        rf"{re.escape(best)}( is better: its|'s) mean arrival", found["verdict"]["text"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "table_id"),
+    [
+        ("/rankings?INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08", "ranking"),
+        ("/rankings?by=route", "few"),
+        ("/airports/LAX", "carriers"),
+        ("/airports/LAX", "destinations"),
+        ("/airports/LAX", "origins"),
+        ("/route?ORIGIN=ATL&DEST_CITY_NAME=Chicago,+IL", "carriers"),
+        ("/route?ORIGIN_CITY_NAME=Salt+Lake+City,+UT&DEST_CITY_NAME=Chicago,+IL", "pairs"),
+    ],
+)
+def test_rows_of_tables_are_ticked_and_compared(
+    pages: FlaskClient, page: str, table_id: str
+) -> None:
+    """The first two rows of a table have the same flights where they are compared."""
+    source = html.unescape(pages.get(page).text)
+    rows = source.partition(f'<caption id="{table_id}"')[2].partition("</table>")[0]
+    items = re.findall(rf'value="([^"]+)" form="{table_id}-form"', rows)[:2]
+    form = source.partition(f'id="{table_id}-form"')[2].partition("</form>")[0]
+    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
+    what = kept.pop("what")
+    found = pages.get(f"/compare.json?{address(what, items, kept)}").get_json()["compared"]
+    counts = re.findall(r'<td class="n">([\d,]+)</td>\s*<td class="n">[^<]* min', rows)[:2]
+    assert [f"{row['flights']:,}" for row in found] == counts
+    assert len(counts) == 2
+
+
+def test_a_comparison_as_of_a_block_counts_up_to_it(pages: FlaskClient, world: World) -> None:
+    query = "what=origin&item=LAX&item=SFO&as_of=3"
+    found = pages.get(f"/compare.json?{query}").get_json()
+    assert found["as_of"] == world.as_of(3)
+    flown = [each for each in world.below(3) if each["ORIGIN"] == "LAX"]
+    assert found["compared"][0]["flights"] == len(flown)
+    assert pages.get(f"/compare.json?{query}&engine=scan").get_json() == found
