@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from loadtests.experiments import NAMES, experiment, running
-from loadtests.lab import conclusions, gaps
+from loadtests.lab import conclusions, gaps, network_file
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page
@@ -153,6 +153,19 @@ def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
 def compare(before: Path, after: Path, out: Path) -> None:
     """Compare two runs of one experiment, side by side."""
     _write(running.comparison_page(Results(before), Results(after)), out)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--json", "is_json", is_flag=True, help="Write JSON in place of tables.")
+def solve(file: Path, *, is_json: bool) -> None:
+    """Solve a network of queues that a TOML or JSON file describes, exactly.
+
+    It may have open and closed classes of customers, and delays, single and several servers, and
+    servers whose rate depends on their number of customers; loadtests/README.md has an example.
+    """
+    show = network_file.as_json if is_json else network_file.as_text
+    click.echo(show(*network_file.solve(file)))
 
 
 @main.command()

@@ -9,8 +9,8 @@ from typing import Any
 
 from frontend.lab import study
 from frontend.lab.inputs import Inputs
-from loadtests.models import bounds, mva
-from loadtests.models.laws import DELAY, Station, bottleneck, service_demand_s, total_demand_s
+from loadtests.models import mva
+from loadtests.models.laws import DELAY, Station, service_demand_s
 
 MOST_STATIONS = 10
 MOST_CUSTOMERS = 200
@@ -24,10 +24,6 @@ KINDS = {"queue": "Queue", "delay": "Delay (nobody waits)"}
 AGAINST = {"": "nothing", "study": "the study's Pi"}
 ASKED_OF_A_ROW = ("name", "visits", "service_time_s")
 OF_A_ROW = (*ASKED_OF_A_ROW, "kind", "servers")
-BALANCED = (
-    *("throughput_low_per_s", "throughput_high_per_s"),
-    *("response_low_s", "response_high_s"),
-)
 FIELDS = (
     "customers",
     "think_time_s",
@@ -86,56 +82,23 @@ STUDIED = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a form. solutions, asymptotic: one for each N = 1, 2, …
-
-    balanced: likewise, but empty if a station has several servers. before: the study's answer, to
-    compare with.
-    """
+    """The answer to a form: the network and its curve. before: the study's, to compare with."""
 
     network: Network
-    solutions: tuple[mva.Solution, ...]
-    asymptotic: tuple[bounds.Bounds, ...]
-    balanced: tuple[bounds.Bounds, ...]
-    bottleneck: Station
-    demand_s: float
-    most_throughput_per_s: float
-    optimal_population: float
+    curve: mva.Curve
     before: "Answer | None" = None
-
-    @property
-    def last(self) -> mva.Solution:
-        """The solution for the most customers."""
-        return self.solutions[-1]
 
     def as_json(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "stations": [visited.as_json() for visited in self.network.visited],
             "think_time_s": self.network.think_time_s,
-            "demand_s": self.demand_s,
-            "bottleneck": self.bottleneck.name,
-            "maximum_throughput_per_s": self.most_throughput_per_s,
-            "optimal_population": self.optimal_population,
-            "populations": self.rows(),
+            "demand_s": self.curve.demand_s,
+            "bottleneck": self.curve.bottleneck.name,
+            "maximum_throughput_per_s": self.curve.most_throughput_per_s,
+            "optimal_population": self.curve.optimal_population,
+            "populations": self.curve.rows(),
         }
         return content | ({"study": self.before.as_json()} if self.before else {})
-
-    def rows(self) -> list[dict[str, float]]:
-        """Return a row for each N: X, R, bounds, and U of each station; for both twins."""
-        return [self._row(at) for at in range(len(self.solutions))]
-
-    def _row(self, at: int) -> dict[str, float]:
-        solution, asymptotic = self.solutions[at], self.asymptotic[at]
-        row: dict[str, float] = {
-            "customers": solution.customers,
-            "throughput_per_s": solution.throughput_per_s,
-            "response_time_s": solution.response_time_s,
-            "asymptotic_throughput_per_s": asymptotic.throughput_high_per_s,
-            "asymptotic_response_time_s": asymptotic.response_low_s,
-        }
-        if self.balanced:
-            row |= {f"balanced_{name}": getattr(self.balanced[at], name) for name in BALANCED}
-        stations = solution.stations
-        return row | {f"utilisation {station.name}": station.utilisation for station in stations}
 
 
 # --- from a form -----------------------------------------------------------------------------
@@ -208,19 +171,7 @@ def _check_together(inputs: Inputs, rows: Sequence[int], stations: Sequence[Visi
 
 
 def answer(network: Network) -> Answer:
-    stations, think_time_s = network.stations, network.think_time_s
-    populations = range(1, network.customers + 1)
-    is_single = all(visited.servers in {1, DELAY} for visited in network.visited)
-    return Answer(
-        network,
-        mva.solve(stations, network.customers, think_time_s),
-        tuple(bounds.asymptotic(stations, n, think_time_s) for n in populations),
-        tuple(bounds.balanced_job(stations, n, think_time_s) for n in populations if is_single),
-        bottleneck(stations),
-        total_demand_s(stations),
-        bounds.maximum_throughput_per_s(stations),
-        bounds.optimal_population(stations, think_time_s),
-    )
+    return Answer(network, mva.curve(network.stations, network.customers, network.think_time_s))
 
 
 def answer_to(given: Mapping[str, str]) -> Answer:

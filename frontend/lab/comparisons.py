@@ -41,20 +41,20 @@ def compare_queues(answer: open_queue_form.Answer) -> list[Row]:
 
 def compare_networks(answer: closed_network_form.Answer) -> list[Row]:
     """Return rows about the closed network, at some numbers of customers."""
-    before = answer.before
-    if before is None:
+    if answer.before is None:
         return []
-    names = (before.bottleneck.name, answer.bottleneck.name)
-    capacities = (before.most_throughput_per_s, answer.most_throughput_per_s)
+    before, after = answer.before.curve, answer.curve
+    names = (before.bottleneck.name, after.bottleneck.name)
+    capacities = (before.most_throughput_per_s, after.most_throughput_per_s)
     rows = [
-        _row("Service time per request, D", before.demand_s, answer.demand_s, time),
+        _row("Service time per request, D", before.demand_s, after.demand_s, time),
         Row("Bottleneck", *names, "the same" if names[0] == names[1] else "different"),
         _row("Highest throughput", *capacities, rate),
-        _row("N_opt", before.optimal_population, answer.optimal_population, significant),
+        _row("N_opt", before.optimal_population, after.optimal_population, significant),
     ]
     most = answer.network.customers
     for n in [*(n for n in SHOWN_CUSTOMERS if n < most), most]:
-        old, new = before.solutions[n - 1], answer.solutions[n - 1]
+        old, new = before.solutions[n - 1], after.solutions[n - 1]
         rows.append(_row(f"X, N = {n}", old.throughput_per_s, new.throughput_per_s, rate))
         rows.append(_row(f"R, N = {n}", old.response_time_s, new.response_time_s, time))
     return rows

@@ -31,7 +31,7 @@ def throughput(answer: Answer) -> Chart:
 
 def response(answer: Answer) -> Chart:
     """Return a chart of R(N), of its lower bounds, and of the study's R(N)."""
-    factor, unit = time_unit(answer.last.response_time_s)
+    factor, unit = time_unit(answer.curve.last.response_time_s)
     curves = [
         *_means("Response time", "R", answer, lambda solution: solution.response_time_s / factor),
         *_balanced(
@@ -47,7 +47,7 @@ def response(answer: Answer) -> Chart:
 def utilisation(answer: Answer) -> Chart:
     """Return a chart of U(N) of the busiest stations; delays have no U."""
     queues = {station.name for station in answer.network.stations if not station.is_delay}
-    last = [station for station in answer.last.stations if station.name in queues]
+    last = [station for station in answer.curve.last.stations if station.name in queues]
     busiest = sorted(last, key=lambda station: -station.utilisation)[:MOST_STATIONS]
     names = [station.name for station in busiest]
 
@@ -75,7 +75,7 @@ def _chart(
     if top is None:
         exact = (curve for curve in curves if curve.number in {OURS, STUDY})
         top = ROOM * max(y for curve in exact for _, y in curve.points)
-    solutions = answer.solutions if len(answer.solutions) <= MOST_IN_WORDS else ()
+    solutions = answer.curve.solutions if len(answer.curve.solutions) <= MOST_IN_WORDS else ()
     texts = [f"{counted(s.customers, 'customer')}: {in_words(s)}" for s in solutions]
     return chart(curves, answer.network.customers, top, unit, is_counted=True, texts=texts)
 
@@ -85,26 +85,27 @@ def _means(
 ) -> list[Curve]:
     """Our curve, and the study's, unless one of the two would be flat beside the other."""
     curves = [_curve(f"{name} {symbol}", OURS, answer, value)]
-    if answer.before and 1 / 20 <= value(answer.last) / value(answer.before.last) <= 20:
+    if answer.before and 1 / 20 <= value(answer.curve.last) / value(answer.before.curve.last) <= 20:
         curves.append(_curve(f"{name} of the study's Pi", STUDY, answer.before, value))
     return curves
 
 
 def _curve(name: str, number: int, answer: Answer, value: Callable[[Solution], float]) -> Curve:
-    points = [(float(solution.customers), value(solution)) for solution in answer.solutions]
+    points = [(float(solution.customers), value(solution)) for solution in answer.curve.solutions]
     return Curve(name, number, points, is_marked=True)
 
 
 def _balanced(
     answer: Answer, low: Callable[[Bounds], float], high: Callable[[Bounds], float]
 ) -> list[Curve]:
+    balanced = answer.curve.balanced
     return [
-        Curve(name, BALANCED, [(float(bound.customers), value(bound)) for bound in answer.balanced])
+        Curve(name, BALANCED, [(float(bound.customers), value(bound)) for bound in balanced])
         for name, value in (("Balanced-job bounds", low), ("", high))
-        if answer.balanced
+        if balanced
     ]
 
 
 def _bound(answer: Answer, value: Callable[[Bounds], float]) -> Curve:
-    points = [(float(bound.customers), value(bound)) for bound in answer.asymptotic]
+    points = [(float(bound.customers), value(bound)) for bound in answer.curve.asymptotic]
     return Curve("Asymptotic bound", ASYMPTOTIC, points)

@@ -96,7 +96,7 @@ def closed_page() -> AnyResponse | tuple[str, int]:
 def closed_twin() -> Twin:
     """The results of mean value analysis, and bounds; as CSV a row for each N of customers."""
     answer = closed_network_form.answer_to(filled_in(request.args))
-    rows = answer.rows()
+    rows = answer.curve.rows()
     return Twin(answer.as_json(), tuple(rows[0]), rows)
 
 

@@ -9,7 +9,8 @@ The frontend, which shows the models on a page, may import nothing else of `load
     open_queue         M/G/1, M/M/m, M/G/m: means by formula, and each with its replay
     laws               operational laws, visits and demands, the stations of closed networks
     bounds             asymptotic and balanced-job bounds
-    mva                exact mean value analysis
+    networks           closed, open and mixed networks with several classes of customers
+    mva                exact mean value analysis of one class, and its curve with bounds
     random_times       Poisson arrivals, and distributions of service times
     replay             recorded arrivals and service times, sent through a queue
     protocol           the results to expect of a short, repeated experiment

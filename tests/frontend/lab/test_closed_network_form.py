@@ -51,11 +51,11 @@ def test_the_studys_network_is_that_of_the_lab() -> None:
 
 def test_it_says_what_was_verified_of_the_study() -> None:
     found = answer_to(STUDY_FORM)
-    assert found.demand_s == pytest.approx(44.0234)
-    assert found.bottleneck.name == "DISK"
-    assert found.optimal_population == pytest.approx(2.0774, abs=1e-4)
-    assert found.most_throughput_per_s == pytest.approx(0.0423765, abs=1e-7)
-    rows = found.rows()
+    assert found.curve.demand_s == pytest.approx(44.0234)
+    assert found.curve.bottleneck.name == "DISK"
+    assert found.curve.optimal_population == pytest.approx(2.0774, abs=1e-4)
+    assert found.curve.most_throughput_per_s == pytest.approx(0.0423765, abs=1e-7)
+    rows = found.curve.rows()
     assert rows[0]["throughput_per_s"] == pytest.approx(0.020398421978)
     assert rows[9]["response_time_s"] == pytest.approx(239.956553420)
     assert rows[4]["utilisation DISK"] == pytest.approx(0.886662, abs=1e-6)
@@ -72,7 +72,7 @@ def test_means_lie_within_the_bounds(
     network = Network(named, customers, think_time_s)
     found = answer(network)
     slack = 1 + 1e-9
-    for row in found.rows():
+    for row in found.curve.rows():
         assert row["throughput_per_s"] <= row["asymptotic_throughput_per_s"] * slack
         assert row["response_time_s"] >= row["asymptotic_response_time_s"] / slack
         low, high = row["balanced_throughput_low_per_s"], row["balanced_throughput_high_per_s"]
@@ -84,9 +84,9 @@ def test_means_lie_within_the_bounds(
 
 def test_stations_with_several_servers_have_no_balanced_bounds() -> None:
     found = answer_to(STUDY_FORM | {"servers_2": "2"})
-    assert found.balanced == ()
-    assert found.bottleneck.name == "DELAY"
-    assert "balanced_response_low_s" not in found.rows()[0]
+    assert found.curve.balanced == ()
+    assert found.curve.bottleneck.name == "DELAY"
+    assert "balanced_response_low_s" not in found.curve.rows()[0]
     assert [curve.name for curve in network_charts.throughput(found).curves] == [
         "Throughput X",
         "Asymptotic bound",
@@ -96,7 +96,7 @@ def test_stations_with_several_servers_have_no_balanced_bounds() -> None:
 def test_nobody_waits_at_a_delay() -> None:
     found = answer_to(STUDY_FORM | {"kind_3": "delay", "servers_3": ""})
     assert found.network.visited[2].servers is DELAY
-    assert found.last.at("DELAY").residence_time_s == pytest.approx(513 * 0.039)
+    assert found.curve.last.at("DELAY").residence_time_s == pytest.approx(513 * 0.039)
     assert "DELAY" not in {curve.name for curve in network_charts.utilisation(found).curves}
 
 
@@ -170,6 +170,6 @@ def test_a_form_without_stations_asks_for_the_first() -> None:
 
 
 def test_the_limits_are_those_of_the_models() -> None:
-    from loadtests.models.mva import MOST_MULTI_SERVERS
+    from loadtests.models.networks import MOST_DEPENDENT
 
-    assert closed_network_form.MOST_MULTI_SERVERS <= MOST_MULTI_SERVERS
+    assert closed_network_form.MOST_MULTI_SERVERS <= MOST_DEPENDENT

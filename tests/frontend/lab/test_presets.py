@@ -42,7 +42,7 @@ def test_the_lab_bounds_an_ssd_like_the_calculator() -> None:
         (NETWORKS[1], lab.without_files()),
         (NETWORKS[2], lab.with_twice_the_processor()),
     ):
-        ours = closed_network_form.answer_to(preset.values).most_throughput_per_s
+        ours = closed_network_form.answer_to(preset.values).curve.most_throughput_per_s
         assert ours == pytest.approx(theirs.several_per_s, rel=0.01)
 
 

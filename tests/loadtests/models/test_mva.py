@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from loadtests.models import bounds
 from loadtests.models.laws import DELAY, Station
-from loadtests.models.mva import MOST_MULTI_SERVERS, Solution, solve
+from loadtests.models.mva import Solution, solve
+from loadtests.models.networks import MOST_DEPENDENT
 
 from .networks import networks, product_form
 from .study import STUDY, THINK_TIME_S, network, same
@@ -155,7 +156,7 @@ def _textbook_throughput(d: float, m: int, disk_s: float, think_s: float, custom
         ([Station("a", 1.0)], 1, -1.0, "think_time_s must be 0 or a positive number, is -1.0"),
         ([Station("a", 1.0), Station("a", 2.0)], 1, 0.0, "two stations are called 'a'"),
         ([Station("a", 0.0)], 1, 0.0, "a round takes no time"),
-        ([Station(str(n), 1.0, 2) for n in range(MOST_MULTI_SERVERS + 1)], 1, 0.0, "at most 6"),
+        ([Station(str(n), 1.0, 2) for n in range(MOST_DEPENDENT + 1)], 1, 0.0, "at most 6"),
     ],
 )
 def test_a_network_outside_the_domain_is_refused(
@@ -166,7 +167,7 @@ def test_a_network_outside_the_domain_is_refused(
 
 
 def test_the_most_multi_server_stations_are_solved() -> None:
-    stations = [Station(str(n), 1.0 + n, 2 + n) for n in range(MOST_MULTI_SERVERS)]
+    stations = [Station(str(n), 1.0 + n, 2 + n) for n in range(MOST_DEPENDENT)]
     throughput, _ = product_form(stations, 2.0, 8)
     assert isclose(solve(stations, 8, 2.0)[-1].throughput_per_s, throughput, rel_tol=1e-12)
 

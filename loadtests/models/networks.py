@@ -1,0 +1,336 @@
+"""Solves networks of queues with several classes of customers: closed, open, and mixed, exactly.
+
+Networks must have a product form: exponential service in order of arrival with one mean for all
+classes, or any service with a shared processor or at a delay. Other networks differ from it.
+
+Closed classes are solved by mean value analysis over all populations n up to N, with the arrival
+theorem: a customer of class r that arrives meets the queue of the network without it, n − e_r. With
+a station's demand D_r, its rate α(j) with j customers there (min(j, m) for m servers), and p(j) the
+probability of j there:
+
+    R_r(n) = D_r · Σ_{j≥1} j/α(j) · p(j−1 | n−e_r)
+    X_r(n) = n_r/(Z_r + Σ R_r(n)),   p(j | n) = Σ_r X_r·D_r/α(j) · p(j−1 | n−e_r)
+
+Textbooks take p(0 | n) as 1 less all others; once a station is saturated, that is a difference of
+nearly equal numbers, and results become negative. Here p(0 | n) = p(0 | n−e_r)·X_r(n)/X'_r(n) for
+any class r in n, where X' is the throughput of the network without this station, so that nothing
+cancels. Its price is that each station whose rate depends on the number of its customers doubles
+the number of networks to solve.
+
+Open classes take a share ρ = Σ λ_r·D_r of each station for themselves. To the closed ones it is a
+station with the rates α'(n) = α(n)·S(n−1)/S(n), where S(n) = Σ_i C(n+i, i)·ρ^i/(α(n+1)…α(n+i)) adds
+up the weights of i open customers beside n closed ones; for one server α' = 1 − ρ.
+
+Sources: M. Reiser and S. S. Lavenberg, Journal of the ACM 27 (1980), for closed classes; M. Reiser,
+Performance Evaluation 1 (1981), for p(0); S. C. Bruell, G. Balbo and P. V. Afshari, Performance
+Evaluation 4 (1984), for mixed networks.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+from loadtests.models.domain import count, not_negative, positive
+
+MOST_DEPENDENT = 6  # stations with several servers or rates: 2⁶ = 64 networks are solved
+MOST_STEPS = 20_000_000  # populations times networks times stations times classes
+MOST_SERVERS = 1000
+MOST_LOAD = 0.9999  # of open classes at a station: beyond, S(n) would need too many terms
+_LEAST_TERM = 1e-17
+
+Rates = tuple[float, ...] | None  # α(1), α(2) … of a station, the last for all more; None: a delay
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerClass:
+    """A class of customers: closed, with a number and a think time, or open, with an arrival rate.
+
+    customers: N of a closed class, 0 of an open one. think_time_s: Z. rate_per_s: λ.
+    """
+
+    name: str
+    customers: int = 0
+    think_time_s: float = 0.0
+    rate_per_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        count(f"customers of class {self.name!r}", self.customers, least=0)
+        not_negative(f"think_time_s of class {self.name!r}", self.think_time_s)
+        not_negative(f"rate_per_s of class {self.name!r}", self.rate_per_s)
+        if (self.customers > 0) == (self.rate_per_s > 0):
+            needs = "needs either customers (closed) or rate_per_s (open), above 0"
+            raise ValueError(f"class {self.name!r} {needs}")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its customers come from outside and leave again."""
+        return self.customers == 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStation:
+    """A station, with the demand D = V·S in seconds of each class, in the order of the classes.
+
+    rates: how many times as fast as with one customer it works with 1, 2 … of them; the last holds
+    for all more. None is a delay, where nobody waits.
+    """
+
+    name: str
+    demands_s: tuple[float, ...]
+    rates: Rates = (1.0,)
+
+    def __post_init__(self) -> None:
+        for demand_s in self.demands_s:
+            not_negative(f"demand_s of station {self.name!r}", demand_s)
+        if self.rates is not None:
+            count(f"number of rates of station {self.name!r}", len(self.rates))
+            for rate in self.rates:
+                positive(f"a rate of station {self.name!r}", rate)
+
+
+def of_servers(servers: int) -> tuple[float, ...]:
+    """The rates of `servers` equal servers with one queue."""
+    return tuple(float(n) for n in range(1, count("servers", servers) + 1))
+
+
+# --- closed classes ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The means of closed classes with so many customers each.
+
+    throughputs_per_s: X of each class. residences_s: R of each station, of each class.
+    queues: mean customers of each station. idle: p(0), p(1) … of the stations that need it.
+    """
+
+    customers: tuple[int, ...]
+    throughputs_per_s: tuple[float, ...]
+    residences_s: tuple[tuple[float, ...], ...]
+    queues: tuple[float, ...]
+    idle: tuple[tuple[float, ...], ...]
+
+
+_Without = dict[frozenset[int], list[tuple[float, ...]]]  # stations left out -> X of each state
+
+
+def closed_states(
+    stations: Sequence[ServiceStation], thinks_s: Sequence[float], customers: Sequence[int]
+) -> Iterator[State]:
+    """The states of all populations up to `customers` in each class, that one last.
+
+    Raises ValueError if it takes too many steps, or a class has a round that takes no time.
+    """
+    dependent = sum(_depends(station) for station in stations)
+    if dependent > MOST_DEPENDENT:
+        told = f"{dependent} stations have several servers or rates"
+        raise ValueError(f"{told}; at most {MOST_DEPENDENT} can be solved")
+    size = math.prod(number + 1 for number in customers) * 2**dependent
+    if size * len(stations) * len(customers) > MOST_STEPS:
+        raise ValueError("the network has too many populations to solve; take fewer customers")
+    for at, think_s in enumerate(thinks_s):
+        if think_s + math.fsum(station.demands_s[at] for station in stations) == 0:
+            raise ValueError("a round takes no time: all demands and the think time are 0")
+    return _states(stations, thinks_s, customers, frozenset(), {})
+
+
+def _depends(station: ServiceStation) -> bool:
+    return station.rates is not None and len(station.rates) > 1
+
+
+def _states(
+    stations: Sequence[ServiceStation],
+    thinks_s: Sequence[float],
+    customers: Sequence[int],
+    left_out: frozenset[int],
+    known: _Without,
+) -> Iterator[State]:
+    """The states without the stations of the numbers `left_out`, which have no customers."""
+    there = [at for at in range(len(stations)) if at not in left_out]
+    dependent = [at for at in there if _depends(stations[at])]
+    for names in (left_out | {at} for at in dependent):
+        if names not in known:
+            found = _states(stations, thinks_s, customers, names, known)
+            known[names] = [state.throughputs_per_s for state in found]
+    strides = [math.prod(n + 1 for n in customers[at + 1 :]) for at in range(len(customers))]
+    states: list[State] = []
+    for index, numbers in enumerate(product(*(range(number + 1) for number in customers))):
+        before = [states[index - strides[r]] if n else None for r, n in enumerate(numbers)]
+        stays_s = [
+            tuple(
+                _residence_s(station, r, state.queues[at], state.idle[at])
+                if state is not None and at not in left_out
+                else 0.0
+                for r, state in enumerate(before)
+            )
+            for at, station in enumerate(stations)
+        ]
+        rounds_s = [
+            think_s + math.fsum(s[r] for s in stays_s) for r, think_s in enumerate(thinks_s)
+        ]
+        x = tuple(
+            0.0 if n == 0 else n / round_s if round_s else math.inf
+            for n, round_s in zip(numbers, rounds_s, strict=True)
+        )
+        queues = [
+            math.fsum(a * b for a, b in zip(x, stay_s, strict=True) if b) for stay_s in stays_s
+        ]
+        idle = [
+            _idle(stations[at], at, before, x, known[left_out | {at}][index])
+            if at in dependent
+            else ()
+            for at in range(len(stations))
+        ]
+        state = State(numbers, x, tuple(stays_s), tuple(queues), tuple(idle))
+        states.append(state)
+        yield state
+
+
+def _residence_s(station: ServiceStation, r: int, queue: float, idle: Sequence[float]) -> float:
+    """R_r of a station with this queue and these probabilities, as an arriving customer meets."""
+    demand_s, rates = station.demands_s[r], station.rates
+    if rates is None:
+        return demand_s
+    last = rates[-1]
+    more = math.fsum(
+        j * (1 / rate - 1 / last) * p
+        for j, (rate, p) in enumerate(zip(rates, idle, strict=False), start=1)
+    )
+    return demand_s * ((1 + queue) / last + more)
+
+
+def _idle(
+    station: ServiceStation,
+    at: int,
+    before: Sequence[State | None],
+    x: Sequence[float],
+    x_without: Sequence[float],
+) -> tuple[float, ...]:
+    """p(j) of a station for j below its number of rates. before: the states without one customer.
+
+    A class that passes no other station in any time (X infinite) changes nothing here.
+    """
+    states = [(r, state) for r, state in enumerate(before) if state is not None]
+    finite = [(r, state) for r, state in states if math.isfinite(x[r])]
+    rates = station.rates or ()
+    if not states:
+        return (1.0, *[0.0] * (len(rates) - 1))
+    if not finite:
+        return states[0][1].idle[at]
+    r, state = finite[0]
+    found = [state.idle[at][0] * x[r] / x_without[r]]
+    for j, rate in enumerate(rates[:-1]):
+        shares = (x[r] * station.demands_s[r] * state.idle[at][j] for r, state in finite)
+        found.append(math.fsum(shares) / rate)
+    return tuple(found)
+
+
+# --- open and mixed networks ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AtStation:
+    """The means of a class at a station. residence_time_s: R of all its visits. customers: Q = X·R.
+
+    utilisation: X·D over the highest rate, its share of all servers; of a delay X·D, those in it.
+    """
+
+    name: str
+    residence_time_s: float
+    customers: float
+    utilisation: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMeans:
+    """The means of a class. response_time_s: R, at all stations, without the think time."""
+
+    name: str
+    throughput_per_s: float
+    response_time_s: float
+    customers: float
+    at: tuple[AtStation, ...]
+
+
+def solve(
+    classes: Sequence[CustomerClass], stations: Sequence[ServiceStation]
+) -> tuple[ClassMeans, ...]:
+    """The means of all classes, in their order.
+
+    Raises ValueError if open classes bring more work than a station can do, or as `closed_states`.
+    """
+    shares = [_open_shares(classes, station) for station in stations]
+    beside = [_Beside(station, sum(share)) for station, share in zip(stations, shares, strict=True)]
+    closed = [at for at, of in enumerate(classes) if not of.is_open]
+    seen = [
+        ServiceStation(one.name, tuple(one.demands_s[at] for at in closed), found.rates)
+        for one, found in zip(stations, beside, strict=True)
+    ]
+    thinks_s = [classes[at].think_time_s for at in closed]
+    *_, last = closed_states(seen, thinks_s, [classes[at].customers for at in closed])
+    means = []
+    for at, of in enumerate(classes):
+        x = of.rate_per_s if of.is_open else last.throughputs_per_s[closed.index(at)]
+        rows = []
+        for k, station in enumerate(stations):
+            if of.is_open:
+                each = beside[k].open_customers(last.queues[k], last.idle[k])
+                stay_s = station.demands_s[at] * each
+            else:
+                stay_s = last.residences_s[k][closed.index(at)]
+            used = x * station.demands_s[at] / (station.rates[-1] if station.rates else 1)
+            rows.append(AtStation(station.name, stay_s, x * stay_s, used))
+        response_s = math.fsum(row.residence_time_s for row in rows)
+        means.append(ClassMeans(of.name, x, response_s, x * response_s, tuple(rows)))
+    return tuple(means)
+
+
+def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> list[float]:
+    """λ·D of each open class at a station."""
+    both = zip(classes, station.demands_s, strict=True)
+    shares = [of.rate_per_s * demand_s for of, demand_s in both if of.is_open]
+    if station.rates and sum(shares) > MOST_LOAD * station.rates[-1]:
+        raise ValueError(
+            f"open classes bring {sum(shares):.4g} s of work a second to station {station.name!r}, "
+            f"which can do {station.rates[-1]:g}: no steady state, so lower their rates"
+        )
+    return shares
+
+
+class _Beside:
+    """A station as closed customers see it beside open ones that bring `load` = Σ λ·D.
+
+    rates: α'. The last of them holds for all more, as the station's own do.
+    """
+
+    def __init__(self, station: ServiceStation, load: float) -> None:
+        self._load, self._own, self.rates = load, station.rates or (), station.rates
+        self._means: list[float] = []  # open customers beside n closed ones, over the load
+        if self._own and load:
+            sums = [self._sums(n) for n in range(len(self._own))]
+            self._means = [mean for _, mean in sums]
+            pairs = zip(self._own, pairwise(total for total, _ in sums), strict=False)
+            self.rates = (*(rate * a / b for rate, (a, b) in pairs), self._own[-1] - load)
+
+    def _sums(self, n: int) -> tuple[float, float]:
+        """S(n), and the mean number of open customers over the load."""
+        term, total, first, i = 1.0, 1.0, 0.0, 0
+        while term > _LEAST_TERM * total or n + i < len(self._own):
+            i += 1
+            term *= self._load * (n + i) / (i * self._own[min(n + i, len(self._own)) - 1])
+            total += term
+            first += i * term
+        return total, first / total / self._load
+
+    def open_customers(self, queue: float, idle: Sequence[float]) -> float:
+        """Q/(λ·D) of any open class, beside closed ones with this mean and these probabilities.
+
+        Beside n closed ones it is (n + 1)/(α − Σ λ·D), if α is the last rate from n + 1 on.
+        """
+        if not self._means:
+            return 1.0
+        free = self._own[-1] - self._load
+        known = zip(self._means, idle, strict=False)
+        less = (p * (mean - (n + 1) / free) for n, (mean, p) in enumerate(known))
+        return (1 + queue) / free + math.fsum(less)

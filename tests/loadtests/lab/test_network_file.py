@@ -1,0 +1,77 @@
+"""`scripts/lab solve`: networks in files, and what is said about files that describe none."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from loadtests.__main__ import main
+from loadtests.lab import network_file
+from loadtests.lab.results import ResultsError
+from loadtests.models import mva
+from loadtests.models.laws import Station
+
+README = Path(__file__).parents[3] / "loadtests" / "README.md"
+CLASSES = '[[classes]]\nname = "a"\ncustomers = 3\n'
+STATION = '[[stations]]\nname = "cpu"\nservice_time_s = 2.0\n'
+
+
+def test_the_example_of_the_readme_is_solved(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    path = tmp_path / "network.toml"
+    path.write_text(text)
+    found = CliRunner().invoke(main, ["solve", str(path)])
+    assert found.exit_code == 0, found.output
+    assert re.search(r"^readers +3\.69", found.output, re.MULTILINE)
+    as_json = CliRunner().invoke(main, ["solve", "--json", str(path)])
+    readers, posts = json.loads(as_json.output)["classes"]
+    assert readers["throughput_per_s"] == pytest.approx(3.6966, abs=1e-4)
+    assert posts["at"][0]["name"] == "workers"
+
+
+def test_one_class_in_json_is_mean_value_analysis(tmp_path: Path) -> None:
+    path = tmp_path / "network.json"
+    cpu = {"name": "cpu", "visits": 2, "service_time_s": 0.5, "servers": 2}
+    content = {
+        "classes": [{"name": "a", "customers": 4, "think_time_s": 1}],
+        "stations": [cpu, {"name": "way", "kind": "delay", "demand_s": 0.25}],
+    }
+    path.write_text(json.dumps(content))
+    _, (found,) = network_file.solve(path)
+    same = mva.solve([Station("cpu", 1.0, 2), Station("way", 0.25, None)], 4, 1.0)[-1]
+    assert found.throughput_per_s == pytest.approx(same.throughput_per_s)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it has no classes; write a [[classes]] for each"),
+        (CLASSES, "it has no stations; write a [[stations]] for each"),
+        ("classes = 3 [", "cannot be read as .toml"),
+        (CLASSES + STATION + "speed = 2", "a station has 'speed', but may have name, kind"),
+        (CLASSES + STATION + "servers = 0", "servers must be a whole number of at least 1, is 0"),
+        (CLASSES + STATION + "servers = 2\nrates = [1]", "a queue has one of them, a delay none"),
+        (CLASSES + STATION + 'kind = "stack"', "must be one of queue, delay, is 'stack'"),
+        (CLASSES + STATION + STATION, "two stations are called 'cpu'; names must differ"),
+        (
+            CLASSES + STATION.replace("2.0", '"x"'),
+            "service_time_s of station 'cpu' must be a number",
+        ),
+        (CLASSES + '[[stations]]\nname = "cpu"', "needs demand_s, or service_time_s"),
+        (CLASSES + STATION.replace("2.0", "-1"), "must be 0 or a positive number, is -1"),
+        (CLASSES + STATION.replace("2.0", "0"), "a round takes no time"),
+        (CLASSES.replace("customers = 3", "customers = 2.5") + STATION, "whole number, is 2.5"),
+        (CLASSES.replace("customers = 3", "rate_per_s = 0.6") + STATION, "no steady state"),
+        (CLASSES.replace('"a"', '"visits"') + STATION, "is a field of a station; rename it"),
+    ],
+)
+def test_a_file_that_describes_no_network_is_told_what_is_wrong(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text(text)
+    with pytest.raises(ResultsError, match=re.escape(message)) as caught:
+        network_file.solve(path)
+    assert str(path) in str(caught.value)

@@ -1,0 +1,304 @@
+"""Networks with several classes: published solutions, all states of the product form, and Ciw."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import factorial, inf, isclose, prod
+from typing import Any
+
+import ciw  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadtests.models.estimates import confidence_interval
+from loadtests.models.networks import (
+    ClassMeans,
+    CustomerClass,
+    ServiceStation,
+    of_servers,
+    solve,
+)
+
+Network = tuple[list[CustomerClass], list[ServiceStation]]
+DELAY = None
+SINGLE = (1.0,)
+
+
+def closed(customers: Sequence[int], thinks_s: Sequence[float] = ()) -> list[CustomerClass]:
+    pairs = zip(customers, thinks_s or [0.0] * len(customers), strict=True)
+    return [CustomerClass(f"c{at}", n, z) for at, (n, z) in enumerate(pairs)]
+
+
+def opened(*rates_per_s: float) -> list[CustomerClass]:
+    return [CustomerClass(f"o{at}", rate_per_s=rate) for at, rate in enumerate(rates_per_s)]
+
+
+def stations(demands_s: Sequence[Sequence[float]], rates: Sequence[Any]) -> list[ServiceStation]:
+    pairs = zip(demands_s, rates, strict=True)
+    return [ServiceStation(f"s{at}", tuple(d), r) for at, (d, r) in enumerate(pairs)]
+
+
+# --- published -----------------------------------------------------------------------------------
+
+DISK_1, DISK_2 = 0.035 * 0.25 / 0.9, 0.035 * 5
+PUBLISHED: dict[str, tuple[Network, Sequence[float] | None, Sequence[Sequence[float]], float]] = {
+    # network, throughput of each class, customers of each class at each station, tolerance
+    "JMVA's solution of figure 6 of Purdue report CSD-TR 330": (
+        (
+            closed([40, 4]),
+            stations(
+                [(5, 10), (0.010 / 0.9, 0.1 * 20), *[(DISK_1, DISK_2)] * 4],
+                [DELAY, *[SINGLE] * 5],
+            ),
+        ),
+        (7.891588, 0.277270),
+        (
+            (39.457941, 0.192262, *[0.087449] * 4),
+            (2.772704, 1.008198, *[0.054775] * 4),
+        ),
+        1e-5,
+    ),
+    "Lazowska and others, p. 142": (
+        (closed([1, 1]), stations([(1, 2), (3, 4)], [SINGLE] * 2)),
+        (3 / 19, 2 / 19),
+        ((4 / 19, 15 / 19), (5 / 19, 14 / 19)),
+        1e-9,
+    ),
+    "Lazowska and others, p. 148, two open classes besides": (
+        (
+            [*opened(1, 0.5), *closed([1, 1])],
+            stations([(0.25, 0.5, 0.5, 1), (1 / 6, 1, 1, 4 / 3)], [SINGLE] * 2),
+        ),
+        None,
+        ((), (), (4 / 19, 15 / 19), (5 / 19, 14 / 19)),
+        1e-4,
+    ),
+    "Bolch and others, example 8.6, mixed": (
+        (
+            [*opened(0.5, 0.25), *closed([1, 1])],
+            stations([(0.8, 2, 0.3, 0.5), (0.6, 2.4, 0.25, 0.32)], [SINGLE] * 2),
+        ),
+        (0.5, 0.25, 0.120, 0.081),
+        ((8.822, 5.383), (11.028, 10.766), (0.582, 0.418), (0.624, 0.376)),
+        1e-3,
+    ),
+    "Bolch and others, example 8.4, two servers and a delay": (
+        (
+            closed([3]),
+            stations([(0.5,), (0.3,), (0.4,), (1,)], [(1, 2), SINGLE, SINGLE, DELAY]),
+        ),
+        None,
+        ((0.624, 0.473, 0.686, 1.217),),
+        1e-3,
+    ),
+    "Bolch and others, example 9.5, two classes, two servers": (
+        (
+            closed([2, 1]),
+            stations([(0.2, 0.2), (0.24, 0.18), (0.4, 1.4)], [(1, 2), SINGLE, DELAY]),
+        ),
+        (2.113, 0.524),
+        ((0.428, 0.726, 0.845), (0.108, 0.158, 0.734)),
+        1e-3,
+    ),
+    "Schwetman, table 5, think times": (
+        (closed([15, 5], [1, 15]), stations([(0.025, 0.5)], [SINGLE])),
+        (14.323, 0.314),
+        ((0.677,), (0.293,)),
+        1e-3,
+    ),
+    "Schwetman, figure 10, mixed": (
+        ([*opened(1), *closed([3])], stations([(0.25, 0.25), (0, 0.10)], [SINGLE] * 2)),
+        None,
+        ((1.201, 0),),
+        1e-3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_network_has_its_published_means(name: str) -> None:
+    (classes, at), throughputs, customers, tolerance = PUBLISHED[name]
+    found = solve(classes, at)
+    if throughputs:
+        per_s = [means.throughput_per_s for means in found]
+        assert per_s == pytest.approx(throughputs, abs=tolerance)
+    for means, expected in zip(found, customers, strict=False):
+        if expected:
+            assert [one.customers for one in means.at] == pytest.approx(expected, abs=tolerance)
+
+
+def test_open_classes_alone_make_m_m_m() -> None:
+    from loadtests.models.open_queue import mmm
+
+    (found,) = solve(opened(2.9), stations([(1.0,)], [of_servers(3)]))
+    assert found.response_time_s == pytest.approx(mmm(2.9, 1.0, 3).response_time_s)
+
+
+# --- all states of the product form --------------------------------------------------------------
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Network:
+    """One or two closed classes, perhaps an open one, and one to three stations of any kind."""
+    some = st.lists(st.integers(1, 3), min_size=1, max_size=2)
+    classes = closed(draw(some), ())
+    classes = [CustomerClass(c.name, c.customers, draw(st.integers(0, 20)) / 10) for c in classes]
+    classes += opened(0.3) if draw(st.booleans()) else []
+    demand = st.integers(0, 20).map(lambda tenths: tenths / 10)
+    rates = st.sampled_from([SINGLE, SINGLE, DELAY, (1, 2), (1, 2, 3), (1, 1.6, 1.4), (2, 2)])
+    demands_s = [[draw(demand) for _ in classes] for _ in range(draw(st.integers(1, 3)))]
+    demands_s[0] = [demand_s + 0.1 for demand_s in demands_s[0]]
+    return classes, stations(demands_s, [draw(rates) for _ in demands_s])
+
+
+def splits(number: int, places: int) -> Iterator[tuple[int, ...]]:
+    """All ways to put `number` equal customers into so many places."""
+    if places == 1:
+        yield (number,)
+        return
+    for first in range(number + 1):
+        for rest in splits(number - first, places - 1):
+            yield first, *rest
+
+
+def weight(station: ServiceStation, numbers: Sequence[int]) -> float:
+    """The unscaled probability of so many customers of each class at a station (BCMP)."""
+    alone = prod(d**n / factorial(n) for d, n in zip(station.demands_s, numbers, strict=True))
+    if station.rates is None:
+        return alone
+    rates = [station.rates[min(j, len(station.rates)) - 1] for j in range(1, sum(numbers) + 1)]
+    return alone * factorial(sum(numbers)) / prod(rates)
+
+
+def customers_by_states(network: Network, most_open: int) -> list[list[float]]:
+    """Mean customers of each class at each station, by adding up all states.
+
+    An open class has as many as `most_open` at a station at most, and takes λ·D of it there.
+    """
+    classes, at = network
+    carried = [
+        ServiceStation(
+            one.name,
+            tuple(
+                d * (c.rate_per_s if c.is_open else 1)
+                for c, d in zip(classes, one.demands_s, strict=True)
+            ),
+            one.rates,
+        )
+        for one in at
+    ]
+    ways = [
+        [(0.0, way) for way in product(range(most_open), repeat=len(at))]
+        if c.is_open
+        else [(c.think_time_s, way) for way in splits(c.customers, len(at) + 1)]
+        for c in classes
+    ]
+    total, sums = 0.0, [[0.0] * len(at) for _ in classes]
+    for chosen in product(*ways):
+        thinking = prod(
+            z ** way[len(at)] / factorial(way[len(at)]) if len(way) > len(at) else 1.0
+            for z, way in chosen
+        )
+        p = thinking * prod(weight(s, [w[k] for _, w in chosen]) for k, s in enumerate(carried))
+        total += p
+        for r, (_, way) in enumerate(chosen):
+            for k in range(len(at)):
+                sums[r][k] += p * way[k]
+    return [[value / total for value in row] for row in sums]
+
+
+def is_small(network: Network) -> bool:
+    """Whether open customers are few, so that states with many of them can be left out."""
+    classes, at = network
+    loads = [
+        sum(c.rate_per_s * d for c, d in zip(classes, one.demands_s, strict=True))
+        / (min(one.rates) if one.rates else inf)
+        for one in at
+    ]
+    return max(loads) < 0.2
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawn().filter(is_small))
+def test_means_are_those_of_all_states_together(network: Network) -> None:
+    found = solve(*network)
+    is_open = any(one.is_open for one in network[0])
+    expected = customers_by_states(network, 12 if len(network[1]) < 3 else 7)
+    for means, row in zip(found, expected, strict=True):
+        ours = [one.customers for one in means.at]
+        assert ours == pytest.approx(row, rel=1e-4 if is_open else 1e-9, abs=2e-4 * is_open + 1e-12)
+
+
+@given(drawn().filter(is_small))
+def test_customers_are_where_they_can_be(network: Network) -> None:
+    for of, means in zip(network[0], solve(*network), strict=True):
+        if not of.is_open:
+            everywhere = means.customers + means.throughput_per_s * of.think_time_s
+            assert isclose(everywhere, of.customers, rel_tol=1e-9)
+
+
+# --- Ciw -----------------------------------------------------------------------------------------
+
+
+def simulated(means: Sequence[ClassMeans], seed: int) -> list[float]:
+    """Throughputs of two closed classes of 3 and 2 at a delay and two servers, and an open class.
+
+    Customers of closed classes are put in at once and never let out.
+    """
+    forever = [[0.0, 1.0], [1.0, 0.0]]
+    once = [[ciw.dists.Sequential([1e-9, inf]), None] for _ in range(2)]
+    batches = [[ciw.dists.Deterministic(n), ciw.dists.Deterministic(1)] for n in (3, 2)]
+    exponential = ciw.dists.Exponential
+    network = ciw.create_network(
+        arrival_distributions={"a": once[0], "b": once[1], "c": [None, exponential(0.4)]},
+        batching_distributions={
+            "a": batches[0],
+            "b": batches[1],
+            "c": [ciw.dists.Deterministic(1)] * 2,
+        },
+        service_distributions={
+            "a": [exponential(1.0), exponential(1.0)],
+            "b": [exponential(0.25), exponential(1.0)],
+            "c": [exponential(1.0), exponential(1.0)],
+        },
+        number_of_servers=[inf, 2],
+        routing={"a": forever, "b": forever, "c": [[0.0, 0.0], [0.0, 0.0]]},
+    )
+    ciw.seed(seed)
+    simulation = ciw.Simulation(network)
+    simulation.simulate_until_max_time(650.0)
+    records = [r for r in simulation.get_all_records() if r.node == 2 and r.exit_date >= 50]
+    return [sum(r.customer_class == name for r in records) / 600 for name in "abc"]
+
+
+def test_a_simulator_has_the_same_throughputs() -> None:
+    classes = [*closed([3, 2], [1.0, 4.0]), *opened(0.4)]
+    found = solve(classes, stations([(1.0, 1.0, 1.0)], [of_servers(2)]))
+    runs = [simulated(found, seed) for seed in range(8)]
+    for means, values in zip(found, zip(*runs, strict=True), strict=True):
+        interval = confidence_interval(values, 0.999)
+        assert interval.covers(means.throughput_per_s), means.name
+        assert interval.relative_half_width < 0.12
+
+
+@pytest.mark.parametrize(
+    ("classes", "at", "message"),
+    [
+        (opened(2.0), stations([(0.5,)], [SINGLE]), "open classes bring 1 s of work a second"),
+        (closed([2]), stations([(0.0,)], [SINGLE]), "a round takes no time"),
+        (closed([400, 400, 400]), stations([(1, 1, 1)], [SINGLE]), "too many populations"),
+        (closed([2]), stations([(1.0,)] * 7, [(1, 2)] * 7), "at most 6 can be solved"),
+    ],
+)
+def test_a_network_outside_the_domain_is_refused(
+    classes: list[CustomerClass], at: list[ServiceStation], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve(classes, at)
+
+
+def test_a_class_is_open_or_closed() -> None:
+    with pytest.raises(ValueError, match="needs either customers"):
+        CustomerClass("x", 1, 0.0, 2.0)
+    with pytest.raises(ValueError, match="needs either customers"):
+        CustomerClass("x")
