@@ -22,7 +22,10 @@ TEXTS = {
     "backend_url",
     "lab_dir",
 }
-NAMES = {"hosts"}
+CHECKED = {  # texts with a rule: a good one, a bad one, and why that is refused
+    "hosts": (" flights.example.org, 10.0.0.5,*", "b,a:80", "'a:80' is not a name"),
+    "bts_url": ("http://nas/PREZIP", "nas/PREZIP", "must begin with https:// or http://"),
+}
 CHOICES = {"worker_type": ("asgi", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
@@ -78,7 +81,7 @@ def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
 def test_every_setting_is_tried_here() -> None:
     assert {
         field.name for field in fields(Settings)
-    } == TEXTS | NAMES | CHOICES.keys() | NUMBERS.keys()
+    } == TEXTS | CHECKED.keys() | CHOICES.keys() | NUMBERS.keys()
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -104,14 +107,14 @@ def test_a_text_is_taken_as_it_stands(name: str) -> None:
     assert getattr(settings, name) == " a b/ü%41#? "
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_names_are_taken_as_they_stand_and_anything_else_is_refused(name: str) -> None:
-    text = " flights.example.org, 10.0.0.5,*"
-    assert getattr(from_environment({variable(name): text}), name) == text
-    assert "'a:80' is not a name" in str(refused(variable(name), "b,a:80"))
+@pytest.mark.parametrize("name", CHECKED)
+def test_texts_with_a_rule_are_taken_as_they_stand_and_anything_else_is_refused(name: str) -> None:
+    good, bad, why = CHECKED[name]
+    assert getattr(from_environment({variable(name): good}), name) == good
+    assert why in str(refused(variable(name), bad))
 
 
-@pytest.mark.parametrize("name", sorted(TEXTS | NAMES))
+@pytest.mark.parametrize("name", sorted(TEXTS | CHECKED.keys()))
 def test_an_empty_text_is_refused(name: str) -> None:
     error = refused(variable(name), "")
     assert (error.field, error.value) == (variable(name), "")

@@ -31,6 +31,11 @@ def _text(default: str, reason: str, check: Callable[[str], object] = str) -> st
     return field(default=default, metadata={"unit": "", "reason": reason, "check": check})
 
 
+def _require_http(url: str) -> None:
+    if not url.startswith(("https://", "http://")):
+        raise ValueError("must begin with https:// or http://")
+
+
 def _choice(choices: tuple[str, ...], reason: str) -> str:
     metadata = {"unit": "", "reason": f"{reason}: {', '.join(choices)}", "choices": choices}
     return field(default=choices[0], metadata=metadata)
@@ -44,7 +49,12 @@ class Settings:
     data: str = _text(
         "nycflights",
         "what scripts/run imports into an empty chain: "
-        "`nycflights`, a file, `generate:N` or `none`",
+        "`nycflights`, months of BTS as `bts:2024-01..2024-12`, a file, `generate:N` or `none`",
+    )
+    bts_url: str = _text(
+        "https://transtats.bts.gov/PREZIP/",
+        "where the months of `bts:` are downloaded",
+        _require_http,
     )
     host: str = _text("127.0.0.1", "address the service listens on")
     port: int = _number(8000, 1, 65535, "", "port of the service")

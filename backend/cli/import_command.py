@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
+from backend.base.errors import InvalidSetting, NotFound
 from backend.base.settings import Settings
+from backend.cli.bts_months import PREFIX, MonthRange, months_in
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
 from backend.cli.import_sources import file_sources, named_source
+from backend.cli.log_commands import say
 from backend.cli.serve_commands import require_all_to_serve
 
 ORDERS = ("day-first", "month-first", "year-first")  # as in backend.sources.dates
@@ -28,8 +31,23 @@ class _ImportCommand(click.Command):
             formatter.write_dl([(kind.name, kind.source) for kind in KINDS])
 
 
+class _FileOrMonths(click.Path):
+    """The path of a file, or months that BTS publishes."""
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """Check that a file is there; return what stands for months as a `MonthRange`."""
+        if str(value).startswith(PREFIX):
+            try:
+                return months_in(value)
+            except InvalidSetting as error:
+                self.fail(str(error), parameter, context)
+        return super().convert(value, parameter, context)
+
+
 @click.command("import", cls=_ImportCommand)
-@click.argument("files", nargs=-1, type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.argument("files", nargs=-1, type=_FileOrMonths(exists=True, allow_dash=True, path_type=Path))
 @click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
 @click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
@@ -66,10 +84,16 @@ class _ImportCommand(click.Command):
     help="With --skip-bad, takes the bad rows (NAME.bad-rows.csv in the working folder).",
 )
 @click.option("--yes", is_flag=True, help="With --skip-bad, do not ask.")
+@click.option(
+    "--keep-zips",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="With bts:…, keep the downloaded files there.",
+)
 @click.pass_obj
 def import_command(
     settings: Settings,
-    files: tuple[Path, ...],
+    files: tuple[Path | MonthRange, ...],
     nycflights: bool,
     generate: int | None,
     seed: int,
@@ -82,12 +106,16 @@ def import_command(
     on_conflict: str,
     bad_rows: Path | None,
     yes: bool,
+    keep_zips: Path | None,
 ) -> None:
     """Import flights from FILES or from a package, or make them up.
 
     FILES are tables of flights of BTS, Kaggle and others (docs/how-to/import.md), exports of `GET
     /flights`, block files of the study, or folders of them; plain or as .gz, .xz, .bz2, .zst or
     .zip; - is standard input.
+
+    bts:2008-01, bts:2008-01..2008-12 and bts:latest are months that BTS publishes: each is
+    downloaded, checked and imported while the next one is coming.
 
     All of them are checked to their end before the first flight is stored. If anything is wrong,
     nothing is stored.
@@ -99,6 +127,8 @@ def import_command(
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
     if bad_rows and (len(files) > 1 or not skip_bad):
         raise click.UsageError("--bad-rows takes the bad rows of one of FILES, with --skip-bad")
+    paths = [file for file in files if isinstance(file, Path)]
+    months = _months_among(files, keep_zips)
     fails = on_conflict != KEEP
     _require_effect(
         made_up=generate is not None and fails,
@@ -108,12 +138,14 @@ def import_command(
         raise click.UsageError("--frontend needs --then-serve")
     if then_serve:  # a long import should not end with an error about a port in use
         require_all_to_serve(settings, frontend=frontend)
+    skipping = Skipping(skip_bad, skip_at_most, yes, bad_rows)
     if if_empty:
         _import_default(settings)
+    elif months:
+        _import_months(settings, months, skipping, on_conflict, keep_zips)
     else:
-        skipping = Skipping(skip_bad, skip_at_most, yes, bad_rows)
         with ExitStack() as pipes:
-            sources = file_sources(settings, files, dates or "", pipes)
+            sources = file_sources(settings, paths, dates or "", pipes)
             if nycflights:
                 sources = [named_source("nycflights")]
             elif generate is not None:
@@ -122,6 +154,16 @@ def import_command(
     if then_serve:  # in the same process, so that a signal to it stops the service
         serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
         os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
+
+
+def _months_among(
+    files: tuple[Path | MonthRange, ...], keep_zips: Path | None
+) -> MonthRange | None:
+    """Return the months among FILES, or raise UsageError if there is anything beside them."""
+    months = [file for file in files if isinstance(file, MonthRange)]
+    if (keep_zips and not months) or (months and len(files) > 1):
+        raise click.UsageError("bts:… is given alone, and --keep-zips needs it")
+    return months[0] if months else None
 
 
 def _require_effect(*, made_up: bool, default: bool) -> None:
@@ -145,10 +187,35 @@ def _import_default(settings: Settings) -> None:
     is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
-    source = named_source(settings.data)
-    write_new(unfinished, settings.data.encode())
-    _import(settings, [source], Skipping())
+    if settings.data.startswith(PREFIX):
+        months = months_in(settings.data)
+        write_new(unfinished, settings.data.encode())
+        try:
+            _import_months(settings, months, Skipping())
+        except NotFound as error:  # the service answers about the months that are there
+            say(str(error))
+    else:
+        source = named_source(settings.data)
+        write_new(unfinished, settings.data.encode())
+        _import(settings, [source], Skipping())
     remove(unfinished)
+
+
+def _import_months(
+    settings: Settings,
+    months: MonthRange,
+    skipping: Skipping,
+    on_conflict: str = KEEP,
+    keep: Path | None = None,
+) -> None:
+    """Import months of BTS. keep: the folder in which their files stay."""
+    from backend.cli.month_import import import_months
+
+    def import_file(path: Path) -> None:
+        with ExitStack() as pipes:
+            _import(settings, file_sources(settings, [path], "", pipes), skipping, on_conflict)
+
+    import_months(settings, months, keep, import_file)
 
 
 def _import(

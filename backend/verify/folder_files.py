@@ -95,6 +95,10 @@ KINDS = (
         "import --if-empty", "the import is not continued by itself",
         "remove it, and run `import` again",
     ),
+    _derived("fetched.json", "how many flights each month had that was downloaded",
+             "import bts:…", "the months are downloaded again, and found to be there"),
+    _derived("On_Time_*.zip*", "a month, or a part of it, that is to be imported", "import bts:…",
+             "it is downloaded again"),
     FileKind(
         "cluster.sqlite", "the receipts of a cluster", "cluster node",
         "nobody finds a flight by its receipt", "make the node again from a copy of another",

@@ -41,6 +41,7 @@ NOT_RUN_HERE = {
     "scripts/cluster log-key": "tests/cluster/test_log_key.py",
     "FLIGHTCHAIN_BACKEND_URL": "tests/browser/test_cluster.py",
     ".venv/bin/python -m backend import ON_TIME": "docs/how-to/add.md",
+    ".venv/bin/python -m backend import bts:": "tests/test_month_import.py",
     "sudo scripts/deploy/install": "tests/test_deploy.py",
     "sudo flightchain": "tests/faults/installed.py",
     "sudo systemctl": "tests/faults/installed.py",

@@ -1,0 +1,207 @@
+"""Downloads files over HTTP, so that a broken connection costs nothing but the rest of a file.
+
+What has come stands in NAME.part, and the next attempt asks for the bytes that are missing, be it
+in this process or in a later one. A file has its own name only when it is whole.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import urllib3
+from urllib3.exceptions import HTTPError, LocationValueError
+
+from backend.base.errors import FlightchainError, NotFound, shown
+from backend.base.files import (
+    cut,
+    lock_within,
+    open_for_writing,
+    rename,
+    require_room,
+    sync,
+    write_at,
+)
+from backend.base.words import Report
+
+PIECE_BYTES = 2**16
+SILENCE_S = 30.0  # after which a server is asked again
+LOCKED_WITHIN_S = 0.5
+RETRIES = urllib3.Retry(
+    8,
+    backoff_factor=1,
+    backoff_max=60,
+    retry_after_max=600,
+    status_forcelist=(429, 500, 502, 503, 504),
+)
+_ONLY_REDIRECTS = urllib3.Retry(3, connect=0, read=0, status=0, other=0)
+_PARTIAL, _BEYOND_THE_END, _GONE = 206, 416, frozenset({404, 410})
+_EXPECTED = {200, _PARTIAL, _BEYOND_THE_END, *_GONE}
+
+Progress = Callable[[int, int], None]  # bytes that are there, bytes in all; 0: not known
+Result = TypeVar("Result")
+
+
+class DownloadFailed(FlightchainError):
+    """A file cannot be downloaded."""
+
+
+class NotThere(NotFound):
+    """The server has no such file."""
+
+
+class _Busy(HTTPError):
+    """The server asks to come again later."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
+        super().__init__(f"the server answers {response.status}")
+        self.response = response
+
+
+class Downloader:
+    """Downloads files. Used by one thread."""
+
+    def __init__(
+        self, least_free: int, magic: bytes, report: Report, retries: urllib3.Retry = RETRIES
+    ) -> None:
+        """Connect to nobody yet.
+
+        least_free: bytes of the disk that must stay free. magic: the first bytes of every file, by
+        which the page of a network that wants a login is known. report: takes what went wrong
+        before it is tried again. retries: how often and after what pauses a server is asked again
+        that answers nothing, or not to the end, or that it is busy.
+        """
+        self._least_free = least_free
+        self._magic = magic
+        self._report = report
+        self._retries = retries
+        self._pool = urllib3.PoolManager(timeout=SILENCE_S, retries=_ONLY_REDIRECTS)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.clear()
+
+    def has(self, url: str) -> bool:
+        """Return whether the server has a file. Raises DownloadFailed."""
+
+        def ask() -> bool:
+            with closing(self._answer("HEAD", url, {})) as response:
+                return response.status not in _GONE
+
+        return self._patiently(url, ask, lambda: 0)
+
+    def download(self, url: str, path: Path, progress: Progress) -> None:
+        """Download a file to `path`, with what is in its part already.
+
+        Raises NotThere, DownloadFailed, WriterBusy if another process downloads it, and WriteFailed
+        if the disk is too small.
+        """
+        name = path.with_name(f"{path.name}.part")
+        descriptor = open_for_writing(name)
+        try:
+            lock_within(descriptor, LOCKED_WITHIN_S, name)
+            part = _Part(descriptor, name, progress)
+            self._patiently(url, lambda: self._read(url, part), part.size)
+            sync(descriptor, name)
+            rename(name, path)
+        finally:
+            if os.fstat(descriptor).st_size == 0:
+                name.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def _read(self, url: str, part: "_Part") -> None:
+        """Ask for what is missing of a file, and read it to its end."""
+        held = part.size()
+        headers = {"Range": f"bytes={held}-"} if held else {}
+        if held and part.tag:
+            headers["If-Range"] = part.tag  # if there is another file now, all of it is sent
+        with closing(self._answer("GET", url, headers)) as response:
+            if response.status in _GONE:
+                raise NotThere(f"{url} is not there")
+            place = response.headers.get("Content-Range", "")
+            if response.status == _PARTIAL and place.startswith(f"bytes {held}-"):
+                self._keep(url, response, part, held)
+            elif response.status == 200:
+                self._keep(url, response, part, 0)
+            elif place != f"bytes */{held}":  # else nothing was missing
+                part.cut(0)
+                raise HTTPError("the server has another file of this name now")
+
+    def _keep(
+        self, url: str, response: urllib3.BaseHTTPResponse, part: "_Part", start: int
+    ) -> None:
+        """Write the bytes of an answer from `start` on."""
+        first = response.read(len(self._magic))
+        if start == 0 and not first.startswith(self._magic):
+            kind = shown(response.headers.get("Content-Type", "something"))
+            raise DownloadFailed(
+                f"{url} is answered with {kind} that begins with {shown(first)}, not with a "
+                "file; if your network wants you to log in, do that in a browser, and try again"
+            )
+        rest = int(response.headers.get("Content-Length") or 0)
+        require_room(part.path.parent, self._least_free + max(0, rest - part.size() + start))
+        part.tag = response.headers.get("ETag", "")
+        part.cut(start)
+        part.append(first, start + rest)
+        while piece := response.read1(PIECE_BYTES):  # what has come, however little
+            part.append(piece, start + rest)
+
+    def _answer(self, method: str, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
+        """Send a request. Raises HTTPError, or DownloadFailed if it is no use to ask again."""
+        try:
+            response = self._pool.request(method, url, headers=headers, preload_content=False)
+        except LocationValueError as error:
+            raise DownloadFailed(f"{url} cannot be read: {error}") from error
+        if response.status not in _EXPECTED:
+            response.close()
+            if self._retries.is_retry(method, response.status):
+                raise _Busy(response)
+            raise DownloadFailed(f"{url} cannot be read: the server answers {response.status}")
+        return response
+
+    def _patiently(
+        self, url: str, attempt: Callable[[], Result], size: Callable[[], int]
+    ) -> Result:
+        """Try again after growing pauses. An attempt that brought something does not count."""
+        retries, held = self._retries, size()
+        while True:
+            try:
+                return attempt()
+            except HTTPError as error:
+                if size() > held:
+                    retries, held = self._retries, size()
+                response = error.response if isinstance(error, _Busy) else None
+                reason = f"{url} cannot be read: {getattr(error, 'reason', error)}"
+                try:
+                    retries = retries.increment("GET", url, response, error)
+                except HTTPError:
+                    raise DownloadFailed(
+                        f"{reason}; what has come is kept, and the same command goes on with it"
+                    ) from error
+                self._report(f"{reason}; it is tried again")
+                retries.sleep(response)
+
+
+class _Part:
+    """What has come of a file. tag: the ETag of the file that these bytes belong to, if known."""
+
+    def __init__(self, descriptor: int, path: Path, progress: Progress) -> None:
+        self._descriptor = descriptor
+        self.path = path
+        self._progress = progress
+        self.tag = ""
+
+    def size(self) -> int:
+        """Return how many bytes are there."""
+        return os.fstat(self._descriptor).st_size
+
+    def cut(self, size: int) -> None:
+        """Leave the first bytes only. Raises WriteFailed."""
+        if self.size() != size:
+            cut(self._descriptor, size, self.path)
+
+    def append(self, piece: bytes, whole: int) -> None:
+        """Add bytes. whole: how long the file will be. Raises WriteFailed."""
+        write_at(self._descriptor, piece, self.size(), self.path)
+        self._progress(self.size(), whole)

@@ -1,0 +1,207 @@
+"""Imports months that the Bureau of Transportation Statistics publishes, each when it has come.
+
+While a month is imported, a process downloads the next. A month is left out if the ledger has as
+many flights of it as when it was imported whole, which `fetched.json` remembers: without that file
+nothing is wrong, but the months are downloaded again, and their flights found to be there.
+"""
+
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from backend.base.clock import now_ms
+from backend.base.download import Downloader, DownloadFailed, NotThere
+from backend.base.errors import FlightchainError
+from backend.base.files import make_folder, remove, write_new
+from backend.base.progress import EVERY_S, Line, counting, left
+from backend.base.settings import Settings
+from backend.base.words import counted
+from backend.cli.bts_months import MAGIC, Month, MonthRange
+from backend.cli.log_commands import say
+from backend.index.queries import IndexReader
+from backend.questions.values import AverageDelays, Options
+from backend.sealing.child import Send, sent_by
+from backend.sealing.miner import Sealer
+
+MEMORY = "fetched.json"
+MOST_MONTHS_BEHIND = 24  # that the newest published month is looked for
+
+
+def import_months(
+    settings: Settings, wanted: MonthRange, keep: Path | None, import_file: Callable[[Path], None]
+) -> None:
+    """Download and import months one after the other.
+
+    keep: the folder where their files stay; None: they are removed when they are imported.
+    import_file: imports a file. Raises NotThere for a month that is not published, DownloadFailed,
+    and what `import_file` raises; what came before stays.
+    """
+    make_folder(settings.folder)
+    folder = keep or settings.folder
+    make_folder(folder)
+    months = list(wanted.months(_newest(settings) if None in (wanted.first, wanted.last) else None))
+    memory = _Memory(settings)
+    to_do = [month for month in months if not memory.has(month)]
+    if len(to_do) < len(months):
+        there = counted(len(months) - len(to_do), "month is", "months are")
+        say(f"{there} in the ledger already")
+    done = 0
+    try:
+        with closing(_files(settings, to_do, folder)) as files:
+            for month, path in files:
+                import_file(path)
+                memory.add(month)
+                done += 1
+                if keep is None:
+                    remove(path)
+    except FlightchainError as error:
+        if done:
+            before = counted(done, "month was", "months were")
+            error.args = (f"{error}; {before} imported before that, and stay",)
+        raise
+
+
+def _files(
+    settings: Settings, months: Sequence[Month], folder: Path
+) -> Generator[tuple[Month, Path], None, None]:
+    """Yield months with their files; while a file is used, the next one is downloaded."""
+    arrival = _Arrival(settings, months[0], folder) if months else None
+    try:
+        for month, following in pairwise((*months, None)):
+            assert arrival is not None
+            assert month is not None
+            path = arrival.file()
+            arrival = _Arrival(settings, following, folder) if following else None
+            yield month, path
+    finally:
+        if arrival:
+            arrival.close()
+
+
+def _newest(settings: Settings) -> Month:
+    """Return the newest month that is published. Raises NotThere, DownloadFailed."""
+    today = datetime.fromtimestamp(now_ms() / 1000, UTC)
+    with closing(Downloader(0, MAGIC, say)) as downloader:
+        for months_ago in range(1, 1 + MOST_MONTHS_BEHIND):
+            month = Month(today.year, today.month).moved(-months_ago)
+            if downloader.has(_url(settings, month)):
+                return month
+    raise NotThere(f"{settings.bts_url} has no month of the last {MOST_MONTHS_BEHIND}")
+
+
+def _url(settings: Settings, month: Month) -> str:
+    return f"{settings.bts_url.rstrip('/')}/{month.file_name}"
+
+
+class _Arrival:
+    """The file of a month, which a process downloads meanwhile."""
+
+    def __init__(self, settings: Settings, month: Month, folder: Path) -> None:
+        """folder: where it is put, with the part that has come before."""
+        self._month = month
+        self._path = folder / month.file_name
+        work = partial(_download, _url(settings, month), self._path, settings.min_free_bytes)
+        self._messages = sent_by(work)
+        next(self._messages)  # the process runs
+
+    def file(self) -> Path:
+        """Return the file when it is whole, and show progress until then.
+
+        Raises NotThere, DownloadFailed, WriterBusy, WriteFailed.
+        """
+        with closing(Line(in_a_log=True)) as line, closing(self):
+            try:
+                for message in self._messages:
+                    if isinstance(message, str):
+                        line.say(message)
+                    else:
+                        line.show(_progress_words(self._month, message, line.elapsed_s()))
+            except NotThere as error:
+                raise NotThere(f"{self._month} is not published, or not yet: {error}") from error
+        return self._path
+
+    def close(self) -> None:
+        """End the process. What it has downloaded stays as a part."""
+        self._messages.close()
+
+
+def _progress_words(month: Month, sizes: tuple[int, int], elapsed_s: float) -> str:
+    """Say how much has come. sizes: how many bytes are there and in all; 0: not known."""
+    done, whole = sizes
+    share = done / whole if whole else 0.0
+    size = f" of {whole / 1e6:,.1f}" if whole else ""
+    return f"downloading {month}: {done / 1e6:,.1f}{size} MB{left(share, elapsed_s)}"
+
+
+def _download(url: str, path: Path, least_free: int, send: Send) -> None:
+    """Run as a process: make sure that `path` is the file at a URL, whole and undamaged."""
+    sent_s = 0.0
+
+    def progress(done: int, whole: int) -> None:
+        nonlocal sent_s
+        if time.monotonic() - sent_s >= EVERY_S:
+            sent_s = time.monotonic()
+            send((done, whole))
+
+    send((0, 0))
+    with closing(Downloader(least_free, MAGIC, send)) as downloader:
+        for _ in range(2):  # a part of another file may have been continued
+            if not path.exists():
+                downloader.download(url, path, progress)
+            if not (problem := _zip_problem(path)):
+                return
+            send(f"{url} {problem}; it is removed")
+            remove(path)
+    raise DownloadFailed(f"{url} {problem}; try again later, or download it by hand")
+
+
+def _zip_problem(path: Path) -> str:
+    """Say what is wrong with a zip archive; "" if every byte of it is as its checksums say."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = archive.testzip()
+    except (zipfile.BadZipFile, EOFError, OSError, zlib.error) as error:
+        return f"is no whole zip archive: {error}"
+    return f"has a damaged member, {member}" if member else ""
+
+
+class _Memory:
+    """Remembers how many flights of a month the ledger had when that was imported whole."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._folder = settings.folder
+        self._path = settings.folder / MEMORY
+        self._flights: dict[str, int] = {}
+        try:
+            self._flights = msgspec.json.decode(self._path.read_bytes(), type=dict[str, int])
+        except (FileNotFoundError, msgspec.DecodeError):
+            return
+        with (  # an index that is behind, or of an earlier release, would count too few
+            closing(Sealer(settings, say)) as sealer,
+            counting("making the index", "block") as progress,
+            sealer.writing(wait=True, progress=progress, sign=False),
+        ):
+            pass
+
+    def has(self, month: Month) -> bool:
+        """Return whether the ledger has all flights of a month that was imported before."""
+        flights = self._flights.get(str(month), 0)
+        return flights > 0 and self._stored(month) >= flights
+
+    def add(self, month: Month) -> None:
+        """Remember a month that was imported whole."""
+        self._flights[str(month)] = self._stored(month)
+        write_new(self._path, msgspec.json.encode(self._flights))
+
+    def _stored(self, month: Month) -> int:
+        days = (month.first_day.isoformat(), month.last_day.isoformat())
+        with closing(IndexReader(self._folder)) as reader:
+            return reader.delays(AverageDelays(None, *days), Options())[0].totals.flights

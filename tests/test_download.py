@@ -1,0 +1,146 @@
+"""Downloads come to their end over broken connections, and leave nothing that looks whole."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.base import download as module
+from backend.base.download import RETRIES, Downloader, DownloadFailed, NotThere
+from backend.base.errors import FlightchainError, WriteFailed, WriterBusy
+from backend.base.files import lock_within, open_for_writing
+from backend.cli.bts_months import MAGIC, Month
+from tests import bts_server as server
+from tests.bts_server import Bts, Fault
+
+MONTH = Month(2008, 1)
+AT_ONCE = RETRIES.new(total=2, backoff_factor=0)
+
+
+@pytest.fixture
+def bts() -> Iterator[Bts]:
+    with server.bts_server() as running:
+        yield running
+
+
+def fetch(bts: Bts, folder: Path, least_free: int = 0) -> tuple[bytes, list[str]]:
+    """Download the month; what it is, and what was said."""
+    said: list[str] = []
+    path = folder / MONTH.file_name
+    with closing(Downloader(least_free, MAGIC, said.append, AT_ONCE)) as downloader:
+        downloader.download(bts.url + MONTH.file_name, path, lambda done, whole: None)
+    assert list(folder.iterdir()) == [path]
+    return path.read_bytes(), said
+
+
+@pytest.mark.parametrize(
+    ("faults", "ranges"),
+    [
+        ([], [""]),
+        ([server.broken_off(100)], ["", "bytes=100-"]),
+        ([server.broken_off(10)] * 9, ["", *(f"bytes={10 * n}-" for n in range(1, 10))]),
+        ([server.broken_off(100), server.ignoring_the_range], ["", "bytes=100-"]),
+        ([server.busy, server.busy], ["", "", ""]),
+        ([server.broken_off(100), server.busy], ["", "bytes=100-", "bytes=100-"]),
+    ],
+)
+def test_a_download_goes_on_where_it_broke(
+    bts: Bts, tmp_path: Path, faults: list[Fault], ranges: list[str]
+) -> None:
+    content = bts.publish(MONTH)
+    bts.faults.extend(faults)
+    fetched, said = fetch(bts, tmp_path)
+    assert fetched == content
+    assert [place for _, place in bts.asked] == ranges
+    assert len(said) == len(ranges) - 1
+
+
+def test_a_server_that_falls_silent_is_asked_again(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENCE_S", 0.1)
+    content = bts.publish(MONTH)
+
+    def silent(handler: server._Handler, content: bytes) -> None:
+        handler.send_rest(content, 50)
+        handler.wfile.flush()
+        handler.connection.recv(1)  # until the client gives up
+
+    bts.faults.append(silent)
+    assert fetch(bts, tmp_path)[0] == content
+    assert bts.asked[1][1] == "bytes=50-"
+
+
+def test_a_file_that_changes_meanwhile_is_begun_again(bts: Bts, tmp_path: Path) -> None:
+    bts.publish(MONTH)
+
+    def corrected(handler: server._Handler, content: bytes) -> None:
+        handler.send_rest(content, 100)
+        bts.publish(MONTH, count=40)
+
+    bts.faults.append(corrected)
+    assert fetch(bts, tmp_path)[0] == bts.files[MONTH.file_name]
+
+
+@pytest.mark.parametrize("held", [100, None, 10_000], ids=["a part", "all", "too much"])
+def test_what_an_earlier_run_left_is_continued(bts: Bts, tmp_path: Path, held: int | None) -> None:
+    content = bts.publish(MONTH)
+    (tmp_path / f"{MONTH.file_name}.part").write_bytes(
+        (content + bytes(10_000))[: held or len(content)]
+    )
+    assert fetch(bts, tmp_path)[0] == content
+
+
+def unreachable(bts: Bts) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        bts.url = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize(
+    ("harm", "kind", "words"),
+    [
+        (lambda bts: bts.files.clear(), NotThere, "is not there"),
+        (lambda bts: bts.faults.append(server.login_page), DownloadFailed, "log in"),
+        (lambda bts: bts.faults.extend([server.busy] * 3), DownloadFailed, "503"),
+        (lambda bts: bts.faults.append(lambda h, _: h.send(403, b"")), DownloadFailed, "403"),
+        (unreachable, DownloadFailed, "refused"),
+    ],
+    ids=["404", "login page", "always busy", "403", "unreachable"],
+)
+def test_a_refusal_says_what_is_wrong_and_leaves_nothing(
+    bts: Bts, tmp_path: Path, harm: Callable[[Bts], None], kind: type[FlightchainError], words: str
+) -> None:
+    bts.publish(MONTH)
+    harm(bts)
+    with pytest.raises(kind, match=words):
+        fetch(bts, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_login_page_in_the_middle_does_not_cost_what_has_come(bts: Bts, tmp_path: Path) -> None:
+    content = bts.publish(MONTH)
+    bts.faults.extend([server.broken_off(100), server.login_page])
+    with pytest.raises(DownloadFailed, match="log in"):
+        fetch(bts, tmp_path)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [content[:100]]
+    assert fetch(bts, tmp_path)[0] == content
+
+
+def test_a_disk_that_is_too_small_is_named_with_what_is_needed(bts: Bts, tmp_path: Path) -> None:
+    size = len(bts.publish(MONTH))
+    with pytest.raises(WriteFailed, match=f"needs {10**18 + size:,}"):
+        fetch(bts, tmp_path, least_free=10**18)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_do_not_write_one_part(bts: Bts, tmp_path: Path) -> None:
+    bts.publish(MONTH)
+    part = tmp_path / f"{MONTH.file_name}.part"
+    descriptor = open_for_writing(part)
+    lock_within(descriptor, 1, part)
+    with closing(socket.socket(fileno=None)), pytest.raises(WriterBusy):
+        fetch(bts, tmp_path)
+    assert bts.asked == []

@@ -1,0 +1,218 @@
+"""Months are downloaded, checked and imported one after the other, and never twice."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from backend.base.clock import now_ms
+from backend.base.errors import FlightchainError, InvalidSetting
+from backend.base.settings import Settings
+from backend.cli import month_import
+from backend.cli.bts_months import Month, MonthRange, months_in
+from backend.cli.import_command import import_command
+from backend.cli.import_sources import file_sources
+from backend.sealing.importer import import_all
+from tests import bts_server as server
+from tests.api.processes import ROOT, backend, environment, until
+from tests.bts_server import Bts
+from tests.flights import on_disk, transactions_in
+
+JANUARY, FEBRUARY, MARCH = (Month(2008, number) for number in (1, 2, 3))
+WINTER = "bts:2008-01..2008-03"
+
+
+@pytest.fixture
+def bts() -> Iterator[Bts]:
+    with server.bts_server() as running:
+        yield running
+
+
+def bring(bts: Bts, folder: Path, months: str, keep: Path | None = None) -> None:
+    """Import months in this process."""
+    settings = Settings(dir=str(folder), bts_url=bts.url, min_free_bytes=0)
+
+    def import_file(path: Path) -> None:
+        with ExitStack() as pipes:
+            import_all(settings, file_sources(settings, [path], "", pipes))
+
+    month_import.import_months(settings, months_in(months), keep, import_file)
+
+
+def days_in(folder: Path) -> list[str]:
+    return [str(row[2]) for row in on_disk(folder).flights]
+
+
+def names_asked(bts: Bts) -> list[str]:
+    return [re.findall(r"_(\d+_\d+)\.zip", name)[0] for name, _ in bts.asked]
+
+
+def zips_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if ".zip" in path.name]
+
+
+def test_the_default_import_takes_all_months_that_are_published_and_is_not_asked_again(
+    bts: Bts, tmp_path: Path
+) -> None:
+    bts.publish(JANUARY)
+    bts.publish(FEBRUARY, count=4)
+    more: dict[str, Any] = {"FLIGHTCHAIN_DATA": WINTER, "FLIGHTCHAIN_BTS_URL": bts.url}
+    done = backend(tmp_path, "import", "--if-empty", **more)
+    assert done.returncode == 0, done.stderr
+    assert "2008-03 is not published, or not yet: " in done.stderr
+    assert "2 months were imported before that, and stay" in done.stderr
+    assert days_in(tmp_path) == ["2008-01-01"] * 3 + ["2008-02-01"] * 4
+    assert zips_in(tmp_path) == []
+    assert backend(tmp_path, "import", "--if-empty", **more).stderr == ""
+    bts.publish(MARCH)
+    bts.asked.clear()
+    done = backend(tmp_path, "import", WINTER, **more)
+    assert "2 months are in the ledger already\n" in done.stderr
+    assert (done.returncode, names_asked(bts)) == (0, ["2008_3"])
+    assert transactions_in(tmp_path) == 10
+
+
+def test_a_month_of_which_the_ledger_lost_or_never_had_a_part_is_downloaded(
+    bts: Bts, tmp_path: Path
+) -> None:
+    bts.publish(JANUARY, count=2)
+    bring(bts, tmp_path, "bts:2008-01")
+    memory = tmp_path / month_import.MEMORY
+    assert json.loads(memory.read_bytes()) == {"2008-01": 2}
+    bts.publish(JANUARY, count=5)
+    bring(bts, tmp_path, "bts:2008-01")
+    assert transactions_in(tmp_path) == 2
+    for content in (b'{"2008-01": 3}', b"{", None):  # another ledger's, damaged, lost
+        if content is None:
+            memory.unlink()
+        else:
+            memory.write_bytes(content)
+        bring(bts, tmp_path, "bts:2008-01")
+        assert transactions_in(tmp_path) == 5
+        assert json.loads(memory.read_bytes()) == {"2008-01": 5}
+    assert len(bts.asked) == 4
+
+
+def test_the_next_month_comes_while_one_is_imported(bts: Bts, tmp_path: Path) -> None:
+    for month in (JANUARY, FEBRUARY, MARCH):
+        bts.publish(month)
+    settings, came = Settings(dir=str(tmp_path), bts_url=bts.url), Event()
+    bts.files = _Watched(bts.files, FEBRUARY.file_name, came)
+    (tmp_path / "chain").mkdir()
+
+    def import_file(path: Path) -> None:
+        assert came.wait(20)
+
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(FlightchainError):  # there is no ledger that could remember a month
+        month_import.import_months(settings, months_in(WINTER), tmp_path / "kept", import_file)
+    assert JANUARY.file_name in zips_in(tmp_path / "kept")
+
+
+class _Watched(dict[str, bytes]):
+    """Files of which one sets an event when it is asked for."""
+
+    def __init__(self, files: dict[str, bytes], name: str, event: Event) -> None:
+        super().__init__(files)
+        self._name, self._event = name, event
+
+    def get(self, name: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
+        if name == self._name:
+            self._event.set()
+        return super().get(name, default)
+
+
+def test_files_that_are_kept_are_not_downloaded_again_unless_they_are_damaged(
+    bts: Bts, tmp_path: Path
+) -> None:
+    content, kept = bts.publish(JANUARY), tmp_path / "kept"
+    bring(bts, tmp_path / "one", "bts:2008-01", kept)
+    bring(bts, tmp_path / "two", "bts:2008-01", kept)
+    assert len(bts.asked) == 1
+    (kept / JANUARY.file_name).write_bytes(content.replace(b"On_Time", b"OnxTime", 1))
+    bring(bts, tmp_path / "three", "bts:2008-01", kept)
+    assert len(bts.asked) == 2
+    assert (kept / JANUARY.file_name).read_bytes() == content
+    assert transactions_in(tmp_path / "three") == 3
+
+
+def test_a_file_that_is_published_damaged_is_refused_and_leaves_nothing(
+    bts: Bts, tmp_path: Path
+) -> None:
+    bts.publish(JANUARY)
+    bts.faults.extend([server.truncated] * 2)
+    with pytest.raises(FlightchainError, match=r"no whole zip archive.*try again later"):
+        bring(bts, tmp_path, "bts:2008-01")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: Path) -> None:
+    content, goes_on = bts.publish(JANUARY), Event()
+
+    def stalled(handler: server._Handler, content: bytes) -> None:
+        handler.send_rest(content, 200)
+        handler.wfile.flush()
+        goes_on.wait(20)
+
+    more = {"FLIGHTCHAIN_BTS_URL": bts.url}
+    part = tmp_path / f"{JANUARY.file_name}.part"
+    for end in (signal.SIGINT, signal.SIGKILL):
+        bts.faults.append(stalled)
+        running = subprocess.Popen(
+            [sys.executable, "-m", "backend", "import", "bts:2008-01"],
+            cwd=ROOT,
+            env=environment(tmp_path, **more),
+            stderr=subprocess.DEVNULL,
+        )
+        size = 200 * (1 + (end == signal.SIGKILL))
+        until(lambda: part.exists() and part.stat().st_size == size)  # noqa: B023
+        running.send_signal(end)
+        running.wait(20)
+        assert zips_in(tmp_path) == [part.name]
+        assert part.read_bytes() == content[:size]
+    goes_on.set()
+    bring(bts, tmp_path, "bts:2008-01")
+    assert [place for _, place in bts.asked] == ["", "bytes=200-", "bytes=400-"]
+    assert (transactions_in(tmp_path), zips_in(tmp_path)) == (3, [])
+
+
+def test_latest_is_the_newest_month_that_is_published(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(month_import, "now_ms", lambda: 1_209_600_000_000)  # 1 May 2008
+    assert now_ms() > 1_209_600_000_000
+    bts.publish(JANUARY)
+    bts.publish(FEBRUARY)
+    bring(bts, tmp_path, "bts:latest")
+    assert names_asked(bts) == ["2008_4", "2008_3", "2008_2", "2008_2"]
+    bring(bts, tmp_path, "bts:2008-01..latest")
+    assert transactions_in(tmp_path) == 6
+
+
+def test_months_are_written_in_one_way() -> None:
+    year = [Month(2007, 12), JANUARY, FEBRUARY]
+    assert list(months_in("bts:2007-12..2008-02").months()) == year
+    assert list(months_in("bts:2008-02").months()) == [FEBRUARY]
+    assert list(months_in("bts:2007-12..latest").months(FEBRUARY)) == year
+    assert months_in("bts:latest") == MonthRange(None, None)
+    assert (FEBRUARY.last_day.day, FEBRUARY.file_name[-11:]) == (29, "_2008_2.zip")
+    for text in ("", "2008", "2008-13", "2008-1", "2008-02..2008-01", "latest..2008-01", "1987-09"):
+        with pytest.raises(InvalidSetting):
+            months_in(f"bts:{text}")
+
+
+def test_what_does_not_go_with_months_is_a_wrong_call(tmp_path: Path) -> None:
+    for arguments in (["bts:2008-01", __file__], ["--keep-zips", ".", "--nycflights"], ["bts:08"]):
+        done = CliRunner().invoke(import_command, arguments, obj=Settings(dir=str(tmp_path)))
+        assert done.exit_code == 2
+        assert "bts:" in done.output or "2008-01..2008-12" in done.output
+    assert not list(tmp_path.iterdir())
