@@ -82,9 +82,8 @@ from urllib3.exceptions import NewConnectionError
 
 Mode = Literal["sync", "async", "commit"]
 Engine = Literal["index", "scan"]
-Group = Literal[
-    "day", "weekday", "hour", "month", "year", "carrier", "origin", "destination", "route"
-]
+Times = Literal["day", "weekday", "hour", "weekday_hour", "month", "year"]
+Group = Times | Literal["carrier", "origin", "destination", "route"]
 OnError = Literal["reject", "skip"]
 Duplicates = Literal["accept", "skip"]
 Day = date | str

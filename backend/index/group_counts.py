@@ -54,7 +54,12 @@ _SLOTS = {
     "hour": (0, FIRST_WEEKDAY_SLOT - 1),
     "weekday": (FIRST_WEEKDAY_SLOT, FIRST_WEEKDAY_SLOT + 6),
 }
-_LONGEST = {"day": DAY, "month": MONTH, "hour": MONTH, "weekday": MONTH}
+_LONGEST = {"day": DAY, "month": MONTH, "hour": MONTH, "weekday": MONTH, "weekday_hour": DAY}
+_HOURS = {
+    "hour": ("slot", HOUR),
+    "weekday_hour": ("(period + 6) % 7 * 24 + slot", f"(day + 6) % 7 * 24 + {HOUR}"),
+}
+"""Raw keys by hour, in table carrier_slot and in table flight. Day 1 was a Monday."""
 _AIRPORTS = {"origin": "route.origin", "destination": "route.dest", "route": "route.route"}
 
 _PERIODS = "span = ? AND period BETWEEN ? AND ?"
@@ -108,7 +113,7 @@ def totals(
         return _counted_as(all_flights(), {})
     groups = _counts_by(rows, where, group_by, ranges, below)
     # Every flight is in one group, but for those whose hour is not known.
-    return _counted_as(all_flights() if group_by == "hour" else groups, groups)
+    return _counted_as(all_flights() if group_by in _HOURS else groups, groups)
 
 
 def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
@@ -155,11 +160,11 @@ def _counts_of(
 ) -> list[Any]:
     """Raw keys and counts of the flights of some periods."""
     span, first, last = periods
-    is_hours_of_days = group_by == "hour" and span == DAY
+    is_hours_of_days = group_by in _HOURS and span == DAY
     if below is not None or (is_hours_of_days and where.places):
         return _of_flights(rows, where, group_by, (first, last), below)
     if is_hours_of_days or (group_by in _SLOTS and span == MONTH):
-        return _of_slots(rows, where, _SLOTS[group_by or ""], periods)
+        return _of_slots(rows, where, group_by or "", periods)
     return _of_totals(rows, where, group_by, periods)
 
 
@@ -207,8 +212,9 @@ def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) 
     return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
 
-def _of_slots(rows: Rows, where: _Where, slots: tuple[int, int], periods: Range) -> list[Any]:
-    """Slots and counts of whole months, or of days by hour."""
+def _of_slots(rows: Rows, where: _Where, group_by: str, periods: Range) -> list[Any]:
+    """Raw keys and counts of whole months, or of days by hour."""
+    slots, raw = _SLOTS.get(group_by, _SLOTS["hour"]), _HOURS.get(group_by, ("slot",))[0]
     span, *ends = periods
     values: list[object]
     if where.places:
@@ -222,7 +228,7 @@ def _of_slots(rows: Rows, where: _Where, slots: tuple[int, int], periods: Range)
         source = "carrier_slot"
         conditions = f"carrier = ? AND {_PERIODS} AND slot BETWEEN ? AND ?"
         values = [where.in_sums, span, *ends, *slots]
-    select = f"SELECT slot, {SUMS} FROM {source}"  # noqa: S608  our own names
+    select = f"SELECT {raw}, {SUMS} FROM {source}"  # noqa: S608  our own names
     return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
 
@@ -230,10 +236,10 @@ def _of_flights(
     rows: Rows, where: _Where, group_by: str | None, days: tuple[int, int], below: int | None
 ) -> list[Any]:
     """Raw keys and counts of the flights of some days."""
-    raw = {"hour": HOUR, "carrier": "carrier", None: "0"}.get(group_by, "day")
-    raw = _AIRPORTS.get(group_by or "", raw)
+    raw = {"carrier": "carrier", None: "0"}.get(group_by, "day")
+    raw = _HOURS[group_by][1] if group_by in _HOURS else _AIRPORTS.get(group_by or "", raw)
     source, values = _flights(where, days, below, with_routes=group_by in KINDS)
-    known = " AND dep_time + dep_delay IS NOT NULL" if group_by == "hour" else ""
+    known = " AND dep_time + dep_delay IS NOT NULL" if group_by in _HOURS else ""
     return rows(f"SELECT {raw}, {COUNTED} {source}{known} GROUP BY 1", values)
 
 
@@ -299,6 +305,7 @@ def _keys(
         None: lambda raw, span: (),
         "carrier": lambda carrier, span: (carrier,),
         "hour": lambda hour, span: (hour,),
+        "weekday_hour": lambda raw, span: (1 + raw // 24, raw % 24),
         "weekday": _weekday,
         "day": lambda day, span: (date.fromordinal(day).isoformat(),),
         "month": _month,

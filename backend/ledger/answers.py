@@ -23,7 +23,7 @@ from backend.questions import answer_types as types
 from backend.questions import scan
 from backend.questions.answer_types import AsOf
 from backend.questions.distribution import distribution_of
-from backend.questions.groups import EVERYTHING, Figure, Key, arranged
+from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -256,7 +256,7 @@ class _Kind(Generic[Item]):
         return {
             f"by_{by}": [self.rows[by](*key, *astuple(self.figures(item))) for key, item in shown],
             "groups": count if counts.group_count is None else counts.group_count,
-            "without_hour": flights - with_hour if by == "hour" else UNSET,
+            "without_hour": flights - with_hour if GROUPS[by].is_by_hour else UNSET,
         }
 
 

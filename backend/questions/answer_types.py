@@ -173,7 +173,9 @@ def _groups_of(prefix: str, figures: type[Struct]) -> dict[str, type[Any]]:
             for name in group.names
         ]
         members = [*keys, *((field.name, field.type) for field in fields(figures))]
-        made[by] = defstruct(f"{prefix}{by.capitalize()}", members, forbid_unknown_fields=True)
+        made[by] = defstruct(
+            f"{prefix}{by.title().replace('_', '')}", members, forbid_unknown_fields=True
+        )
     return made
 
 

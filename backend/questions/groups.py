@@ -3,6 +3,7 @@
     day, month, year       when the flight was
     weekday                1 (Monday) to 7 (Sunday)
     hour                   of the scheduled departure, which is DEP_TIME less DEP_DELAY
+    weekday_hour           both together
     carrier
     origin, destination    airports
     route                  from one airport to another
@@ -38,6 +39,11 @@ class Group:
     columns: tuple[str, ...]
     key_of: Callable[..., Key]
     is_period: bool = False
+
+    @property
+    def is_by_hour(self) -> bool:
+        """Whether flights without a known hour are in no group."""
+        return "hour" in self.names
 
     def shown(self, key: Key) -> dict[str, Value]:
         """Return a key as an answer shows it."""
@@ -77,6 +83,12 @@ GROUPS: Mapping[str, Group] = {
         ("hour",),
         ("DEP_TIME", "DEP_DELAY"),
         lambda time, delay: (scheduled_hour(time, delay),),
+        is_period=True,
+    ),
+    "weekday_hour": Group(
+        ("DAY_OF_WEEK", "hour"),
+        ("FL_DATE", "DEP_TIME", "DEP_DELAY"),
+        lambda day, time, delay: (weekday_of(day), scheduled_hour(time, delay)),
         is_period=True,
     ),
     "month": Group(("month",), ("FL_DATE",), lambda day: (day[:7],), is_period=True),

@@ -416,6 +416,9 @@ def group_of(row: Row, by: str) -> dict[str, Value]:
         left = timedelta(hours=int(time[:2]), minutes=int(time[2:]))
         scheduled = left - timedelta(minutes=int(flight["DEP_DELAY"]))
         return {"hour": scheduled.seconds // 3600}  # of its day, however many days it is away
+    if by == "weekday_hour":
+        hour = group_of(row, "hour")
+        return hour and {"DAY_OF_WEEK": when.isoweekday(), **hour}
     made: dict[str, dict[str, Value]] = {
         "day": {"FL_DATE": when.isoformat()},
         "weekday": {"DAY_OF_WEEK": when.isoweekday()},
@@ -448,13 +451,13 @@ def grouped(
         known = [one for one in found if one[sort] is not None]
         known.sort(key=lambda one: -one[sort] if shown.is_descending else one[sort])
         found = known + [one for one in found if one[sort] is None]
-    elif by not in {"day", "weekday", "hour", "month", "year"}:
+    elif by not in {"day", "weekday", "hour", "weekday_hour", "month", "year"}:
         found.sort(key=lambda one: one[count] if shown.is_descending is False else -one[count])
     elif shown.is_descending:
         found = found[::-1]
     limit = len(found) if shown.limit is None else shown.limit
     answer = {f"by_{by}": found[shown.offset :][:limit], "groups": len(found)}
-    return {**answer, "without_hour": len(unknown)} if by == "hour" else answer
+    return {**answer, "without_hour": len(unknown)} if by.endswith("hour") else answer
 
 
 def distribution(rows: Sequence[Row]) -> dict[str, Any]:

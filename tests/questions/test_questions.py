@@ -54,7 +54,7 @@ LONG = "must have at most 100 characters"
 ENGINE = "must be one of index, scan"
 HEIGHT = "must be a block height, a whole number from 0"
 GROUPS = (
-    *("day", "weekday", "hour", "month", "year"),
+    *("day", "weekday", "hour", "weekday_hour", "month", "year"),
     *("carrier", "origin", "destination", "route"),
 )
 GROUPED: tuple[Kind, ...] = (AverageDelays, FlightCounter)
