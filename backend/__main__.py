@@ -2,9 +2,10 @@
 
 import gc
 
-from backend.base.processes import interruption
+from backend.base.processes import interruption, standard_streams
 
 interruption.ends_at_once()
+standard_streams.open_closed()
 
 from backend.cli.commands import main  # noqa: E402  this import takes most of the start
 

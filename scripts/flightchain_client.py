@@ -361,6 +361,8 @@ class Problem(FlightchainError):
         self.field, errors = texts.get("field"), problem.get("errors")
         self.value: object = problem.get("value")
         self.errors: list[Fault] = _faults(errors) if isinstance(errors, list) else []
+        readings = problem.get("readings")
+        self.readings: Mapping[str, str] = readings if isinstance(readings, dict) else {}
         self.retry_after_s = retry_after_s
         super().__init__(status, problem)
 

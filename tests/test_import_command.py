@@ -9,10 +9,9 @@ import select
 import subprocess
 import sys
 import threading
-import time
 import zipfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -22,15 +21,18 @@ import pytest
 from backend.base.errors import FlightchainError
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
+from backend.cli.import_command import NEEDS, import_command
 from backend.cli.import_dialogue import ImportDialogue, Skipping
 from backend.cli.import_sources import file_sources
 from backend.sealing.bad_rows import BadRows
 from backend.sealing.source_check import Checked
 from tests.api.processes import ROOT, environment, until
 from tests.flights import csv_of, flights, on_disk, transactions_in
+from tests.test_cli import call
 
 WAIT_S = 60
-ANSWERED_AGAIN_S = 5.0  # an early Ctrl-C may be lost, as to a person
+QUICK_S = 10.0
+TIMES = 2000  # in one of a thousand it came before an answer was waited for
 QUESTION = b"Import the others without them? [y/N]: "
 
 
@@ -122,31 +124,45 @@ def in_a_terminal(folder: Path, *arguments: str, answer: str) -> tuple[int, str]
 
     Returns its exit status and what was shown.
     """
+    shown = b""
+    command = [sys.executable, "-m", "backend", "import", *arguments]
+    with in_a_pty(command, folder.parent, variables(folder)) as (ours, process):
+        while select.select([ours], [], [], WAIT_S)[0] and (piece := _read(ours)):
+            shown += piece
+            if shown.endswith(QUESTION):
+                assert transactions_in(folder) == 0
+                os.write(ours, answer.encode())
+        status = process.wait(WAIT_S)
+    return status, shown.decode().replace("\r\n", "\n")
+
+
+@contextmanager
+def in_a_pty(
+    command: Sequence[str], folder: Path, variables: dict[str, str]
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Run a command in a terminal of its own, of which the other end is yielded."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        ["setsid", "--ctty", sys.executable, "-m", "backend", "import", *arguments],
-        cwd=folder.parent,
-        env=variables(folder),
+        ["setsid", "--ctty", *command],
+        cwd=folder,
+        env=variables,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
     )
     os.close(theirs)
-    shown = b""
-    deadline = time.monotonic() + WAIT_S
-    with process, suppress(OSError):  # which says that the other end is closed
-        while time.monotonic() < deadline:
-            if select.select([ours], [], [], ANSWERED_AGAIN_S)[0]:
-                shown += os.read(ours, 4096)
-                is_due = shown.endswith(QUESTION)
-            else:
-                is_due = shown.endswith(QUESTION + b"^C")
-            if is_due:
-                assert transactions_in(folder) == 0
-                os.write(ours, answer.encode())
+    with process:
+        yield ours, process
         process.kill()
     os.close(ours)
-    return process.returncode, shown.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    """Read what is shown; b"" once the other end is closed."""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
 
 
 @pytest.mark.parametrize(
@@ -167,6 +183,28 @@ def test_in_a_terminal_it_asks_before_rows_are_left_out(
     assert (returned, shown.endswith(end)) == (status, True), shown
     assert "some.csv, line 72: ORIGIN 'nowhere': " in shown
     assert transactions_in(folder) == stored
+
+
+ASK_OFTEN = f"""
+from backend.cli.import_command import NEEDS, import_command
+from backend.cli.asking import confirm
+for number in range({TIMES}):
+    try:
+        confirm("Go on?")
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_counts_however_soon_after_a_question_it_comes() -> None:
+    """It comes as soon as the question is seen, which is before its process reads an answer."""
+    shown = b""
+    with in_a_pty([sys.executable, "-c", ASK_OFTEN], ROOT, dict(os.environ)) as (ours, _):
+        while select.select([ours], [], [], QUICK_S)[0] and (piece := _read(ours)):
+            shown += piece
+            if shown.endswith(b"Go on? [y/N]: "):
+                os.write(ours, b"\x03")
+    assert shown.count(b"interrupted") == TIMES, shown[-200:]
 
 
 def test_with_yes_it_does_not_ask(tmp_path: Path) -> None:
@@ -399,32 +437,71 @@ def test_bad_rows_of_a_table_with_decimal_commas_keep_them(tmp_path: Path) -> No
     assert transactions_in(folder) == 300
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("--bad-rows", "x.csv", "a.csv"), ("--skip-bad", "--bad-rows", "x.csv", "a.csv", "b.csv")],
-)
-def test_a_file_of_bad_rows_belongs_to_one_file(tmp_path: Path, arguments: Sequence[str]) -> None:
-    for name in ("a.csv", "b.csv"):
-        written(tmp_path / name, 3)
-    done = imported(tmp_path / "chain", *arguments)
+def test_a_file_of_bad_rows_belongs_to_one_file(tmp_path: Path) -> None:
+    files = [written(tmp_path / name, 3) for name in ("a.csv", "b.csv")]
+    done = call(tmp_path / "chain", "import", "--skip-bad", "--bad-rows", "x.csv", *files)
     assert done.returncode == 2
-    assert "--bad-rows takes the bad rows of one of FILES, with --skip-bad" in done.stderr
+    assert "Error: --bad-rows takes the bad rows of one of FILES" in done.stderr
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "refusal"),
     [
-        ("--generate", "5", "--on-conflict", "fail"),
-        ("--if-empty", "--on-conflict", "fail"),
-        ("--if-empty", "--dates", "day-first"),
-        ("--if-empty", "--skip-bad"),
+        ("--if-empty --yes", "--yes needs --skip-bad"),
+        ("--if-empty --skip-bad --yes", "--skip-bad needs FILES or --nycflights"),
+        ("--if-empty --on-conflict keep", "--on-conflict needs FILES or --nycflights"),
+        ("--if-empty --dates day-first", "--dates needs FILES"),
+        ("--if-empty --seed 1", "--seed needs --generate"),
+        ("--generate 5 --on-conflict fail", "--on-conflict needs FILES or --nycflights"),
+        ("--generate 5 --dates day-first", "--dates needs FILES"),
+        ("--generate 5 --skip-bad", "--skip-bad needs FILES or --nycflights"),
+        ("--generate 5 --frontend", "--frontend needs --then-serve"),
+        ("--nycflights --dates month-first", "--dates needs FILES"),
+        ("bts:2008-01 --dates month-first", "--dates needs FILES"),
+        (f"{__file__} --seed 3", "--seed needs --generate"),
+        (f"{__file__} --yes", "--yes needs --skip-bad"),
+        (f"{__file__} --skip-at-most 1", "--skip-at-most needs --skip-bad"),
+        (f"{__file__} --bad-rows x.csv", "--bad-rows needs --skip-bad"),
+        (
+            "--nycflights --skip-bad --bad-rows x.csv",
+            "--bad-rows takes the bad rows of one of FILES",
+        ),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(
-    tmp_path: Path, arguments: Sequence[str]
+    tmp_path: Path, arguments: str, refusal: str
 ) -> None:
-    done = imported(tmp_path / "chain", *arguments)
-    assert (done.returncode, f"Error: {arguments[0]} " in done.stderr) == (2, True), done.stderr
+    done = call(tmp_path / "chain", "import", *arguments.split())
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"Error: {refusal}")
+    assert not (tmp_path / "chain").exists()
+
+
+def test_every_option_of_import_is_refused_where_it_would_do_nothing() -> None:
+    """An option that needs no other begins an import, or is good for each."""
+    free = {"files", "nycflights", "generate", "if_empty", "then_serve", "keep_zips"}
+    assert {option.name for option in import_command.params} - free == set(NEEDS)
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_closed_descriptor_is_no_traceback(tmp_path: Path, closed: int) -> None:
+    """As `import - <&-` in a shell."""
+    command = [sys.executable, "-m", "backend", "import", "-" if closed == 0 else "some.csv"]
+    written(tmp_path / "some.csv", 3)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *command],
+        cwd=tmp_path,
+        env=variables(tmp_path / "chain"),
+        capture_output=True,
+        check=False,
+        timeout=WAIT_S,
+    )
+    if closed:
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+        assert transactions_in(tmp_path / "chain") == 3
+    else:
+        assert done.returncode == 1
+        assert done.stderr.startswith(b"error: standard input is closed; ")
+        assert b"Traceback" not in done.stderr
 
 
 def test_the_share_of_bad_rows_is_rounded_so_that_the_advice_works() -> None:

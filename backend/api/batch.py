@@ -17,10 +17,10 @@ from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE
 from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
+from backend.base.day_orders import MONTH_FIRST, ORDERS, WRITTEN
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
-from backend.sources.dates import MONTH_FIRST, ORDERS
 from backend.sources.flight_file import Understanding
 from backend.sources.posted_batch import ANY, Batch, batch_of
 from backend.sources.source import CANCELLED, NOT_ARRIVED
@@ -143,6 +143,7 @@ def _understood(batch: Batch, *, with_sample: bool) -> Json:
     assert batch.understood is not None
     names = [field.name for field in fields(Understanding) if field.name != "sample"]
     known = {name: getattr(batch.understood, name) for name in names}
+    known["dates_written"] = WRITTEN.get(str(batch.understood.dates))
     return known | ({"sample": batch.understood.sample()} if with_sample else {})
 
 

@@ -220,6 +220,9 @@ class Understood(Answer, kw_only=True):
     dates: Annotated[
         str | None, Meta(description="how days are written; null if that makes no difference")
     ]
+    dates_written: Annotated[
+        str | None, Meta(description="the same in words, such as `day, month, year`")
+    ]
     emptied: Annotated[
         dict[str, Count], Meta(description="field: its cells emptied, as the flight was cancelled")
     ]
@@ -388,6 +391,10 @@ class Problem(Answer):
     value: Annotated[Any, Meta(description="the value of the field, as it was given")] = UNSET
     errors: Annotated[
         list[Error] | UnsetType, Meta(description="the first hundred, if there are more")
+    ] = UNSET
+    readings: Annotated[
+        dict[str, str] | UnsetType,
+        Meta(description="what the day in `value` may be, by what `dates` may say: YYYY-MM-DD"),
     ] = UNSET
     rows_read: Annotated[Count | UnsetType, Meta(description="rows of a batch that were read")] = (
         UNSET

@@ -60,9 +60,8 @@ class InvalidFlights(InvalidFlight):
 
     def __init__(self, problems: Sequence[InvalidInput], **members: object) -> None:
         first = problems[0]
-        super().__init__(first.field, first.value, first.reason)
+        super().__init__(first.field, first.value, first.reason, **members)
         self.problems = problems
-        self.members = members
 
 
 def problem_body(status: int, detail: str, **more: object) -> bytes:
@@ -135,8 +134,8 @@ def _members(error: FlightchainError) -> dict[str, Any]:
         return {}
     members: dict[str, Any] = {"field": excerpt(error.field), "value": excerpt(error.value)}
     if isinstance(error, InvalidFlights):
-        members |= {"errors": shown_errors(error.problems), **error.members}
-    return members
+        members["errors"] = shown_errors(error.problems)
+    return members | (error.members if isinstance(error, InvalidFlight) else {})
 
 
 def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:

@@ -86,7 +86,11 @@ class InvalidInput(FlightchainError):
 
 
 class InvalidFlight(InvalidInput):
-    """A field of a flight record is not acceptable."""
+    """A field of a flight record is not acceptable. members: further ones of the answer."""
+
+    def __init__(self, field: str, value: object, reason: str, **members: object) -> None:
+        super().__init__(field, value, reason)
+        self.members = members
 
 
 class InvalidQuery(InvalidInput):

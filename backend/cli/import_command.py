@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from backend.base.day_orders import ORDERS
 from backend.base.errors import InvalidSetting, NotFound
 from backend.base.settings import Settings
 from backend.cli.bts_months import PREFIX, MonthRange, months_in
@@ -16,8 +18,19 @@ from backend.cli.import_sources import file_sources, named_source
 from backend.cli.log_commands import say
 from backend.cli.serve_commands import require_all_to_serve
 
-ORDERS = ("day-first", "month-first", "year-first")  # as in backend.sources.dates
 MOST_SKIPPED_PERCENT = 1.0
+CHECKED = ("files", "nycflights")
+NEEDS = {
+    "seed": ("generate",),
+    "frontend": ("then_serve",),
+    "dates": ("files",),
+    "skip_bad": CHECKED,
+    "skip_at_most": ("skip_bad",),
+    "on_conflict": CHECKED,
+    "bad_rows": ("skip_bad",),
+    "yes": ("skip_bad",),
+}
+"""Option -> those of which it needs one; without it would do nothing."""
 
 
 class _ImportCommand(click.Command):
@@ -90,9 +103,9 @@ class _FileOrMonths(click.Path):
     metavar="FOLDER",
     help="With bts:…, keep the downloaded files there.",
 )
-@click.pass_obj
+@click.pass_context
 def import_command(
-    settings: Settings,
+    context: click.Context,
     files: tuple[Path | MonthRange, ...],
     nycflights: bool,
     generate: int | None,
@@ -123,19 +136,16 @@ def import_command(
     Run it again to continue after Ctrl-C or a crash: it leaves out flights that it has imported
     already.
     """
+    settings: Settings = context.obj
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
-    if bad_rows and (len(files) > 1 or not skip_bad):
-        raise click.UsageError("--bad-rows takes the bad rows of one of FILES, with --skip-bad")
+    _require_effect(context)
+    if bad_rows and len(files) != 1:
+        raise click.UsageError("--bad-rows takes the bad rows of one of FILES")
     paths = [file for file in files if isinstance(file, Path)]
     months = _months_among(files, keep_zips)
-    fails = on_conflict != KEEP
-    _require_effect(
-        made_up=generate is not None and fails,
-        default=if_empty and bool(dates or skip_bad or fails),
-    )
-    if frontend and not then_serve:
-        raise click.UsageError("--frontend needs --then-serve")
+    if months and dates:
+        raise click.UsageError("--dates needs FILES")
     if then_serve:  # a long import should not end with an error about a port in use
         require_all_to_serve(settings, frontend=frontend)
     skipping = Skipping(skip_bad, skip_at_most, yes, bad_rows)
@@ -166,12 +176,17 @@ def _months_among(
     return months[0] if months else None
 
 
-def _require_effect(*, made_up: bool, default: bool) -> None:
-    """Raise UsageError for options that made-up flights, or the default import, would ignore."""
-    if made_up:
-        raise click.UsageError("--generate stores without a check, so --on-conflict needs FILES")
-    if default:
-        raise click.UsageError("--if-empty takes no --dates, --skip-bad or --on-conflict")
+def _require_effect(context: click.Context) -> None:
+    """Raise UsageError for an option that would be ignored."""
+    for option, needed in NEEDS.items():
+        is_given = context.get_parameter_source(option) == ParameterSource.COMMANDLINE
+        if is_given and not any(context.params[name] for name in needed):
+            names = " or ".join(map(_shown, needed))
+            raise click.UsageError(f"{_shown(option)} needs {names}")
+
+
+def _shown(parameter: str) -> str:
+    return "FILES" if parameter == "files" else f"--{parameter.replace('_', '-')}"
 
 
 def _import_default(settings: Settings) -> None:

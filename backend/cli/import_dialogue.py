@@ -11,11 +11,10 @@ from textwrap import fill
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import click
-
 from backend.base.errors import FlightchainError
 from backend.base.progress import Line, Progress, counting, left
 from backend.base.words import counted
+from backend.cli.asking import confirm
 from backend.cli.log_commands import say
 
 if TYPE_CHECKING:
@@ -162,8 +161,8 @@ class ImportDialogue:
             self._require_few(bad)
             self._require_own_files(bad)
             self._require_new_files(bad)
-            if not self._skipping.without_asking and sys.stdin.isatty():
-                _confirm()
+            if not self._skipping.without_asking and sys.stdin is not None and sys.stdin.isatty():
+                _require_consent()
             self._write_files(bad)
 
     def _require_few(self, bad: Sequence["Checked"]) -> None:
@@ -244,12 +243,8 @@ def _checked_words(checked: "Checked") -> str:
     return "; ".join(words)
 
 
-def _confirm() -> None:
-    try:
-        goes_on = click.confirm("Import the others without them?", err=True)
-    except click.Abort:
-        raise KeyboardInterrupt from None
-    if not goes_on:
+def _require_consent() -> None:
+    if not confirm("Import the others without them?"):
         raise FlightchainError("the bad rows are to be mended first")
 
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from backend.base.errors import InvalidSetting
+from backend.base.errors import FlightchainError, InvalidSetting
 from backend.base.files import require_free
 from backend.base.progress import Line
 from backend.base.settings import Settings
@@ -64,6 +64,8 @@ def _file_source(
         return open_source(path, dates=dates, ledger=ledger)
     label = "standard input" if is_standard else str(path)
     spool = pipes.enter_context(closing(Spool(settings.folder)))
+    if is_standard and sys.stdin is None:
+        raise FlightchainError("standard input is closed; name a file, or send one through a pipe")
     if is_standard:
         _keep(sys.stdin.buffer, spool, settings, label)
     else:

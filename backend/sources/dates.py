@@ -9,15 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 
+from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
 from backend.sources.source import Unusable
 
-DAY_FIRST, MONTH_FIRST, YEAR_FIRST = ORDERS = ("day-first", "month-first", "year-first")
-WRITTEN = {
-    DAY_FIRST: "day, month, year",
-    MONTH_FIRST: "month, day, year",
-    YEAR_FIRST: "year, month, day",
-}
 _MIDNIGHT = r"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?|( 12:00:00 AM))?"
 _YEAR_FIRST = re.compile(
     rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII

@@ -10,19 +10,13 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
+from backend.base.day_orders import WRITTEN, YEAR_FIRST
 from backend.base.errors import InvalidFlight, InvalidInput, excerpt
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import PARSERS
-from backend.sources.dates import (
-    WRITTEN,
-    YEAR_FIRST,
-    DoubtfulDatesError,
-    Evidence,
-    doubt,
-    order_of,
-)
+from backend.sources.dates import DoubtfulDatesError, Evidence, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
 from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
@@ -40,7 +34,7 @@ class Understanding:
 
     kind, source: its kind, and where people get it. columns: field -> title of its column.
     derived: what fields are derived from -> their names. left_empty: fields that it lacks.
-    dates: one of `dates.ORDERS`; None if it has no column of days, or no day that tells. sample:
+    dates: one of `ORDERS`; None if it has no column of days, or no day that tells. sample:
     returns its first rows as flights, with what is no valid value as it is. emptied: how many cells
     of cancelled flights were emptied in the latest reading, by field. repeated_headers: how many
     lines were left out in it because they repeat the header.
@@ -89,7 +83,7 @@ class FlightFile:
     ) -> None:
         """label: its name in messages; the last part of the path by default.
 
-        dates: one of `dates.ORDERS`, if the user says it. ledger: as in `Deriver`.
+        dates: one of `day_orders.ORDERS`, if the user says it. ledger: as in `Deriver`.
         """
         self._files = [place] if isinstance(place, SentFile) else files_of(place, label)
         name = place.label if isinstance(place, SentFile) else place.name or str(place)
@@ -145,7 +139,8 @@ class FlightFile:
         except (UnknownKindError, DoubtfulDatesError) as error:
             day = error.day if isinstance(error, DoubtfulDatesError) else None
             if file.is_posted and day is not None:
-                raise InvalidFlight("dates", day, doubt(day, "dates=")) from error
+                days = {order: meant.isoformat() for order, meant in readings(day).items()}
+                raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
         deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=_is_strict(file))

@@ -8,11 +8,6 @@ from frontend.adding.columns import COLUMNS
 from frontend.filters import counted
 
 SHOWN_ROWS = 3
-WRITTEN = {
-    "day-first": "the day first",
-    "month-first": "the month first",
-    "year-first": "the year first",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +23,15 @@ class UnderstoodField:
 class Understanding:
     """What a file was taken for.
 
-    kind, source: its kind, and where people get it. dates: how its days are written, of `WRITTEN`;
-    None if it has none, or none that tells. notes: what was left out or emptied. fields: in the
-    order of a record.
+    kind, source: its kind, and where people get it. dates: how its days are written, as the backend
+    names it; None if it has none, or none that tells. dates_written: the same in words. notes: what
+    was left out or emptied. fields: in the order of a record.
     """
 
     kind: str
     source: str
     dates: str | None
+    dates_written: str | None
     emptied: Mapping[str, int]
     repeated_headers: int
     fields: Sequence[UnderstoodField]
@@ -43,7 +39,7 @@ class Understanding:
     @property
     def notes(self) -> list[str]:
         """Sentences on how it was read."""
-        notes = [f"Days are written with {WRITTEN[self.dates]}."] if self.dates else []
+        notes = [f"Days are written {self.dates_written}."] if self.dates_written else []
         notes += [
             f"{counted(count, 'cell')} of {name} {_was(count)} emptied, because the flight was "
             "cancelled."
@@ -74,5 +70,5 @@ def understanding_of(answer: Mapping[str, Any]) -> Understanding:
         UnderstoodField(c.name, origins.get(c.name, ""), [row[c.name] for row in rows])
         for c in COLUMNS
     ]
-    kind, source, dates = answer["kind"], answer["source"], answer["dates"]
-    return Understanding(kind, source, dates, answer["emptied"], answer["repeated_headers"], fields)
+    names = ("kind", "source", "dates", "dates_written", "emptied", "repeated_headers")
+    return Understanding(fields=fields, **{name: answer[name] for name in names})

@@ -16,6 +16,7 @@ from frontend.adding.understanding import Understanding, understanding_of
 from frontend.backend_client import Backend, Json
 from frontend.bodies import ANY_FILE
 from frontend.errors import Refused
+from frontend.filters import short_interval
 
 CLOCKS_AGREE_S = 1.0
 EMPTY = "It is empty; download it again."
@@ -42,11 +43,10 @@ class DoubtfulDays(Exception):
     day: one of them, as it stands in the file. meanings: order -> the day that it then is.
     """
 
-    def __init__(self, day: object, reason: str) -> None:
-        super().__init__(reason)
-        self.day = day
-        pair = re.search("may be (.+?) or (.+?);", reason)
-        self.meanings = dict(zip(DAY_ORDERS, pair.groups() if pair else ("", ""), strict=True))
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.detail)
+        self.day = refused.value
+        self.meanings = {order: short_interval(day, day) for order, day in refused.readings.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ def _send(
     except Refused as refused:
         if refused.status != 422 or refused.errors:
             raise
-        if refused.field == "dates":
-            raise DoubtfulDays(refused.value, refused.detail) from None
+        if refused.readings:
+            raise DoubtfulDays(refused) from None
         if (match := _problem.fullmatch(refused.detail)) is None:
             raise
         line = int(match["line"]) if match["line"] else None

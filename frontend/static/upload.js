@@ -14,7 +14,6 @@ const MOST_CONFLICTS_SHOWN = 20;
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
 const COUNTS = ["good", "bad", "bad_cancelled", "bad_not_arrived", "added", "before", "there", "conflicts"];
 const FIRST = { "day-first": "Day first", "month-first": "Month first" };
-const WRITTEN = { "day-first": "the day first", "month-first": "the month first", "year-first": "the year first" };
 
 const [form, progress, phase, bar, counts, said, stop, result] =
   ["upload", "progress", "phase", "bar", "counts", "said", "stop", "result"].map((id) => document.getElementById(id));
@@ -89,14 +88,14 @@ function addUp(found, table, slice, outcome) {
 }
 
 // What the whole file was taken for, slice by slice.
-function understand(found, table, { kind, dates, emptied, repeated_headers, ...rest }) {
+function understand(found, table, { kind, dates, dates_written, emptied, repeated_headers, ...rest }) {
   if (dates in FIRST) table.orders.add(dates);
-  found.understood ??= { kind, dates, emptied: {}, repeated_headers: 0, ...rest };
+  found.understood ??= { kind, dates, dates_written, emptied: {}, repeated_headers: 0, ...rest };
   const all = found.understood;
   if (kind !== all.kind) {
     throw new Problem(`${table.name || "A part of the file"} is of another kind (${kind}) than what is before it (${all.kind}). Add it alone.`);
   }
-  if (dates in FIRST) all.dates = dates;
+  if (dates in FIRST) Object.assign(all, { dates, dates_written });
   all.repeated_headers += repeated_headers;
   for (const [name, count] of Object.entries(emptied)) all.emptied[name] = (all.emptied[name] ?? 0) + count;
 }
@@ -205,10 +204,10 @@ function badRows({ rows, bad }) {
 }
 
 // How the file was read, as `understanding.html` says it of one that came in one piece.
-function understoodAs({ kind, source, dates, emptied, repeated_headers: headers, fields }) {
+function understoodAs({ kind, source, dates_written: written, emptied, repeated_headers: headers, fields }) {
   const was = (count) => (count === 1 ? "was" : "were");
   const notes = Object.entries(emptied).map(([name, count]) => `${counted(count, "cell")} of ${name} ${was(count)} emptied, because the flight was cancelled.`);
-  if (dates) notes.unshift(`Days are written with ${WRITTEN[dates]}.`);
+  if (written) notes.unshift(`Days are written ${written}.`);
   if (headers) notes.push(`${counted(headers, "line")} ${was(headers)} left out, which ${headers === 1 ? "repeats" : "repeat"} the header.`);
   const rows = fields.map(({ name, origin, values }) =>
     node("tr", {}, node("th", { scope: "row", class: "nowrap" }, code(name)), node("td", { class: "value" }, origin), ...values.map((value) => node("td", { class: "nowrap" }, String(value ?? "")))));

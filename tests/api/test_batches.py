@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from backend.api.reading import parameters
+from backend.base.day_orders import WRITTEN
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine, flight_of
@@ -98,11 +99,13 @@ def test_days_in_doubt_are_read_as_the_client_says(client: FlaskClient) -> None:
     writer.writerow(GOOD | {"FL_DATE": "02/03/2019"})
     body = text.getvalue().encode()
     refused = post(client, body, kind="text/csv")
-    detail = problem(refused, 422, field="dates", value="02/03/2019")["detail"]
+    readings = {"month-first": "2019-02-03", "day-first": "2019-03-02"}
+    detail = problem(refused, 422, field="dates", value="02/03/2019", readings=readings)["detail"]
     assert "may be 3 February 2019 or 2 March 2019; say dates=month-first or dates=" in detail
     for dates, day in (("day-first", "2019-03-02"), ("month-first", "2019-02-03")):
         receipt = good(post(client, body, f"?dates={dates}", "text/csv"), 202)
         assert receipt["understood"]["dates"] == dates
+        assert receipt["understood"]["dates_written"] == WRITTEN[dates]
         stored = good(client.get(f"/transactions/{receipt['first_transaction']}"))["transaction"]
         assert stored["FL_DATE"] == day
 
@@ -137,6 +140,7 @@ def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
         },
         "left_empty": ["ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID"],
         "dates": None,
+        "dates_written": None,
         "emptied": {"ARR_TIME": 1, "ARR_DELAY": 1, "DEP_TIME": 1, "DEP_DELAY": 1},
         "repeated_headers": 1,
     }
@@ -163,7 +167,7 @@ def test_a_sample_shows_what_is_no_value_as_it_was_sent(client: FlaskClient) -> 
     body = as_csv(FLIGHTS[:9]).replace(b"2015", b"soon", 1)
     tried = good(post(client, body, "?dry_run=true", "text/csv"))
     assert [flight["YEAR"] for flight in tried["understood"]["sample"]] == ["soon", *[2015] * 4]
-    assert tried["understood"]["dates"] == "year-first"
+    assert tried["understood"]["dates_written"] == "year, month, day"
 
 
 @pytest.mark.parametrize(

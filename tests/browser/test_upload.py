@@ -360,7 +360,7 @@ def test_days_are_judged_over_the_whole_file(page: Page, pages: Pages, tmp_path:
     page.on("request", lambda request: asked.append(request.url.partition("?")[2]))
     text = checked(page, path)
     assert "All 10,010 rows are flights." in text
-    assert "Days are written with the day first." in text
+    assert "Days are written day, month, year." in text
     assert [each.partition("dates=")[2] for each in asked] == ["", "", "", *["day-first"] * 2]
     page.get_by_role("button", name="Add 10,010 flights").click()
     assert "10,010 flights were accepted" in result(page)

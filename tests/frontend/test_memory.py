@@ -122,6 +122,7 @@ NOTHING_UNDERSTOOD: dict[str, Any] = {
     "derived": {},
     "left_empty": [],
     "dates": None,
+    "dates_written": None,
     "emptied": {},
     "repeated_headers": 0,
 }

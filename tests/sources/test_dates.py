@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.sources.dates import (
-    DAY_FIRST,
-    MONTH_FIRST,
-    YEAR_FIRST,
-    DoubtfulDatesError,
-    Evidence,
-    iso_day,
-    order_of,
-)
+from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, YEAR_FIRST
+from backend.sources.dates import DoubtfulDatesError, Evidence, iso_day, order_of
 from backend.sources.source import Unusable
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.base.day_orders import DAY_FIRST
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.questions.carriers import CARRIERS, Carrier
 from backend.sources.airports import Airport, airport_of
 from backend.sources.cells import STATES
-from backend.sources.dates import DAY_FIRST
 from backend.sources.flight_file import FlightFile
 from backend.sources.kinds import (
     CARRIER,

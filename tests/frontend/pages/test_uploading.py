@@ -377,7 +377,7 @@ def test_days_in_doubt_are_asked_before_anything_is_added(visitor: Visitor) -> N
     question = page.text[page.text.index("Which day is") :].partition("</form>")[0]
     form = {**hidden(question), "dates": "day-first", "action": "check"}
     page = visitor.client.post("/upload", data=form, content_type="multipart/form-data")
-    assert "Days are written with the day first." in page.text
+    assert "Days are written day, month, year." in page.text
     assert "2019-03-02" in page.text
     assert visitor.transactions == before
     checked = page.text[page.text.index('name="checked"') - 100 :].partition("</form>")[0]
