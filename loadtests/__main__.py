@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from loadtests.experiments import NAMES, experiment, running
+from loadtests.experiments import NAMES, OF_FILES, experiment, running
 from loadtests.lab import conclusions, gaps, network_file
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
@@ -30,6 +30,12 @@ _POSITIVE, _COUNT = click.FloatRange(min=0, min_open=True), click.IntRange(min=1
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SEED = click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
 _QUICK = click.option("--quick", is_flag=True, help="Do everything once, within two minutes.")
+_FAIL_IF = click.option(
+    "--fail-if",
+    multiple=True,
+    metavar="THRESHOLD",
+    help="End with status 1 if it is true of any load, like 'p99 > 50 ms'; may be repeated.",
+)
 _OUT = click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
 
 
@@ -86,6 +92,7 @@ def list_experiments() -> None:
     help="Only these: shares of L for open-workload, numbers of customers for queueing-network.",
 )
 @click.option("--host", default="", help="URL of a running service to measure, on any machine.")
+@_FAIL_IF
 @_SEED
 @_QUICK
 @_OUT
@@ -127,23 +134,32 @@ def resume(folder: Path) -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--workers", default=1, show_default=True, help="Of a server whose rows are brought.")
+@click.option("--workers", default=1, show_default=True, help="Of the server, for files.")
+@_FAIL_IF
 @_OUT
-def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
-    """Make summaries and reports anew from their raw rows.
+def analyse(
+    paths: tuple[Path, ...], workers: int, fail_if: tuple[str, ...], out: Path | None
+) -> None:
+    """Make summaries and reports of folders of results anew, or one of files of load generators.
 
-    Files of raw rows make a result of open-workload together: an open run, and a closed run of one
-    customer, both by Locust with --raw.
+    Files of wrk2, vegeta, k6, JMeter, oha, hey, Locust and `--raw` make a result together. Bring
+    five runs of one customer and five of each load, and it says whether the forecast holds.
     """
     files = [path for path in paths if path.is_file()]
     folders = [path for path in paths if not path.is_file()]
     if files:
-        folder = _new_folder("open-workload", out)
+        folder = _new_folder(OF_FILES, out)
         running.bring(files, folder, workers)
         folders.append(folder)
+    failures = []
     for folder in folders:
-        running.analyse(Results(folder))
+        report = running.analyse(Results(folder), fail_if or None)
+        if files and folder == folders[-1]:
+            click.echo("\n".join(report.findings), err=True)
+        failures += [f"{folder.name}: {report.failure}"] if report.failure and fail_if else []
         click.echo(folder / REPORT)
+    if failures:
+        raise click.ClickException("\n".join(failures))
 
 
 @main.command()

@@ -15,8 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from loadtests.experiments import experiment, open_workload
+from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import RUNS, Say
+from loadtests.lab import response_times
 from loadtests.lab.content import Cell, Report, Section, Table, capital, summary
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
@@ -42,6 +43,8 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
         raise ResultsError(f"{experiment.name} has no mode {options.mode}; it has {modes}")
     if options.until_decided and (not experiment.can_decide or options.mode is Mode.MODEL):
         raise ResultsError(f"{experiment.name} in mode {options.mode} has nothing to decide")
+    for threshold in options.fail_if:
+        response_times.check_threshold(threshold)
     if options.host and not (experiment.takes_host and options.mode is Mode.REAL):
         raise ResultsError(f"{experiment.name} cannot measure a service on another machine")
     known = experiment.loads(options)
@@ -64,15 +67,15 @@ def _new(folder: Path) -> Results:
 
 
 def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
-    """Make `folder`, which must not exist, a result of open-workload from files of raw rows.
+    """Make `folder`, which must not exist, a result of runs that any load generator made.
 
     workers: of the server. Raises ResultsError.
     """
     results = _new(folder)
-    manifest = _manifest(open_workload.EXPERIMENT, Options(Mode.REAL), folder)
-    manifest["machine"] = {"cpu": "not known, because the rows were brought"}
+    manifest = _manifest(tool_results.EXPERIMENT, Options(Mode.REAL), folder)
+    manifest["machine"] = {"cpu": "not known, because the files were brought"}
     try:
-        open_workload.bring(files, results, workers)
+        tool_results.bring(files, results, workers)
     except ResultsError:
         shutil.rmtree(folder)
         raise
@@ -90,7 +93,8 @@ def resume(folder: Path, say: Say) -> Report | None:
     if not experiment.can_resume:
         raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
     told = {one.name: manifest[one.name] for one in fields(Options) if one.name in manifest}
-    told |= {"mode": Mode(manifest["mode"]), "loads": tuple(manifest.get("loads", ()))}
+    told |= {"mode": Mode(manifest["mode"])}
+    told |= {name: tuple(manifest.get(name, ())) for name in ("loads", "fail_if")}
     manifest["state"] = INTERRUPTED
     now = " at ".join(filter(None, (_now(), commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
@@ -154,11 +158,12 @@ def _versions() -> Iterator[tuple[str, str]]:
             yield package, version(package)
 
 
-def analyse(results: Results) -> Report:
+def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     """Write summary.json and report.html anew from the tables of `results`.
 
-    A report of which every run was rejected is a failure. Raises ResultsError if it is not a folder
-    of results or lacks a table that it needs.
+    fail_if: thresholds, in place of those with which it was measured. A report of which every run
+    was rejected is a failure, and so is one of which a threshold is true. Raises ResultsError if
+    it is not a folder of results or lacks a table that it needs.
     """
     manifest, found, more = results.manifest(), experiment_of(results), []
     report, runs = found.analyse(results), results.rows_if_any(RUNS.removesuffix(".csv"))
@@ -171,6 +176,13 @@ def analyse(results: Results) -> Report:
             told = f"all runs ({made}) were rejected by rule, so nothing was measured that counts"
             failure = report.failure or told
             report = replace(report, failure=failure, conclusion=f"{capital(told)}.")
+    groups_of = tool_results.groups if found.name == OF_FILES else response_times.groups_of
+    if groups := groups_of(results):
+        more.insert(0, response_times.section(groups))
+        metrics = [*report.metrics, *response_times.metrics(groups)]
+        thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
+        failures = filter(None, (report.failure, *response_times.broken(thresholds, groups)))
+        report = replace(report, metrics=metrics, failure="; ".join(failures))
     if found.study:
         more.append(errata_section(found.study))
     results.write_analysis(summary(report), report_page(found, manifest, report, more))

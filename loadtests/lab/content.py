@@ -5,9 +5,14 @@ number or None (shown as –). A number is shown with three significant digits u
 otherwise.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
+
+NONE = "–"
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_SIGNS = re.compile(r" ± | %|± ")
 
 Cell = str | int | float | None
 Item = TypeVar("Item")
@@ -100,3 +105,24 @@ def told_s(seconds: float) -> str:
 def times(factor: float, value: float | None) -> float | None:
     """`factor` times a value that may be missing."""
     return None if value is None else factor * value
+
+
+def shown(cell: Cell, digits: int = 3) -> str:
+    """A cell as text: numbers with `digits` significant digits, None as a dash.
+
+    >>> shown(40.499375), shown(1234567.8), shown(0.00012345), shown(None), shown(12)
+    ('40.5', '1,234,568', '0.000123', '–', '12')
+    """
+    if cell is None:
+        return NONE
+    if isinstance(cell, str):
+        return together(cell)
+    if isinstance(cell, int) or abs(cell) >= 10**digits - 0.5:
+        return f"{cell:,.0f}"
+    text = f"{cell:#.{digits}g}"
+    return text.rstrip(".") if "e" not in text else f"{cell:.{digits - 1}e}"
+
+
+def together(text: str) -> str:
+    """`text` with no-break spaces, so that `5 %` and `3 ± 1` are never split between lines."""
+    return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)

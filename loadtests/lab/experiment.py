@@ -40,6 +40,7 @@ class Options:
     host: str = ""  # URL of a service on another machine, in place of one that is started here
     until_decided: bool = False  # what has a verdict is measured until it is decided
     loads: tuple[float, ...] = ()  # those of the experiment that are measured; none means all
+    fail_if: tuple[str, ...] = ()  # thresholds that make the report a failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from random import Random
 
 import numpy as np
 
-from loadtests.lab.content import Cell, Figure, Section, Table
+from loadtests.lab.content import Cell, Figure, Section, Table, shown
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED, OpenWorkload
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn, figure
-from loadtests.lab.report.page import plain_page, shown
+from loadtests.lab.report.page import plain_page
 from loadtests.models import open_queue, replay
 from loadtests.models.gap_ledger import Cause, Ledger
 from loadtests.models.protocol import Expectation, Protocol, expectation

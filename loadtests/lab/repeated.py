@@ -18,9 +18,8 @@ from typing import Generic, Protocol, Self, TypeVar
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
 from loadtests.grouping import grouped
-from loadtests.lab.content import Metric, times
+from loadtests.lab.content import NONE, Metric, shown, times
 from loadtests.lab.report.drawing import Series, Shape, Source
-from loadtests.lab.report.page import NONE, shown
 from loadtests.lab.results import YES, Results
 from loadtests.machine_samples import Sample
 from loadtests.machine_samples import read as read_samples

@@ -11,10 +11,9 @@ from loadtests.experiments.client_server.predicting import (
     Point,
     Replayed,
 )
-from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, shown, times
 from loadtests.lab.repeated import Estimate, accepted, crosses, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.page import shown
 from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.open_queue import Unstable, mmm
 from loadtests.models.sample_statistics import quantile

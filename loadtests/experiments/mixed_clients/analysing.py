@@ -12,11 +12,10 @@ from loadtests.experiments.mixed_clients.comparing import (
 )
 from loadtests.experiments.mixed_clients.measuring import FULL, HTTP, LOCAL, NAMES, QUICK, Plan
 from loadtests.grouping import grouped
-from loadtests.lab.content import Figure, Metric, Report, Section, Table, capital, times
+from loadtests.lab.content import NONE, Figure, Metric, Report, Section, Table, capital, times
 from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
 from loadtests.lab.repeated import Estimate, lines, rejected_told
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.page import NONE
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES, STEPS
 

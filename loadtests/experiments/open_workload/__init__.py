@@ -7,11 +7,9 @@ out what the service can do, `measuring` measures, `comparing` and `gaps` compar
 
 from loadtests.experiments.open_workload.analysing import analyse
 from loadtests.experiments.open_workload.loads import fractions
-from loadtests.experiments.open_workload.measuring import bring, measure
+from loadtests.experiments.open_workload.measuring import measure
 from loadtests.experiments.open_workload.servers import SCALE
 from loadtests.lab.experiment import Experiment, Mode
-
-__all__ = ["EXPERIMENT", "bring"]
 
 EXPERIMENT = Experiment(
     name="open-workload",

@@ -11,11 +11,10 @@ from loadtests.experiments.open_workload.gaps import gap_section
 from loadtests.experiments.open_workload.loads import SERVERS, SETTLED_UP_TO, OpenRun
 from loadtests.generation.run import SAMPLES
 from loadtests.grouping import grouped
-from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, shown, times
 from loadtests.lab.experiment import Mode
 from loadtests.lab.repeated import accepted, estimate
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict
 from loadtests.models.sequential import LEAST_VALUES

@@ -30,7 +30,7 @@ AS_THE_STUDY, STEADY = "as-the-study", "steady"
 
 STUDY, SCAN = "study", "scan"
 SERVICE, SERVICE_SCANS, SERVICE_WORKERS = "service", "service-scans", "service-workers"
-ELSEWHERE, BROUGHT = "elsewhere", "brought"  # on another machine; a file of rows
+ELSEWHERE = "elsewhere"  # on another machine
 WORKERS = 2  # of the service as shipped
 SERVERS: Mapping[str, str] = {
     STUDY: "the study's way",
@@ -39,7 +39,6 @@ SERVERS: Mapping[str, str] = {
     SERVICE_WORKERS: f"the service, index, {WORKERS} workers",
     SERVICE_SCANS: "the service, scans, one worker",
     ELSEWHERE: "the service at --host",
-    BROUGHT: "the raw file",
 }
 """Name in tables -> what it is."""
 

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from math import ceil
-from pathlib import Path
 from random import Random
 from time import monotonic
 
@@ -31,16 +30,16 @@ from loadtests.experiments.open_workload.comparing import progress
 from loadtests.experiments.open_workload.demands import Rated, explored
 from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, STARTS, Measured
-from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of
-from loadtests.generation.rows import CUSTOMERS_AT_MOST, Row, RowFile, read_rows
+from loadtests.generation.calibration import Calibration
+from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS, RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, unused_name
-from loadtests.lab.results import Results, ResultsError, TableWriter
-from loadtests.models.open_queue import ONE, Queue
+from loadtests.lab.results import TableWriter
+from loadtests.models.open_queue import ONE
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.sample_statistics import quantile
 from loadtests.models.sequential import LEAST_VALUES
@@ -258,58 +257,3 @@ def _simulated(name: str, times_s: Sequence[float], services_s: Sequence[float])
         done_s = at_s + response_s
         start_s = done_s - service_s
         yield Row(name, index, SIMULATED, at_s, at_s, start_s, done_s, service_s, 200, "")
-
-
-# --- rows that were measured elsewhere -----------------------------------------------------------
-
-
-def bring(files: Sequence[Path], results: Results, workers: int) -> None:
-    """Write the rows of `files` to `results`, with a plan and verdicts, as by Locust by hand.
-
-    Among the files must be an open run and a calibration: a closed run of one customer. Closed runs
-    of several customers are kept and not used. The calibration's E[S] and the number of workers are
-    all that is known of the server, so workers are taken to serve in order of arrival, and L to be
-    their number over the part of E[S] that the server reported. The rate is that of the arrivals
-    that were sent. Raises ResultsError if a file is not one of raw rows or a run is missing.
-    """
-    runs = _brought(files)
-    alone = [
-        calibration_of(name, rows[WARM_UP:])
-        for name, rows in runs.items()
-        if len(rows) > WARM_UP + 1 and all(row.index % CUSTOMERS_AT_MOST == 0 for row in rows)
-    ]
-    opened = {  # rows are numbered as in a schedule, where a few may be missing
-        name: rows for name, rows in runs.items() if max(row.index for row in rows) < 2 * len(rows)
-    }
-    if not alone or not opened:
-        raise ResultsError(
-            f"the files have {', '.join(runs)}; needed: an open run and a closed run of one "
-            f"customer, for E[S], of more than {WARM_UP + 1} requests"
-        )
-    before, after = alone[0], alone[-1] if len(alone) > 1 else None
-    reported_s = before.mean_s - (before.overhead_s or 0.0)
-    rated = Rated(Queue(workers), workers * before.mean_s / reported_s, front_s=0.0)
-    with closing(RowFile(results.folder / REQUESTS)) as file:
-        file.write(row for rows in runs.values() for row in rows)
-    with results.table(loads.PLAN, RunLine) as table:
-        for name, rows in opened.items():
-            rate_per_s = len(rows) / max(row.intended_s for row in rows)
-            fraction = rate_per_s * before.mean_s / rated.busy_workers
-            load = Load(loads.BROUGHT, STEADY, fraction, 1, arrivals=len(rows))
-            table.add(_line(name, load, rated, before))
-            record = RunRecord(name, "open", tuple(rows), (), len(rows), 0.0)
-            judge_run(results.folder, record, record.facts(before, after))
-
-
-def _brought(files: Sequence[Path]) -> dict[str, list[Row]]:
-    """Name -> rows. Different files may have runs of one name, so the file's comes before it."""
-    found: dict[str, list[Row]] = {}
-    for path in files:
-        try:
-            rows = read_rows(path)
-        except (OSError, ValueError) as problem:
-            raise ResultsError(f"{path} has no raw rows: {problem}") from problem
-        for row in rows:
-            name = f"{path.stem}-{row.run}"
-            found.setdefault(name, []).append(replace(row, run=name))
-    return found

@@ -30,12 +30,11 @@ from loadtests.experiments.queueing_network.predicting import (
     stations,
 )
 from loadtests.grouping import grouped
-from loadtests.lab.content import Metric, Report, Section, Table, capital
+from loadtests.lab.content import Metric, Report, Section, Table, capital, shown
 from loadtests.lab.experiment import Mode
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, rejected_told
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
 from loadtests.models.estimates import TOLERANCE, Verdict

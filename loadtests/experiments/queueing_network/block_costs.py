@@ -26,7 +26,7 @@ from loadtests.experiments.queueing_network.predicting import (
     routing,
     stations,
 )
-from loadtests.lab.content import Cell, Metric, Section, Table, capital, told_s
+from loadtests.lab.content import Cell, Metric, Section, Table, capital, shown, told_s
 from loadtests.lab.one_customer import Asked, Recorded, recorded
 from loadtests.lab.published import (
     BLOCKS,
@@ -36,7 +36,6 @@ from loadtests.lab.published import (
     SERVICE_TIMES,
 )
 from loadtests.lab.repeated import accepted
-from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results
 from loadtests.models import bounds
 from loadtests.models.laws import Station, visit_ratios

@@ -23,12 +23,11 @@ from loadtests.experiments.queueing_network.predicting import (
     routing,
     stations,
 )
-from loadtests.lab.content import Cell, Figure, Item, Table, capital
+from loadtests.lab.content import Cell, Figure, Item, Table, capital, shown
 from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
-from loadtests.lab.report.page import shown
 from loadtests.models import mva
 from loadtests.models.laws import visit_ratios
 

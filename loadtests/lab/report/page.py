@@ -1,13 +1,12 @@
 """Makes a report one HTML file: with inline styles and SVG, without scripts or other files."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from loadtests.lab.content import Cell, Report, Section, Table
+from loadtests.lab.content import NONE, Report, Section, Table, shown, together
 from loadtests.lab.experiment import Experiment, Mode
 
 READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
@@ -21,12 +20,8 @@ MODES = {
     "emulated": "Emulated storage, K = {scale:g}",
     "model": "Model: no server was measured",
 }
-NONE = "–"
 FOLDED_ROWS = 40  # a table with more rows is folded until a reader opens it
 LONG_WORDS = 60  # characters; a column with longer text is made wide enough to be read
-
-NO_BREAK = "\N{NO-BREAK SPACE}"
-_SIGNS = re.compile(r" ± | %|± ")
 
 _HERE = Path(__file__).parent
 
@@ -87,27 +82,6 @@ def plain_page(
         folded_rows=FOLDED_ROWS,
         long_words=LONG_WORDS,
     )
-
-
-def shown(cell: Cell, digits: int = 3) -> str:
-    """A cell as text: numbers with `digits` significant digits, None as a dash.
-
-    >>> shown(40.499375), shown(1234567.8), shown(0.00012345), shown(None), shown(12)
-    ('40.5', '1,234,568', '0.000123', '–', '12')
-    """
-    if cell is None:
-        return NONE
-    if isinstance(cell, str):
-        return together(cell)
-    if isinstance(cell, int) or abs(cell) >= 10**digits - 0.5:
-        return f"{cell:,.0f}"
-    text = f"{cell:#.{digits}g}"
-    return text.rstrip(".") if "e" not in text else f"{cell:.{digits - 1}e}"
-
-
-def together(text: str) -> str:
-    """`text` with no-break spaces, so that `5 %` and `3 ± 1` are never split between lines."""
-    return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
 
 
 def _is_number_column(table: Table, column: int) -> bool:

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 from loadtests import chains
 from loadtests.__main__ import main
-from loadtests.experiments import running as running_lab
 from loadtests.experiments.open_workload import EXPERIMENT, comparing, loads, measuring, servers
 from loadtests.experiments.open_workload import demands as learning
 from loadtests.experiments.open_workload.analysing import _conclusion, _metrics
@@ -683,67 +682,6 @@ def test_a_host_without_a_service_is_named(tmp_path: Path) -> None:
     options = Options(Mode.REAL, quick=True, host="http://127.0.0.1:9")
     with pytest.raises(ProgramFailed, match=r"no service answers at http://127\.0\.0\.1:9"):
         run(EXPERIMENT, options, tmp_path / "one", lambda text: None)
-
-
-class TestBrought:
-    """Raw rows that somebody measured by hand."""
-
-    def written(self, path: Path, run: str, rows: Sequence[Row]) -> Path:
-        file = RowFile(path)
-        file.write(replace(row, run=run) for row in rows)
-        file.close()
-        return path
-
-    def alone(self, path: Path, service_s: float = SERVICE_S) -> Path:
-        return self.written(path, "closed", alone("", service_s))
-
-    def test_are_compared_with_the_queue_of_their_calibration(self, tmp_path: Path) -> None:
-        files = [
-            self.alone(tmp_path / "calibration.csv"),
-            self.written(tmp_path / "open.csv", "open", a_run(0.5, arrivals=3000).rows),
-        ]
-        bring_into(tmp_path / "one", files)
-        (found,) = open_runs(Results(tmp_path / "one"))
-        assert found.is_accepted
-        assert found.fraction == pytest.approx(0.5, rel=0.1)
-        (point,) = steady_points([found])
-        assert point.difference.estimate == pytest.approx(0, abs=0.001)
-
-    def test_of_a_machine_that_changed_do_not_count(self, tmp_path: Path) -> None:
-        files = [
-            self.alone(tmp_path / "before.csv"),
-            self.written(tmp_path / "open.csv", "open", a_run(0.5).rows),
-            self.alone(tmp_path / "later.csv", 1.1 * SERVICE_S),
-        ]
-        report = analyse(bring_into(tmp_path / "one", files))
-        assert "Every run was rejected" in report.failure
-        assert report.metrics == []
-        assert all("rejected" in finding for finding in report.findings)
-
-    def test_are_given_on_the_command_line(self, tmp_path: Path) -> None:
-        files = [
-            self.written(tmp_path / "o.csv", "open", a_run(0.5, arrivals=300, queue=Queue(2)).rows),
-            self.alone(tmp_path / "c.csv"),
-        ]
-        asked = CliRunner().invoke(
-            main, ["analyse", *map(str, files), "--workers", "2", "--out", str(tmp_path / "out")]
-        )
-        assert asked.exit_code == 0, asked.output
-        (folder,) = (tmp_path / "out").iterdir()
-        (found,) = open_runs(Results(folder))
-        assert found.queue == Queue(2)
-        assert found.utilisation == pytest.approx(0.5, rel=0.2)
-
-    def test_need_a_calibration(self, tmp_path: Path) -> None:
-        file = self.written(tmp_path / "open.csv", "open", a_run(0.5).rows)
-        with pytest.raises(ResultsError, match=r"needed: .*one customer"):
-            bring_into(tmp_path / "one", [file])
-        assert not (tmp_path / "one").exists()
-
-
-def bring_into(folder: Path, files: Sequence[Path]) -> Results:
-    running_lab.bring(files, folder, workers=1)
-    return Results(folder)
 
 
 def test_published_points_stand_beside_those_that_were_measured() -> None:

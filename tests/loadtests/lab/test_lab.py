@@ -14,18 +14,11 @@ from loadtests import __main__ as command
 from loadtests import experiments
 from loadtests.experiments import running
 from loadtests.experiments.running import resume, run
-from loadtests.lab.content import Report, Section, Table
+from loadtests.lab.content import NO_BREAK, Report, Section, Table, shown, together
 from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.report.page import (
-    FOLDED_ROWS,
-    NO_BREAK,
-    plain_page,
-    report_page,
-    shown,
-    together,
-)
+from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
 from loadtests.lab.results import Results, ResultsError
 from tests.loadtests.lab.miniature import EXPERIMENT
 

@@ -1,0 +1,481 @@
+"""Reports on runs of any load generator: percentiles, and whether one customer forecasts them.
+
+Runs in which no request met another tell the service time: they are one customer's, and calibrate
+the forecast. Open runs of nearly the same rate are pooled, and so are closed runs of as many
+customers. The forecast of a run sends its very arrivals (or evenly spaced ones, if the file only
+sums up) through a queue in order of arrival with times drawn from the calibrations, so it holds for
+any arrivals; closed customers are simulated, with the think time that Little's law gives.
+
+A verdict needs five runs and five calibrations. Its interval is that of the differences of runs
+from their forecasts, over runs, and of E[S], over calibrations, times what E[S] moves the forecast.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapreplace
+from math import hypot, sqrt
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.run import REQUESTS
+from loadtests.lab import response_times
+from loadtests.lab.content import Metric, Report, Section, Table, told_s
+from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.repeated import rows_by_run
+from loadtests.lab.response_times import Group, Times
+from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.tool_outputs import ToolRun, UnreadableOutput, read_all
+from loadtests.models import estimates, replay
+from loadtests.models.estimates import TOLERANCE, Interval, Verdict, confidence_interval
+
+RUNS, QUANTILES = "tool_runs", "quantiles"
+LEAST_VALUES = 5  # runs, and calibrations, for a verdict
+DRAWS = 16  # simulations of each run
+STEP = 0.01  # by which E[S] is moved to see what the forecast does
+WHOLE = 0.03  # X·R this close to a whole number is a number of customers
+SAME_RATE = 0.01
+EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
+FULL = 0.9  # customers who do not think are in the system for at least this share of the time
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine(Line):
+    """A run. customers: of a closed one; 0: open; None: the file does not tell."""
+
+    run: str
+    tool: str
+    workers: int
+    requests: int
+    failed: int
+    duration_s: float
+    mean_s: float
+    customers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileLine(Line):
+    """A quantile of a run whose file only sums up."""
+
+    run: str
+    share: float
+    value_s: float
+
+
+def bring(files: Sequence[Path], results: Results, workers: int) -> None:
+    """Write what the files hold as tables. Raises ResultsError."""
+    try:
+        runs = read_all(files)
+    except UnreadableOutput as problem:
+        raise ResultsError(str(problem)) from None
+    with (
+        results.table(RUNS, RunLine) as table,
+        results.table(QUANTILES, QuantileLine) as quantiles,
+        closing(RowFile(results.folder / REQUESTS)) as file,
+    ):
+        for run in runs:
+            table.add(_line(run, workers))
+            file.write(run.rows)
+            for share, value_s in run.quantiles:
+                quantiles.add(QuantileLine(run.name, share, value_s))
+
+
+def _line(run: ToolRun, workers: int) -> RunLine:
+    def line(requests: int, failed: int, duration_s: float, mean_s: float) -> RunLine:
+        of = run.name, run.tool, workers, requests, failed, duration_s, mean_s
+        return RunLine(*of, run.customers)
+
+    if not run.rows:
+        return line(run.requests, run.failed, run.duration_s, run.mean_s)
+    good = [row.open_response_s for row in run.rows if row.succeeded]
+    if not good:
+        raise ResultsError(f"{run.name}: no request succeeded")
+    duration_s = max(row.done_s for row in run.rows) - min(row.intended_s for row in run.rows)
+    return line(len(run.rows), len(run.rows) - len(good), duration_s, sum(good) / len(good))
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run, with its rows or its quantiles. starts_s, responses_s: of good requests, by start."""
+
+    line: RunLine
+    rows: Sequence[Row]
+    quantiles: Sequence[tuple[float, float]]
+
+    @cached_property
+    def starts_s(self) -> Values:
+        """When requests began or should have begun, in order."""
+        return np.array([row.intended_s for row in self.rows])
+
+    @cached_property
+    def responses_s(self) -> Values:
+        """Their response times."""
+        return np.array([row.open_response_s for row in self.rows])
+
+    @property
+    def rate_per_s(self) -> float:
+        """Arrivals a second."""
+        if len(self.rows) > 1:
+            return float((len(self.rows) - 1) / (self.starts_s[-1] - self.starts_s[0]))
+        return self.line.requests / self.line.duration_s
+
+    @property
+    def times(self) -> Times:
+        """Its response times for percentiles."""
+        of = self.line
+        given = of.requests, of.failed, of.duration_s, of.mean_s
+        return Times(*given, self.starts_s, self.responses_s, self.quantiles)
+
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether no request met another, so that response times are service times."""
+        if self.line.customers == 1 or self.customers == 1:
+            return True
+        if not self.rows:
+            return self.customers == 0 and self.quantiles[-1][1] < 1 / self.rate_per_s
+        ends_s = self.starts_s + self.responses_s
+        return bool(np.all(ends_s[:-1] <= self.starts_s[1:]))
+
+    @cached_property
+    def customers(self) -> int:
+        """How many customers a closed run has; 0 of an open one.
+
+        If the file does not tell, it is closed if as many are in the system nearly all the time
+        and requests do not begin at even intervals.
+        """
+        inside = self.line.requests / self.line.duration_s * self.line.mean_s
+        if self.line.customers is not None:
+            return self.line.customers
+        if not self.rows:
+            whole = max(1, round(inside))
+            return whole if abs(inside - whole) < WHOLE * inside else 0
+        steps = np.repeat([1, -1], len(self.rows))
+        times_s = np.concatenate([self.starts_s, self.starts_s + self.responses_s]).round(6)
+        most = int(np.cumsum(steps[np.lexsort((steps, times_s))]).max())
+        return most if inside >= FULL * most and self.gaps_cv > EVEN else 0
+
+    @property
+    def gaps_cv(self) -> float:
+        """How much the times between arrivals vary; 0 if only one or two are known."""
+        gaps_s = np.diff(self.starts_s)
+        return float(gaps_s.std() / gaps_s.mean()) if len(gaps_s) > 1 else 0.0
+
+    @property
+    def think_s(self) -> float:
+        """Z of closed customers, by Little's law: N = X·(R + Z)."""
+        x = (self.line.requests - self.line.failed) / self.line.duration_s
+        return max(0.0, self.customers / x - self.line.mean_s)
+
+    def drawn_s(self, rng: np.random.Generator, count: int) -> Values:
+        """Response times drawn from this run's."""
+        if len(self.responses_s):
+            return rng.choice(self.responses_s, count)
+        shares, values_s = (np.array(part) for part in zip(*self.quantiles, strict=True))
+        drawn = np.interp(rng.random(count), shares, values_s)
+        return np.asarray(drawn * (self.line.mean_s / _mean_of(self.quantiles)), dtype=float)
+
+    @property
+    def busy_share(self) -> float:
+        """The part of a response time that the server reported as service; 1 if it reports none."""
+        told = [row.service_s for row in self.rows if row.service_s is not None]
+        if not told or len(told) < len(self.rows):
+            return 1.0
+        return min(1.0, sum(told) / float(self.responses_s.sum()))
+
+
+def _mean_of(quantiles: Sequence[tuple[float, float]]) -> float:
+    shares, values_s = (np.array(part) for part in zip(*quantiles, strict=True))
+    return float(np.trapezoid(values_s, shares) / (shares[-1] - shares[0]))
+
+
+def measured_runs(results: Results) -> list[Measured]:
+    """All runs, in their order."""
+    rows = rows_by_run(results)
+    quantiles: dict[str, list[tuple[float, float]]] = {}
+    for of in results.lines(QUANTILES, QuantileLine):
+        quantiles.setdefault(of.run, []).append((of.share, of.value_s))
+    return [
+        Measured(
+            line,
+            sorted((r for r in rows[line.run] if r.succeeded), key=lambda row: row.intended_s),
+            quantiles.get(line.run, []),
+        )
+        for line in results.lines(RUNS, RunLine)
+    ]
+
+
+# --- forecasts -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What runs of one customer tell."""
+
+    runs: Sequence[Measured]
+
+    @property
+    def means_s(self) -> list[float]:
+        """E[S] of each calibration."""
+        return [run.line.mean_s for run in self.runs]
+
+    @property
+    def mean_s(self) -> float:
+        """E[S]."""
+        return float(np.mean(self.means_s))
+
+    @property
+    def cv(self) -> float:
+        """The coefficient of variation of service times."""
+        drawn = self.drawn_s(np.random.default_rng(1), 4000)
+        return float(drawn.std() / drawn.mean())
+
+    @property
+    def busy_share(self) -> float:
+        """The part of E[S] that keeps a worker busy."""
+        return float(np.mean([run.busy_share for run in self.runs]))
+
+    def drawn_s(self, rng: np.random.Generator, count: int) -> Values:
+        """Service times from calibrations chosen at random."""
+        parts = np.bincount(rng.integers(0, len(self.runs), count), minlength=len(self.runs))
+        pairs = zip(self.runs, parts, strict=True)
+        drawn = np.concatenate([run.drawn_s(rng, int(part)) for run, part in pairs])
+        return rng.permutation(drawn)
+
+    def forecast_s(self, run: Measured, slower: float = 1.0) -> float:
+        """The mean response time of a run if E[S] is `slower` times as long, by simulation."""
+        rng, share = np.random.default_rng(run.line.requests), self.busy_share
+        means_s = []
+        for _ in range(DRAWS):
+            times_s = slower * self.drawn_s(rng, len(run.rows) or run.line.requests)
+            means_s.append(_simulated_s(run, share * times_s, rng))
+            means_s[-1] += (1 - share) * float(times_s.mean())
+        return float(np.mean(means_s))
+
+
+def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) -> float:
+    """The mean response time of a run with these service times, from an empty server."""
+    workers = run.line.workers
+    if run.customers:
+        thinks_s = rng.exponential(run.think_s, len(services_s)) if run.think_s else None
+        return _closed_s(services_s, thinks_s, run.customers, workers)
+    starts_s = run.starts_s
+    if not len(starts_s):
+        starts_s = np.arange(len(services_s)) / run.rate_per_s
+    if workers > 1:
+        return float(np.mean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers)))
+    done_s = np.cumsum(services_s)
+    begun_s = np.maximum.accumulate(starts_s - done_s + services_s)
+    return float(np.mean(begun_s + done_s - starts_s))
+
+
+def _closed_s(services_s: Values, thinks_s: Values | None, customers: int, workers: int) -> float:
+    ready_s, free_s, total_s = [0.0] * customers, [0.0] * workers, 0.0
+    for number, service_s in enumerate(services_s.tolist()):
+        asked_s = ready_s[0]
+        done_s = max(asked_s, free_s[0]) + service_s
+        heapreplace(free_s, done_s)
+        think_s = 0.0 if thinks_s is None else float(thinks_s[number])
+        heapreplace(ready_s, done_s + think_s)
+        total_s += done_s - asked_s
+    return total_s / len(services_s)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Runs of the same load, and what their calibrations forecast."""
+
+    name: str
+    runs: Sequence[Measured]
+    calibrated: Calibrated
+
+    @property
+    def mean_s(self) -> float:
+        """The mean response time as measured."""
+        return float(np.mean([run.line.mean_s for run in self.runs]))
+
+    @cached_property
+    def forecasts_s(self) -> list[float]:
+        """The forecast of each run."""
+        return [self.calibrated.forecast_s(run) for run in self.runs]
+
+    @property
+    def forecast_s(self) -> float:
+        """Their mean."""
+        return float(np.mean(self.forecasts_s))
+
+    @cached_property
+    def difference(self) -> Interval:
+        """Measured less forecast; infinitely wide with a single run or calibration."""
+        pairs = zip(self.runs, self.forecasts_s, strict=True)
+        values = [run.line.mean_s - forecast_s for run, forecast_s in pairs]
+        means_s = self.calibrated.means_s
+        if min(len(values), len(means_s)) < 2:
+            return Interval(float(np.mean(values)), float("inf"), 1)
+        found = confidence_interval(values)
+        ends_s = [
+            np.mean([self.calibrated.forecast_s(run, 1 + step) for run in self.runs])
+            for step in (-STEP, STEP)
+        ]
+        slope = float(ends_s[1] - ends_s[0]) / (2 * STEP)
+        of_calibrations = slope * confidence_interval(means_s).half_width / self.calibrated.mean_s
+        half = hypot(found.half_width, of_calibrations)
+        return Interval(found.estimate, half, min(found.values, len(means_s)))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are runs and calibrations enough for a verdict."""
+        return min(len(self.runs), len(self.calibrated.runs)) >= LEAST_VALUES
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the forecast holds within the tolerance."""
+        if not self.is_enough:
+            return Verdict.NOT_DECIDED
+        return estimates.verdict(self.difference, self.forecast_s)
+
+
+def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
+    """The runs of each load: closed ones by customers, open ones by rates that differ by chance."""
+    loads: dict[str, list[Measured]] = {}
+    for run in sorted((run for run in runs if run.customers), key=lambda run: run.customers):
+        loads.setdefault(f"N = {run.customers}", []).append(run)
+    groups: list[list[Measured]] = []
+    for run in sorted((run for run in runs if not run.customers), key=lambda run: run.rate_per_s):
+        if groups and _is_same_rate(groups[-1], run):
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+    for group in groups:
+        loads[f"{np.mean([run.rate_per_s for run in group]):.3g}/s"] = group
+    return loads
+
+
+def _is_same_rate(group: Sequence[Measured], run: Measured) -> bool:
+    mean = float(np.mean([one.rate_per_s for one in group]))
+    errors = [_rate_error(one) for one in group]
+    chance = hypot(_rate_error(run), sqrt(sum(error**2 for error in errors)) / len(errors))
+    return run.rate_per_s - mean <= mean * (2 * chance + SAME_RATE)
+
+
+def _rate_error(run: Measured) -> float:
+    """The relative standard error of a rate, by how much the gaps between arrivals vary."""
+    return run.gaps_cv / sqrt(max(1, len(run.rows)))
+
+
+# --- the report ----------------------------------------------------------------------------------
+
+NO_CALIBRATION = (
+    "No run has one customer alone, so E[S] is not known and nothing can be forecast: bring five "
+    "runs of one customer, too."
+)
+ONLY_CALIBRATIONS = "All runs are of one customer alone, so there is no load to forecast."
+
+
+def analyse(results: Results) -> Report:
+    """Report the percentiles of all runs, and forecasts if there are calibrations."""
+    runs = measured_runs(results)
+    alone = [run for run in runs if run.is_alone]
+    busy = [run for run in runs if not run.is_alone]
+    calibrated = Calibrated(alone)
+    loads = [Load(name, of, calibrated) for name, of in pooled(busy).items()] if alone else []
+    found = [*map(_sentence, loads)]
+    if not alone:
+        found.append(NO_CALIBRATION)
+    elif not loads:
+        found.append(ONLY_CALIBRATIONS)
+    sections = []
+    if loads:
+        lead = [_LEAD.format(mean=told_s(calibrated.mean_s), cv=calibrated.cv, n=len(alone))]
+        sections.append(Section("The forecast of one customer", lead, [_table(loads)]))
+    return Report(found, sections, [*_metrics(loads, calibrated)] if alone else [])
+
+
+def groups(results: Results) -> list[Group]:
+    """The runs by load, for percentiles."""
+    runs = measured_runs(results)
+    alone = [run.times for run in runs if run.is_alone]
+    loads = pooled([run for run in runs if not run.is_alone])
+    named = ({"one customer": alone} if alone else {}) | {
+        name: [run.times for run in of] for name, of in loads.items()
+    }
+    return response_times.of_runs(named)
+
+
+_LEAD = (
+    "E[S] = {mean} with a coefficient of variation of {cv:.2g}, by {n} runs of one customer. Open "
+    "runs are replayed with their own arrivals and times drawn from these, in order of arrival."
+)
+
+
+def _sentence(load: Load) -> str:
+    words = {
+        Verdict.AGREES: f"the forecast of one customer agrees within {100 * TOLERANCE:g} %",
+        Verdict.DISAGREES: f"the forecast of one customer misses by over {100 * TOLERANCE:g} %",
+        Verdict.NOT_DECIDED: "whether the forecast of one customer holds is not decided",
+    }
+    more = ""
+    if not load.is_enough:
+        more = f"; a verdict needs {LEAST_VALUES} runs and {LEAST_VALUES} of one customer"
+    return (
+        f"{load.name}: {words[load.verdict]} (measured {told_s(load.mean_s)}, forecast "
+        f"{told_s(load.forecast_s)}, difference {_percent(load)}; runs: {len(load.runs)}, of one "
+        f"customer: {len(load.calibrated.runs)}{more})."
+    )
+
+
+def _percent(load: Load) -> str:
+    of, mean_s = load.difference, load.forecast_s
+    size = "" if of.ends == (None, None) else f" ± {100 * of.half_width / mean_s:.1f}"
+    return f"{100 * of.estimate / mean_s:+.1f}{size} %"
+
+
+def _table(loads: Sequence[Load]) -> Table:
+    return Table.of(
+        "Measured and forecast",
+        loads,
+        [
+            ("Load", lambda load: load.name),
+            ("Tools", lambda load: ", ".join(sorted({run.line.tool for run in load.runs}))),
+            ("Runs", lambda load: len(load.runs)),
+            ("Measured / ms", lambda load: 1000 * load.mean_s),
+            ("Forecast / ms", lambda load: 1000 * load.forecast_s),
+            ("Difference", _percent),
+            ("Verdict", lambda load: load.verdict),
+        ],
+        "Intervals are over runs and calibrations; the tolerance was fixed before.",
+    )
+
+
+def _metrics(loads: Sequence[Load], calibrated: Calibrated) -> Iterator[Metric]:
+    yield Metric("service_time", calibrated.mean_s, "s")
+    for load in loads:
+        yield Metric(f"response_time[{load.name}]", load.mean_s, "s")
+        share = load.difference.times(1 / load.forecast_s)
+        yield Metric(f"difference[{load.name}]", share.estimate, "", *share.ends)
+
+
+def _measure(_: Run) -> None:
+    raise ResultsError("tool-results has nothing to measure: bring files with `analyse FILE...`")
+
+
+EXPERIMENT = Experiment(
+    name="tool-results",
+    study="",
+    title="Measured with other tools",
+    reproduces="runs of any load generator",
+    about=(
+        "Runs that other load generators made: their percentiles, and whether what one customer "
+        "alone takes forecasts what many will wait."
+    ),
+    modes=(Mode.REAL,),
+    measure=_measure,
+    analyse=analyse,
+)

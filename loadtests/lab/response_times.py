@@ -1,0 +1,255 @@
+"""Percentiles with intervals, distribution and course over time of response times, and thresholds.
+
+A group has runs of the same load. A percentile is the mean of its runs', over four of them with
+Student's t, of fewer with a bootstrap of blocks, because times that follow each other are alike.
+Of files that only sum up there is no interval until there are four.
+
+A threshold is written like `p99 > 50 ms`, `mean > 0.2 s`, `failed > 1 %` or `rate < 90 /s`. If it
+is true of any group, the report is a failure.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadtests.generation.rows import Row
+from loadtests.generation.run import RUNS
+from loadtests.lab.content import Cell, Figure, Metric, Section, Table
+from loadtests.lab.repeated import Estimate, estimate, rows_by_run
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.results import YES, Results, ResultsError
+
+SHARES = (0.5, 0.9, 0.95, 0.99)
+LEAST_RUNS = 4  # for an interval over runs
+BLOCKS, DRAWS = 20, 400
+DRAWN_GROUPS, POINTS, BINS = 6, 80, 30
+_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
+_THRESHOLD = re.compile(
+    r"\s*(mean|max|failed|rate|p\d{1,2}(?:\.\d+)?)\s*([<>])\s*([\d.]+)\s*(ms|s|us|µs|%|/s)?\s*"
+)
+_NUMBER = re.compile(r"-\d+$")
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Response times of a run. starts_s, responses_s: of the requests that succeeded, by start.
+
+    quantiles: (share, seconds) of a run that is only summed up, which has no starts and responses.
+    """
+
+    requests: int
+    failed: int
+    duration_s: float
+    mean_s: float
+    starts_s: Values = field(default_factory=lambda: np.empty(0))
+    responses_s: Values = field(default_factory=lambda: np.empty(0))
+    quantiles: Sequence[tuple[float, float]] = ()
+
+    def quantile_s(self, share: float) -> float:
+        """The time that this share of the requests does not exceed."""
+        if len(self.responses_s):
+            return float(np.quantile(self.responses_s, share, method="inverted_cdf"))
+        shares, values_s = (np.array(part) for part in zip(*self.quantiles, strict=True))
+        return float(np.interp(share, shares, values_s))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of the same load. name: for people and in metrics."""
+
+    name: str
+    runs: Sequence[Times]
+
+    def percentile_s(self, share: float) -> Estimate:
+        """The percentile with its interval, if it has one."""
+        values = [run.quantile_s(share) for run in self.runs]
+        if len(values) >= LEAST_RUNS:
+            return estimate(values)
+        drawn = np.array([_bootstrapped(run.responses_s, share) for run in self.runs])
+        mean_s = float(np.mean(values))
+        if not drawn.size:
+            return Estimate(mean_s)
+        low, high = np.quantile(drawn.mean(axis=0), [0.025, 0.975])
+        return Estimate(mean_s, min(low, mean_s), max(high, mean_s), 3)
+
+    @property
+    def mean_s(self) -> Estimate:
+        """The mean over runs, with an interval from two on."""
+        return estimate([run.mean_s for run in self.runs])
+
+    @property
+    def failed(self) -> float:
+        """The share of requests that failed."""
+        return sum(run.failed for run in self.runs) / sum(run.requests for run in self.runs)
+
+    @property
+    def rate_per_s(self) -> float:
+        """Answered requests a second, the mean over runs."""
+        return float(np.mean([(run.requests - run.failed) / run.duration_s for run in self.runs]))
+
+
+def _bootstrapped(values: Values, share: float) -> Values:
+    """The quantile of runs that were put together from blocks of this one; none without values."""
+    size = len(values) // BLOCKS
+    if size == 0:
+        return np.empty(0)
+    rng = np.random.default_rng(len(values))
+    blocks = values[: size * BLOCKS].reshape(BLOCKS, size)
+    chosen = blocks[rng.integers(0, BLOCKS, (DRAWS, BLOCKS))].reshape(DRAWS, -1)
+    return np.asarray(np.quantile(chosen, share, axis=1, method="inverted_cdf"), dtype=float)
+
+
+# --- thresholds ----------------------------------------------------------------------------------
+
+
+def check_threshold(text: str) -> str:
+    """`text`, if it is a threshold. Raises ResultsError."""
+    found = _THRESHOLD.fullmatch(text)
+    kind = "time" if found and found[1] not in {"failed", "rate"} else found and found[1]
+    units = {"time": {*_UNITS}, "failed": {"%"}, "rate": {"/s"}}
+    if not found or (found[4] or "") not in units[str(kind)]:
+        raise ResultsError(
+            f"{text!r} is no threshold; write one like 'p99 > 50 ms', 'mean > 0.2 s', "
+            "'failed > 1 %' or 'rate < 90 /s'"
+        )
+    return text
+
+
+def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
+    """A sentence for each threshold and group of which it is true."""
+    for text in thresholds:
+        found = _THRESHOLD.fullmatch(check_threshold(text))
+        assert found is not None
+        name, sign, limit, unit = found[1], found[2], float(found[3]), found[4]
+        for group in groups:
+            value = _value(group, name) / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
+            if value > limit if sign == ">" else value < limit:
+                yield f"{group.name}: {name} is {value:.4g} {unit}, and it fails if {text.strip()}"
+
+
+def _value(group: Group, name: str) -> float:
+    if name == "failed":
+        return group.failed
+    if name == "rate":
+        return group.rate_per_s
+    if name == "mean":
+        return group.mean_s.value
+    return group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100).value
+
+
+# --- in a report ---------------------------------------------------------------------------------
+
+
+def section(groups: Sequence[Group]) -> Section:
+    """The percentiles of all groups, and figures of those with the most requests."""
+    rows: list[list[Cell]] = [
+        [
+            group.name,
+            len(group.runs),
+            sum(run.requests for run in group.runs),
+            group.mean_s.plus_minus(1000),
+            *(group.percentile_s(share).plus_minus(1000) for share in SHARES),
+            1000 * max(run.quantile_s(1.0) for run in group.runs),
+            100 * group.failed,
+        ]
+        for group in groups
+    ]
+    names = [f"p{100 * share:g} / ms" for share in SHARES]
+    columns = ("Load", "Runs", "Requests", "Mean / ms", *names, "Max / ms", "Failed / %")
+    parts: list[Table | Figure] = [Table("Percentiles of response times", columns, rows, _NOTE)]
+    whole = [group for group in groups if any(len(run.responses_s) for run in group.runs)]
+    largest = sorted(whole, key=lambda group: -sum(run.requests for run in group.runs))
+    if drawn := [group for group in whole if group in largest[:DRAWN_GROUPS]]:
+        parts += [_distribution(drawn), _course(drawn)]
+    return Section("Percentiles, distribution and course", parts=parts)
+
+
+_NOTE = (
+    "All requests that succeeded, those at the beginning of a run, too; with 95 % intervals: over "
+    "four runs or more Student's t, of fewer a bootstrap of 20 blocks of each."
+)
+
+
+def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
+    """The percentiles of each group."""
+    for group in groups:
+        for share in SHARES:
+            name = f"response_time_p{100 * share:g}[{group.name}]"
+            yield group.percentile_s(share).metric(name, "s")
+
+
+def _distribution(groups: Sequence[Group]) -> Figure:
+    shares = [at / POINTS for at in range(POINTS + 1)]
+    series, rows = [], list[list[Cell]]()
+    for group, source in zip(groups, _SOURCES, strict=False):
+        values = np.concatenate([run.responses_s for run in group.runs])
+        xs = [1000 * float(x) for x in np.quantile(values, shares, method="inverted_cdf")]
+        series.append(Series(group.name, source, xs, shares, shape="steps"))
+        rows.append([group.name, *(xs[round(POINTS * share)] for share in (0, 0.25, 0.5, 0.75, 1))])
+    table = Table("Distribution", ("Load", "Least / ms", "25 %", "50 %", "75 %", "Most / ms"), rows)
+    told = "Share of the requests that took no longer than a time, of each load."
+    x, y = Axis("response time / ms", is_logarithmic=True), Axis("share of the requests")
+    return figure("How response times are distributed", told, x, y, series, table)
+
+
+def _course(groups: Sequence[Group]) -> Figure:
+    series, rows = [], list[list[Cell]]()
+    for group, source in zip(groups, _SOURCES, strict=False):
+        means = _means_over_time(group)
+        at = [(bin_ + 0.5) / BINS for bin_ in range(BINS)]
+        series.append(Series(group.name, source, at, means, shape="steps"))
+        known = [mean for mean in means if mean is not None]
+        third = len(known) // 3
+        parts = (known[:third], known[third : 2 * third], known[2 * third :])
+        rows.append([group.name, *(float(np.mean(part)) if part else None for part in parts)])
+    table = Table("Course", ("Load", "First third / ms", "Second / ms", "Last / ms"), rows)
+    told = "Mean response time over the time of a run, of all runs of each load together."
+    x, y = Axis("share of the run"), Axis("mean response time / ms")
+    return figure("Response time over a run", told, x, y, series, table)
+
+
+def _means_over_time(group: Group) -> list[float | None]:
+    sums, counts = np.zeros(BINS), np.zeros(BINS)
+    for run in group.runs:
+        if len(run.starts_s):
+            length_s = float(run.starts_s[-1]) or 1.0
+            bins = np.minimum((run.starts_s / length_s * BINS).astype(int), BINS - 1)
+            sums += np.bincount(bins, run.responses_s, BINS)
+            counts += np.bincount(bins, minlength=BINS)
+    pairs = zip(sums, counts, strict=True)
+    return [1000 * float(total / count) if count else None for total, count in pairs]
+
+
+def of_runs(runs: Mapping[str, Sequence[Times]]) -> list[Group]:
+    """Groups by name."""
+    return [Group(name, times) for name, times in runs.items()]
+
+
+def groups_of(results: Results) -> list[Group]:
+    """The accepted open and closed runs of a folder, by their names without the number."""
+    rows, found = rows_by_run(results), dict[str, list[Times]]()
+    for line in results.rows_if_any(RUNS.removesuffix(".csv")):
+        run, workload = line["run"], line.get("workload")
+        if line.get("accepted") != YES or workload not in {"open", "closed"}:
+            continue
+        if times := times_of(rows[run], is_open=workload == "open"):
+            found.setdefault(_NUMBER.sub("", run), []).append(times)
+    return of_runs(found)
+
+
+def times_of(rows: Sequence[Row], *, is_open: bool) -> Times | None:
+    """The response times of a run by its rows; None if no request succeeded."""
+    good = sorted((row for row in rows if row.succeeded), key=lambda row: row.intended_s)
+    if not good:
+        return None
+    took_s = [row.open_response_s if is_open else row.closed_response_s for row in good]
+    starts_s = np.array([row.intended_s for row in good])
+    length_s = max(row.done_s for row in good) - starts_s[0]
+    counts = len(rows), len(rows) - len(good), float(length_s), sum(took_s) / len(took_s)
+    return Times(*counts, starts_s - starts_s[0], np.array(took_s))

@@ -1,0 +1,445 @@
+"""Reads what load generators write: wrk2, vegeta, k6, JMeter, oha, hey, Locust, and the lab itself.
+
+A file is recognised by its form, not by its name. Some have a row for each request, from which all
+can be computed; others only sum up: how many requests, their mean, and percentiles. What holds too
+little is refused in a sentence that says what to bring in its place.
+
+Forms: wrk2 -L (HdrHistogram's percentiles), vegeta encode (JSON, CSV) and report -type=json, k6
+--out json and csv and --summary-export, JMeter's JTL (CSV, XML), oha --output-format json and csv,
+hey -o csv, Locust --csv (the files _stats and _stats_history together), and --raw of this lab.
+"""
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from html import unescape
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from loadtests.generation.rows import COLUMNS, CUSTOMERS_AT_MOST, NO_ANSWER, Row, read_rows
+
+LEAST_REQUESTS = 20
+HEAD_BYTES = 4096
+S, MS, US, NS = 1.0, 1e-3, 1e-6, 1e-9
+
+
+class UnreadableOutput(ValueError):
+    """A file that is no output that the lab knows, or holds too little; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One run of a load generator.
+
+    rows: of each request; none of a file that only sums up. duration_s, mean_s: of such a file.
+    quantiles: (share, seconds) from the least to the largest. customers: of a closed run, if the
+    file tells; 0 of one that is known to be open; None if it does not tell.
+    """
+
+    name: str
+    tool: str
+    rows: Sequence[Row] = ()
+    requests: int = 0
+    failed: int = 0
+    duration_s: float = 0.0
+    mean_s: float = 0.0
+    quantiles: Sequence[tuple[float, float]] = field(default=())
+    customers: int | None = None
+
+
+def read(path: Path) -> list[ToolRun]:
+    """The runs in a file; only the lab's own raw rows may have several. Raises UnreadableOutput."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        if b"\0" in head:
+            raise UnreadableOutput(_BINARY if b"Result" in head and b"Attack" in head else _UNKNOWN)
+        form = next(
+            (form for is_form, form in _FORMS if is_form(head.decode(errors="replace"))), None
+        )
+        if form is None:
+            raise UnreadableOutput(_UNKNOWN)
+        runs = form(path)
+    except UnreadableOutput as problem:
+        raise UnreadableOutput(f"{path} {problem}") from None
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+    ) as problem:
+        raise UnreadableOutput(f"{path} cannot be read to its end: {problem}") from problem
+    for run in runs:
+        if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
+            raise UnreadableOutput(
+                f"{path} has {count} requests; it takes at least {LEAST_REQUESTS}"
+            )
+    return runs
+
+
+_BINARY = "is vegeta's binary form; write `vegeta encode --to csv FILE > FILE.csv` and bring that"
+_UNKNOWN = (
+    "is no output that is known here: of wrk2 -L, vegeta encode or report -type=json, k6, JMeter, "
+    "oha, hey, Locust --csv or --raw"
+)
+
+
+# --- rows of requests ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    start_s: float
+    took_s: float
+    status: str
+    kind: str = ""
+    customers: str = ""
+
+
+def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[ToolRun]:
+    """A run from its requests. If times are whole seconds, which do not order them, it sums up."""
+    if not requests:
+        return [ToolRun(path.stem, tool)]
+    begun_s = min(one.start_s for one in requests)
+    inside = sorted(requests, key=lambda one: one.start_s)
+    rows = [_row(path.stem, index, one, begun_s) for index, one in enumerate(inside)]
+    told = Counter(one.customers for one in requests)
+    most, times = told.most_common(1)[0]
+    customers = int(most) if most and times >= 0.9 * len(requests) else None
+    run = ToolRun(path.stem, tool, tuple(rows), customers=customers)
+    if all(float(one.start_s).is_integer() for one in requests):
+        return [_summed(run)]
+    return [run]
+
+
+def _row(run: str, index: int, one: _Request, begun_s: float) -> Row:
+    status = int(one.status) if one.status.isdigit() else NO_ANSWER
+    at_s = one.start_s - begun_s
+    return Row(run, index, one.kind or "-", at_s, at_s, None, at_s + one.took_s, None, status, "")
+
+
+def _summed(run: ToolRun) -> ToolRun:
+    """A run without its rows, as a file that only sums up would have it."""
+    good = sorted(row.closed_response_s for row in run.rows if row.succeeded)
+    if not good:
+        raise UnreadableOutput("has no request that succeeded")
+    last, mean_s = len(good) - 1, sum(good) / len(good)
+    quantiles = tuple((at / 200, good[round(at / 200 * last)]) for at in range(201))
+    duration_s = max(row.done_s for row in run.rows)
+    requests, failed = len(run.rows), len(run.rows) - len(good)
+    summed = ToolRun(run.name, run.tool, (), requests, failed, duration_s, mean_s, quantiles)
+    return replace(summed, customers=run.customers)
+
+
+def _own_rows(path: Path) -> list[ToolRun]:
+    by_run: dict[str, list[Row]] = {}
+    for row in read_rows(path):
+        by_run.setdefault(row.run, []).append(row)
+    runs = []
+    for name, rows in by_run.items():
+        is_closed = len(rows) > 1 and max(row.index for row in rows) >= 2 * len(rows)
+        customers = len({row.index % CUSTOMERS_AT_MOST for row in rows}) if is_closed else 0
+        moved = tuple(replace(row, run=f"{path.stem}-{name}") for row in rows)
+        runs.append(ToolRun(f"{path.stem}-{name}", "Locust --raw", moved, customers=customers))
+    return runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns of a CSV file with a row for each request, and the units of its times."""
+
+    tool: str
+    start: str
+    start_unit: float
+    took: str
+    took_unit: float
+    status: str
+    kind: str = ""
+    customers: str = ""
+    metric: tuple[str, str] = ("", "")  # a column, and what it must hold
+    is_end: bool = False  # whether the time is that of the answer
+
+    def is_form(self, head: str) -> bool:
+        header = head.partition("\n")[0].strip().split(",")
+        return {self.start, self.took, self.status} <= set(header)
+
+    def read(self, path: Path) -> list[ToolRun]:
+        name, wanted = self.metric
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = [row for row in csv.DictReader(file) if not name or row[name] == wanted]
+        return _of_requests(path, self.tool, [self._request(row) for row in lines])
+
+    def _request(self, row: Mapping[str, str]) -> _Request:
+        took_s = float(row[self.took]) * self.took_unit
+        at_s = float(row[self.start]) * (self.start_unit or _unit_of(float(row[self.start])))
+        status = row[self.status] or str(NO_ANSWER)
+        kind, customers = row.get(self.kind, ""), row.get(self.customers, "")
+        return _Request(at_s - took_s * self.is_end, took_s, status, kind, customers)
+
+
+def _unit_of(unix: float) -> float:
+    """The unit of a time since 1970, by its size: seconds, milli-, micro- or nanoseconds."""
+    return S if unix < 1e11 else MS if unix < 1e14 else US if unix < 1e17 else NS
+
+
+_TABLES = (
+    _Columns(
+        *("JMeter", "timeStamp", MS, "elapsed", MS, "responseCode", "label", "allThreads"),
+    ),
+    _Columns(
+        *("k6", "timestamp", 0.0, "metric_value", MS, "status", "name"),
+        metric=("metric_name", "http_req_duration"),
+        is_end=True,
+    ),
+    _Columns("oha", "request-start", S, "request-duration", S, "status"),
+    _Columns("hey", "offset", S, "response-time", S, "status-code"),
+)
+
+
+def _vegeta_csv(path: Path) -> list[ToolRun]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [(float(at) * NS, float(took) * NS, code) for at, code, took, *_ in csv.reader(file)]
+    return _of_requests(path, "vegeta", [_Request(*row) for row in rows])
+
+
+def _json_lines(path: Path) -> Iterator[Any]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            with suppress(json.JSONDecodeError):  # a last line that was cut off
+                yield json.loads(line)
+
+
+def _vegeta_json(path: Path) -> list[ToolRun]:
+    found = [
+        _Request(_unix_s(one["timestamp"]), one["latency"] * NS, str(one["code"]))
+        for one in _json_lines(path)
+    ]
+    return _of_requests(path, "vegeta", found)
+
+
+def _k6_json(path: Path) -> list[ToolRun]:
+    requests, users = [], Counter[int]()
+    for one in _json_lines(path):
+        data = one.get("data", {})
+        if one.get("type") != "Point" or one.get("metric") not in {"http_req_duration", "vus"}:
+            continue
+        if one["metric"] == "vus":
+            users[int(data["value"])] += 1
+            continue
+        took_s, tags = data["value"] * MS, data.get("tags") or {}
+        start_s = _unix_s(data["time"]) - took_s
+        requests.append(
+            _Request(start_s, took_s, str(tags.get("status", "200")), tags.get("name", ""))
+        )
+    return _of_requests(path, "k6", requests)
+
+
+def _unix_s(text: str) -> float:
+    """Seconds since 1970 of a time with up to nine decimals."""
+    whole, _, rest = text.partition(".")
+    digits = re.match(r"\d*", rest)
+    decimals = digits[0] if digits else ""
+    zone = rest[len(decimals) :] if rest else ""
+    moment = datetime.fromisoformat(f"{whole}{zone}" if rest else text)
+    return moment.timestamp() + (float(f"0.{decimals}") if decimals else 0.0)
+
+
+def _jmeter_xml(path: Path) -> list[ToolRun]:
+    text, found = path.read_text(encoding="utf-8"), []
+    for sample in re.finditer(r"<(?:httpSample|sample)\b([^>]*)>", text):
+        at = dict(re.findall(r'(\w+)="([^"]*)"', sample[1]))
+        label, customers = unescape(at.get("lb", "")), at.get("na", "")
+        times_s = float(at["ts"]) * MS, float(at["t"]) * MS
+        found.append(_Request(*times_s, at.get("rc", "200"), label, customers))
+    return _of_requests(path, "JMeter", found)
+
+
+# --- files that only sum up ----------------------------------------------------------------------
+
+
+def _in_order(quantiles: Mapping[float, float]) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted(quantiles.items()))
+
+
+def _wrk2(path: Path) -> list[ToolRun]:
+    text = path.read_text(encoding="utf-8")
+    lines = re.findall(r"^ *([\d.]+) +([\d.]+) +(\d+) +(?:[\d.]+|inf) *$", text, re.MULTILINE)
+    mean = re.search(r"#\[Mean *= *([\d.]+)", text)
+    made = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m|h)", text)
+    if not lines or not mean or not made:
+        raise UnreadableOutput(
+            "is of wrk or wrk2 without the whole distribution; ask wrk2 with -L (--latency) and "
+            "keep all that it prints"
+        )
+    unit = {"ms": MS, "s": S, "m": 60.0, "h": 3600.0}[made[3]]
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    return [
+        ToolRun(
+            path.stem,
+            "wrk2",
+            requests=int(made[1]),
+            failed=int(bad[1]) if bad else 0,
+            duration_s=float(made[2]) * unit,
+            mean_s=float(mean[1]) * MS,
+            quantiles=_in_order({float(share): float(value) * MS for value, share, _ in lines}),
+            customers=0,
+        )
+    ]
+
+
+def _vegeta_report(path: Path) -> list[ToolRun]:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    at = content["latencies"]
+    names = {"min": 0.0, "50th": 0.5, "90th": 0.9, "95th": 0.95, "99th": 0.99, "max": 1.0}
+    good = sum(count for code, count in content["status_codes"].items() if code[0] in "23")
+    return [
+        ToolRun(
+            path.stem,
+            "vegeta",
+            requests=content["requests"],
+            failed=content["requests"] - good,
+            duration_s=content["duration"] * NS,
+            mean_s=at["mean"] * NS,
+            quantiles=_in_order({p: at[name] * NS for name, p in names.items() if name in at}),
+        )
+    ]
+
+
+def _k6_summary(path: Path) -> list[ToolRun]:
+    metrics = json.loads(path.read_text(encoding="utf-8"))["metrics"]
+
+    def values(name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = metrics.get(name, {})
+        inner: Mapping[str, Any] = found.get("values", found)
+        return inner
+
+    took, made, users = values("http_req_duration"), values("http_reqs"), values("vus_max")
+    named = {"min": 0.0, "med": 0.5, "max": 1.0}
+    named |= {name: float(name[2:-1]) / 100 for name in took if re.fullmatch(r"p\([\d.]+\)", name)}
+    failed = values("http_req_failed")
+    share = failed.get("rate", failed.get("value", 0.0))
+    most = users.get("max", users.get("value"))
+    return [
+        ToolRun(
+            path.stem,
+            "k6",
+            requests=int(made["count"]),
+            failed=round(share * made["count"]),
+            duration_s=made["count"] / made["rate"],
+            mean_s=took["avg"] * MS,
+            quantiles=_in_order({p: took[name] * MS for name, p in named.items() if name in took}),
+            customers=1 if most == 1 else None,
+        )
+    ]
+
+
+def _oha_json(path: Path) -> list[ToolRun]:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    of, at = content["summary"], content["latencyPercentiles"]
+    quantiles = {float(name[1:]) / 100: value for name, value in at.items() if value is not None}
+    codes = content.get("statusCodeDistribution", {})
+    good = sum(count for code, count in codes.items() if code[0] in "23")
+    made = sum(codes.values()) or round(of["requestsPerSec"] * of["total"])
+    return [
+        ToolRun(
+            path.stem,
+            "oha",
+            requests=made,
+            failed=made - good if codes else 0,
+            duration_s=of["total"],
+            mean_s=of["average"],
+            quantiles=_in_order(quantiles | {0.0: of["fastest"], 1.0: of["slowest"]}),
+        )
+    ]
+
+
+STATS, HISTORY = "_stats.csv", "_stats_history.csv"
+
+
+def _locust(path: Path) -> list[ToolRun]:
+    """The run of Locust's two files, whichever is given: one has percentiles, the other users."""
+    base = path.name.removesuffix(HISTORY).removesuffix(STATS)
+    stats, history = (path.with_name(base + end) for end in (STATS, HISTORY))
+    if missing := [one.name for one in (stats, history) if not one.exists()]:
+        raise UnreadableOutput(
+            f"is one of Locust's two files; beside it {missing[0]} is missing, and only both "
+            "together tell times and numbers of users"
+        )
+    total = _aggregated(stats)[-1]
+    users = Counter(int(float(row["User Count"])) for row in _aggregated(history))
+    del users[0]
+    if not users or users.most_common(1)[0][1] < 0.8 * users.total():
+        raise UnreadableOutput(
+            "has a number of users that changed most of the time; keep it constant"
+        )
+    count, failed = int(total["Request Count"]), int(total["Failure Count"])
+    shares = {name: name for name in total if re.fullmatch(r"[\d.]+%", name)}
+    quantiles = {float(name[:-1]) / 100: float(total[name]) * MS for name in shares}
+    least_s = float(total["Min Response Time"]) * MS
+    return [
+        ToolRun(
+            base,
+            "Locust --csv",
+            requests=count,
+            failed=failed,
+            duration_s=count / float(total["Requests/s"]),
+            mean_s=float(total["Average Response Time"]) * MS,
+            quantiles=_in_order(quantiles | {0.0: least_s}),
+            customers=users.most_common(1)[0][0],
+        )
+    ]
+
+
+def _aggregated(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
+    if not found:
+        raise UnreadableOutput("has no row Aggregated, so no request was made")
+    return found
+
+
+# --- which form ----------------------------------------------------------------------------------
+
+_Form = tuple[Callable[[str], bool], Callable[[Path], list[ToolRun]]]
+
+
+def _has(*words: str) -> Callable[[str], bool]:
+    return lambda head: all(word in head for word in words)
+
+
+_FORMS: Sequence[_Form] = (
+    (_has(",".join(COLUMNS)), _own_rows),
+    (_has("Request Count,Failure Count"), _locust),
+    (_has("Timestamp,User Count"), _locust),
+    *((table.is_form, table.read) for table in _TABLES),
+    (lambda head: bool(re.match(r"\d{19},\d+,\d+,", head)), _vegeta_csv),
+    (_has('"latencies"', '"status_codes"'), _vegeta_report),
+    (_has('"timestamp"', '"latency"', '"code"'), _vegeta_json),
+    (_has('"type":"Metric"'), _k6_json),
+    (_has('"type":"Point"'), _k6_json),
+    (_has('"latencyPercentiles"'), _oha_json),
+    (_has('"summary"', '"successRate"'), _oha_json),
+    (_has('"metrics"'), _k6_summary),
+    (_has('"root_group"'), _k6_summary),
+    (_has("<testResults"), _jmeter_xml),
+    (lambda head: bool(re.match(r"\s*Running .+ test @ ", head)), _wrk2),
+)
+
+
+def read_all(paths: Sequence[Path]) -> list[ToolRun]:
+    """The runs of all files; Locust's two files are one run. Raises UnreadableOutput."""
+    runs: dict[tuple[Path, str], ToolRun] = {}
+    for path, run in chain.from_iterable(((path, run) for run in read(path)) for path in paths):
+        runs.setdefault((path.parent.resolve(), run.name), run)
+    names = Counter(run.name for run in runs.values())
+    return [
+        replace(run, name=f"{folder.name}-{run.name}") if names[run.name] > 1 else run
+        for (folder, _), run in runs.items()
+    ]

@@ -1,0 +1,198 @@
+"""Runs of other load generators: pooled by load, forecast from one customer, judged, thresholds."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from loadtests.__main__ import main
+from loadtests.experiments import running, tool_results
+from loadtests.experiments.tool_results import measured_runs, pooled
+from loadtests.lab.content import Report
+from loadtests.lab.results import Results, ResultsError
+from loadtests.models import replay
+from loadtests.models.random_times import Gamma, poisson_times
+from tests.loadtests.lab.test_tool_outputs import (
+    WHOLE,
+    Request,
+    hey_csv,
+    jmeter_csv,
+    k6_json,
+    oha_csv,
+    vegeta_csv,
+)
+
+SERVICE = Gamma(0.040, 0.3)
+RATE = 12.5  # half of what one worker can do
+Write = Callable[[Sequence[Request]], str]
+
+
+def one_customer(random: Random, count: int = 300) -> list[Request]:
+    requests, now = [], 0.0
+    for _ in range(count):
+        took = SERVICE.draw(random)
+        requests.append((now, took))
+        now += took + 0.0005
+    return requests
+
+
+def open_run(
+    random: Random, count: int = 1500, slower: float = 1.0, rate: float = RATE, workers: int = 1
+) -> list[Request]:
+    arrivals = poisson_times(rate, random, count=count)
+    services = [slower * SERVICE.draw(random) for _ in arrivals]
+    return list(zip(arrivals, replay.multi_server(arrivals, services, workers), strict=True))
+
+
+def files(
+    folder: Path, writes: Sequence[Write], runs: int = 6, calibrations: int = 6, **of_run: float
+) -> list[Path]:
+    """Files of calibrations and open runs of a perfect M/G/1, in the forms of several tools."""
+    random, paths = Random(7), []
+    made = [("one", one_customer(random)) for _ in range(calibrations)]
+    made += [("open", open_run(random, **of_run)) for _ in range(runs)]  # type: ignore[arg-type]
+    for at, (name, requests) in enumerate(made):
+        paths.append(folder / f"{name}-{at}.out")
+        paths[-1].write_text(writes[at % len(writes)](requests))
+    return paths
+
+
+def reported(folder: Path, paths: Sequence[Path], workers: int = 1) -> Report:
+    running.bring(paths, folder, workers)
+    return tool_results.analyse(Results(folder))
+
+
+@pytest.mark.parametrize("name", ["Locust --raw", "vegeta csv", "k6 json", "JMeter csv", "oha csv"])
+def test_six_calibrations_and_six_runs_of_a_perfect_queue_agree(name: str, tmp_path: Path) -> None:
+    report = reported(tmp_path / "one", files(tmp_path, [WHOLE[name]]))
+    (finding,) = report.findings
+    assert "the forecast of one customer agrees within 5 %" in finding
+    assert "runs: 6, of one customer: 6" in finding
+
+
+def test_runs_of_several_tools_are_one_load(tmp_path: Path) -> None:
+    paths = files(tmp_path, [vegeta_csv, hey_csv, k6_json])
+    paths += files_elsewhere(tmp_path / "fast", rate=20.0)
+    running.bring(paths, tmp_path / "one", 1)
+    loads = pooled([run for run in measured_runs(Results(tmp_path / "one")) if not run.is_alone])
+    assert [len(runs) for runs in loads.values()] == [6, 5]
+    assert abs(float(list(loads)[1].removesuffix("/s")) - 20) < 1
+
+
+def files_elsewhere(folder: Path, **of_run: float) -> list[Path]:
+    folder.mkdir()
+    return files(folder, [oha_csv], runs=5, calibrations=0, **of_run)
+
+
+def test_a_server_that_is_slower_under_load_is_found(tmp_path: Path) -> None:
+    report = reported(tmp_path / "one", files(tmp_path, [oha_csv], slower=1.15))
+    assert "the forecast of one customer misses by over 5 %" in report.findings[0]
+
+
+def test_workers_are_as_many_as_is_said(tmp_path: Path) -> None:
+    paths = files(tmp_path, [oha_csv], rate=30.0, workers=2)
+    assert "agrees" in reported(tmp_path / "two", paths, workers=2).findings[0]
+    assert "misses" in reported(tmp_path / "one", paths, workers=1).findings[0]
+
+
+def test_too_few_runs_decide_nothing_and_say_what_is_missing(tmp_path: Path) -> None:
+    report = reported(tmp_path / "one", files(tmp_path, [oha_csv], runs=2, calibrations=1))
+    assert "is not decided" in report.findings[0]
+    assert "a verdict needs 5 runs and 5 of one customer" in report.findings[0]
+
+
+def test_without_one_customer_there_are_percentiles_and_no_forecast(tmp_path: Path) -> None:
+    running.bring(files(tmp_path, [oha_csv], calibrations=0), tmp_path / "one", 1)
+    report = running.analyse(Results(tmp_path / "one"))
+    assert report.findings == [tool_results.NO_CALIBRATION]
+    assert any(of.name.startswith("response_time_p99[12.") for of in report.metrics)
+
+
+def closed_run(random: Random, customers: int, think_s: float, count: int = 1500) -> list[Request]:
+    ready, free, requests = [0.0] * customers, 0.0, []
+    for _ in range(count):
+        at = min(ready)
+        free = max(at, free) + SERVICE.draw(random)
+        ready[ready.index(at)] = free + (random.expovariate(1 / think_s) if think_s else 0.0)
+        requests.append((at, free - at))
+    return requests
+
+
+def jmeter_of(customers: int) -> Write:
+    def write(requests: Sequence[Request]) -> str:
+        lines = jmeter_csv(requests).splitlines()
+        return "\n".join(
+            [lines[0], *(f"{line[: line.rindex(',')]},{customers}" for line in lines[1:])]
+        )
+
+    return write
+
+
+@pytest.mark.parametrize(("write", "think_s"), [(oha_csv, 0.0), (jmeter_of(3), 0.1)])
+def test_closed_customers_are_known_and_forecast(
+    write: Write, think_s: float, tmp_path: Path
+) -> None:
+    random, paths = Random(3), files(tmp_path, [oha_csv], runs=0)
+    for at in range(6):
+        paths.append(tmp_path / f"closed-{at}.out")
+        paths[-1].write_text(write(closed_run(random, 3, think_s)))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert finding.startswith("N = 3: the forecast of one customer agrees within 5 %")
+
+
+def wrk2(random: Random, rate: float) -> str:
+    """What wrk2 prints of a queue with evenly spaced arrivals."""
+    arrivals = [at / rate for at in range(1500)]
+    took = replay.fcfs(arrivals, [SERVICE.draw(random) for _ in arrivals])
+    rows = [
+        f"{1000 * np.quantile(took, share):12.3f} {share:12.6f} {round(1500 * share):8} {1:8}"
+        for share in np.linspace(0, 1, 101)
+    ]
+    return (
+        "Running 1m test @ http://127.0.0.1/\n"
+        + "\n".join(rows)
+        + f"\n#[Mean = {1000 * np.mean(took)}"
+        f", StdDeviation = 1.0]\n  1500 requests in {1500 / rate:.2f}s, 1.00MB read\n"
+    )
+
+
+def test_files_that_only_sum_up_are_forecast_with_evenly_spaced_arrivals(tmp_path: Path) -> None:
+    random, paths = Random(5), []
+    for at in range(12):
+        paths.append(tmp_path / f"{at}.txt")
+        paths[-1].write_text(wrk2(random, 2.0 if at < 6 else 20.0))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert finding.startswith("20/s: the forecast of one customer agrees within 5 %")
+
+
+def test_a_file_that_is_not_known_leaves_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("slow")
+    with pytest.raises(ResultsError, match="no output that is known"):
+        running.bring([tmp_path / "x"], tmp_path / "one", 1)
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize(
+    ("threshold", "status"),
+    [
+        ("p99 > 100 s", 0),
+        ("p50 > 20 ms", 1),
+        ("failed > 0 %", 0),
+        ("rate < 100 /s", 1),
+        ("p99 > 5", 1),
+    ],
+)
+def test_thresholds_decide_the_exit_status(threshold: str, status: int, tmp_path: Path) -> None:
+    paths = files(tmp_path, [oha_csv], runs=1, calibrations=1)
+    out = ["--out", str(tmp_path / "out"), "--fail-if", threshold]
+    found = CliRunner().invoke(main, ["analyse", *map(str, paths), *out], standalone_mode=True)
+    assert found.exit_code == status, found.output
+    if threshold == "p50 > 20 ms":
+        assert "one customer: p50 is" in found.output
+        assert "and it fails if p50 > 20 ms" in found.output
+        (folder,) = (tmp_path / "out").iterdir()
+        assert "p50 is" in json.loads((folder / "summary.json").read_text())["failure"]

@@ -1,0 +1,287 @@
+"""Outputs of load generators are recognised by their form, or refused in a sentence.
+
+The texts are written here in the forms that the tools document and print; those of vegeta and
+Locust were compared with what they wrote on this machine.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from loadtests.generation.rows import COLUMNS
+from loadtests.lab.tool_outputs import ToolRun, UnreadableOutput, read, read_all
+
+UNIX_S = 1_795_694_549
+Request = tuple[float, float]  # begun after so many seconds, and took so many
+REQUESTS: Sequence[Request] = [(0.1 * at, 0.02 + 0.001 * at) for at in range(30)]
+
+
+def own(requests: Sequence[Request]) -> str:
+    lines = [f"open,{n},a,{at},{at},,{at + took},,200," for n, (at, took) in enumerate(requests)]
+    return "\n".join([",".join(COLUMNS), *lines, ""])
+
+
+def vegeta_csv(requests: Sequence[Request]) -> str:
+    lines = [
+        f"{UNIX_S * 10**9 + round(at * 1e9)},200,{round(took * 1e9)},0,2,,b2s=,,{n},GET,http://x/,"
+        for n, (at, took) in enumerate(requests)
+    ]
+    return "\n".join([*lines, ""])
+
+
+def moment(at_s: float) -> str:
+    return f"2026-11-26T12:{int(at_s // 60):02}:{at_s % 60:012.9f}Z"
+
+
+def vegeta_json(requests: Sequence[Request]) -> str:
+    lines = [
+        {"attack": "", "seq": n, "code": 200, "timestamp": moment(at), "latency": round(took * 1e9)}
+        for n, (at, took) in enumerate(requests)
+    ]
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def k6_json(requests: Sequence[Request]) -> str:
+    lines: list[object] = [
+        {
+            "type": "Metric",
+            "data": {"type": "trend", "contains": "time"},
+            "metric": "http_req_duration",
+        }
+    ]
+    for at, took in requests:
+        data = {"time": moment(at + took), "value": 1000 * took, "tags": {"status": "200"}}
+        lines.append({"type": "Point", "data": data, "metric": "http_req_duration"})
+        lines.append({"type": "Point", "data": {**data, "value": 1}, "metric": "http_reqs"})
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def k6_csv(requests: Sequence[Request], unit: float = 1e9) -> str:
+    header = "metric_name,timestamp,metric_value,check,error,error_code,group,method,name,status"
+    lines = [header]
+    for at, took in requests:
+        end = (
+            int((UNIX_S + at + took) * unit)
+            if unit == 1
+            else UNIX_S * 10**9 + round((at + took) * 1e9)
+        )
+        lines.append(f"http_reqs,{end},1.0,,,,,GET,http://x/,200")
+        lines.append(f"http_req_duration,{end},{1000 * took},,,,,GET,http://x/,200")
+    return "\n".join([*lines, ""])
+
+
+def jmeter_csv(requests: Sequence[Request]) -> str:
+    lines = ["timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,allThreads"]
+    for n, (at, took) in enumerate(requests):
+        start_ms, took_ms = round(1000 * (UNIX_S + at)), round(1000 * took)
+        lines.append(f"{start_ms},{took_ms},home,200,OK,Group 1-{n},true,{1 + n % 3}")
+    return "\n".join([*lines, ""])
+
+
+def jmeter_xml(requests: Sequence[Request]) -> str:
+    lines = [
+        f'<httpSample t="{round(1000 * took)}" lt="1" ts="{round(1000 * (UNIX_S + at))}" s="true" '
+        f'lb="a &amp; b" rc="200" rm="OK" tn="Group 1-1"/>'
+        for at, took in requests
+    ]
+    return "\n".join(
+        ['<?xml version="1.0"?>', '<testResults version="1.2">', *lines, "</testResults>"]
+    )
+
+
+def oha_csv(requests: Sequence[Request]) -> str:
+    lines = ["request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"]
+    lines += [f"{at},0.0001,0.0002,{took / 2},{took},2,200" for at, took in requests]
+    return "\n".join([*lines, ""])
+
+
+def hey_csv(requests: Sequence[Request]) -> str:
+    lines = [
+        "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
+    ]
+    lines += [f"{took},0,0,0,0,0,200,{at}" for at, took in requests]
+    return "\n".join([*lines, ""])
+
+
+WHOLE: dict[str, Callable[[Sequence[Request]], str]] = {
+    "Locust --raw": own,
+    "vegeta csv": vegeta_csv,
+    "vegeta json": vegeta_json,
+    "k6 json": k6_json,
+    "k6 csv": k6_csv,
+    "JMeter csv": jmeter_csv,
+    "JMeter xml": jmeter_xml,
+    "oha csv": oha_csv,
+    "hey csv": hey_csv,
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_file_with_a_row_for_each_request_is_read_whole(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text(WHOLE[name](REQUESTS))
+    (run,) = read(path)
+    assert run.tool.split()[0] == name.split(maxsplit=1)[0]
+    begun_s = run.rows[0].intended_s
+    assert [row.intended_s - begun_s for row in run.rows] == pytest.approx(
+        [at for at, _ in REQUESTS], abs=2e-6
+    )
+    assert [row.open_response_s for row in run.rows] == pytest.approx(
+        [took for _, took in REQUESTS], abs=2e-6
+    )
+    assert all(row.succeeded for row in run.rows)
+
+
+WRK2 = """\
+Running 30s test @ http://127.0.0.1:80/index.html
+  2 threads and 100 connections
+  Thread calibration: mean lat.: 10087 usec, rate sampling interval: 22 msec
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     6.60ms    1.92ms  12.50ms   68.46%
+    Req/Sec     1.04k     1.08k    2.50k    72.79%
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    6.67ms
+ 99.000%   11.18ms
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.921     0.000000            1         1.00
+       6.671     0.500000        19783         2.00
+      11.183     0.990000        39154       100.00
+      12.503     1.000000        39549          inf
+#[Mean    =        6.602, StdDeviation   =        1.919]
+#[Max     =       12.496, Total count    =        39549]
+#[Buckets =           27, SubBuckets     =         2048]
+----------------------------------------------------------
+  60018 requests in 30.00s, 19.81MB read
+  Non-2xx or 3xx responses: 18
+Requests/sec:   2000.28
+"""
+VEGETA = {
+    "latencies": {
+        "total": 330,
+        "mean": 33e6,
+        "50th": 30e6,
+        "90th": 50e6,
+        "95th": 51e6,
+        "99th": 54e6,
+    }
+    | {"max": 55e6, "min": 4e6},
+    "duration": 1.98e9,
+    "requests": 100,
+    "rate": 50.5,
+    "status_codes": {"200": 98, "503": 2},
+}
+K6 = {
+    "metrics": {
+        "http_reqs": {"type": "counter", "values": {"count": 600, "rate": 10.0}},
+        "http_req_duration": {
+            "type": "trend",
+            "values": {"avg": 100, "min": 20, "med": 95, "max": 400, "p(90)": 180, "p(95)": 210},
+        },
+        "http_req_failed": {"type": "rate", "values": {"rate": 0.01, "passes": 6, "fails": 594}},
+        "vus_max": {"type": "gauge", "values": {"value": 1, "min": 1, "max": 1}},
+    }
+}
+K6_EXPORT = {"metrics": {name: of["values"] for name, of in K6["metrics"].items()}}
+OHA = {
+    "summary": {"successRate": 1.0, "total": 10.0, "slowest": 0.09, "fastest": 0.01}
+    | {"average": 0.02, "requestsPerSec": 50.0},
+    "latencyPercentiles": {"p10": 0.011, "p50": 0.018, "p99": 0.07, "p99.99": None},
+    "statusCodeDistribution": {"200": 495, "500": 5},
+}
+SUMMED: dict[str, tuple[str, ToolRun]] = {
+    "wrk2": (WRK2, ToolRun("output", "wrk2", (), 60018, 18, 30.0, 0.006602)),
+    "vegeta": (json.dumps(VEGETA), ToolRun("output", "vegeta", (), 100, 2, 1.98, 0.033)),
+    "k6": (json.dumps(K6, indent=4), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
+    "k6, exported": (json.dumps(K6_EXPORT), ToolRun("output", "k6", (), 600, 6, 60.0, 0.1)),
+    "oha": (json.dumps(OHA, indent=2), ToolRun("output", "oha", (), 500, 5, 10.0, 0.02)),
+}
+MEDIANS = {"wrk2": 0.006671, "vegeta": 0.030, "k6": 0.095, "k6, exported": 0.095, "oha": 0.018}
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_a_file_that_sums_up_has_its_numbers(name: str, tmp_path: Path) -> None:
+    text, expected = SUMMED[name]
+    path = tmp_path / "output"
+    path.write_text(text)
+    (run,) = read(path)
+    for what in ("tool", "requests", "failed", "duration_s", "mean_s"):
+        assert getattr(run, what) == pytest.approx(getattr(expected, what)), what
+    assert dict(run.quantiles)[0.5] == pytest.approx(MEDIANS[name])
+    assert run.quantiles[0][0] == 0
+    assert run.quantiles[-1][0] == 1
+
+
+def test_times_in_whole_seconds_are_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text(k6_csv([(at, 0.0) for at, _ in REQUESTS], unit=1))
+    (run,) = read(path)
+    assert not run.rows
+    assert run.requests == len(REQUESTS)
+
+
+LOCUST = {
+    "run_stats.csv": (
+        "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,"
+        "Min Response Time,Max Response Time,Average Content Size,Requests/s,Failures/s,"
+        "50%,99%,100%\n"
+        "GET,/a,100,1,20,21,10,50,2,10.0,0,20,45,50\n"
+        ",Aggregated,100,1,20,21.5,10,50,2,10.0,0,20,45,50\n"
+    ),
+    "run_stats_history.csv": (
+        "Timestamp,User Count,Type,Name,Requests/s,Failures/s,50%,99%,100%,Total Request Count\n"
+        "1795694549,0,,Aggregated,0,0,N/A,N/A,N/A,0\n"
+        + "".join(f"17956945{n},4,,Aggregated,10,0,20,45,50,{n}\n" for n in range(50, 60))
+    ),
+}
+
+
+def test_locusts_two_files_are_one_run(tmp_path: Path) -> None:
+    for name, text in LOCUST.items():
+        (tmp_path / name).write_text(text)
+    (run,) = read_all([tmp_path / name for name in LOCUST])
+    assert (run.name, run.requests, run.failed, run.customers) == ("run", 100, 1, 4)
+    assert run.mean_s == pytest.approx(0.0215)
+    assert run.duration_s == pytest.approx(10)
+    assert run.quantiles == ((0.0, 0.010), (0.5, 0.020), (0.99, 0.045), (1.0, 0.050))
+
+
+def test_files_of_one_name_have_their_folders_in_theirs(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "run.csv" for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(oha_csv(REQUESTS))
+    assert [run.name for run in read_all(paths)] == ["a-run", "b-run"]
+
+
+SPARSE = {
+    "nothing": ("", "is no output that is known here"),
+    "a letter": ("Dear all,\nit was slow.\n", "is no output that is known here"),
+    "wrk": (WRK2.split("  Latency Dist", maxsplit=1)[0], "ask wrk2 with -L"),
+    "few": (oha_csv(REQUESTS[:3]), "has 3 requests; it takes at least 20"),
+    "torn": (oha_csv(REQUESTS).replace("0.02,2", "soon,2"), "cannot be read to its end"),
+    "failed": (k6_csv([(0, 0)] * 30, 1).replace(",200\n", ",500\n"), "no request that succeeded"),
+    "one of two": (LOCUST["run_stats.csv"], "beside it output_stats_history.csv is missing"),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_what_holds_too_little_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    text, message = SPARSE[name]
+    path = tmp_path / "output_stats.csv"
+    path.write_text(text)
+    with pytest.raises(UnreadableOutput, match=message) as caught:
+        read(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_vegetas_binary_form_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "results.bin"
+    path.write_bytes(
+        b"\xff\x96\x7f\x03\x01\x01\x06Result\x01\xff\x80\x00\x01\x0c\x01\x06Attack\x01"
+    )
+    with pytest.raises(UnreadableOutput, match="vegeta encode --to csv"):
+        read(path)
