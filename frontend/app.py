@@ -10,7 +10,15 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import bodies, context, filters, flight_numbers, request_guard, static_files
+from frontend import (
+    bodies,
+    context,
+    filters,
+    flight_numbers,
+    path_prefix,
+    request_guard,
+    static_files,
+)
 from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
@@ -89,6 +97,7 @@ def create_app(settings: Settings) -> Flask:
     error_pages.install(app)
     static_files.install(app)
     app.after_request(_finish)
+    path_prefix.install(app)  # last, so that it comes before the others, and before compression
     return app
 
 

@@ -1,7 +1,9 @@
 // What this browser keeps of the ledger's log: the last checkpoint that a proof led to, and an alarm until somebody
 // dismisses it. {kept: {origin, key, size, root, time, first: {size, time}}, alarm: {kind, before, after, time}}
 
-const NAME = "flightchain";
+import { BASE } from "./page.js";
+
+const NAME = `flightchain${BASE}`; // below another path there may be another ledger
 
 const isMoment = (one) => Number.isSafeInteger(one?.size) && Number.isFinite(one.time);
 const isCheckpoint = (one) => isMoment(one) && [one.origin, one.key, one.root].every((text) => typeof text === "string");

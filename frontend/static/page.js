@@ -2,6 +2,9 @@
 
 const UNITS = [["year", 31557600], ["month", 2630016], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
+// What comes before the paths of the pages: "" unless they stand below a path of another server.
+export const BASE = new URL("..", import.meta.url).pathname.slice(0, -1);
+
 export const number = (value) => value.toLocaleString("en-US");
 export const counted = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 

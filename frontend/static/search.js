@@ -2,7 +2,7 @@
 // Practices. The arrow keys choose a suggestion, Enter opens its page, Escape closes the list; Enter without
 // a choice sends the form, as it does without this script. A <datalist> could only fill the field, filters by
 // rules of each browser's own, and has no room to say what a choice shows.
-import { counted, node } from "./page.js";
+import { BASE, counted, node } from "./page.js";
 
 const WAIT_MS = 150;
 const ANSWER_WITHIN_MS = 5000;
@@ -18,7 +18,7 @@ function show(suggestions) {
   list.replaceChildren(...suggestions.map(({ label, address, shows }, place) => {
     const option = node("li", { id: `suggestion-${place}`, role: "option", "aria-selected": "false" }, label, " ");
     option.append(node("span", {}, shows));
-    option.dataset.address = address;
+    option.dataset.address = BASE + address;
     return option;
   }));
   choose(-1);
@@ -49,7 +49,7 @@ async function ask() {
   const { signal } = asking;
   const overdue = setTimeout(() => asking.abort(), ANSWER_WITHIN_MS);
   try {
-    const answer = await fetch(`/search/suggestions.json?${new URLSearchParams({ q: field.value })}`, { signal });
+    const answer = await fetch(`${BASE}/search/suggestions.json?${new URLSearchParams({ q: field.value })}`, { signal });
     const found = answer.ok ? (await answer.json()).suggestions : [];
     if (signal.aborted) return;
     show(found);

@@ -3,7 +3,7 @@
 // no answer is sent again, with the same Idempotency-Key: it comes from the content of the whole table and the place of the slice, so that
 // the file can be chosen again after a break, too, and nothing is added twice. How days are written is judged over the whole table: a slice
 // that leaves it open is checked again as the others say, and if all do, the visitor is asked.
-import { counted, node, number } from "./page.js";
+import { BASE, counted, node, number } from "./page.js";
 import { slicesOf } from "./slices.js";
 import { Problem, tablesOf } from "./unpacking.js";
 
@@ -39,7 +39,7 @@ async function post(job, table, slice, action) {
   const dates = table.dates ?? "";
   if (action === "add") headers["Idempotency-Key"] = `slice-${job.onError}-${dates}-${table.fingerprint}-${slice.line}-${slice.lines}`;
   if (job.token) headers.Authorization = `Bearer ${job.token}`;
-  const address = `/upload.json?action=${action}&on_error=${job.onError}${dates && `&dates=${dates}`}`;
+  const address = `${BASE}/upload.json?action=${action}&on_error=${job.onError}${dates && `&dates=${dates}`}`;
   return fetch(address, { method: "POST", body: slice.bytes, headers, signal: job.stopping.signal });
 }
 
@@ -172,8 +172,8 @@ function show(what, share) {
 }
 
 function receipts(found) {
-  const links = [node("a", { href: found.receipts[0] }, found.added === 1 ? "its receipt" : "the first")];
-  if (found.added > 1) links.push(", ", node("a", { href: found.receipts[1] }, "the last"));
+  const links = [node("a", { href: BASE + found.receipts[0] }, found.added === 1 ? "its receipt" : "the first")];
+  if (found.added > 1) links.push(", ", node("a", { href: BASE + found.receipts[1] }, "the last"));
   return node("p", {}, "Receipts: ", ...links);
 }
 
@@ -238,7 +238,7 @@ function unlucky({ bad_cancelled: cancelled, bad_not_arrived: others }) {
 function alreadyThere(found) {
   if (!found.there) return [];
   const those = found.there === 1 && found.good === 1 ? "It is" : `${number(found.there)} of them ${found.there === 1 ? "is" : "are"}`;
-  const link = node("a", { href: `/transactions/${found.thereAs}` }, `transaction ${found.thereAs}`);
+  const link = node("a", { href: `${BASE}/transactions/${found.thereAs}` }, `transaction ${found.thereAs}`);
   const place = found.thereAs === null ? [] : [`, ${found.there === 1 ? "" : "the first "}as `, link, ","];
   return [node("p", {}, `${those} in the ledger already`, ...place, ` and ${found.there === 1 ? "is" : "are"} left out.`)];
 }
@@ -248,7 +248,7 @@ function contradicting(found) {
   const said = (value) => value ?? "empty";
   const items = found.conflicting.map(({ flight, stored, fields, TRANSACTION_ID: id }) => {
     const pairs = fields.map((name) => `${name} ${said(flight[name])}, stored ${said(stored[name])}`).join("; ");
-    const link = id === null ? [] : [" (", node("a", { href: `/transactions/${id}` }, `transaction ${id}`), ")"];
+    const link = id === null ? [] : [" (", node("a", { href: `${BASE}/transactions/${id}` }, `transaction ${id}`), ")"];
     return node("li", {}, `flight ${flight.OP_CARRIER_FL_NUM} on ${flight.FL_DATE}: ${pairs}`, ...link);
   });
   const those = `${counted(found.conflicts, "flight contradicts", "flights contradict")} what the ledger says, and ${found.conflicts === 1 ? "is" : "are"} left out:`;

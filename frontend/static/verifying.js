@@ -2,7 +2,7 @@
 // compares that with the one that this browser remembers. What it says was computed here, it has computed here.
 import { ago, showAlarm } from "./alarm.js";
 import { keepAlarm, keepCheckpoint, recalled } from "./memory.js";
-import { counted, node, number } from "./page.js";
+import { BASE, counted, node, number } from "./page.js";
 import { blockProved, BrokenOff, canonical, CannotCheck, differences, linesOf, proved, transactionsRoot } from "./proofs.js";
 import { signatureOf } from "./signatures.js";
 import { base64, extended, hex, Refused, require } from "./trees.js";
@@ -50,7 +50,7 @@ async function transaction(section) {
 async function block(section) {
   const { header, hash, height, transactions } = section.dataset;
   const older = Math.max(1, Number(height));
-  const proof = await (await fetched(`/proofs/consistency?from=${older}&to=${Number(height) + 1}`)).json();
+  const proof = await (await fetched(`${BASE}/proofs/consistency?from=${older}&to=${Number(height) + 1}`)).json();
   const found = blockProved(header, proof);
   const isShown = found.hash === hash && document.querySelector("h1 + .lead").textContent === hash;
   require(found.height === Number(height) && isShown, "the hash of this block is not that of its header");
@@ -130,7 +130,7 @@ async function compared(kept, { checkpoint }, isTrusted) {
 async function olderRoot(kept, checkpoint) {
   let proof;
   try {
-    proof = await (await fetched(`/proofs/consistency?from=${checkpoint.size}&to=${kept.size}`)).json();
+    proof = await (await fetched(`${BASE}/proofs/consistency?from=${checkpoint.size}&to=${kept.size}`)).json();
   } catch {
     return { alarm: "rollback" };
   }
@@ -146,7 +146,7 @@ async function laterRoot(kept, checkpoint) {
   });
   let proof;
   try {
-    proof = await (await fetched(`/proofs/consistency?from=${kept.size}&to=${checkpoint.size}`)).json();
+    proof = await (await fetched(`${BASE}/proofs/consistency?from=${kept.size}&to=${checkpoint.size}`)).json();
   } catch (error) {
     return unknown(error instanceof NoAnswer ? error.message : "the service sends no proof");
   }

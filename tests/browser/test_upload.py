@@ -279,7 +279,7 @@ def test_a_month_of_bts_is_added_as_it_was_downloaded(
     text = checked(page, path)
     assert "All 6,000 rows are flights." in text
     assert "The file was taken for: ready-made month since 2018 (TranStats" in text
-    assert "Days are written with the year first." in text
+    assert "Days are written year, month, day." in text
     cells = page.locator("#result tr", has_text="OP_CARRIER_FL_NUM").locator("td").all_inner_texts()
     numbers = [str(row[FIELD_NAMES.index("OP_CARRIER_FL_NUM")]) for row in rows[:3]]
     assert cells == ["Flight_Number_Reporting_Airline", *numbers]

@@ -1,0 +1,35 @@
+"""Lets the pages stand below a path of a proxy, which names it in X-Forwarded-Prefix.
+
+Pages and redirects are made with addresses from the root. Here the path is put before all of them,
+so that no page can forget it; scripts find theirs from their own address.
+"""
+
+import re
+
+from flask import Flask, Response, request
+
+HEADER = "X-Forwarded-Prefix"
+MOST_CHARACTERS = 200
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_ADDRESS = re.compile(
+    rb'(?<=[\s:])(?:href|src|action|formaction|data-(?:refresh|proof|transactions))="(?=/(?!/))'
+)
+
+
+def install(app: Flask) -> None:
+    """Put the path before the addresses in all answers of `app` to requests that name one."""
+    app.after_request(_prefixed)
+
+
+def _prefixed(response: Response) -> Response:
+    prefix = request.headers.get(HEADER, "")[:MOST_CHARACTERS].rstrip("/")
+    if _PREFIX.fullmatch(prefix) is None:
+        return response
+    response.vary.add(HEADER)
+    if response.headers.get("Location", "").startswith("/"):
+        response.headers["Location"] = prefix + response.headers["Location"]
+    if response.mimetype == "text/html":
+        response.direct_passthrough = False
+        page = _ADDRESS.sub(rb"\g<0>" + prefix.encode(), response.get_data())
+        response.set_data(page)
+    return response

@@ -1,0 +1,128 @@
+"""The pages below a path of another server: all addresses on them lead to below that path, too."""
+
+import http.client
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visit
+from tests.browser.sites import Site
+from tests.browser.table import PAGES
+from tests.browser.test_proofs import PROVED, verdict
+from tests.browser.test_upload import checked
+from tests.flights import csv_of, flights
+from tests.http_servers import Handler, served_by
+
+PREFIX = "/flights"
+ADDRESS = re.compile(r'[\s:]([a-z][a-z-]*)="(/[^"]*)"')
+NO_ADDRESS = {"d", "value", "content"}  # of a path in SVG, and what was typed
+SAME_KIND = re.compile(r"\d+|[A-Z]{3}$|\?.*")
+
+
+class Below(Site):
+    """A site below a path."""
+
+    def address(self, template: str) -> str:
+        return self.url + super().address(template)
+
+
+def proxy_to(target: str) -> type[Handler]:
+    """Do as nginx with `location /flights/ { proxy_pass TARGET/; }`; all else is another's."""
+    port = urlsplit(target).port
+
+    class Proxy(Handler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def handle_request(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if not self.path.startswith(f"{PREFIX}/"):
+                self.send_error(404, "Of another service")
+                return
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+            headers = {name: value for name, value in self.headers.items() if name != "Connection"}
+            headers["X-Forwarded-Prefix"] = PREFIX
+            connection.request(self.command, self.path.removeprefix(PREFIX), body, headers)
+            answer = connection.getresponse()
+            data = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in {"connection", "content-length", "transfer-encoding"}:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(b"" if self.command == "HEAD" else data)
+            connection.close()
+
+        do_GET = do_POST = do_HEAD = handle_request
+
+    return Proxy
+
+
+@pytest.fixture(scope="module")
+def below(sites: dict[str, Site]) -> Iterator[Below]:
+    site = sites["many"]
+    with served_by(proxy_to(site.url)) as url:
+        yield Below(f"{url}{PREFIX}", site.service, site.values)
+
+
+def addresses_in(page: str) -> set[str]:
+    found = (match for match in ADDRESS.findall(page) if match[0] not in NO_ADDRESS)
+    return {unescape(address) for _, address in found}
+
+
+def test_every_address_on_every_page_leads_to_below_the_path(below: Below) -> None:
+    """Each page of the table is read, and one of each kind of address on them is followed."""
+    kinds: dict[str, str] = {}
+    with requests.Session() as session:
+        for row in PAGES:
+            page = session.get(below.address(row.address), timeout=20)
+            assert page.status_code == row.status
+            addresses = addresses_in(page.text)
+            assert len(addresses) > 5
+            outside = [address for address in addresses if not address.startswith(f"{PREFIX}/")]
+            assert not outside, (row.address, outside)
+            kinds |= {SAME_KIND.sub("", address): address for address in addresses}
+        host = below.url.removesuffix(PREFIX)
+        assert len(kinds) > 40
+        for address in kinds.values():
+            page = session.get(host + address, timeout=20)
+            assert page.ok, address
+            assert page.url.startswith(f"{below.url}/")  # also if it redirects
+
+
+def test_the_prefix_is_a_path_or_nothing(sites: dict[str, Site]) -> None:
+    """Whoever may send the header cannot make the links lead to another host, or hold markup."""
+    url = f"{sites['many'].url}/blocks"
+    plain = requests.get(url, timeout=20)
+    for prefix in ("//evil.example", "/a//b", "/\\evil", "javascript:x", '/"><script>', "/" * 300):
+        page = requests.get(url, headers={"X-Forwarded-Prefix": prefix}, timeout=20)
+        assert addresses_in(page.text) == addresses_in(plain.text)
+    page = requests.get(url, headers={"X-Forwarded-Prefix": "/one/two/"}, timeout=20)
+    assert "/one/two/blocks.csv" in addresses_in(page.text)
+    assert "X-Forwarded-Prefix" in page.headers["Vary"]
+
+
+def test_scripts_find_what_they_ask_for_below_the_path(
+    visit: Visit, below: Below, tmp_path: Path
+) -> None:
+    """Whatever a script asks for outside of it would be a fault of this visit."""
+    page = visit(below).open("/about")
+    page.locator("#search").press_sequentially("how late is")
+    expect(page.get_by_role("option").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{PREFIX}/rankings?*")
+    page.goto(below.address("/blocks/4?check=transactions"))
+    assert PROVED in verdict(page)
+    kept = page.evaluate("Object.keys(localStorage)")
+    assert kept == [f"flightchain{PREFIX}"]  # another ledger may be below another path
+    (tmp_path / "some.csv").write_text(csv_of(flights(3)), encoding="utf-8")
+    page.goto(below.address("/upload"))
+    assert "3 rows are flights" in checked(page, tmp_path / "some.csv")
