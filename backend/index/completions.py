@@ -25,15 +25,14 @@ _CARRIERS = f"""
     SELECT carrier, sum(flights) FROM carrier_total
     WHERE carrier IN ({KNOWN_CARRIERS}) AND span = {YEAR} GROUP BY carrier"""  # noqa: S608  our own names
 
-# Each half reads one end of the table's key, and void entries if there are any.
+# Each half reads one end of the index of flights by number, and void entries if there are any.
 _IS_REAL = f"""
     route NOT IN
     (SELECT route FROM route JOIN place ON place = origin JOIN city USING (city)
      WHERE name = '{VOID_ORIGIN_CITY}')"""  # noqa: S608
 _DAYS = f"""
-    SELECT (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day, number, id LIMIT 1),
-           (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day DESC, number DESC, id DESC
-            LIMIT 1)"""  # noqa: S608
+    SELECT (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day, number LIMIT 1),
+           (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day DESC, number DESC LIMIT 1)"""  # noqa: S608
 
 _ONE_RANGE = f"""
     SELECT number, flights FROM number_total
@@ -73,7 +72,7 @@ def has_flight_number(rows: Rows, number: int) -> bool:
 
 
 def days(rows: Rows) -> tuple[int | None, int | None]:
-    """Return the first and the last day with flights, as ordinals; None if there are no flights."""
+    """Return the first and the last day with flights, as in `periods`; None if there are none."""
     ((first, last),) = rows(_DAYS, ())
     return first, last
 

@@ -1,7 +1,7 @@
-"""Writes and reads distributions of delays as the index stores them: JSON {delay: flights}.
+"""Writes and reads distributions of delays as the index stores them.
 
-Delays ascend, and there is one spelling of each distribution, so that two indexes of a chain are
-equal byte for byte.
+They are maps of MessagePack {delay: flights}. Delays ascend, and there is one spelling of each
+distribution, so that two indexes of a chain are equal byte for byte.
 """
 
 from collections import Counter
@@ -11,8 +11,8 @@ import msgspec
 
 from backend.storage.checked_sqlite import Wrong
 
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(dict[int, int]).decode
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(dict[int, int]).decode
 
 
 def encode_counts(counts: Mapping[int, int]) -> bytes:

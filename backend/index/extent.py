@@ -3,10 +3,9 @@
 Read from tables that grow with the variety of flights, not with their number.
 """
 
-from datetime import date
-
 from backend.index import completions
 from backend.index.index_file import Rows
+from backend.index.periods import date_of
 from backend.questions.answer_types import Covered, CoveredAirport, CoveredCarrier
 from backend.questions.carriers import CARRIER
 
@@ -32,4 +31,4 @@ def _carrier(number: int, flights: int) -> CoveredCarrier:
 
 
 def _iso(day: int | None) -> str | None:
-    return None if day is None else date.fromordinal(day).isoformat()
+    return None if day is None else date_of(day).isoformat()

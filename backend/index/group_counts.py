@@ -2,11 +2,11 @@
 
     carrier_total  what needs no airport
     carrier_slot   the same by hour, and whole months by weekday
-    route_total    what needs airports
-    route_slot     the same for whole months, by hour and by weekday
+    route_total    what needs airports, over whole months
+    route_slot     the same by hour and by weekday
     ranking        all airports or routes, over whole months
-    flight         whatever these do not know: for some airports other days by hour and
-                   distributions, and everything as of an earlier height
+    flight         whatever these do not know: what needs airports on other days, distributions of
+                   airports, and everything as of an earlier height
 
 Each function asks statements of `rows`, which runs all of an answer in one snapshot. `below` is the
 first transaction id that does not count; None, at the tip, reads totals.
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from backend.index.delay_distributions import decode_counts
 from backend.index.index_file import Rows
-from backend.index.periods import DAY, MONTH, YEAR, Range, cover
+from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, Range, cover, date_of, day_number
 from backend.index.ranked_groups import KINDS, OF_RANKING, first_groups
 from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS
 from backend.questions.groups import EVERYTHING, Key, Shown
@@ -57,9 +57,12 @@ _SLOTS = {
 _LONGEST = {"day": DAY, "month": MONTH, "hour": MONTH, "weekday": MONTH, "weekday_hour": DAY}
 _HOURS = {
     "hour": ("slot", HOUR),
-    "weekday_hour": ("(period + 6) % 7 * 24 + slot", f"(day + 6) % 7 * 24 + {HOUR}"),
+    "weekday_hour": (
+        f"{WEEKDAY.format(day='period')} * 24 + slot",
+        f"{WEEKDAY.format(day='day')} * 24 + {HOUR}",
+    ),
 }
-"""Raw keys by hour, in table carrier_slot and in table flight. Day 1 was a Monday."""
+"""Raw keys by hour, in table carrier_slot and in table flight."""
 _AIRPORTS = {"origin": "route.origin", "destination": "route.dest", "route": "route.route"}
 
 _PERIODS = "span = ? AND period BETWEEN ? AND ?"
@@ -160,10 +163,9 @@ def _counts_of(
 ) -> list[Any]:
     """Raw keys and counts of the flights of some periods."""
     span, first, last = periods
-    is_hours_of_days = group_by in _HOURS and span == DAY
-    if below is not None or (is_hours_of_days and where.places):
+    if below is not None or (span == DAY and (where.places or group_by in KINDS)):
         return _of_flights(rows, where, group_by, (first, last), below)
-    if is_hours_of_days or (group_by in _SLOTS and span == MONTH):
+    if (group_by in _HOURS and span == DAY) or (group_by in _SLOTS and span == MONTH):
         return _of_slots(rows, where, group_by or "", periods)
     return _of_totals(rows, where, group_by, periods)
 
@@ -173,7 +175,7 @@ def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Coun
     where = _where(question)
     first, last = _days(question)
     if below is not None or where.places:
-        source, values = _flights(where, (first.toordinal(), last.toordinal()), below)
+        source, values = _flights(where, (day_number(first), day_number(last)), below)
         select = "SELECT arr_delay, count(*)"
         return Counter(
             dict(rows(f"{select} {source} AND arr_delay IS NOT NULL GROUP BY 1", values))
@@ -238,20 +240,14 @@ def _of_flights(
     """Raw keys and counts of the flights of some days."""
     raw = {"carrier": "carrier", None: "0"}.get(group_by, "day")
     raw = _HOURS[group_by][1] if group_by in _HOURS else _AIRPORTS.get(group_by or "", raw)
-    source, values = _flights(where, days, below, with_routes=group_by in KINDS)
+    source, values = _flights(where, days, below)
     known = " AND dep_time + dep_delay IS NOT NULL" if group_by in _HOURS else ""
     return rows(f"SELECT {raw}, {COUNTED} {source}{known} GROUP BY 1", values)
 
 
-def _flights(
-    where: _Where, days: tuple[int, int], below: int | None, *, with_routes: bool = False
-) -> tuple[str, list[object]]:
-    """FROM and WHERE that select flights, and the values for it."""
-    source = "flight"
-    if where.places:
-        source = "route CROSS JOIN flight INDEXED BY flight_by_route ON flight.route = route.route"
-    elif with_routes:
-        source = "flight JOIN route USING (route)"
+def _flights(where: _Where, days: tuple[int, int], below: int | None) -> tuple[str, list[object]]:
+    """FROM and WHERE that select flights, route by route, and the values for it."""
+    source = "route CROSS JOIN flight ON flight.route = route.route"
     conditions, values = _and_carrier(where)
     if below is not None:
         conditions += " AND id < ?"
@@ -307,7 +303,7 @@ def _keys(
         "hour": lambda hour, span: (hour,),
         "weekday_hour": lambda raw, span: (1 + raw // 24, raw % 24),
         "weekday": _weekday,
-        "day": lambda day, span: (date.fromordinal(day).isoformat(),),
+        "day": lambda day, span: (date_of(day).isoformat(),),
         "month": _month,
         "year": _year,
     }[group_by]
@@ -329,17 +325,17 @@ def _some(
 
 def _weekday(raw: int, span: int) -> Key:
     """raw: a day, or the slot of a weekday."""
-    weekday = date.fromordinal(raw).weekday() if span == DAY else raw - FIRST_WEEKDAY_SLOT
+    weekday = date_of(raw).weekday() if span == DAY else raw - FIRST_WEEKDAY_SLOT
     return (1 + weekday,)
 
 
 def _month(period: int, span: int) -> Key:
     if span == DAY:
-        return (date.fromordinal(period).isoformat()[:7],)
+        return (date_of(period).isoformat()[:7],)
     return (f"{period // 12:04}-{period % 12 + 1:02}",)
 
 
 def _year(period: int, span: int) -> Key:
     if span == YEAR:
         return (period,)
-    return (period // 12 if span == MONTH else date.fromordinal(period).year,)
+    return (period // 12 if span == MONTH else date_of(period).year,)

@@ -30,7 +30,7 @@ from backend.index.connections import (
     Place,
 )
 from backend.index.index_file import Position, Rows, snapshot
-from backend.index.periods import DAY
+from backend.index.periods import DAY, date_of, day_number
 from backend.questions.answer_types import AsOf
 from backend.questions.values import (
     AverageDelays,
@@ -51,35 +51,41 @@ _EVERYTHING = 2**62  # above every transaction id
 _POSITION = "SELECT height, tip_hash FROM position"
 _LEG = """
     id, day, carrier, route, dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time,
-    flight.height, timestamp"""
+    (SELECT height FROM block WHERE first_transaction <= id
+     ORDER BY first_transaction DESC LIMIT 1),
+    later + (SELECT timestamp FROM block WHERE first_transaction <= id
+             ORDER BY first_transaction DESC LIMIT 1)"""
+# The position is a row of its own, because it costs as much as a leg to read.
+_NO_LEG = ", ".join(["NULL"] * 12)
+_AND_POSITION = f"UNION ALL SELECT height, tip_hash, {_NO_LEG} FROM position"  # noqa: S608
 # Sorted here, because with ORDER BY SQLite plans such a statement again each time.
 _LEGS = f"""
-    SELECT position.height, tip_hash, {_LEG}
-    FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ?"""  # noqa: S608
-# Day by day, within the days that have flights: table flight is in the order of days.
+    SELECT number, NULL, {_LEG} FROM flight WHERE day = ? AND number = ? AND id < ?
+    {_AND_POSITION}"""  # noqa: S608
+# Day by day, within the days that have flights: the index is in the order of days.
 _LEGS_BETWEEN = f"""
     WITH RECURSIVE asked (day, last) AS (
         SELECT max(?, (SELECT min(day) FROM flight)), min(?, (SELECT max(day) FROM flight))
         UNION ALL
         SELECT day + 1, last FROM asked WHERE day < last)
-    SELECT position.height, tip_hash, {_LEG}
-    FROM position LEFT JOIN (
-        SELECT flight.* FROM asked CROSS JOIN flight USING (day)
-        WHERE day <= last AND number = ? AND id < ?
-    ) AS flight ON true"""  # noqa: S608
+    SELECT number, NULL, {_LEG} FROM asked CROSS JOIN flight USING (day)
+    WHERE day <= last AND number = ? AND id < ?
+    {_AND_POSITION}"""  # noqa: S608
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
 _FEW = 32  # rows
+_RECORD = "route, dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time"
 _OF_NUMBER = f"""
     SELECT number, NULL, {_LEG}
     FROM flight WHERE day = ? AND number = ? AND carrier = ? AND id < ? LIMIT {_FEW}"""  # noqa: S608
 # The oldest of each content, because somebody may have posted the same flight ten thousand times.
 _OF_NUMBERS = f"""
     WITH asked (day, number, carrier) AS (
-        SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))
-    SELECT number, min(id), {_LEG}
-    FROM asked CROSS JOIN flight USING (day, number, carrier) WHERE id < ?
-    GROUP BY day, number, carrier, route, dep_time, dep_delay, arr_time, arr_delay, cancelled,
-        air_time"""  # noqa: S608
+        SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)),
+    oldest AS (
+        SELECT number, day, carrier, {_RECORD}, min(id) AS id, later
+        FROM asked CROSS JOIN flight USING (day, number, carrier) WHERE id < ?
+        GROUP BY day, number, carrier, {_RECORD})
+    SELECT number, NULL, {_LEG} FROM oldest"""  # noqa: S608
 _ROUTE = "SELECT origin, dest FROM route WHERE route = ?"
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
@@ -150,7 +156,7 @@ class IndexReader:
 
         def ask(rows: Rows) -> set[str]:
             periods = rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
-            return {date.fromordinal(day).isoformat() for (day,) in periods}
+            return {date_of(day).isoformat() for (day,) in periods}
 
         return self.snapshot(ask)[0]
 
@@ -158,19 +164,17 @@ class IndexReader:
         self, question: FilterTransactions, below: int | None = None
     ) -> tuple[list[dict[str, Value]], AsOf]:
         """Return the transactions with BLOCK_HEIGHT and status, in order of their ids."""
-        first, last = (_date(day).toordinal() for day in question.interval)
+        first, last = (day_number(_date(day)) for day in question.interval)
         days, statement = ((first,), _LEGS) if first == last else ((first, last), _LEGS_BETWEEN)
         number, carrier = question.OP_CARRIER_FL_NUM, question.OP_CARRIER_AIRLINE_ID
         bound = _EVERYTHING if below is None else below
 
         def ask(opened: Opened) -> tuple[list[dict[str, Value]], AsOf]:
             rows = opened.connection.execute(statement, (*days, number, bound)).fetchall()
-            as_of = _as_of(rows)
-            if rows[0][2] is None:  # the position alone
-                return [], as_of
-            wanted = [row for row in rows if carrier is None or row[4] == carrier]
-            wanted.sort(key=itemgetter(2))
-            return [_leg(opened, row, number) for row in wanted], as_of
+            as_of = _as_of([row for row in rows if row[2] is None])
+            legs = [row for row in rows if row[2] is not None and carrier in {None, row[4]}]
+            legs.sort(key=itemgetter(2))
+            return [_leg(opened, row, number) for row in legs], as_of
 
         return self._agreeing(self._connections.ask(ask))
 
@@ -253,7 +257,7 @@ def _legs_of_known_days(opened: Opened, flights: Sequence[Flight]) -> set[Leg]:
         return {leg_of(flights[0])}
     days = set(map(itemgetter(_FL_DATE), flights))
     run = opened.connection.execute
-    known = {day for day in days if run(_ANY_OF_DAY, (_date(day).toordinal(),)).get}
+    known = {day for day in days if run(_ANY_OF_DAY, (day_number(_date(day)),)).get}
     return {leg_of(flight) for flight in flights if flight[_FL_DATE] in known} if known else set()
 
 
@@ -263,7 +267,7 @@ def _records(opened: Opened, legs: Set[Leg], bound: int) -> list[Any]:
     bound: ids are below this.
     """
     run = opened.connection.execute
-    numbers = {(_date(day).toordinal(), number, carrier) for day, carrier, number, *_ in legs}
+    numbers = {(day_number(_date(day)), number, carrier) for day, carrier, number, *_ in legs}
     rows: list[Any] = []
     if len(numbers) == 1:
         rows = run(_OF_NUMBER, (*next(iter(numbers)), bound)).fetchall()
@@ -273,9 +277,9 @@ def _records(opened: Opened, legs: Set[Leg], bound: int) -> list[Any]:
 
 
 def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:
-    (_, _, transaction_id, ordinal, carrier, route, dep_time, dep_delay, arr_time, arr_delay,
+    (_, _, transaction_id, number_of_day, carrier, route, dep_time, dep_delay, arr_time, arr_delay,
      cancelled, air_time, height, timestamp) = row  # fmt: skip
-    day = date.fromordinal(ordinal)
+    day = date_of(number_of_day)
     origin, dest = _ends(opened, route)
     origin_id, origin_code, origin_city, origin_state = origin
     dest_id, dest_code, dest_city, dest_state = dest

@@ -40,28 +40,34 @@ CREATE TABLE route (
     UNIQUE (origin, dest)
 );
 
--- One row a flight, in the order of the question "flight N on day D". Days are proleptic Gregorian
--- ordinals (day 1 is 0001-01-01), times are hhmm as numbers.
+-- The blocks that hold transactions, with the timestamp of the first of these (Unix time in ms).
+CREATE TABLE block (
+    first_transaction  INTEGER PRIMARY KEY,
+    height             INTEGER NOT NULL,
+    timestamp          INTEGER NOT NULL
+);
+
+-- One row a flight; those of a route lie together, so that they are counted without reading others.
+-- Days are counted from 1970-01-01, times are hhmm as numbers, `id` is that of the transaction, and
+-- `later` is by how many ms its timestamp is later than that of the first one in its block.
 CREATE TABLE flight (
-    day        INTEGER NOT NULL,
-    number     INTEGER NOT NULL,
-    id         INTEGER NOT NULL,
-    carrier    INTEGER NOT NULL,
     route      INTEGER NOT NULL REFERENCES route,
+    day        INTEGER NOT NULL,
+    id         INTEGER NOT NULL,
+    number     INTEGER NOT NULL,
+    carrier    INTEGER NOT NULL,
     dep_time   INTEGER,
     dep_delay  INTEGER,
     arr_time   INTEGER,
     arr_delay  INTEGER,
     cancelled  INTEGER NOT NULL,
     air_time   INTEGER,
-    height     INTEGER NOT NULL,
-    timestamp  INTEGER NOT NULL,
-    PRIMARY KEY (day, number, id)
+    later      INTEGER NOT NULL,
+    PRIMARY KEY (route, day, id)
 ) WITHOUT ROWID;
 
--- Has all that is counted, so that the flights of a route are counted without reading them.
-CREATE INDEX flight_by_route
-    ON flight (route, day, carrier, cancelled, dep_time, dep_delay, arr_delay);
+-- For the question "flight N on day D".
+CREATE INDEX flight_by_number ON flight (day, number);
 
 -- Totals by day (span 0), month (1) and year (2), so that an interval needs a few dozen rows however
 -- long it is: see periods.py. The seven counts are those of `chain.summary.Cell`.
@@ -79,6 +85,7 @@ CREATE TABLE carrier_total (
     PRIMARY KEY (carrier, span, period)
 ) WITHOUT ROWID;
 
+-- Without those of days: the flights of a route on a few days are counted themselves.
 CREATE TABLE route_total (
     route          INTEGER NOT NULL,
     span           INTEGER NOT NULL,
@@ -147,7 +154,7 @@ CREATE TABLE ranking (
     PRIMARY KEY (kind, carrier, span, period, item)
 ) WITHOUT ROWID;
 
--- How often each ARR_DELAY occurred, as JSON {delay: flights} in ascending order: a distribution over
+-- How often each ARR_DELAY occurred, as a map of MessagePack {delay: flights} in ascending order: a distribution over
 -- any interval needs a few dozen rows, too.
 CREATE TABLE carrier_delays (
     carrier  INTEGER NOT NULL,

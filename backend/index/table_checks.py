@@ -3,23 +3,21 @@
 The index must hold the flights of all blocks up to the one where it stands, totals that these add
 up to, and nothing else.
 
-Whether it holds the right flights is told by one number: each row of table flight is hashed, and
-the hashes are added up, in whatever order the rows come. The rows that the blocks say must give the
-same sum. Python hashes bytes with a key that each run draws anew (SipHash, PEP 456), so nobody can
-prepare rows that make up for each other. Only where the sums differ is every flight looked up, to
-name the first that is wrong.
+Whether it holds the right flights is told by one number: each row of tables flight and block is
+hashed, and the hashes are added up, in whatever order the rows come. The rows that the blocks say
+must give the same sum. Python hashes bytes with a key that each run draws anew (SipHash, PEP 456),
+so nobody can prepare rows that make up for each other. Only where the sums differ is every flight
+looked up, to name the first that is wrong.
 
-The totals of routes and days are compared with what the flights add up to, and whatever totals are
-made of others with what these add up to. Flights are counted in the order of an index of their
-table, which the check of the file compares with the table.
+Totals are compared with what the flights add up to, or with what other totals do that they are made
+of.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from datetime import date
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -38,7 +36,7 @@ from backend.index.index_file import (
     open_to_read,
     position_in,
 )
-from backend.index.periods import DAY, MONTH, YEAR, periods_of
+from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, date_of, periods_of
 from backend.index.totals import (
     ALL_CARRIERS,
     COUNTED,
@@ -50,7 +48,7 @@ from backend.index.totals import (
     SUMS,
     FlightRow,
 )
-from backend.index.writer import Airport, SealedBlock, flight_rows
+from backend.index.writer import Airport, SealedBlock, block_rows, flight_rows
 from backend.storage.checked_sqlite import OUTDATED, Outdated
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
@@ -59,20 +57,22 @@ Pause = Callable[[], bool]  # True ends what is being done
 Row = tuple[Any, ...]
 
 _FLIGHTS = "SELECT * FROM flight"
-_FLIGHT = f"{_FLIGHTS} WHERE day = ? AND number = ? AND id = ?"
+_FLIGHT = f"{_FLIGHTS} WHERE route = ? AND day = ? AND id = ?"
+_BLOCKS = "SELECT * FROM block"
+_BLOCKS_FROM = f"{_BLOCKS} WHERE first_transaction BETWEEN ? AND ?"
 _COLUMNS = "SELECT name FROM pragma_table_info('flight') ORDER BY cid"
 _AIRPORTS = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
 _ROUTES = "SELECT origin, dest, route FROM route"
 _STRAYS = """
-    SELECT (SELECT count(*) FROM carrier_total WHERE span NOT IN (0, 1, 2))
-         + (SELECT count(*) FROM route_total WHERE span NOT IN (0, 1, 2))
+    SELECT (SELECT count(*) FROM block, position WHERE first_transaction >= transactions)
+         + (SELECT count(*) FROM carrier_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM carrier_delays WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM city WHERE city NOT IN (SELECT city FROM place))"""
 
 _LOST = "SELECT count(*) FROM pragma_foreign_key_check"
 
-# The period of a day in SQL: ordinal 719163 is 1970-01-01.
-_DATE = "({day} - 719163) * 86400, 'unixepoch'"
+# The period of a day in SQL.
+_DATE = "{day} * 86400, 'unixepoch'"
 _MONTH = f"12 * strftime('%Y', {_DATE}) + strftime('%m', {_DATE}) - 1"
 _OF_DAYS = {
     MONTH: _MONTH.format(day="period"),
@@ -81,11 +81,10 @@ _OF_DAYS = {
 _CALENDAR = f"""
     WITH calendar (day, month, weekday) AS MATERIALIZED (
         SELECT DISTINCT period, {_MONTH.format(day="period")},
-            {FIRST_WEEKDAY_SLOT} + (period + 6) % 7
+            {FIRST_WEEKDAY_SLOT} + {WEEKDAY.format(day="period")}
         FROM carrier_total WHERE span = {DAY})"""  # noqa: S608
-_FLIGHTS_OF_ROUTES = "flight INDEXED BY flight_by_route"
+_FLIGHTS_BY_MONTH = "flight JOIN calendar USING (day)"
 _WITH_HOUR = "dep_time + dep_delay IS NOT NULL"
-_DAYS_OF_ROUTES = f"route_total JOIN calendar ON day = period WHERE span = {DAY}"
 _AIRPORT_OF = "SELECT place, airport FROM place"
 _MONTHS_OF_ROUTES = "route_total JOIN route USING (route)"
 _AIRPORTS_OF_ROUTES = f"{_MONTHS_OF_ROUTES} JOIN ({_AIRPORT_OF}) ON place"
@@ -95,7 +94,7 @@ def _ranked(kind: int, item: str, source: str) -> str:
     """Return rows of table ranking by the totals of routes."""
     return f"""
         SELECT {kind}, carrier, span, period, {item}, {SUMS} FROM {source}
-        WHERE span > {DAY} GROUP BY 2, 3, 4, 5"""  # noqa: S608
+        GROUP BY 2, 3, 4, 5"""  # noqa: S608
 
 
 # What the rows of a table must be, by the flights or by tables that stand before it, and the
@@ -122,27 +121,28 @@ _EXPECTED = {
         "SELECT route, pair FROM route ORDER BY 1",
     ),
     "route_total": (
-        f"""SELECT route, {DAY}, day, carrier, {COUNTED} FROM {_FLIGHTS_OF_ROUTES}
-            GROUP BY route, day, carrier ORDER BY route, day, carrier""",  # noqa: S608
-        f"SELECT * FROM route_total WHERE span = {DAY} ORDER BY route, period, carrier",  # noqa: S608
+        f"""{_CALENDAR}
+            SELECT route, {MONTH}, month, carrier, {COUNTED} FROM {_FLIGHTS_BY_MONTH}
+            GROUP BY 1, 3, 4
+            UNION ALL SELECT route, {YEAR}, period / 12, carrier, {SUMS} FROM route_total
+            WHERE span = {MONTH} GROUP BY 1, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
+        "SELECT * FROM route_total ORDER BY 1, 2, 3, 4",
     ),
     "carrier_total": (
-        f"""SELECT carrier, {DAY}, period, {SUMS} FROM route_total WHERE span = {DAY}
-            GROUP BY 1, 3 ORDER BY 1, 3""",  # noqa: S608
+        f"SELECT carrier, {DAY}, day, {COUNTED} FROM flight GROUP BY 1, 3 ORDER BY 1, 3",  # noqa: S608
         f"SELECT * FROM carrier_total WHERE span = {DAY} ORDER BY carrier, period",  # noqa: S608
     ),
     "route_slot": (
         f"""{_CALENDAR}
             SELECT route, month, {HOUR}, carrier, {COUNTED}
-            FROM {_FLIGHTS_OF_ROUTES} JOIN calendar USING (day) WHERE {_WITH_HOUR}
-            GROUP BY 1, 2, 3, 4
-            UNION ALL SELECT route, month, weekday, carrier, {SUMS} FROM {_DAYS_OF_ROUTES}
+            FROM {_FLIGHTS_BY_MONTH} WHERE {_WITH_HOUR} GROUP BY 1, 2, 3, 4
+            UNION ALL SELECT route, month, weekday, carrier, {COUNTED} FROM {_FLIGHTS_BY_MONTH}
             GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
         "SELECT * FROM route_slot ORDER BY 1, 2, 3, 4",
     ),
     "carrier_slot": (
         f"""SELECT carrier, {DAY}, day, {HOUR}, {COUNTED}
-            FROM {_FLIGHTS_OF_ROUTES} WHERE {_WITH_HOUR} GROUP BY 1, 3, 4
+            FROM flight WHERE {_WITH_HOUR} GROUP BY 1, 3, 4
             UNION ALL SELECT carrier, {MONTH}, month, slot, {SUMS} FROM route_slot GROUP BY 1, 3, 4
             UNION ALL SELECT {ALL_CARRIERS}, span, period, slot, {SUMS} FROM carrier_slot
             WHERE carrier != {ALL_CARRIERS} GROUP BY 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
@@ -163,11 +163,6 @@ _BY_PERIOD = {
         f"""SELECT carrier, {{span}}, {{period}} AS whole, {SUMS}
             FROM carrier_total WHERE span = 0 GROUP BY 1, 3 ORDER BY 1, 3""",  # noqa: S608
         "SELECT * FROM carrier_total WHERE span = {span} ORDER BY carrier, period",
-    ),
-    "route_total": (
-        f"""SELECT route, {{span}}, {{period}} AS whole, carrier, {SUMS}
-            FROM route_total WHERE span = 0 GROUP BY 1, 3, 4 ORDER BY 1, 3, 4""",  # noqa: S608
-        "SELECT * FROM route_total WHERE span = {span} ORDER BY route, period, carrier",
     ),
 }
 
@@ -197,7 +192,7 @@ class ExpectedFlights:
     routes: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def rows(self, block: Block, columns: Columns) -> Iterator[FlightRow]:
-        """Return the rows of a checked block."""
+        """Return the rows of a checked block in table flight."""
         return flight_rows(SealedBlock(block.header, block.hash, columns), self._route)
 
     def _route(self, origin: Airport, dest: Airport) -> int:
@@ -208,7 +203,7 @@ class ExpectedFlights:
         """The sum of the hashes of these rows; 0 for a block that the index need not have yet."""
         if block.header.height > self.height:
             return 0
-        return _sum_of_hashes(self.rows(block, columns))
+        return _sum_of_hashes(chain(self.rows(block, columns), block_rows(block.header, columns)))
 
 
 def _sum_of_hashes(rows: Iterable[FlightRow]) -> int:
@@ -285,6 +280,11 @@ class IndexCheck:
         return _in_words(lambda: self._look_up(block, columns))
 
     def _look_up(self, block: Block, columns: Columns) -> str:
+        header = block.header
+        first, expected = header.first_transaction, list(block_rows(header, columns))
+        ids = (first, first + header.transaction_count - 1)
+        if (listed := list(self._rows(_BLOCKS_FROM, ids))) != expected:
+            return f"table block has {listed!r:.80} for block {header.height}"
         for row in self.expected.rows(block, columns):
             stored = next(self._rows(_FLIGHT, row[:3]), None)
             if stored != row:
@@ -309,7 +309,7 @@ class IndexCheck:
         sums: list[int] = []
 
         def add_up() -> str:
-            sums.append(_sum_of_hashes(self._rows(_FLIGHTS)))
+            sums.append(_sum_of_hashes(chain(self._rows(_FLIGHTS), self._rows(_BLOCKS))))
             return ""
 
         problem = _in_words(add_up)
@@ -375,6 +375,8 @@ def _in_words(action: Callable[[], str]) -> str:
     """What `action`, or SQLite during it, finds wrong. Raises TryLater if this is unknown now."""
     try:
         return action()
+    except UnicodeDecodeError as error:
+        return f"it holds a text that is not UTF-8 ({error})"
     except apsw.Error as error:
         if is_wrong(error):
             return str(error)
@@ -392,6 +394,6 @@ def _added_up(days: Iterable[Row], span: int) -> Iterator[Row]:
     for carrier, group in groupby(days, itemgetter(0)):
         periods: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for _, day, counts in group:
-            periods[dict(periods_of(date.fromordinal(day)))[span]].update(decode_counts(counts))
+            periods[dict(periods_of(date_of(day)))[span]].update(decode_counts(counts))
         for period, counts in sorted(periods.items()):
             yield (carrier, period, encode_counts(counts))

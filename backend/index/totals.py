@@ -7,7 +7,6 @@ of its time in one process, and this is part of it.
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import date
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -16,7 +15,7 @@ import apsw
 
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.index.delay_distributions import decode_counts, encode_counts
-from backend.index.periods import DAY, MONTH, YEAR, periods_of
+from backend.index.periods import DAY, MONTH, YEAR, date_of, periods_of
 
 FlightRow = tuple[Any, ...]
 
@@ -34,8 +33,8 @@ SUMS = ", ".join(f"sum({count})" for count in COUNTS.split(", "))
 # The hour of scheduled departure of a row of flight; NULL for a flight without one.
 HOUR = "((dep_time / 100 * 60 + dep_time % 100 - dep_delay) % 1440 + 1440) % 1440 / 60"
 
-_COLUMNS = 13
-_DAY, _NUMBER, _CARRIER, _ARR_DELAY = 0, 1, 3, 8  # positions in a row of table flight
+_COLUMNS = 12
+_DAY, _NUMBER, _CARRIER, _ARR_DELAY = 1, 3, 4, 8  # positions in a row of table flight
 _PUT = f"INSERT INTO batch VALUES ({', '.join('?' * _COLUMNS)})"  # noqa: S608  our own names
 
 _CALENDAR = "CREATE TEMP TABLE calendar (day INTEGER PRIMARY KEY, month INTEGER, slot INTEGER)"
@@ -66,10 +65,9 @@ _AIRPORTS = """
     month_sum JOIN route USING (route) JOIN (SELECT place, airport FROM place) ON place"""
 _IS_HOUR = f"WHERE slot < {FIRST_WEEKDAY_SLOT}"
 _ADDITIONS = (
-    "INSERT INTO flight SELECT * FROM batch ORDER BY day, number, id",
+    "INSERT INTO flight SELECT * FROM batch ORDER BY route, day, id",
     _summed("day_sum", "route, carrier, day", "batch", COUNTED),
     _summed("month_sum", "route, carrier, month", _DAYS),
-    _summed("route_total", f"route, {DAY}, day, carrier", "day_sum"),
     _summed("route_total", f"route, {MONTH}, month, carrier", "month_sum"),
     _summed("route_total", f"route, {YEAR}, month / 12, carrier", "month_sum"),
     # The weekdays, which count every flight once, and then the hours, which do not.
@@ -151,8 +149,8 @@ def _add_delays(connection: apsw.Connection, rows: Sequence[FlightRow]) -> None:
 
 @lru_cache(maxsize=4096)
 def _periods(day: int) -> tuple[tuple[int, int], ...]:
-    return periods_of(date.fromordinal(day))
+    return periods_of(date_of(day))
 
 
 def _month_and_slot(day: int) -> tuple[int, int]:
-    return dict(_periods(day))[MONTH], FIRST_WEEKDAY_SLOT + date.fromordinal(day).weekday()
+    return dict(_periods(day))[MONTH], FIRST_WEEKDAY_SLOT + date_of(day).weekday()

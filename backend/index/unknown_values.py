@@ -4,12 +4,12 @@ Such a question is answered with zero flights. The answer then says why.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
 from difflib import get_close_matches
 
 from backend.chain.fields import Value
 from backend.index import completions
 from backend.index.index_file import Rows
+from backend.index.periods import date_of
 from backend.index.suggestions import folded, suggested
 from backend.questions.answer_types import UnknownValue
 
@@ -44,7 +44,7 @@ def _unknown_days(rows: Rows, asked: Mapping[str, Value]) -> Iterator[UnknownVal
 
 
 def _iso(day: int) -> str:
-    return date.fromordinal(day).isoformat()
+    return date_of(day).isoformat()
 
 
 def _city(rows: Rows, city: str) -> list[str] | None:

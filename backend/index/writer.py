@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
-from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +29,7 @@ from backend.index.index_file import (
     open_to_write,
     position_in,
 )
+from backend.index.periods import day_number
 from backend.index.totals import FlightRow
 from backend.storage.checked_sqlite import Wrong
 
@@ -40,6 +40,7 @@ _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 _AIRPORTS = """
     SELECT place, airport_id, code, name, state, airport FROM place JOIN city USING (city)
     ORDER BY place"""
+_PUT_BLOCK = "INSERT INTO block VALUES (?, ?, ?)"
 _ROUTES = "SELECT route, origin, dest, pair FROM route"
 
 # The members of both airports of a flight.
@@ -50,6 +51,7 @@ _ROUTE_COLUMNS = (
 
 T = TypeVar("T")
 Airport = tuple[Value, Value, Value, Value]  # DOT number, code, city, state
+BlockRow = tuple[int, int, int]
 Route = tuple[int, int]  # the places of departure and arrival
 
 
@@ -196,6 +198,9 @@ class IndexWriter:
             self._require_next(blocks)
             rows = [row for block in blocks for row in flight_rows(block, self._route)]
             totals.add(self._connection, rows)
+            for block in blocks:
+                listed = block_rows(block.header, block.columns)
+                self._connection.executemany(_PUT_BLOCK, listed)
             self._move_to(blocks)
             self._connection.execute("COMMIT")
         except BaseException:
@@ -257,6 +262,12 @@ class IndexWriter:
         return self._cities[name]
 
 
+def block_rows(header: Header, columns: Columns) -> Iterator[BlockRow]:
+    """Yield the row of table block, if the block has transactions."""
+    for timestamp in _times(columns)[:1]:
+        yield header.first_transaction, header.height, timestamp
+
+
 def flight_rows(
     block: SealedBlock, route_of: Callable[[Airport, Airport], int]
 ) -> Iterator[FlightRow]:
@@ -267,19 +278,18 @@ def flight_rows(
     columns, header = block.columns, block.header
     first = header.first_transaction
     return zip(
-        _mapped(columns["FL_DATE"], _ordinal),
-        columns["OP_CARRIER_FL_NUM"].expanded(),
-        range(first, first + columns.count),
-        columns["OP_CARRIER_AIRLINE_ID"].expanded(),
         _routes(columns, route_of),
+        _mapped(columns["FL_DATE"], _day),
+        range(first, first + columns.count),
+        columns["OP_CARRIER_FL_NUM"].expanded(),
+        columns["OP_CARRIER_AIRLINE_ID"].expanded(),
         _mapped(columns["DEP_TIME"], _hhmm),
         columns["DEP_DELAY"].expanded(),
         _mapped(columns["ARR_TIME"], _hhmm),
         columns["ARR_DELAY"].expanded(),
         columns["CANCELLED"].expanded(),
         columns["AIR_TIME"].expanded(),
-        repeat(header.height, columns.count),
-        columns["timestamp"].expanded(),
+        _later(columns),
         strict=True,
     )
 
@@ -299,11 +309,22 @@ def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> It
     return map(routes.__getitem__, zip(*(column.codes for column in told_by), strict=True))
 
 
+def _times(columns: Columns) -> list[int]:
+    """Return the distinct timestamps of a block's transactions; that of the first comes first."""
+    return [int(time or 0) for time in columns["timestamp"].values]
+
+
+def _later(columns: Columns) -> Iterator[int]:
+    """Yield by how many ms the timestamp of each row is later than that of the first."""
+    times = _times(columns)
+    return map([time - times[0] for time in times].__getitem__, columns["timestamp"].codes)
+
+
 def _mapped(column: Column, convert: ParseCache[Value, T]) -> Iterator[T]:
     """Return what `convert` makes of every row's value."""
     converted = list(map(convert.__getitem__, column.values))
     return map(converted.__getitem__, column.codes)
 
 
-_ordinal: ParseCache[Value, int] = ParseCache(lambda day: date.fromisoformat(str(day)).toordinal())
+_day: ParseCache[Value, int] = ParseCache(lambda day: day_number(date.fromisoformat(str(day))))
 _hhmm: ParseCache[Value, int | None] = ParseCache(lambda time: None if time is None else int(time))

@@ -52,6 +52,7 @@ TABLES = (
     "city",
     "place",
     "route",
+    "block",
     "flight",
     "carrier_total",
     "route_total",
