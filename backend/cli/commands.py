@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError
 from backend.base.processes import interruption
@@ -23,8 +22,9 @@ from backend.base.settings import Settings, from_environment
 from backend.base.version import VERSION, commit
 from backend.base.words import counted
 from backend.cli import cluster_commands, log_commands, serve_commands
+from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
-from backend.cli.log_commands import say
+from backend.cli.log_commands import print_json, say
 
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
@@ -35,10 +35,6 @@ def _held_words(height: int, transactions: int, pending: int) -> str:
     """Say in words what a backup holds."""
     mined, waiting = counted(transactions, "transaction"), counted(pending, "pending flight")
     return f"blocks 0 to {height} with {mined}, and {waiting}"
-
-
-def _print(value: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
 class Commands(click.Group):
@@ -161,7 +157,7 @@ def verify(settings: Settings, processes: int) -> None:
         f"blocks 0 to {sums.height} with {counted(sums.transactions, 'transaction')} are as they "
         f"were sealed; {'; '.join(words)}"
     )
-    _print({"height": sums.height, "tip_hash": sums.tip_hash, "verified": True})
+    print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": True})
 
 
 @main.command()
@@ -176,7 +172,7 @@ def show(settings: Settings, height: str) -> None:
             wanted = int(height)
         else:
             raise click.BadParameter(f"{height!r} is not a height, nor `tip`")
-        _print(ledger.block(wanted, 0, 1000))
+        print_json(ledger.block(wanted, 0, 1000))
 
 
 @main.command()
@@ -184,7 +180,7 @@ def show(settings: Settings, height: str) -> None:
 def tip(settings: Settings) -> None:
     """Print the newest block and how many flights are pending."""
     with _ledger(settings) as ledger:
-        _print(ledger.tip())
+        print_json(ledger.tip())
 
 
 @main.command()
@@ -219,7 +215,7 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     if question not in kinds:
         raise click.BadParameter(f"unknown question {question!r}; allowed: {', '.join(kinds)}")
     with _ledger(settings) as ledger:
-        _print(getattr(ledger.answers, question)(*asked(kinds[question], given)))
+        print_json(getattr(ledger.answers, question)(*asked(kinds[question], given)))
 
 
 @main.command("accept-loss")
@@ -279,7 +275,7 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
         f"{folder} holds {_held_words(held.height, held.transactions, held.pending)}; "
         f"{counted(result.new_blocks, 'block was new', 'blocks were new')}"
     )
-    _print({
+    print_json({
         "height": held.height,
         "tip_hash": held.tip_hash,
         "transactions": held.transactions,
@@ -305,7 +301,7 @@ def restore(settings: Settings, folder: Path) -> None:
     held = restore_backup(settings, folder, watched=watched, report=say)
     words = _held_words(held.height, held.transactions, held.pending)
     say(f"{settings.folder} holds {words}, as on {held.time}")
-    _print({
+    print_json({
         "height": held.height,
         "tip_hash": held.tip_hash,
         "transactions": held.transactions,
@@ -324,6 +320,7 @@ def _ledger(settings: Settings) -> Iterator[Any]:
 
 for command in (
     import_command,
+    export,
     *serve_commands.COMMANDS,
     *log_commands.COMMANDS,
     *cluster_commands.COMMANDS,

@@ -5,9 +5,10 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from backend.base.errors import FlightchainError
 from backend.base.settings import NO_WITNESS, Settings
@@ -25,6 +26,11 @@ LISTEN_TAKES = "--listen takes HOST:PORT, and --key names the logs to cosign"
 def say(line: str) -> None:
     """Write a line to standard error, at once even in a pipe."""
     click.echo(line, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Write the answer of a command to standard output."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""What the service needs: disk (row 5), start (row 6), memory (row 7), verify (12).
+"""What the service needs: disk (row 5), start (row 6), memory (row 7), verify (12), exports (17).
 
 Memory is told as proportional set sizes: after questions and scans, and after an hour's requests of
 many users, sent as fast as the service answers. The second shows memory that grows with the number
@@ -6,13 +6,14 @@ of requests: the service is measured after a tenth of the hour, too.
 """
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from loadtests.bench.figures import Bound, Figure, at_most, short
+from loadtests.bench.figures import Bound, Figure, at_least, at_most, short
 from loadtests.bench.session import LONGEST_FACTOR, PAGE, SEED, Bench, load_now
 from loadtests.chains import Chain, copy_served
 from loadtests.machine import at_most_cores
@@ -33,6 +34,23 @@ def verifies(bench: Bench) -> Iterator[Figure]:
     raw = spent_on(chain.flights, walls_s, [spent.cpu_s for spent in done])
     what = f"verify of {chain.label} with its index"
     yield Figure.of(12, what, walls_s, at_most(15), raw, unit=" s")
+
+
+def exports(bench: Bench) -> Iterator[Figure]:
+    """Flights per second of an export to Parquet, and the bytes that a flight takes there."""
+    chain, folder, walls_s, cpus_s = bench.month(), bench.scratch / "export", [], []
+    for _ in bench.repeats(f"exporting {chain.label}"):
+        shutil.rmtree(folder, ignore_errors=True)
+        with at_most_cores(CORES):
+            spent = backend(chain.folder, "export", "parquet", str(folder), log=bench.log)[1]
+        walls_s.append(spent.wall_s)
+        cpus_s.append(spent.cpu_s)
+    what, raw = f"export of {chain.label} to Parquet", spent_on(chain.flights, walls_s, cpus_s)
+    per_s = [chain.flights / wall_s for wall_s in walls_s]
+    yield Figure.of(17, f"{what}, flights per second", per_s, at_least(200_000), raw)
+    exported = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+    raw = {"flights": chain.flights, "parquet_bytes": exported}
+    yield Figure.of(17, f"{what}, bytes a flight", exported / chain.flights, at_most(12), raw)
 
 
 def spent_on(flights: int, walls_s: Sequence[float], cpus_s: Sequence[float]) -> dict[str, Any]:

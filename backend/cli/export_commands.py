@@ -1,0 +1,65 @@
+"""Defines the commands that copy flights into files for other programs."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from backend.base.errors import FlightchainError
+from backend.base.progress import counting
+from backend.base.settings import Settings
+from backend.base.words import counted
+from backend.cli.log_commands import print_json, say
+
+
+@click.group()
+def export() -> None:
+    """Copy flights into files for other programs, and compare such copies with the chain."""
+    if find_spec("pyarrow") is None:
+        raise FlightchainError(
+            "exports need pyarrow; install it with "
+            "`pip install -r backend/sources/parquet/requirements.txt`"
+        )
+
+
+@export.command("parquet")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.pass_obj
+def export_parquet(settings: Settings, folder: Path) -> None:
+    """Write all flights into FOLDER as Parquet, or add those that are new.
+
+    The first export needs an empty folder. The service may run meanwhile.
+    """
+    from backend.export.parquet import export as export_to
+
+    with counting("exporting", "block") as progress:
+        result = export_to(settings.folder, folder, progress)
+    manifest = result.manifest
+    flights, new = counted(manifest.flights, "flight"), f"{result.new_flights:,} of them new"
+    say(f"{folder} holds the {flights} of blocks 0 to {manifest.height}, {new}")
+    print_json({
+        "height": manifest.height,
+        "tip_hash": manifest.tip_hash,
+        "flights": manifest.flights,
+        "new_flights": result.new_flights,
+        "new_bytes": result.new_bytes,
+    })  # fmt: skip
+
+
+@export.command("check")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.pass_obj
+def export_check(settings: Settings, folder: Path) -> None:
+    """Compare the export in FOLDER with the chain, flight by flight."""
+    from backend.export.parquet import check
+
+    with counting("checking", "block") as progress:
+        manifest = check(settings.folder, folder, progress)
+    flights = counted(manifest.flights, "flight")
+    say(f"{folder} holds the {flights} of blocks 0 to {manifest.height} as the chain has them")
+    print_json({
+        "height": manifest.height,
+        "tip_hash": manifest.tip_hash,
+        "flights": manifest.flights,
+        "agrees": True,
+    })  # fmt: skip

@@ -1,0 +1,114 @@
+"""Reads and writes `manifest.json`, which says what an export holds, and guards its folder.
+
+It is replaced in one step when all files that it names are whole. Other files of the export are
+what an interrupted run has left; files of anybody else are not tolerated.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from backend.base import files
+from backend.base.errors import FlightchainError
+from backend.base.file_names import strange_entry
+
+NAME, LOCK_NAME = "manifest.json", "export.lock"
+DATA, UNFINISHED = "flights", "unfinished"  # folders: what programs read, and what is being written
+FORMAT = 1
+_FILE = r"flights-\d{12}\.parquet"
+_DATA_FILE = re.compile(rf"{DATA}/YEAR=\d{{4}}/MONTH=\d{{1,2}}/{_FILE}", re.ASCII)
+_OTHER_FILE = re.compile(rf"{NAME}(\.tmp)?|{LOCK_NAME}|{UNFINISHED}/{_FILE}", re.ASCII)
+
+
+class ExportRefused(FlightchainError):
+    """An export cannot be made in a folder, or is not a good one."""
+
+
+class ExportedFile(msgspec.Struct, frozen=True):
+    """A file of an export: its path below the folder, its flights, bytes and hash."""
+
+    path: str
+    flights: int
+    bytes: int
+    sha256: str
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What one export added: the flights of the blocks from `first` to `height`."""
+
+    first: int
+    height: int
+    tip_hash: str
+    files: list[ExportedFile]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an export holds: the flights of all blocks up to `height`, whose hash is `tip_hash`."""
+
+    format: int = FORMAT
+    genesis_hash: str
+    height: int = -1
+    tip_hash: str = ""
+    flights: int = 0
+    runs: list[Run] = []
+
+    def files(self) -> dict[str, ExportedFile]:
+        """Return all files by their paths."""
+        return {file.path: file for run in self.runs for file in run.files}
+
+    def with_run(self, run: Run) -> "Manifest":
+        """Return what it is after another run."""
+        return Manifest(
+            genesis_hash=self.genesis_hash,
+            height=run.height,
+            tip_hash=run.tip_hash,
+            flights=self.flights + sum(file.flights for file in run.files),
+            runs=[*self.runs, run],
+        )
+
+
+def read(folder: Path) -> Manifest | None:
+    """Read the manifest of an export; None if there is none. Raises ExportRefused."""
+    path = folder / NAME
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise ExportRefused(f"{path} is damaged ({error}); make a new export elsewhere") from None
+    if manifest.format != FORMAT or not all(map(_DATA_FILE.fullmatch, manifest.files())):
+        raise ExportRefused(
+            f"{path} is not of format {FORMAT}, which this release writes; make a new export "
+            "elsewhere"
+        )
+    return manifest
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest in one step. Raises WriteFailed."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    files.write_new(folder / NAME, text + b"\n")
+
+
+def require_own_folder(folder: Path) -> None:
+    """Raise ExportRefused if the folder holds anything that no export has."""
+    for path in _paths_in(folder):
+        name = path.relative_to(folder).as_posix()
+        is_ours = _DATA_FILE.fullmatch(name) or _OTHER_FILE.fullmatch(name)
+        if not is_ours or strange_entry(path):
+            raise ExportRefused(
+                f"{folder} holds {name}, which is no part of an export; choose an empty folder"
+            )
+
+
+def left_over(folder: Path, manifest: Manifest) -> list[Path]:
+    """Return the files of exports that the manifest does not name."""
+    named = manifest.files().keys() | {NAME, LOCK_NAME}
+    return [path for path in _paths_in(folder) if str(path.relative_to(folder)) not in named]
+
+
+def _paths_in(folder: Path) -> Iterator[Path]:
+    """Yield everything in a folder but the folders of years and months."""
+    return (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())

@@ -1,0 +1,196 @@
+"""Exports the flights of a chain as Parquet, or adds what is new, and compares exports with it.
+
+Files are written in a folder of their own. When the last one is whole and on the disk, all get
+their places, and then the manifest is replaced; the next run removes what an interrupted one left.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from backend.base import files
+from backend.base.errors import NotFound
+from backend.base.progress import Progress
+from backend.chain.fields import FIELDS
+from backend.export import manifest as manifests
+from backend.export.manifest import (
+    DATA,
+    LOCK_NAME,
+    UNFINISHED,
+    ExportedFile,
+    ExportRefused,
+    Manifest,
+    Run,
+)
+from backend.export.tables import HEIGHT, ID, MonthTable, tables
+from backend.storage.block_store import BlockStore
+
+ROWS_OF_GROUP = 65_536
+MOST_BYTES_A_FLIGHT = 30  # that a disk must have room for; real months take 10
+_DELTA = "DELTA_BINARY_PACKED"
+_ENCODINGS = {ID: _DELTA, HEIGHT: _DELTA, "timestamp": _DELTA}
+_DICTIONARIES = [field.name for field in FIELDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An export that was made. new_flights, new_bytes: what this run added."""
+
+    manifest: Manifest
+    new_flights: int
+    new_bytes: int
+
+
+def export(chain: Path, folder: Path, progress: Progress) -> Exported:
+    """Bring the export in `folder` up to the tip of the chain, or begin one there.
+
+    Raises ExportRefused, DamagedBlock, WriteFailed, and WriterBusy if another export runs there.
+    """
+    with _chain_in(chain) as store:
+        files.make_folder(folder)
+        manifests.require_own_folder(folder)
+        with files.FileLock(folder / LOCK_NAME):
+            manifest = _begun(store, folder)
+            for path in manifests.left_over(folder, manifest):
+                files.remove(path)
+            height = store.height()
+            if height == manifest.height:
+                return Exported(manifest, 0, 0)
+            run = _run(store, folder, manifest, height, progress)
+            manifests.write(folder, manifest.with_run(run))
+            return Exported(
+                manifest.with_run(run),
+                sum(file.flights for file in run.files),
+                sum(file.bytes for file in run.files),
+            )
+
+
+@contextmanager
+def _chain_in(folder: Path) -> Iterator[BlockStore]:
+    with closing(BlockStore(folder)) as store:
+        if store.height() < 0:
+            raise ExportRefused(f"{folder} holds no chain")
+        yield store
+
+
+def _begun(store: BlockStore, folder: Path) -> Manifest:
+    """Return the manifest of the export in `folder`; a new one is written if there is none."""
+    manifest = manifests.read(folder)
+    if manifest is None:
+        manifest = Manifest(genesis_hash=store.place(0).hash.hex())
+        if manifests.left_over(folder, manifest):
+            raise ExportRefused(f"{folder} has no {manifests.NAME}; choose an empty folder")
+        manifests.write(folder, manifest)
+    _require_same_chain(store, folder, manifest)
+    return manifest
+
+
+def _require_same_chain(store: BlockStore, folder: Path, manifest: Manifest) -> None:
+    hashes = {0: manifest.genesis_hash, **{run.height: run.tip_hash for run in manifest.runs}}
+    try:
+        wrong = [height for height in hashes if store.place(height).hash.hex() != hashes[height]]
+    except NotFound:
+        wrong = [max(hashes)]
+    if wrong:
+        raise ExportRefused(
+            f"{folder} holds flights of another chain, whose block {wrong[0]} is "
+            f"{hashes[wrong[0]]}; choose another folder"
+        )
+
+
+def _run(
+    store: BlockStore, folder: Path, manifest: Manifest, height: int, progress: Progress
+) -> Run:
+    tip = store.place(height)
+    new = tip.next_transaction - manifest.flights
+    files.require_room(folder, MOST_BYTES_A_FLIGHT * new)
+    metadata = {
+        "flightchain.format": str(manifests.FORMAT),
+        "flightchain.genesis_hash": manifest.genesis_hash,
+        "flightchain.height": str(height),
+        "flightchain.tip_hash": tip.hash.hex(),
+    }
+    first = manifest.height + 1
+    written = [_write(folder, table, metadata) for table in tables(store, first, height, progress)]
+    for file in written:
+        path = folder / file.path
+        files.make_folder(path.parent)
+        files.rename(_unfinished(folder, file.path), path)
+    return Run(first, height, tip.hash.hex(), written)
+
+
+def _unfinished(folder: Path, name: str) -> Path:
+    return folder / UNFINISHED / Path(name).name
+
+
+def _write(folder: Path, table: MonthTable, metadata: dict[str, str]) -> ExportedFile:
+    """Write a file where no program looks for it, and say what it will be."""
+    first_id = pc.min(table.rows[ID]).as_py()
+    name = f"{DATA}/YEAR={table.year}/MONTH={table.month}/flights-{first_id:012}.parquet"
+    path = _unfinished(folder, name)
+    files.make_folder(path.parent)
+    with files.refusals("write", path):
+        pq.write_table(
+            table.rows.replace_schema_metadata(metadata),
+            path,
+            compression="zstd",
+            compression_level=6,
+            use_dictionary=[name for name in table.rows.column_names if name in _DICTIONARIES],
+            column_encoding=_ENCODINGS,
+            row_group_size=ROWS_OF_GROUP,
+        )
+    with path.open("rb") as file:
+        files.sync(file.fileno(), path)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ExportedFile(name, table.rows.num_rows, path.stat().st_size, digest)
+
+
+# --- checking --------------------------------------------------------------------------------
+
+
+def check(chain: Path, folder: Path, progress: Progress) -> Manifest:
+    """Compare the export in `folder` with the blocks that it stands for, flight by flight.
+
+    Raises ExportRefused for the first difference.
+    """
+    manifest = manifests.read(folder)
+    if manifest is None:
+        raise ExportRefused(f"{folder} holds no export: {manifests.NAME} is not there")
+    manifests.require_own_folder(folder)
+    if left := manifests.left_over(folder, manifest):
+        raise ExportRefused(
+            f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or is not at its end; "
+            "export again"
+        )
+    with _chain_in(chain) as store:
+        _require_same_chain(store, folder, manifest)
+        for run in manifest.runs:
+            exported = iter(run.files)
+            for table in tables(store, run.first, run.height, progress):
+                _compare(folder, next(exported, None), table)
+            if next(exported, None) is not None:
+                raise ExportRefused(f"{folder} has flights that blocks up to {run.height} have not")
+    return manifest
+
+
+def _compare(folder: Path, file: ExportedFile | None, table: MonthTable) -> None:
+    """Raise ExportRefused unless a file has these flights, and is as it was written."""
+    if file is None:
+        raise ExportRefused(f"{folder} lacks flights of {table.year}-{table.month:02}")
+    path = folder / file.path
+    try:
+        with path.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        rows = pq.read_table(path, partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        raise ExportRefused(f"{path} cannot be read: {error}; make a new export") from error
+    if digest != file.sha256:
+        raise ExportRefused(f"{path} is not as it was written: its SHA-256 is {digest}")
+    if not rows.equals(table.rows):
+        raise ExportRefused(f"{path} has other flights than the blocks")

@@ -1,0 +1,137 @@
+"""Other engines answer from an export as the service does: by its page's recipes, and 300 times."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from backend.base.settings import Settings
+from backend.export.parquet import export
+from tests.api.processes import ROOT
+from tests.api.worlds import Json, client_of
+
+PAGE = ROOT / "docs" / "how-to" / "export.md"
+FOLDER = "/mnt/usb/export"
+SEED, QUESTIONS = 36, 100
+NEW_YEAR = date(2013, 1, 1)
+SHOWN = ("OP_CARRIER_AIRLINE_ID", "ORIGIN", "DEST", "DEP_DELAY", "ARR_DELAY")
+Ask = Callable[..., Json]
+Answers = tuple[list[tuple[Any, ...]], tuple[int, float, float], int]
+
+
+@pytest.fixture(scope="module")
+def exported(default_chain: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An export of the flights that scripts/run imports."""
+    folder = tmp_path_factory.mktemp("export") / "export"
+    export(default_chain.folder, folder, lambda done, to_do: None)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ask(default_chain: Settings) -> Iterator[Ask]:
+    with client_of(default_chain) as client:
+
+        def asked(question: str, **given: Any) -> Json:
+            answer: Json = client.get(f"/{question}", query_string=given).get_json()
+            return answer
+
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def expected(ask: Ask) -> Answers:
+    """What the service answers to the questions of the page."""
+    july = {"INITIAL_DATE": "2013-07-01", "FINAL_DATE": "2013-07-31"}
+    legs = ask("filter_transactions", OP_CARRIER_FL_NUM=1545, FL_DATE="2013-01-01")["flights"]
+    late = ask("average_delays", OP_CARRIER_AIRLINE_ID=20366, **july)
+    cities = {"ORIGIN_CITY_NAME": "New York, NY", "DEST_CITY_NAME": "Chicago, IL"}
+    return (
+        [tuple(leg[name] for name in SHOWN) for leg in legs],
+        (late["flights"], late["average_delay"], late["on_time_share_of_scheduled"]),
+        ask("flight_counter", **cities, **july)["count"],
+    )
+
+
+def recipe(title: str, folder: Path) -> str:
+    """The code below a title of the page, with the folder in the place of that of the page."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"### {title}\n")[2]
+    (code,) = re.findall(r"```\w+\n(.*?)```", section.partition("\n### ")[0], re.DOTALL)
+    return str(code).replace(FOLDER, str(folder))
+
+
+def test_the_recipe_for_duckdb_answers_as_the_service_does(
+    exported: Path, expected: Answers
+) -> None:
+    view, *questions = recipe("DuckDB", exported).strip().rstrip(";").split(";")
+    database = duckdb.connect()
+    database.execute(view)
+    legs, (late,), ((count,),) = (database.execute(sql).fetchall() for sql in questions)
+    assert (legs, late, count) == _about(expected)
+    assert len(legs) == 1
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_the_recipe_for_python_answers_as_the_service_does(
+    exported: Path, expected: Answers, name: str
+) -> None:
+    pytest.importorskip(name)  # which come with tests/requirements.txt
+    values: dict[str, Any] = {}
+    exec(recipe(name, exported), values)
+    late = values["late"]
+    rows = values["legs"].itertuples(index=False) if name == "pandas" else values["legs"].rows()
+    on_time = (late < 15).sum() / len(late)
+    found = (list(map(tuple, rows)), (len(late), late.mean(), on_time), values["count"])
+    assert found == _about(expected)
+
+
+def _about(expected: Answers) -> tuple[object, ...]:
+    legs, late, count = expected
+    return legs, pytest.approx(late), count
+
+
+def test_duckdb_and_the_service_agree_on_300_random_questions(exported: Path, ask: Ask) -> None:
+    database, chance = duckdb.connect(), random.Random(SEED)
+    database.execute(
+        "CREATE TABLE flights AS SELECT * FROM read_parquet(?, hive_partitioning = true)",
+        [f"{exported}/flights/**/*.parquet"],
+    )
+
+    def judge(condition: str, *values: Any, what: str = "count(*)") -> list[Any]:
+        sql = f"SELECT {what} FROM flights WHERE {condition}"
+        return database.execute(sql, list(values)).fetchall()
+
+    def sample(what: str) -> list[Any]:
+        return chance.sample(sorted(judge("true", what=f"DISTINCT {what}")), QUESTIONS)
+
+    for number, day in sample("OP_CARRIER_FL_NUM, FL_DATE"):
+        legs = ask("filter_transactions", OP_CARRIER_FL_NUM=number, FL_DATE=str(day))["flights"]
+        names = (*SHOWN, "DEP_TIME", "TRANSACTION_ID", "BLOCK_HEIGHT")
+        condition = "OP_CARRIER_FL_NUM = ? AND FL_DATE = ? ORDER BY TRANSACTION_ID"
+        rows = judge(condition, number, day, what=", ".join(names))
+        assert [tuple(leg[name] for name in names) for leg in legs] == rows
+    for carrier, *_ in sample("OP_CARRIER_AIRLINE_ID, DEST"):
+        days = _interval(chance)
+        found = ask("average_delays", OP_CARRIER_AIRLINE_ID=carrier, **days)
+        what = "count(*), count(ARR_DELAY), coalesce(sum(CANCELLED), 0), avg(ARR_DELAY)"
+        condition = "OP_CARRIER_AIRLINE_ID = ? AND FL_DATE BETWEEN ? AND ?"
+        ((*counts, mean),) = judge(condition, carrier, *days.values(), what=what)
+        assert [found["flights"], found["arrived"], found["cancelled"]] == counts
+        assert found["average_delay"] == (None if mean is None else pytest.approx(mean))
+    for origin, destination in sample("ORIGIN_CITY_NAME, DEST_CITY_NAME"):
+        days = _interval(chance)
+        cities = {"ORIGIN_CITY_NAME": origin, "DEST_CITY_NAME": destination}
+        condition = "ORIGIN_CITY_NAME = ? AND DEST_CITY_NAME = ? AND FL_DATE BETWEEN ? AND ?"
+        counted = judge(condition, origin, destination, *days.values())
+        assert counted == [(ask("flight_counter", **cities, **days)["count"],)]
+
+
+def _interval(chance: random.Random) -> dict[str, str]:
+    """Days of which some are before the first flight, or after the last."""
+    first = NEW_YEAR + timedelta(chance.randrange(-5, 365))
+    last = first + timedelta(chance.randrange(120))
+    return {"INITIAL_DATE": first.isoformat(), "FINAL_DATE": last.isoformat()}

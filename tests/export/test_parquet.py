@@ -1,0 +1,313 @@
+"""Exports hold exactly the flights of the chain, grow with it, and are known when they do not."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from backend.base import files
+from backend.base.errors import WriteFailed
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight
+from backend.chain.placeholder import VOID
+from backend.cli import export_commands
+from backend.cli.export_commands import export as command
+from backend.export import parquet, tables
+from backend.export.manifest import ExportRefused
+from backend.export.parquet import check, export
+from tests.api.worlds import generated, seal, settings_for
+from tests.flights import on_disk
+
+COUNT = 700  # of a week, from the end of a year on
+
+
+def silent(done: int, to_do: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chain whose flights are of two years, and one of them of none."""
+    folder = tmp_path_factory.mktemp("made") / "chain"
+    rows = [*map(moved, generated(COUNT)), VOID]
+    seal(settings_for(folder), [rows[:300], [], rows[300:]])
+    return folder
+
+
+def moved(flight: Flight) -> Flight:
+    """The flight some days earlier or later, so that a year ends in the middle."""
+    day = date.fromordinal(date.fromisoformat(str(flight[2])).toordinal() + 364)
+    return (day.year, day.isoweekday(), day.isoformat(), *flight[3:])
+
+
+@pytest.fixture
+def chain(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "chain", symlinks=True)
+    return tmp_path / "chain"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "export"
+
+
+def add(chain: Path, count: int) -> None:
+    seal(settings_for(chain), [[moved(flight) for flight in generated(COUNT + count)[COUNT:]]])
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    rows = [
+        row | {"YEAR": int(path.parent.parent.name.removeprefix("YEAR="))}
+        for path in data(folder)
+        for row in pq.read_table(path, partitioning=None).to_pylist()
+    ]
+    return sorted(rows, key=lambda row: int(row["TRANSACTION_ID"]))
+
+
+def data(folder: Path) -> list[Path]:
+    return sorted((folder / "flights").rglob("*.parquet"))
+
+
+def made_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_every_flight_comes_back_with_its_id_time_and_block(
+    chain: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_ROWS", 250)
+    result = export(chain, folder, silent)
+    held = on_disk(chain)
+    rows = rows_in(folder)
+    assert len(rows) == COUNT + 1 == result.new_flights == result.manifest.flights
+    for number, (row, flight) in enumerate(zip(rows, held.flights, strict=True)):
+        found = {name: row[name] for name in FIELD_NAMES}
+        found["FL_DATE"] = found["FL_DATE"].isoformat()
+        assert found == dict(zip(FIELD_NAMES, flight, strict=True))
+        assert round(row["timestamp"].timestamp() * 1000) == held.timestamps[number]
+        assert (row["TRANSACTION_ID"], row["BLOCK_HEIGHT"]) == (number, 1 if number < 300 else 3)
+    years = {path.parent.parent.name: path.parent.name for path in data(folder)}
+    assert {"YEAR=1900", "YEAR=2015", "YEAR=2016"} == years.keys()
+    assert len(data(folder)) > 3
+    check(chain, folder, silent)
+
+
+def test_files_and_manifest_say_what_they_stand_for(chain: Path, folder: Path) -> None:
+    manifest = export(chain, folder, silent).manifest
+    found = json.loads((folder / "manifest.json").read_text())
+    assert (found["height"], found["tip_hash"]) == (3, manifest.tip_hash)
+    assert {folder / path for path in manifest.files()} == set(data(folder))
+    for name, file in manifest.files().items():
+        content = (folder / name).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (file.bytes, file.sha256)
+        about = pq.read_metadata(folder / name)
+        assert about.num_rows == file.flights
+        assert about.metadata[b"flightchain.height"] == b"3"
+        assert about.metadata[b"flightchain.tip_hash"].decode() == manifest.tip_hash
+        assert about.metadata[b"flightchain.genesis_hash"].decode() == manifest.genesis_hash
+
+
+def test_row_groups_of_other_carriers_can_be_skipped(
+    chain: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "ROWS_OF_GROUP", 40)
+    export(chain, folder, silent)
+    path = max(data(folder), key=lambda path: path.stat().st_size)
+    about = pq.read_metadata(path)
+    carrier = about.schema.to_arrow_schema().get_field_index("OP_CARRIER_AIRLINE_ID")
+    groups = [about.row_group(n).column(carrier) for n in range(about.num_row_groups)]
+    ends = [(group.statistics.min, group.statistics.max) for group in groups]
+    assert len(ends) > 5
+    assert all(before[1] <= after[0] for before, after in pairwise(ends))
+    assert {group.compression for group in groups} == {"ZSTD"}
+
+
+def test_only_what_is_new_is_added(chain: Path, folder: Path) -> None:
+    export(chain, folder, silent)
+    before = made_of(folder)
+    assert export(chain, folder, silent).new_flights == 0
+    assert made_of(folder) == before
+    add(chain, 50)
+    assert export(chain, folder, silent).new_flights == 50
+    after = made_of(folder)
+    assert all(after[name] == before[name] for name in before if name != "manifest.json")
+    assert len(rows_in(folder)) == COUNT + 51
+    assert [run.height for run in check(chain, folder, silent).runs] == [3, 4]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "flights/YEAR=2013/notes.parquet", "unfinished/x"])
+def test_a_folder_with_other_files_is_refused(chain: Path, folder: Path, name: str) -> None:
+    for is_begun in (False, True):
+        other = folder / name
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("mine")
+        with pytest.raises(ExportRefused, match=r"holds.*which is no part of an export"):
+            export(chain, folder, silent)
+        assert other.read_text() == "mine"
+        other.unlink()
+        if not is_begun:
+            export(chain, folder, silent)
+
+
+def test_the_export_of_another_chain_is_refused(chain: Path, folder: Path, tmp_path: Path) -> None:
+    export(chain, folder, silent)
+    other = tmp_path / "other"
+    seal(settings_for(other), [generated(10)])
+    for act in (export, check):
+        with pytest.raises(ExportRefused, match="another chain, whose block"):
+            act(other, folder, silent)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(ExportRefused, match="has no manifest"):
+        export(chain, folder, silent)
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def steps(
+    monkeypatch: pytest.MonkeyPatch, end_at: int, error: type[BaseException]
+) -> list[tuple[str, Path]]:
+    """Let the disk's calls of an export fail from the n-th on; the calls until then."""
+    calls: list[tuple[str, Path]] = []
+
+    def failing(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def act(*values: Any, **more: Any) -> Any:
+            if len(calls) >= end_at:
+                raise error("the end")
+            calls.append((name, next(value for value in values if isinstance(value, Path))))
+            return call(*values, **more)
+
+        return act
+
+    for name in ("sync", "rename", "write_new"):
+        monkeypatch.setattr(files, name, failing(name, getattr(files, name)))
+    return calls
+
+
+def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
+    chain: Path, folder: Path, tmp_path: Path
+) -> None:
+    export(chain, folder, silent)
+    earlier = made_of(folder)
+    add(chain, 300)
+    kept = tmp_path / "kept"
+    shutil.copytree(folder, kept, copy_function=shutil.copy2)
+    for end_at in range(100):
+        shutil.rmtree(folder)
+        shutil.copytree(kept, folder, copy_function=shutil.copy2)
+        with pytest.MonkeyPatch.context() as patch:
+            steps(patch, end_at, Killed)
+            try:
+                export(chain, folder, silent)
+            except Killed:
+                pass
+            else:
+                break
+        assert json.loads((folder / "manifest.json").read_text())["height"] == 3
+        assert all(made_of(folder)[name] == earlier[name] for name in earlier)
+        if made_of(folder).keys() > earlier.keys():
+            with pytest.raises(ExportRefused, match="a run was interrupted"):
+                check(chain, folder, silent)
+        export(chain, folder, silent)
+        check(chain, folder, silent)
+        assert list((folder / "unfinished").iterdir()) == []
+    assert end_at > 4
+
+
+def test_a_full_disk_is_named_with_what_is_needed(
+    chain: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "free_bytes", lambda _: 100)
+        with pytest.raises(WriteFailed, match="100 bytes free, but needs 21,030"):
+            export(chain, folder, silent)
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "write_table", _no_space)
+        with pytest.raises(WriteFailed, match=r"cannot write .*No space left"):
+            export(chain, folder, silent)
+    assert data(folder) == []
+    assert export(chain, folder, silent).new_flights == COUNT + 1
+
+
+def _no_space(*_: object, **more: object) -> None:
+    raise OSError(28, os.strerror(28))
+
+
+def _rewrite(folder: Path, change: Callable[[Any], Any]) -> None:
+    """Change the flights of a file, and write a manifest that names the changed file."""
+    path = max(data(folder), key=lambda path: path.stat().st_size)
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(change(table), path)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for file in manifest["runs"][0]["files"]:
+        if folder / file["path"] == path:
+            file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _flip(folder: Path) -> None:
+    path = data(folder)[-1]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (_flip, "is not as it was written|cannot be read"),
+        (lambda folder: data(folder)[0].unlink(), "cannot be read"),
+        (lambda folder: data(folder)[0].write_bytes(b""), "cannot be read"),
+        (lambda folder: _rewrite(folder, lambda table: table.slice(1)), "other flights"),
+        (lambda folder: _rewrite(folder, lambda table: table.take([1, 0])), "other flights"),
+        (
+            lambda folder: shutil.copy(
+                data(folder)[0], data(folder)[0].with_name("flights-999999999999.parquet")
+            ),
+            "is not in manifest.json",
+        ),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), "is damaged"),
+    ],
+    ids=["flipped", "missing", "empty", "short", "swapped", "more", "manifest"],
+)
+def test_check_finds_what_is_not_as_in_the_chain(
+    chain: Path, folder: Path, harm: Callable[[Path], object], words: str
+) -> None:
+    export(chain, folder, silent)
+    harm(folder)
+    with pytest.raises(ExportRefused, match=words):
+        check(chain, folder, silent)
+
+
+def test_the_commands_say_what_they_did(chain: Path, folder: Path) -> None:
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(command, [*arguments, str(folder)], obj=settings_for(chain))
+
+    done = call("parquet")
+    assert done.stderr == f"{folder} holds the 701 flights of blocks 0 to 3, 701 of them new\n"
+    assert json.loads(done.stdout)["new_flights"] == COUNT + 1
+    assert json.loads(call("check").stdout)["agrees"]
+    _flip(folder)
+    assert isinstance(call("check").exception, ExportRefused)
+
+
+def test_without_pyarrow_the_command_says_how_to_install_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_commands, "find_spec", lambda _: None)
+    done = CliRunner().invoke(command, ["parquet", str(folder)], obj=settings_for(folder))
+    assert "pip install -r backend/sources/parquet/requirements.txt" in str(done.exception)
