@@ -10,20 +10,12 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import (
-    bodies,
-    context,
-    filters,
-    flight_numbers,
-    path_prefix,
-    request_guard,
-    static_files,
-)
+from frontend import bodies, context, filters, path_prefix, request_guard, static_files
 from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
-from frontend.parameters import known_of, require_single
+from frontend.parameters import known_of, lead_to_strict_values, require_single
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.settings import Settings
 
@@ -81,13 +73,13 @@ def create_app(settings: Settings) -> Flask:
     _install_server_timing(app)  # first, so that it measures everything else
     request_guard.install(app, settings, HEADERS)
     app.before_request(require_single)
+    app.before_request(lead_to_strict_values)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     filters.install(app)
     app.jinja_env.globals |= {
         "coverage": app.extensions["coverage"].now,
         "empty_form": FormRequest[None](),
         "few_arrivals": FEW_ARRIVALS,
-        "flight_number_pattern": flight_numbers.PATTERN,
         "address_to_cite": address_to_cite,
         "search_examples": app.extensions["examples"],
     }

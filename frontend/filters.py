@@ -1,5 +1,6 @@
 """Numbers, days, times and states as people read them. Every function is a filter in templates."""
 
+from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
@@ -75,11 +76,16 @@ def short_day(iso: str) -> str:
 
 
 def short_interval(first: str, last: str) -> str:
-    """Two ISO dates -> "1 to 31 July 2013"; what both have in common stands once."""
+    """Two ISO dates -> "3 to 9 July 2013"; a whole month or year -> "July 2013", "2013"."""
     start, stop = date.fromisoformat(first), date.fromisoformat(last)
     end = f"{stop.day} {stop:%B} {stop:%Y}"
     if start == stop:
         return end
+    if start.day == 1 and stop.day == monthrange(stop.year, stop.month)[1]:
+        if (start.year, start.month) == (stop.year, stop.month):
+            return f"{stop:%B %Y}"
+        if (start.month, stop.month) == (1, 12):
+            return f"{start:%Y}" if start.year == stop.year else f"{start:%Y} to {stop:%Y}"
     if start.year != stop.year:
         return f"{start.day} {start:%B} {start:%Y} to {end}"
     return (

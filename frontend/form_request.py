@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 
 from frontend.errors import Refused
 from frontend.filters import sentence
+from frontend.question import DAYS
+from frontend.search.fields import DAYS_FIELD
 
 Values = Mapping[str, str]
 Answer = TypeVar("Answer")
@@ -18,6 +20,7 @@ BAD_INPUT = {400, 422}
 REWORDED = {  # beginning of a message of the backend -> what is said beside the field
     "is missing": "Please fill this in.",
     "is after FINAL_DATE": "Must not be after the last day.",
+    "must be a date": "Not understood; write it as in 2013-07-31, 31 July 2013 or July 2013.",
 }
 
 
@@ -34,9 +37,22 @@ class FormRequest(Generic[Answer]):
         """The HTTP status of the page."""
         return self.refused.status if self.refused else 200
 
+    @property
+    def days(self) -> str:
+        """The interval as it was typed."""
+        return " to ".join(self.values[name] for name in DAYS if name in self.values)
+
+    @property
+    def wrong(self) -> list[str]:
+        """The names of the fields at fault; one field has both ends of an interval."""
+        fields = self.refused.fields if self.refused else []
+        return list(dict.fromkeys(DAYS_FIELD if name in DAYS else name for name in fields))
+
     def error(self, name: str) -> str:
         """Return what is wrong with a field, as a sentence; "" if nothing is."""
-        reason = self.refused.message_for(name) if self.refused else ""
+        names = (name, *DAYS) if name == DAYS_FIELD else (name,)
+        reasons = (self.refused.message_for(name) for name in names) if self.refused else ()
+        reason = next(filter(None, reasons), "")
         reworded = (text for start, text in REWORDED.items() if reason.startswith(start))
         return next(reworded, sentence(reason) if reason else "")
 

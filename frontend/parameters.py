@@ -5,15 +5,20 @@ and `fbclid`. They say nothing about the ledger, so a page is the same with and 
 link of a page repeats them. Any other parameter that a page does not take is refused there: it may
 change what the visitor believes to be shown. Twins (`.json`, `.csv`), proofs and the log are for
 programs and take only what they know.
+
+What is typed into a form leads to the page at the address with the service's own spelling of it.
 """
 
 import re
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlencode
 
-from flask import request
+from flask import redirect, request
+from werkzeug.wrappers import Response
 
+from frontend.context import coverage
 from frontend.errors import Refused
 from frontend.question import CARRIER, ITEM
+from frontend.search.fields import FIELDS, as_asked
 
 FOLLOWING = re.compile(
     r"(utm|mtm|gad)_\w+|(fb|g|d|y|tw|tt|sc)clid|msclkid|[gw]braid|gclsrc|_ga|_gl|igsh(id)?"
@@ -41,3 +46,13 @@ def require_single() -> None:
     for name, texts in request.args.lists():
         if len(texts) > 1 and name not in {CARRIER, ITEM}:
             raise Refused.parameter(name, texts[1], "is given more than once")
+
+
+def lead_to_strict_values() -> Response | None:
+    """Redirect a page whose fields are not as the service takes them to the address that has it."""
+    given = list(request.args.items(multi=True))
+    if not FIELDS & request.args.keys() or FOR_PROGRAMS.fullmatch(request.path):
+        return None
+    asked = as_asked(given, coverage.now())
+    filled_in = [pair for pair in given if pair[1]]
+    return None if asked == filled_in else redirect(f"{request.path}?{urlencode(asked)}")

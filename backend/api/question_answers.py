@@ -6,7 +6,8 @@ its purpose.
 """
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from flask import Response
@@ -40,8 +41,16 @@ from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane, Row
 from backend.base.errors import InvalidQuery
 from backend.chain.fields import Value
+from backend.index.suggestions import folded
 from backend.ledger.ledger import Ledger
-from backend.questions.answer_types import COUNTS_OF, DELAYS_OF, Averages, Flights, ref
+from backend.questions.answer_types import (
+    COUNTS_OF,
+    DELAYS_OF,
+    Averages,
+    Flights,
+    UnknownValue,
+    ref,
+)
 from backend.questions.parameters import AS_OF
 from backend.questions.values import (
     BREAKDOWNS,
@@ -167,12 +176,19 @@ class Answering:
     def _answer(self, environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Any:
         """Ask, and say what is unknown in a question about no flights.
 
-        An answer as of a block never changes, but what is unknown does: it has no warnings.
+        The name of a city that differs only in case or accents is that city. An answer as of a
+        block never changes, but what is unknown does: it has no warnings.
         """
         answer = _timed(environ, ask, question, options)
         flights = answer.flights if isinstance(question, AverageDelays) else answer.count
-        if not flights and options.as_of is None:
-            answer.warnings = self._ledger.answers.unknown_values(question) or UNSET
+        if flights:
+            return answer
+        unknown = self._ledger.answers.unknown_values(question)
+        spelled: dict[str, Any] = dict(_spelled(unknown))
+        if spelled:
+            return self._answer(environ, ask, replace(question, **spelled), options)
+        if options.as_of is None:
+            answer.warnings = unknown or UNSET
         return answer
 
     def _hash_at(self, height: int | None) -> str:
@@ -180,6 +196,14 @@ class Answering:
         return (
             ledger.answers.recent_state().tip_hash if height is None else ledger.block_hash(height)
         )
+
+
+def _spelled(unknown: Iterable[UnknownValue]) -> Iterator[tuple[str, str]]:
+    """Yield (parameter, value) for the values that are those of the ledger but for the case."""
+    for warning in unknown:
+        for value in warning.did_you_mean:
+            if folded(value) == folded(warning.value):
+                yield warning.field, value
 
 
 def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:

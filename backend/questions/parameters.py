@@ -121,7 +121,10 @@ class Choice(Parameter[str]):
 
 @dataclass(frozen=True)
 class OfField(Parameter[Value]):
-    """A value of the flight field named `field`. A blank text counts as missing."""
+    """A value of the flight field named `field`; letters of a code may be small.
+
+    A blank text counts as missing.
+    """
 
     field: str = ""
 
@@ -187,7 +190,7 @@ _TEXTS: dict[str, Schema] = {
 
 @lru_cache(maxsize=8192)  # people ask for the same days and cities
 def _parsed(field: str, text: str) -> Value:
-    return FIELD[field].parse(text)
+    return FIELD[field].parse(text.upper() if FIELD[field].kind == "code" else text)
 
 
 Kind = TypeVar("Kind", bound=Parameter[Any])

@@ -8,14 +8,17 @@ A question is made from parameters of a query string or a command line, and both
 scan) answer it. Both dates are inclusive.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from operator import attrgetter, sub
 from typing import Any, TypeVar
 
+from backend.base.errors import InvalidQuery
 from backend.chain.fields import Value
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
+from backend.questions.carriers import carrier_number
 from backend.questions.groups import EVERYTHING, GROUPS, Key, Shown
 from backend.questions.parameters import (
     AS_OF,
@@ -171,10 +174,10 @@ _CARRIER_OR_ANY = _of_flights(
 
 _NUMBER = _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545")
 
+_FLIGHT_DAY = _day("FL_DATE", "Day of the flight.", "2013-01-01")
+
 PROVABLE: dict[type[Question], dict[str, OfField]] = {
-    FilterTransactions: by_name(
-        _NUMBER, _day("FL_DATE", "Day of the flight.", "2013-01-01"), _CARRIER_OR_ANY
-    ),
+    FilterTransactions: by_name(_NUMBER, _FLIGHT_DAY, _CARRIER_OR_ANY),
     AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
     FlightCounter: by_name(
         _of_flights("ORIGIN_CITY_NAME", "City of departure, with its state.", "New York, NY"),
@@ -243,6 +246,8 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     malformed, or if the dates are in the wrong order.
     """
     require_known(parameters, _KNOWN[kind])
+    if _NUMBER.name in parameters:
+        parameters = _with_carrier(parameters)
     known: dict[str, OfField] = PARAMETERS[kind]
     values: dict[str, Any] = {name: parameter.find(parameters) for name, parameter in known.items()}
     question = kind(**values)
@@ -253,11 +258,36 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     return question, options_from(kind, parameters)
 
 
+_with_code = re.compile(
+    r"([A-Z][A-Z0-9]|[0-9][A-Z])[ -]?([0-9]{1,5})", re.IGNORECASE | re.ASCII
+).fullmatch
+
+
+def _with_carrier(parameters: Given) -> Given:
+    """Return the parameters with the carrier whose code is in front of the number: UA1545.
+
+    Raises InvalidQuery if another carrier is named beside it.
+    """
+    number, carrier = _NUMBER.name, _CARRIER_OR_ANY.name
+    match = _with_code(parameters[number].strip())
+    if match is None:
+        return parameters
+    named = carrier_number(match[1].upper(), int(str(_FLIGHT_DAY.of(parameters))[:4]))
+    if named is None:
+        return parameters
+    if _CARRIER_OR_ANY.find(parameters) not in {None, named}:
+        reason = f"names the carrier {named}, but {carrier} is {parameters[carrier]}"
+        raise InvalidQuery(number, parameters[number], reason)
+    return {**parameters, number: match[2], carrier: str(named)}
+
+
 def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     """As `asked`, of a question in the form that can be proved. Raises InvalidQuery."""
+    question, options = asked(kind, parameters)
     for parameter in PROVABLE[kind].values():
-        parameter.find(parameters)
-    return asked(kind, parameters)
+        if parameter.required and getattr(question, parameter.name) is None:
+            raise parameter.missing(None)
+    return question, options
 
 
 def options_from(kind: type[Question], parameters: Given) -> Options:

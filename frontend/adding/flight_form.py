@@ -14,9 +14,9 @@ from typing import Any
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.filters import sentence
-from frontend.flight_numbers import understood
 from frontend.form_request import Values
 from frontend.question import CARRIER, NUMBER
+from frontend.search.fields import with_number
 
 Record = dict[str, Any]
 
@@ -111,7 +111,7 @@ def _number_and_carrier(values: Values, known: Coverage) -> dict[str, str]:
     Raises Refused for a code that does not fit.
     """
     given = {NUMBER: values.get(NUMBER, ""), CARRIER: values.get(carrier_field(values), "")}
-    return understood(given, known)
+    return with_number(given, known)
 
 
 def carrier_field(values: Values) -> str:

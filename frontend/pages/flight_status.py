@@ -6,7 +6,6 @@ from frontend import field_labels
 from frontend.context import coverage
 from frontend.errors import Refused
 from frontend.evidence import Citation, Evidence, uncited
-from frontend.flight_numbers import understood
 from frontend.form_request import submit
 from frontend.question import AS_OF, DAY, KINDS, Question, as_of_in, require_known
 from frontend.questions import flights_of_day
@@ -20,6 +19,7 @@ from frontend.questions.status_answers import (
     status_of_day,
     status_of_number,
 )
+from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
 NAME = "filter_transactions"
@@ -78,5 +78,5 @@ def twin() -> Twin:
 
 def _status(given: dict[str, str]) -> DayStatus | NumberStatus:
     require_known(given, *KINDS[NAME].parameters, "before")
-    given = understood(given, coverage.now())
+    given = with_number(given, coverage.now())
     return status_of_day(given) if {DAY, "FINAL_DATE"} & given.keys() else status_of_number(given)

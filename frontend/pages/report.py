@@ -6,11 +6,11 @@ from frontend import field_labels
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
-from frontend.flight_numbers import understood
 from frontend.form_request import Values, filled_in, submit
 from frontend.question import CARRIER, DAY, DAYS, NUMBER, Question, require_known
 from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import SIGNS, punctuality_reports
+from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
 PATH = "/report"
@@ -55,6 +55,6 @@ def _flights(given: dict[str, str]) -> Json:
     """Return all flights of the number in the interval. Raises Refused, BackendAway."""
     require_known(given, NUMBER, CARRIER, *DAYS)
     known = coverage.at(given.get("as_of"))
-    given = all_days(known) | understood(given, known)
+    given = all_days(known) | with_number(given, known)
     first = given.pop("INITIAL_DATE", "")
     return backend.get("/filter_transactions", {**given, "FL_DATE": first} if first else given)

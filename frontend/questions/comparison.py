@@ -1,6 +1,5 @@
 """Compares carriers, airports, routes, flight numbers or days: asks about each as of one block."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -9,7 +8,6 @@ from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Carrier, Coverage, all_days
 from frontend.errors import Refused
-from frontend.flight_numbers import understood
 from frontend.question import (
     AS_OF,
     BOTH,
@@ -34,15 +32,14 @@ from frontend.questions.group_rows import (
     compared,
 )
 from frontend.questions.punctuality_report import PunctualityReport
-from frontend.questions.route_delays import place_named
-from frontend.search.times import Days, time_at
+from frontend.search.fields import DAYS_FIELD, route, understood
+from frontend.search.times import Days
 
 WHAT, SORT = "what", "sort"
 LEAST_ITEMS, MOST_ITEMS = 2, 6
 SHARED = (CARRIER, *ENDS, *DAYS)
 """What may narrow down all things that are compared."""
 NOBODY = Carrier(0, None, None, 0)
-ROUTE = re.compile(r" to | ?[-–→>] ?(?=[A-Za-z]{3}$)")
 
 Parameters = dict[str, str]
 
@@ -51,7 +48,7 @@ Parameters = dict[str, str]
 class Subject:
     """A kind of things that can be compared. one: of them. hint: how they are written.
 
-    read: returns the parameters of a question about what somebody typed. Raises Refused.
+    read: returns the parameters of a question about what somebody typed; {} if it is none.
     """
 
     label: str
@@ -60,52 +57,17 @@ class Subject:
     read: Callable[[str, Coverage], Parameters]
 
 
-def _carrier(typed: str, known: Coverage) -> Parameters:
-    wanted = typed.casefold()
-    for carrier in known.carriers:
-        if wanted in {str(carrier.number), (carrier.code or "").casefold()}:
-            return {CARRIER: str(carrier.number)}
-    numbers = [c.number for c in known.carriers if c.label.casefold().startswith(wanted)]
-    if len(numbers) == 1:
-        return {CARRIER: str(numbers[0])}
-    reason = f"{'several carriers' if numbers else 'no carrier'} of the ledger can be meant"
-    raise Refused.parameter(ITEM, typed, reason)
-
-
-def _end(end: str) -> Callable[[str, Coverage], Parameters]:
-    return lambda typed, known: place_named(typed, end, known, ITEM)
-
-
-def _route(typed: str, known: Coverage) -> Parameters:
-    ends = ROUTE.split(typed)
-    if len(ends) != len(BOTH):
-        raise Refused.parameter(ITEM, typed, "must be a route such as JFK-LAX or Boston to Chicago")
-    return {
-        name: value
-        for end, name_of_end in zip(BOTH, ends, strict=True)
-        for name, value in place_named(name_of_end, end, known, ITEM).items()
-    }
-
-
-def _flight(typed: str, known: Coverage) -> Parameters:
-    return understood({NUMBER: typed}, known)
-
-
-def _days(typed: str, known: Coverage) -> Parameters:
-    newest = date.fromisoformat(known.last_date or str(date.max))
-    days, end = time_at(typed, 0, newest) or (None, 0)
-    if days is None or end != len(typed):
-        raise Refused.parameter(ITEM, typed, "must be days such as July 2013, 2013-07 or 4 July")
-    return dict(zip(DAYS, (days.first.isoformat(), days.last.isoformat()), strict=True))
+def _field(name: str) -> Callable[[str, Coverage], Parameters]:
+    return lambda typed, known: understood(name, typed, known)
 
 
 SUBJECTS: Mapping[str, Subject] = {
-    "carrier": Subject("Carriers", "Carrier", "Such as Delta, DL or 19790", _carrier),
-    "origin": Subject("Departure airports", "Airport", "Such as JFK or Newark", _end("ORIGIN")),
-    "destination": Subject("Arrival airports", "Airport", "Such as LAX or Boston", _end("DEST")),
-    "route": Subject("Routes", "Route", "Such as JFK-LAX or Boston to Chicago", _route),
-    "flight": Subject("Flight numbers", "Flight", "Such as UA1545", _flight),
-    "days": Subject("Months or days", "Time", "Such as July 2013 or 4 July", _days),
+    "carrier": Subject("Carriers", "Carrier", "Such as Delta, DL or 19790", _field(CARRIER)),
+    "origin": Subject("Departure airports", "Airport", "Such as JFK or Newark", _field("ORIGIN")),
+    "destination": Subject("Arrival airports", "Airport", "Such as LAX or Boston", _field("DEST")),
+    "route": Subject("Routes", "Route", "Such as JFK-LAX or Boston to Chicago", route),
+    "flight": Subject("Flight numbers", "Flight", "Such as UA1545", _field(NUMBER)),
+    "days": Subject("Months or days", "Time", "Such as July 2013 or 4 July", _field(DAYS_FIELD)),
 }
 
 
@@ -162,7 +124,7 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
         if value not in allowed:
             raise Refused.parameter(name, value, f"must be one of {', '.join(allowed)}")
     known = coverage.at(given.get(AS_OF))
-    subjects = [SUBJECTS[what].read(item, known) for item in items]
+    subjects = [_read(what, item, known) for item in items]
     different = [
         subject for place, subject in enumerate(subjects) if subject not in subjects[:place]
     ]
@@ -174,6 +136,14 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
             reason = f"cannot be given, because it is what is compared: name it as {ITEM}"
             raise Refused.parameter(name, given[name], reason)
     return _comparison(given, items, subjects, known)
+
+
+def _read(what: str, item: str, known: Coverage) -> Parameters:
+    """Return the parameters of a question about an item. Raises Refused if it is none."""
+    if asked := SUBJECTS[what].read(item, known):
+        return asked
+    hint = SUBJECTS[what].hint.removeprefix("Such as ")
+    raise Refused.parameter(ITEM, item, f"is not understood; write it as in {hint}")
 
 
 def _comparison(

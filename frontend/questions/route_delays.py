@@ -24,7 +24,6 @@ from frontend.questions.group_rows import (
     rows_of,
     verdict,
 )
-from frontend.search.cities import called, meant
 
 GROUPS: Groups = {"carrier": {"distribution": "true"}, "hour": {}, "weekday": {}, "route": {}}
 
@@ -94,7 +93,7 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     """Return the route that a request asks for. Raises Refused, BackendAway."""
     require_known(given, *ENDS, *DAYS)
     known = coverage.at(given.get("as_of"))
-    ends = _end(given, "ORIGIN", known) | _end(given, "DEST", known)
+    ends = _ends(given)
     more = {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
     answers = answers_by_group(ends | more, GROUPS)
     carriers = answers["carrier"]
@@ -104,34 +103,9 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     return RouteDelays(known, question, answers, back, only_origins(known) if is_one_way else [])
 
 
-def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:
-    """Return the parameters that name an end, as the backend knows it: an airport, a city, or both.
-
-    Raises Refused if the end is not named, or the ledger does not know it.
-    """
-    code, name = given.get(end, "").upper(), f"{end}_CITY_NAME"
-    if code and known.airport(code) is None:
-        raise Refused.parameter(end, code, f"no airport in the ledger has the code {code}")
-    if name in given:
-        return ({end: code} if code else {}) | place_named(given[name], end, known, name)
-    if not code:
-        raise Refused({"field": name, "detail": "is missing"}, 400)
-    return {end: code}
-
-
-def place_named(typed: str, end: str, known: Coverage, field: str) -> dict[str, str]:
-    """Return the parameter of the city that is called so, or of the airport with that code.
-
-    field: of the form, for the error. Raises Refused.
-    """
-    if airport := known.airport(typed.upper()):
-        return {end: airport.code}
-    cities = [typed] if typed in known.cities else called(known, typed)
-    if len(cities) == 1:
-        return {f"{end}_CITY_NAME": cities[0]}
-    reason = f"no city in the ledger matches “{typed}”"
-    if cities:
-        reason = f"several cities in the ledger are called “{typed}”"
-    if offered := " or ".join(meant(known, typed)):
-        reason = f"{reason}; did you mean {offered}?"
-    raise Refused.parameter(field, typed, reason)
+def _ends(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that name the ends. Raises Refused if one of them is not named."""
+    for end in BOTH:
+        if not {end, f"{end}_CITY_NAME"} & given.keys():
+            raise Refused({"field": f"{end}_CITY_NAME", "detail": "is missing"}, 400)
+    return {name: given[name] for name in ENDS if name in given}

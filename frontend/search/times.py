@@ -33,10 +33,6 @@ class Days:
     @property
     def name(self) -> str:
         """A name such as "July 2013", "2013", "5 July 2013", "3 to 5 July 2013"."""
-        if self == month_of(self.first.year, self.first.month):
-            return f"{self.first:%B %Y}"
-        if self == year_of(self.first.year):
-            return f"{self.first.year}"
         return filters.short_interval(self.first.isoformat(), self.last.isoformat())
 
     @property

@@ -7,8 +7,10 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
+from backend.questions.carriers import code_of
 from tests.api.worlds import World, client_of, good, seal, settings_for
 
+CARRIER = "OP_CARRIER_AIRLINE_ID"
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-09"}
 ROUTE = {"ORIGIN_CITY_NAME": "Los Angeles, CA", "DEST_CITY_NAME": "Seattle, WA", **DAYS}
 LATER = {"INITIAL_DATE": "2019-01-01", "FINAL_DATE": "2019-01-09"}
@@ -85,3 +87,33 @@ def test_an_empty_ledger_knows_nothing(tmp_path: Path) -> None:
     with client_of(settings) as client:
         answer = good(client.get(f"/flight_counter?{urlencode(ROUTE)}"))
         assert [warning["did_you_mean"] for warning in answer["warnings"]] == [[], []]
+
+
+@pytest.mark.parametrize("options", [{}, {"engine": "scan"}, {"as_of": 20}, {"group_by": "day"}])
+def test_names_and_codes_are_taken_in_any_case(
+    client: FlaskClient, world: World, options: dict[str, Any]
+) -> None:
+    flight = world.transactions[0]
+    names = ("ORIGIN", "DEST_CITY_NAME")
+    strict = DAYS | options | {name: flight[name] for name in names}
+    for change in (str.lower, str.upper):
+        typed = strict | {name: change(flight[name]) for name in names}
+        answer = good(client.get(f"/average_delays?{urlencode(typed)}"))
+        assert answer == good(client.get(f"/average_delays?{urlencode(strict)}"))
+        assert answer["flights"] > 0
+
+
+@pytest.mark.parametrize("form", ["{}{}", "{} {}", "{}-{}"])
+def test_a_flight_number_may_have_the_code_of_its_carrier(
+    client: FlaskClient, world: World, form: str
+) -> None:
+    flight = world.transactions[0]
+    carrier = flight["OP_CARRIER_AIRLINE_ID"]
+    strict = {name: flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    expected = good(client.get("/filter_transactions", query_string=strict | {CARRIER: carrier}))
+    number = form.format(code_of(carrier).lower(), flight["OP_CARRIER_FL_NUM"])
+    typed = strict | {"OP_CARRIER_FL_NUM": number}
+    for more in ({}, {CARRIER: carrier}):
+        assert good(client.get("/filter_transactions", query_string=typed | more)) == expected
+    other = client.get("/filter_transactions", query_string=typed | {CARRIER: 1})
+    assert (other.status_code, other.get_json()["field"]) == (400, "OP_CARRIER_FL_NUM")

@@ -56,7 +56,7 @@ PAGES = (
     Row("/compare?what=origin&item={airport}", 400),
     Row("/route"),
     Row("/route?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}"),
-    Row("/route?ORIGIN=ZZZ&DEST_CITY_NAME={destination}", 400),
+    Row("/route?ORIGIN=ZZZ&DEST_CITY_NAME={destination}"),
     Row("/airports/{airport}"),
     Row("/report"),
     Row("/report?OP_CARRIER_FL_NUM={number}"),

@@ -25,6 +25,21 @@ MATTERS = (
     ("/report?OP_CARRIER_FL_NUM={shared_number}", "On time (% of scheduled)"),
     (QUEUE, "Change"),
 )
+HEADLINES = (
+    ("/", "main .lead"),
+    ("/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}", "main .lead"),
+    ("/filter_transactions?OP_CARRIER_FL_NUM={number}", "main .lead"),
+    ("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}", ".figure-large"),
+    ("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805", "table.compare"),
+    ("/flight_counter?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}", ".figure-large"),
+    ("/rankings?by=route", "main .lead, main .notice"),
+    ("/report?OP_CARRIER_FL_NUM={number}", "main .lead"),
+    ("/route?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}", "main .lead"),
+    ("/airports/{airport}", ".facts"),
+    ("/days/{day}", "main .lead"),
+    ("/search?q=worst+airport", ".found"),
+)
+ANSWER_ABOVE = 480
 STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")
 
 
@@ -47,6 +62,27 @@ def test_the_column_that_matters_is_on_the_screen(
     for caption in page.locator(".scroll caption:not(.hidden)").all():
         if (box := caption.bounding_box()) is not None:
             assert box["x"] + box["width"] <= WIDTH
+
+
+@pytest.mark.parametrize(("address", "headline"), HEADLINES, ids=[row[0] for row in HEADLINES])
+def test_the_answer_begins_on_the_first_screen(
+    narrow: Visitor, address: str, headline: str
+) -> None:
+    page = narrow.open(address)
+    box = page.locator(headline).first.bounding_box()
+    assert box is not None
+    assert box["y"] < ANSWER_ABOVE
+    if (change := page.get_by_text("Change", exact=True)).count():
+        change.click()
+        assert page.locator("details.asked form button").is_visible()
+
+
+def test_a_ranking_shows_the_column_by_which_it_is_sorted(narrow: Visitor) -> None:
+    for sort in ("flights", "average_delay", "on_time_share_of_arrived", "cancelled"):
+        page = narrow.open(f"/rankings?by=carrier&sort={sort}")
+        box = page.locator('th[aria-sort="descending"]').bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= WIDTH
 
 
 def test_a_whole_month_of_a_calendar_is_on_the_screen(narrow: Visitor) -> None:

@@ -44,8 +44,7 @@ def which_hour_and_carrier_are_best_on_a_route(page: Page, site: Site) -> None:
 
 def which_airport_is_worst(page: Page, _: Site) -> None:
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Rankings").click()
-    page.get_by_label("Rank").select_option("origin")
-    page.get_by_role("button", name="Show the ranking").click()
+    page.get_by_role("link", name="Departure airports").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("airports")
 
 

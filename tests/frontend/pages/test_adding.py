@@ -184,7 +184,7 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("OTHER_CARRIER", "", FILL_IN),
         ("OTHER_CARRIER", "UA", WHOLE),
         ("OP_CARRIER_FL_NUM", "", FILL_IN),
-        ("OP_CARRIER_FL_NUM", "12 UA", WHOLE),
+        ("OP_CARRIER_FL_NUM", "twelve", WHOLE),
         ("OP_CARRIER_FL_NUM", "9Q12", NO_CARRIER),
         ("OP_CARRIER_FL_NUM", "100000", "Must be between 1 and 99999."),
         ("ORIGIN", "", FILL_IN),

@@ -232,7 +232,9 @@ def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, tex
     assert expected["count"]
     for asked in (typed, f"{typed}&OP_CARRIER_AIRLINE_ID={carrier}"):
         assert pages.get(f"{PAGE}.json{asked}").get_json() == expected
-        assert pages.get(f"{PAGE}{asked}").status_code == 200
+        page = pages.get(f"{PAGE}{asked}", follow_redirects=True)
+        assert page.status_code == 200
+        assert page.request.args["OP_CARRIER_FL_NUM"] == str(number)
 
 
 def test_a_code_that_does_not_fit_is_refused(pages: FlaskClient, world: World) -> None:

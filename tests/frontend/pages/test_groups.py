@@ -97,15 +97,13 @@ def test_the_first_column_says_what_a_row_is(pages: FlaskClient, by: str, head: 
 def test_the_form_of_a_route_is_filled_in(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
     days = "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08"
-    for names in ("ORIGIN={}&DEST={}", "ORIGIN_CITY_NAME={}&DEST_CITY_NAME={}"):
-        text = pages.get(f"/route?{names.format(origin, dest)}&{days}").text
-        fields = dict(re.findall(r'<input id="route-\w+" name="(\w+)".*? value="([^"]*)"', text))
-        assert fields == {
-            "ORIGIN_CITY_NAME": origin,
-            "DEST_CITY_NAME": dest,
-            "INITIAL_DATE": "2015-01-02",
-            "FINAL_DATE": "2015-01-08",
-        }
+    text = pages.get(f"/route?ORIGIN={origin}&DEST={dest}&{days}").text
+    fields = dict(re.findall(r'<input id="route-\w+" name="(\w+)".*? value="([^"]*)"', text))
+    assert fields == {
+        "ORIGIN_CITY_NAME": origin,
+        "DEST_CITY_NAME": dest,
+        "days": "2 to 8 January 2015",
+    }
 
 
 def test_the_form_of_a_ranking_keeps_its_order(pages: FlaskClient) -> None:
@@ -152,7 +150,7 @@ def test_a_route_by_groups(pages: FlaskClient, world: World, busiest: tuple[str,
 
 def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
-    text = pages.get(f"/route?ORIGIN={origin.lower()}&DEST={dest}").text
+    text = pages.get(f"/route?ORIGIN={origin}&DEST={dest}").text
     city = {e["ORIGIN"]: e["ORIGIN_CITY_NAME"] for e in world.transactions}
     assert f"<h1>{city[origin]} ({origin}) to " in text
     assert f"/route?ORIGIN={dest}&amp;DEST={origin}" in text
@@ -160,30 +158,23 @@ def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple
         assert heading in text
 
 
-@pytest.mark.parametrize("change", [str.lower, str.upper, lambda city: city.partition(",")[0]])
-def test_a_city_may_be_typed(
-    pages: FlaskClient, world: World, change: Callable[[str], str]
+@pytest.mark.parametrize("change", [str.lower, str.upper])
+def test_twins_take_names_in_any_case(
+    pages: FlaskClient, busiest: tuple[str, str], world: World, change: Callable[[str], str]
 ) -> None:
-    cities = {e["DEST_CITY_NAME"] for e in world.transactions}
-    known = next(c for c in sorted(cities) if sum(c.split(",")[0] in one for one in cities) == 1)
-    query = {"ORIGIN": "LAX", "DEST_CITY_NAME": change(known)}
-    found = pages.get("/route.json", query_string=query).get_json()
-    assert found["carrier"]["query"]["DEST_CITY_NAME"] == known
-
-
-def test_a_code_means_an_airport(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     origin, dest = busiest
-    query = {"ORIGIN_CITY_NAME": origin.lower(), "DEST": dest}
+    city = next(e["DEST_CITY_NAME"] for e in world.transactions if e["DEST"] == dest)
+    query = {"ORIGIN": change(origin), "DEST_CITY_NAME": change(city)}
     asked = pages.get("/route.json", query_string=query).get_json()["carrier"]["query"]
-    assert (asked["ORIGIN"], asked.get("ORIGIN_CITY_NAME")) == (origin, None)
+    assert (asked["ORIGIN"], asked["DEST_CITY_NAME"]) == (origin, city)
 
 
 def test_a_misspelled_city_gets_an_offer(pages: FlaskClient, world: World) -> None:
     city = min(e["DEST_CITY_NAME"] for e in world.transactions)
     query = {"ORIGIN": "LAX", "DEST_CITY_NAME": f"{city.partition(',')[0]}x"}
     answer = pages.get("/route", query_string=query)
-    assert answer.status_code == 400
-    assert f"did you mean {city}" in answer.text
+    assert answer.status_code == 200
+    assert f">{city}</a>?" in answer.text
 
 
 def test_a_route_to_itself_has_one_direction(pages: FlaskClient, busiest: tuple[str, str]) -> None:
@@ -218,7 +209,7 @@ def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[s
     days = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-05"}
     text = pages.get(f"/airports/{busiest[0]}", query_string=days).text
     form = text[text.index(f'action="/airports/{busiest[0]}"') :].partition("</form>")[0]
-    assert dict(re.findall(r'name="(\w+)" type="date" value="([^"]*)"', form)) == days
+    assert 'name="days" type="text" value="2 to 5 January 2015"' in form
 
 
 @pytest.mark.parametrize(

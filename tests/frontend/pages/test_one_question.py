@@ -113,9 +113,12 @@ def require_links(page: Seen, answer: Json) -> None:
     query = dict(parse_qsl(urlsplit(cited).query))
     for name, text in page.given.items():
         assert name == "engine" or query[name] == text
+    days = page.given.get("INITIAL_DATE"), page.given.get("FINAL_DATE")
+    if all(days) and page.name != "filter_transactions":
+        assert f'value="{short_interval(*days)}"' in page.source
     inputs = re.findall(r'<(?:input|option)[^>]*(?:value="[^"]*")[^>]*>', page.source)
     for name, text in page.given.items():
-        if name != "engine":
+        if name not in {"engine", "INITIAL_DATE", "FINAL_DATE"}:
             assert any(f'value="{text}"' in each for each in inputs), (name, inputs)
     require_as_of(page, answer)
 
@@ -312,6 +315,7 @@ UNKNOWN = (
         "the carrier 7", ""),
     ("/flight_counter?ORIGIN_CITY_NAME=Gotham&DEST=LAX", "the city Gotham", ""),
     ("/flight_counter?ORIGIN=XYZ&DEST_CITY_NAME=Seatle", "the airport XYZ", "NAME=Seattle"),
+    ("/route?ORIGIN=ZZZ&DEST_CITY_NAME=Seatle", "the airport ZZZ", "NAME=Seattle"),
     ("/route?ORIGIN=LAX&DEST=SEA&INITIAL_DATE=2019-01-01&FINAL_DATE=2019-02-01", "none later",
         "INITIAL_DATE=2015-01"),
     ("/rankings?INITIAL_DATE=2019-01-01&FINAL_DATE=2019-02-01", "none later", ""),

@@ -1,0 +1,159 @@
+"""Reads what is typed into the fields of a form as the search reads a text.
+
+A field for a place takes a code, a city or what travellers call it; one for days takes all that the
+search takes; one for a flight number takes the carrier in front of it. The service takes one
+spelling of each: pages lead to the address that has it. What the ledger does not know, or what has
+several meanings, stays as it was typed, and the service says what is wrong with it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from frontend.coverage import Carrier, Coverage
+from frontend.errors import Refused
+from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
+from frontend.search.names import Place
+from frontend.search.sentences import Reading, readings
+
+DAYS_FIELD = "days"  # stands for both ends of an interval
+DAY_FIELDS = frozenset((DAYS_FIELD, DAY, *DAYS))
+FIELDS = DAY_FIELDS | ENDS.keys() | {CARRIER, NUMBER}
+Values = Mapping[str, str]
+NOTHING_ELSE: Values = {}
+
+_is_number = re.compile(r"[0-9]{1,9}", re.ASCII).fullmatch
+_with_code = re.compile(r"([A-Za-z][A-Za-z0-9]|[0-9][A-Za-z])[ -]?[0-9]{1,5}", re.ASCII).fullmatch
+
+
+def as_asked(pairs: Iterable[tuple[str, str]], known: Coverage) -> list[tuple[str, str]]:
+    """Return the (field, text) pairs of a form as the service takes them, without empty ones."""
+    given = [(name, text.strip()) for name, text in pairs if text.strip()]
+    values = dict(given)
+    return [
+        pair
+        for name, text in given
+        for pair in (understood(name, text, known, values) or _as_typed(name, text)).items()
+    ]
+
+
+def _as_typed(name: str, text: str) -> dict[str, str]:
+    return {DAYS[0] if name == DAYS_FIELD else name: text}
+
+
+def understood(
+    name: str, text: str, known: Coverage, given: Values = NOTHING_ELSE
+) -> dict[str, str]:
+    """Return the parameters of the service for the text in a field; {} if it is not understood.
+
+    given: the other fields of the form.
+    """
+    if name == NUMBER:
+        return _flight_number({**given, NUMBER: text}, known)
+    if name == CARRIER:
+        return _carrier(text, known)
+    return (
+        _days(name, text, given, known) if name in DAY_FIELDS else _place(name, text, given, known)
+    )
+
+
+def _place(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:
+    """Return the one airport or city that a text means; {} if there are none or several."""
+    if name not in FIELDS or text in known.cities or (name in BOTH and known.airport(text)):
+        return {name: text}
+    places = {r.at for r in readings(text, known) if r == Reading(at=r.at) and len(r.at) == 1}
+    end = name.partition("_")[0]
+    if len(places) != 1 or (end != name and end in given):
+        return {}
+    return _end(end, *places.pop())
+
+
+def route(text: str, known: Coverage) -> dict[str, str]:
+    """Return the parameters of the one route that a text names; {} if there are none or several."""
+    for reading in readings(text, known):
+        ends = reading.origin, reading.destination
+        if reading == Reading(origin=ends[0], destination=ends[1]) and {*map(len, ends)} == {1}:
+            return _end("ORIGIN", *ends[0]) | _end("DEST", *ends[1])
+    return {}
+
+
+def _end(end: str, place: Place) -> dict[str, str]:
+    return {end: place.airport} if place.airport else {f"{end}_CITY_NAME": place.city}
+
+
+def _days(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:
+    """Return the first and the last day that a text names; {} if it names none."""
+    read = readings(text, known)
+    days = next((r.days for r in read if r.days and r == Reading(days=r.days)), None)
+    if days is None:
+        return {}
+    first, last = (DAY, DAYS[1]) if name == DAY else DAYS
+    if name == DAYS_FIELD or (name == DAY and last not in given and not days.is_one):
+        return {first: days.first.isoformat(), last: days.last.isoformat()}
+    return {name: (days.last if name == last else days.first).isoformat()}
+
+
+def _carrier(text: str, known: Coverage) -> dict[str, str]:
+    """Return the number of the one carrier that a text names; {} if there are none or several."""
+    if _is_number(text):
+        return {CARRIER: text}
+    for reading in readings(text, known):
+        match reading.carriers:
+            case ((carrier,),) if reading == Reading(carriers=reading.carriers):
+                return _named(carrier)
+    return {}
+
+
+def _flight_number(given: Values, known: Coverage) -> dict[str, str]:
+    """Return the number alone, and the carrier in front of it unless another field names it."""
+    try:
+        number, carrier = _number_and_carrier(given, known)
+    except Refused:
+        return {}
+    return {NUMBER: number} | _named(carrier if CARRIER not in given else None)
+
+
+def with_number(given: Values, known: Coverage) -> dict[str, str]:
+    """Return the fields of a form with the number alone; what is in front of it names the carrier.
+
+    Raises Refused for a code that no carrier has, and for a carrier that is not the one chosen.
+    """
+    number, carrier = _number_and_carrier(given, known)
+    return {**given, **({NUMBER: number} if NUMBER in given else {}), **_named(carrier)}
+
+
+def _named(carrier: Carrier | None) -> dict[str, str]:
+    return {CARRIER: str(carrier.number)} if carrier else {}
+
+
+def _number_and_carrier(given: Values, known: Coverage) -> tuple[str, Carrier | None]:
+    text = given.get(NUMBER, "")
+    for reading in [] if _is_number(text) else readings(text, known):
+        carriers = [carrier for group in reading.carriers for carrier in group]
+        if carriers and reading == Reading(
+            number=reading.number, carriers=reading.carriers, wanted=reading.wanted
+        ):
+            return str(reading.number), _one_of(carriers, given, known)
+    if unknown := _with_code(text):
+        code = unknown[1].upper()
+        raise _refused(
+            text, f"no carrier in this ledger has the code {code}; enter the number alone"
+        )
+    return text, None
+
+
+def _one_of(carriers: list[Carrier], given: Values, known: Coverage) -> Carrier:
+    """Return the carrier that the number names, and the form, too, if it names any."""
+    chosen = given.get(CARRIER, "")
+    same = [carrier for carrier in carriers if chosen in {"", str(carrier.number)}]
+    if len(same) == 1:
+        return same[0]
+    named = " or ".join(carrier.called for carrier in carriers)
+    code = carriers[0].code or carriers[0].number
+    if same:
+        raise _refused(given[NUMBER], f"{code} may be {named}; please choose the carrier")
+    other = known.carrier(chosen).label if _is_number(chosen) else repr(chosen)
+    raise _refused(given[NUMBER], f"{code} is {named}, but the carrier chosen is {other}")
+
+
+def _refused(text: str, detail: str) -> Refused:
+    return Refused({"field": NUMBER, "value": text, "detail": detail}, 400)

@@ -1,0 +1,91 @@
+"""A field of a form takes what the search takes, and it means the same there."""
+
+from typing import Any
+
+import pytest
+
+from frontend.errors import Refused
+from frontend.search.fields import as_asked, with_number
+from tests.frontend.search.ledger import KNOWN
+from tests.frontend.search.test_sentences import READINGS
+from tests.frontend.search.test_times import TIMES
+
+CODES = {airport.code for airport in KNOWN.airports}
+
+
+def asked(**fields: str) -> dict[str, str]:
+    return dict(as_asked(fields.items(), KNOWN))
+
+
+def end(place: str) -> dict[str, str]:
+    return {"ORIGIN": place} if place in CODES else {"ORIGIN_CITY_NAME": place}
+
+
+@pytest.mark.parametrize(("text", "days"), [(text, days) for text, days in TIMES.items() if days])
+def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
+    text: str, days: tuple[str, str]
+) -> None:
+    assert asked(days=text) == dict(zip(("INITIAL_DATE", "FINAL_DATE"), days, strict=True))
+    first, last = days
+    expected = {"FL_DATE": first} | ({"FINAL_DATE": last} if first != last else {})
+    assert asked(FL_DATE=text) == expected
+
+
+ALONE = [(text, read) for text, found in READINGS.items() for read in found if len(read) == 1]
+
+
+@pytest.mark.parametrize(("text", "read"), ALONE, ids=lambda value: str(value)[:40])
+def test_what_the_search_reads_as_one_thing_a_field_reads_as_the_same(
+    text: str, read: dict[str, Any]
+) -> None:
+    match read:
+        case {"at": str(place)} if ";" not in place:
+            assert asked(ORIGIN_CITY_NAME=text) == end(place)
+            assert asked(ORIGIN=text) == end(place)
+        case {"carriers": [str(number)]} if " " not in number:
+            assert asked(OP_CARRIER_AIRLINE_ID=text) == {"OP_CARRIER_AIRLINE_ID": number}
+        case {"unknown": _}:
+            assert asked(ORIGIN_CITY_NAME=text) == {"ORIGIN_CITY_NAME": text}
+            assert asked(days=text) == {"INITIAL_DATE": text}
+
+
+@pytest.mark.parametrize("text", ["UA 1545", "ua1545", "united 1545", "flight UA-1545", "1545 UA"])
+def test_a_flight_number_names_its_carrier(text: str) -> None:
+    both = {"OP_CARRIER_FL_NUM": "1545", "OP_CARRIER_AIRLINE_ID": "19977"}
+    assert asked(OP_CARRIER_FL_NUM=text) == both
+    assert asked(OP_CARRIER_FL_NUM=text, OP_CARRIER_AIRLINE_ID="19977") == both
+    other = {"OP_CARRIER_FL_NUM": text, "OP_CARRIER_AIRLINE_ID": "19790"}
+    assert asked(**other) == other
+    with pytest.raises(Refused, match="UA is United Airlines, but the carrier chosen is Delta"):
+        with_number(other, KNOWN)
+
+
+def test_a_code_of_several_carriers_needs_a_choice() -> None:
+    typed = {"OP_CARRIER_FL_NUM": "OH 12"}
+    assert asked(**typed) == typed
+    with pytest.raises(Refused, match="OH may be Comair or PSA Airlines"):
+        with_number(typed, KNOWN)
+    assert asked(**typed, OP_CARRIER_AIRLINE_ID="20397")["OP_CARRIER_FL_NUM"] == "12"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"ORIGIN_CITY_NAME": "Portland", "DEST_CITY_NAME": "Gotham"},
+        {"ORIGIN_CITY_NAME": "JFK", "ORIGIN": "EWR"},
+        {"ORIGIN_CITY_NAME": "JFK to LAX"},
+        {"FL_DATE": "yesterday"},
+        {"OP_CARRIER_FL_NUM": "ZZ 1"},
+        {"as_of": " 7"},
+    ],
+)
+def test_what_is_not_understood_stays_as_it_was_typed(fields: dict[str, str]) -> None:
+    assert asked(**fields) == {name: text.strip() for name, text in fields.items()}
+
+
+def test_empty_fields_are_left_out_and_carriers_may_be_several() -> None:
+    pairs = [("OP_CARRIER_AIRLINE_ID", "UA"), ("days", " "), ("OP_CARRIER_AIRLINE_ID", "delta")]
+    assert as_asked(pairs, KNOWN) == [
+        ("OP_CARRIER_AIRLINE_ID", "19977"),
+        ("OP_CARRIER_AIRLINE_ID", "19790"),
+    ]
