@@ -51,9 +51,8 @@ def understood(
         return _flight_number({**given, NUMBER: text}, known)
     if name == CARRIER:
         return _carrier(text, known)
-    return (
-        _days(name, text, given, known) if name in DAY_FIELDS else _place(name, text, given, known)
-    )
+    read = _days if name in DAY_FIELDS else _place
+    return read(name, text, given, known)
 
 
 def _place(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:

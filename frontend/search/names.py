@@ -71,8 +71,9 @@ class Names:
             place = Place(airport.city, airport.code, airport.flights)
             self._add(place, [(airport.code.lower(),)])
         for nickname, name in NICKNAMES.items():
-            for thing in self.named(words_of(name)):
-                self._add(thing, [words_of(nickname)])
+            if words_of(nickname) not in self._things:  # SLC is an airport, and SLC a city
+                for thing in self.named(words_of(name)):
+                    self._add(thing, [words_of(nickname)])
         self.longest = max(map(len, self._things), default=0)
 
     def _add(self, thing: Thing, names: Iterable[Words]) -> None:
