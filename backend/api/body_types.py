@@ -217,6 +217,10 @@ class Understood(Answer, kw_only=True):
     columns: Annotated[dict[str, str], Meta(description="field: title of its column")]
     derived: Annotated[dict[str, str], Meta(description="what it is derived from: the fields")]
     left_empty: Annotated[list[str], Meta(description="fields that it lacks")]
+    not_used: Annotated[
+        list[str],
+        Meta(description="titles of its other columns, those first that resemble such a field"),
+    ]
     dates: Annotated[
         str | None, Meta(description="how days are written; null if that makes no difference")
     ]
@@ -224,7 +228,8 @@ class Understood(Answer, kw_only=True):
         str | None, Meta(description="the same in words, such as `day, month, year`")
     ]
     emptied: Annotated[
-        dict[str, Count], Meta(description="field: its cells emptied, as the flight was cancelled")
+        dict[str, Count],
+        Meta(description="field: its cells emptied, as the flight was cancelled or did not arrive"),
     ]
     repeated_headers: Annotated[Count, Meta(description="lines left out that repeat the header")]
     sample: Annotated[

@@ -1,17 +1,16 @@
-"""Counts the bad rows of a source, and keeps them as CSV, so that they can be mended."""
+"""Counts the bad rows of a source, and keeps them as they stand there, so that they can be mended.
 
-import csv
-from collections.abc import Iterable
+They are below the header of their file, so what is mended can be imported as the file itself.
+"""
+
 from dataclasses import dataclass, field
-from io import StringIO
 
-from backend.base.errors import BadRow
+from backend.base.errors import BadRow, InvalidInput, excerpt
 from backend.sealing.spool import Spool
 from backend.sources.source import (
     CANCELLED,
     NOT_ARRIVED,
     RawRows,
-    Unusable,
     Written,
     state_of,
 )
@@ -25,7 +24,7 @@ class BadRows:
 
     count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
     have no time of arrival for another reason. first: the first `SHOWN_BAD_ROWS`. start, end: where
-    they stand as CSV in the spool of bad rows.
+    they stand in the spool of bad rows. is_json: whether they are a JSON object a line.
     """
 
     count: int = 0
@@ -34,6 +33,7 @@ class BadRows:
     first: list[BadRow] = field(default_factory=list)
     start: int = 0
     end: int = 0
+    is_json: bool = False
 
 
 class BadRowCounter:
@@ -43,7 +43,7 @@ class BadRowCounter:
         """spool: takes the rows as they stand in the file, below its header."""
         self._bad = bad
         self._spool = spool
-        self._titles: list[str] = []
+        self._header: str | None = None
         if spool is not None:
             bad.start = bad.end = spool.end
 
@@ -51,6 +51,7 @@ class BadRowCounter:
         """Add a bad row of a batch."""
         self._bad.count += 1
         if len(self._bad.first) < SHOWN_BAD_ROWS:
+            problem.value = excerpt(problem.value)  # a line may be long
             self._bad.first.append(problem)
         place = raw.lines.index(problem.row) if problem.row in raw.lines else None
         if place is not None:
@@ -58,25 +59,21 @@ class BadRowCounter:
             self._bad.cancelled += state == CANCELLED
             self._bad.not_arrived += state == NOT_ARRIVED
         if self._spool is not None and raw.written is not None:
-            self._keep(problem, raw.written, place)
+            self._keep(self._spool, raw.written, problem)
 
-    def _keep(self, problem: BadRow, written: Written, place: int | None) -> None:
-        """Write the row as CSV. place: that in its batch; None if the line is no row."""
-        text = ""
-        if self._titles != [*written.titles]:
-            self._titles = [*written.titles]
-            text = _csv_line(self._titles)
-        if place is None:
-            text += f"{problem.value}\n"
-        else:
-            text += _csv_line(column[place] for column in written.columns)
-        assert self._spool is not None
-        self._spool.append(text.encode(errors="surrogateescape"))
-        self._bad.end = self._spool.end
+    def _keep(self, spool: Spool, written: Written, problem: BadRow) -> None:
+        """Write the row. Raises InvalidInput if it cannot stand below the same header."""
+        if self._header is None:
+            self._header = written.header
+            self._bad.is_json = not written.header
+            self._write(spool, written.header)
+        elif self._header != written.header:
+            file = problem.place.rpartition(", ")[0]
+            reason = "has bad rows, and another header than a file before it that has some, too"
+            raise InvalidInput("file", file, f"{reason}; import it alone")
+        self._write(spool, written.text(problem.row))
 
-
-def _csv_line(values: Iterable[object]) -> str:
-    line = StringIO()
-    cells = [value.value if isinstance(value, Unusable) else value for value in values]
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+    def _write(self, spool: Spool, line: str) -> None:
+        if line:
+            spool.append(f"{line}\n".encode(errors="surrogateescape"))
+            self._bad.end = spool.end

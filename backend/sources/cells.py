@@ -1,21 +1,31 @@
 """Says what a cell of a file means, where people write more loosely than `chain.fields` allows.
 
-Only what can be meant in one way is read: a clock with a colon, True and False, a comma before
-decimals that are zero, a state by its abbreviation, and words for "empty". These words count in
-fields that may be empty, and nowhere else: NAN is an airport.
+Only what can be meant in one way is read: a clock with a colon, perhaps of twelve hours, True and
+False, a comma before decimals that are zero, a state by its abbreviation, and words for "empty".
+These words count in fields that may be empty, and nowhere else: NAN is an airport.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
 
 _EMPTY = frozenset(
     ("", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "\\n", ".", "-", "--")
 )
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
+_TWELVE_HOURS = re.compile(r"(0?\d|1[0-2]):([0-5]\d)(?::00)? ?([aApP])\.?[mM]\.?", re.ASCII)
 _WHOLE = re.compile(r"\d{1,4}(\.0*)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
+_HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
+_THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
+_NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
+_LOST = "\ufffd"  # what programs write for a character that they cannot read
+STRICT, LOOSE, SEMICOLONS = DIALECTS = ("strict", "loose", "semicolons")
+"""How cells are written: as `chain` wants them; as people write them; as they do in a table that
+semicolons separate, where a point may stand before thousands or before decimals."""
+
 _FLAGS = {"true": 1, "t": 1, "yes": 1, "y": 1, "false": 0, "f": 0, "no": 0, "n": 0}
 _STATE_TABLE = """
 AK=Alaska|AL=Alabama|AR=Arkansas|AZ=Arizona|CA=California|CO=Colorado|CT=Connecticut
@@ -53,8 +63,12 @@ def number(value: object) -> object:
 
 def clock(value: object) -> object:
     """Return a time of day as hhmm if it has a colon."""
-    if isinstance(value, str) and (match := _CLOCK.fullmatch(value.strip())):
+    text = value.strip() if isinstance(value, str) else ""
+    if match := _CLOCK.fullmatch(text):
         return match[1] + match[2]
+    if match := _TWELVE_HOURS.fullmatch(text):
+        hour = int(match[1]) % 12 + 12 * (match[3] in "pP")
+        return f"{hour:02d}{match[2]}"
     return number(value)
 
 
@@ -94,12 +108,40 @@ def _meaning(field: Field) -> Callable[[object], object]:
     return (lambda value: usual(unless_empty(value))) if field.nullable else usual
 
 
-def _parser(field: Field) -> Callable[[object], Value]:
-    if field.kind in {"code", "date"} or field.name.endswith("_CITY_NAME"):
+def _doubt(field: Field, text: str, dialect: str) -> str:
+    """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
+    if field.kind == "text" and _LOST in text:
+        return "has lost a character; write it in"
+    if field.kind == "time" and (match := _HOURS.fullmatch(text)):
+        hour = int(match[1])
+        return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"
+    if dialect == SEMICOLONS and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
+        try:
+            field.parse(f"{match[1]}000")
+        except InvalidFlight:
+            return ""
+        return f"may be {match[1]} or {match[1]}000; write it without a point"
+    return ""
+
+
+def _parser(field: Field, dialect: str) -> Callable[[object], Value]:
+    if dialect == STRICT or field.kind in {"code", "date"}:
         return field.parse
-    meaning = _meaning(field)
-    return lambda value: field.parse(meaning(value))
+    meaning = (lambda value: value) if field.name.endswith("_CITY_NAME") else _meaning(field)
+
+    def parse(value: object) -> Value:
+        if isinstance(value, str) and (reason := _doubt(field, value.strip(), dialect)):
+            raise InvalidFlight(field.name, value, reason)
+        parsed = field.parse(meaning(value))
+        if parsed in _NO_DELAY and field.name.endswith("_DELAY"):
+            reason = "stands for nothing in some files, and is no delay; leave the cell empty"
+            raise InvalidFlight(field.name, value, reason)
+        return parsed
+
+    return parse
 
 
-PARSERS: tuple[Callable[[object], Value], ...] = tuple(map(_parser, FIELDS))
+PARSERS: Mapping[str, tuple[Callable[[object], Value], ...]] = {
+    dialect: tuple(_parser(field, dialect) for field in FIELDS) for dialect in DIALECTS
+}
 """What reads a cell of each field, in the order of `FIELDS`. They raise InvalidFlight."""

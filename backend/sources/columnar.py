@@ -4,17 +4,19 @@ pyarrow is larger than everything else together, and nobody who serves flights n
 requirement of its own. It reads a file from any place, and gets a temporary copy, unpacked.
 """
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from io import StringIO
 from math import isnan
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from backend.sources.packed import PackedFile, Read
 from backend.sources.records import Columns, RecordBatch, Records, usable
-from backend.sources.source import BATCH_ROWS
+from backend.sources.source import BATCH_ROWS, Unusable
 from backend.sources.text import BLOCK_BYTES
 
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -49,7 +51,8 @@ def read_columnar(file: PackedFile, start: bytes, read: Read) -> Iterator[Record
             else:
                 copy.seek(0)
                 names, batches = _arrow_batches(arrow, start, copy)
-        yield Records(tuple(map(str.strip, names)), _batches(file, batches), unit="row")
+        titles = tuple(map(str.strip, names))
+        yield Records(titles, _batches(file, batches), unit="row", header=_csv_line(titles))
 
 
 def _arrow_batches(arrow: Any, start: bytes, copy: IO[bytes]) -> tuple[list[str], Iterable[Any]]:
@@ -68,10 +71,24 @@ def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[RecordBatch]:
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
                 columns = Columns(partial(_column, file, part), part.num_columns)
-                yield RecordBatch(columns, range(number, number + part.num_rows))
+                numbers = range(number, number + part.num_rows)
+                yield RecordBatch(columns, numbers, text=partial(_text, file, part, number))
                 number += part.num_rows
     if number == 1:
         raise file.problem("has columns and no rows; download it again")
+
+
+def _text(file: PackedFile, batch: Any, first: int, number: int) -> str:
+    """Return a row of a batch as CSV. first: the number of its first row."""
+    row = batch.slice(number - first, 1)
+    columns = (_column(file, row, position) for position in range(row.num_columns))
+    return _csv_line([v.value if isinstance(v, Unusable) else v for (v,) in columns])
+
+
+def _csv_line(values: Iterable[object]) -> str:
+    line = StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
 
 
 def _column(file: PackedFile, batch: Any, position: int) -> Sequence[object]:

@@ -2,7 +2,9 @@
 
 A year that comes first leaves no doubt. "02/03/2019" may be two days; which one is meant is decided
 for a whole file: by a day above 12, by a column with weekday, month or day, or by the clock
-"12:00:00 AM" that TranStats adds. If nothing decides it, the file is refused until the user does.
+"12:00:00 AM" that TranStats adds. If nothing decides it, the file is refused until the user does;
+and so it is if a later day can only be meant in the other order, as in files that were put together
+from two.
 """
 
 import re
@@ -13,7 +15,8 @@ from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
 from backend.sources.source import Unusable
 
-_MIDNIGHT = r"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?|( 12:00:00 AM))?"
+_TRANSTATS_CLOCK = " 12:00:00 AM"
+_MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?|{_TRANSTATS_CLOCK})?"
 _YEAR_FIRST = re.compile(
     rf"(\d{{4}})(?:([-/.])(\d{{1,2}})\2(\d{{1,2}}){_MIDNIGHT}|(\d\d)(\d\d)(?:\.0)?)", re.ASCII
 )
@@ -27,14 +30,13 @@ def readings(value: object) -> dict[str, date]:
     """Return the days that `value` may mean, by their order; none if it is no day."""
     text = str(value).strip() if isinstance(value, str | int | float) else ""
     if match := _YEAR_FIRST.fullmatch(text):
-        year, _, month, day, _, bare_month, bare_day = match.groups()
+        year, _, month, day, bare_month, bare_day = match.groups()
         return _calendar_days({YEAR_FIRST: (year, month or bare_month, day or bare_day)})
     if match := _YEAR_LAST.fullmatch(text):
-        first, _, second, year, clock = match.groups()
-        orders = {MONTH_FIRST: (year, first, second)}
-        if clock is None:
-            orders[DAY_FIRST] = (year, second, first)
-        return _calendar_days(orders)
+        first, _, second, year = match.groups()
+        return _calendar_days(
+            {MONTH_FIRST: (year, first, second), DAY_FIRST: (year, second, first)}
+        )
     return {}
 
 
@@ -54,17 +56,17 @@ def iso_day(value: object, order: str | None) -> object:
     order: of a day whose year comes last; None if that is not known.
     """
     days = readings(value)
-    if YEAR_FIRST in days:
-        return days[YEAR_FIRST].isoformat()
-    if order in days:
-        return days[order].isoformat()
-    if order in (None, YEAR_FIRST) and len(set(days.values())) == 1:
-        return days.popitem()[1].isoformat()
     if not days:
         return value if value is None or value == "" else Unusable(value)
-    if order in (None, YEAR_FIRST):
-        return Unusable(value, doubt(value))
-    return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
+    if YEAR_FIRST not in days and order in (DAY_FIRST, MONTH_FIRST):
+        if order in days:
+            return days[order].isoformat()
+        return Unusable(value, f"is no day if dates are written {WRITTEN[order]}")
+    if MONTH_FIRST in days and str(value).strip().endswith(_TRANSTATS_CLOCK):
+        return days[MONTH_FIRST].isoformat()
+    if len(set(days.values())) == 1:
+        return days.popitem()[1].isoformat()
+    return Unusable(value, doubt(value))
 
 
 def beside(row: tuple[object, object, object]) -> object:
@@ -140,11 +142,30 @@ def _any_agrees(days: Mapping[str, date], row: Evidence) -> bool:
 
 
 def _fitting(row: Evidence) -> set[str]:
-    """Return the orders in which a day agrees with what other columns say of it."""
+    """Return the orders in which a day agrees with what other columns say of it, or its clock."""
     days = readings(row[0])
     if len(set(days.values())) == 1 and len(days) == 2:
         return set()
-    return {order for order, day in days.items() if _agrees(day, row)}
+    fitting = {order for order, day in days.items() if _agrees(day, row)}
+    if len(fitting) == 2 and str(row[0]).strip().endswith(_TRANSTATS_CLOCK):
+        return {MONTH_FIRST}
+    return fitting
+
+
+def contradiction(row: Evidence, order: str | None) -> str:
+    """Return why a day cannot be in this order, although it is in the other one; "" if it can."""
+    if order not in (DAY_FIRST, MONTH_FIRST):
+        return ""
+    days = readings(row[0])
+    if YEAR_FIRST in days or (order in days and _agrees(days[order], row)):
+        return ""
+    other = DAY_FIRST if order == MONTH_FIRST else MONTH_FIRST
+    if other not in days or not _agrees(days[other], row):
+        return ""
+    return (
+        f"is a day if written {WRITTEN[other]}, but not if {WRITTEN[order]}, as all are read; "
+        f"write all in one order, or say --dates {other} if all others are meant so"
+    )
 
 
 def _agrees(day: date, row: Evidence) -> bool:

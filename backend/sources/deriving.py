@@ -3,15 +3,16 @@
 What a file has, is passed on; what it lacks, is derived or stays empty. Values are looked up, as
 columns repeat few distinct ones, so a file that needs nothing derived costs next to nothing.
 
-Some rows of real files say more of a cancelled flight than there can be: minutes in the air (48 of
-43,978 rows of a sample of 1995), or zeros for times and delays that do not exist. These cells are
-emptied and counted, so that no cancelled flight is lost for a cell that means nothing. Nothing else
-is repaired: a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME 2427 in 2003 and 2004)
-and negative minutes in the air are bad rows, because nobody knows what was meant.
+Some rows of real files say more of a flight than there can be: of a cancelled one minutes in the
+air (48 of 43,978 rows of a sample of 1995), or, where a program filled empty cells, zeros for times
+and delays that do not exist. These cells are emptied and counted, so that no cancelled or diverted
+flight is lost for a cell that means nothing, or counts as punctual. Nothing else is repaired: zeros
+that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME 2427 in 2003 and
+2004) and negative minutes in the air are bad rows, because nobody knows what was meant.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 
 from backend.chain.fields import FIELD_NAMES
@@ -19,54 +20,62 @@ from backend.chain.flight import EMPTY_WHEN_CANCELLED
 from backend.chain.parse_cache import ParseCache
 from backend.questions.carriers import carrier_number
 from backend.sources.airports import Airport, Lookup, airport_of
-from backend.sources.cells import STATES, flag, is_zero, unless_empty, whole
-from backend.sources.dates import beside, iso_day
+from backend.sources.cells import LOOSE, STATES, STRICT, flag, is_zero, unless_empty, whole
+from backend.sources.dates import Evidence, beside, contradiction, iso_day
 from backend.sources.kinds import CARRIER, DAY, MONTH, Reading
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable, year_and_weekday
 
 Column = Sequence[object]
 _BLANK = frozenset({None, ""})
-_ZEROS_WHEN_CANCELLED = ("DEP_TIME", "DEP_DELAY", *EMPTY_WHEN_CANCELLED)
+_DEPARTURE, _ARRIVAL = ("DEP_TIME", "DEP_DELAY"), ("ARR_TIME", "ARR_DELAY")
+_TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
+_DOUBTFUL_ZERO = (
+    "is 0 beside zeros that are no times, so the flight may have been punctual, cancelled or "
+    "diverted; empty the cells that mean nothing, and write 2400 for midnight"
+)
 
 
 class Deriver:
     """Turns batches of one file into raw rows.
 
-    emptied: how many cells of cancelled flights were emptied, by field.
+    reading: what the columns mean. contradictions: what is wrong with days that can only be meant
+    in another order than the file's. emptied: how many cells of flights that were cancelled or did
+    not arrive were emptied, by field.
     """
 
     def __init__(
-        self, reading: Reading, order: str | None, ledger: Lookup, *, is_strict: bool = False
+        self, reading: Reading, order: str | None, ledger: Lookup, dialect: str = LOOSE
     ) -> None:
         """order: as in `dates`. ledger: knows airports from flights that are stored.
 
-        is_strict: whether the cells of the 19 fields are taken as they are.
+        dialect: how cells are written, of `cells.DIALECTS`; if `STRICT`, nothing is derived.
         """
-        self._reading = reading
-        self._is_strict = is_strict
+        self.reading = reading
+        self._dialect = dialect
         self._ledger = ledger
         self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
+        self.contradictions = ParseCache[Evidence, str](lambda row: contradiction(row, order))
         self._calendar = ParseCache(year_and_weekday)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
         self._beside = ParseCache(beside)
         self._carriers = ParseCache[tuple[object, object], object](_carrier)
         self._airports = ParseCache[object, tuple[object, object, object]](self._airport)
         self._flags = ParseCache(_flag)
+        self._zeros = ParseCache[object, bool](is_zero)
         self.emptied: Counter[str] = Counter()
 
     def raw_rows(self, batch: RecordBatch, part: str = "") -> RawRows:
         """Return the flights of a batch, unchecked. part: as in `RawRows`."""
         columns: dict[str, Column] = {
-            meaning: batch.columns[place] for meaning, place in self._reading.places.items()
+            meaning: batch.columns[place] for meaning, place in self.reading.places.items()
         }
-        if not self._is_strict:
+        if self._dialect != STRICT:
             self._derive(columns)
         nothing = [None] * len(batch.numbers)
         raw = [columns.get(name, nothing) for name in FIELD_NAMES]
-        is_loose = not self._is_strict
-        return RawRows(raw, batch.numbers, batch.faults, part, batch.hopeless, is_loose)
+        return RawRows(raw, batch.numbers, batch.faults, part, batch.hopeless, self._dialect)
 
     def _derive(self, columns: dict[str, Column]) -> None:
         columns["FL_DATE"] = self._dates(columns)
@@ -79,7 +88,7 @@ class Deriver:
         if self._sources["CANCELLED"]:
             departures = map(unless_empty, columns["DEP_TIME"])
             columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
-        self._empty_cancelled(columns)
+        self._clear_times(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" in columns:
@@ -138,29 +147,67 @@ class Deriver:
         )
         return key, unknown, Unusable(key, unknown.reason.replace("city", "state"))
 
-    def _empty_cancelled(self, columns: dict[str, Column]) -> None:
-        flags = list(map(self._flags.__getitem__, columns["CANCELLED"]))
-        columns["CANCELLED"] = flags
-        cells_of = [columns[name] for name in _ZEROS_WHEN_CANCELLED if name in columns]
-        if 1 not in flags or all(_BLANK.issuperset(compress(cells, flags)) for cells in cells_of):
+    def _clear_times(self, columns: dict[str, Column]) -> None:
+        """Empty times, delays and minutes that there cannot be."""
+        flags = columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
+        times = {name: columns[name] for name in _TIMES if name in columns}
+        rows = self._cancelled(flags, times) + self._filled(times)
+        if not rows:
             return
-        changed = {n: list(columns[n]) for n in _ZEROS_WHEN_CANCELLED if n in columns}
-        for row, is_cancelled in enumerate(flags):
-            if is_cancelled == 1:
-                self._empty(changed, row)
+        changed = {name: list(column) for name, column in times.items()}
+        for row in rows:
+            if flags[row] == 1:
+                self._clear_cancelled(changed, row)
+            elif not self.reading.kind.is_export:
+                self._clear_filled(changed, row)
         columns |= changed
 
-    def _empty(self, columns: dict[str, list[object]], row: int) -> None:
-        has_left = not all(_is_nothing(columns[name][row]) for name in ("DEP_TIME", "DEP_DELAY"))
-        has_arrived = not all(_is_nothing(columns[n][row]) for n in ("ARR_TIME", "ARR_DELAY"))
+    @staticmethod
+    def _cancelled(flags: Column, times: Mapping[str, Column]) -> list[int]:
+        """Return the cancelled flights, if one of them has times."""
+        if 1 not in flags or all(_BLANK.issuperset(compress(c, flags)) for c in times.values()):
+            return []
+        return [row for row, is_cancelled in enumerate(flags) if is_cancelled == 1]
+
+    def _filled(self, times: Mapping[str, Column]) -> list[int]:
+        """Return the rows in which zeros may stand for empty cells."""
+        minutes = times.get("AIR_TIME", times["ARR_TIME"])
+        zeros = {minute for minute in set(minutes) if self._zeros[minute]}
+        return [row for row, minute in enumerate(minutes) if minute in zeros] if zeros else []
+
+    def _clear_cancelled(self, columns: Mapping[str, list[object]], row: int) -> None:
+        has_left, has_arrived = (
+            not all(_is_nothing(columns[name][row]) for name in names)
+            for names in (_DEPARTURE, _ARRIVAL)
+        )
         for name, column in columns.items():
             if name == "AIR_TIME" and not has_arrived:
                 is_void = unless_empty(column[row]) not in _BLANK
             else:
-                is_void = is_zero(column[row]) and not (has_left and name.startswith("DEP"))
+                is_void = is_zero(column[row]) and not (has_left and name in _DEPARTURE)
             if is_void:
-                column[row] = None
-                self.emptied[name] += 1
+                self._empty(name, column, row)
+
+    def _clear_filled(self, columns: Mapping[str, list[object]], row: int) -> None:
+        """Empty the zeros of a flight that did not arrive; one that may have is a bad row."""
+        cells = {name: columns[name][row] for name in (*_ARRIVAL, *_DEPARTURE)}
+        if not _is_nothing(cells["ARR_DELAY"]):
+            return  # it did
+        doubtful = [name for name, cell in cells.items() if is_zero(cell)]
+        has_minutes = "AIR_TIME" in columns
+        if not all(_is_nothing(cells[name]) for name in _DEPARTURE):
+            has_arrived = not (has_minutes and _is_nothing(cells["ARR_TIME"]))
+            doubtful = ["ARR_DELAY"] if has_arrived and "ARR_DELAY" in doubtful else []
+        if doubtful:
+            columns[doubtful[-1]][row] = Unusable(cells[doubtful[-1]], _DOUBTFUL_ZERO)
+        elif has_minutes:
+            for name in EMPTY_WHEN_CANCELLED:
+                if is_zero(columns[name][row]):
+                    self._empty(name, columns[name], row)
+
+    def _empty(self, name: str, column: list[object], row: int) -> None:
+        column[row] = None
+        self.emptied[name] += 1
 
 
 def _is_nothing(value: object) -> bool:

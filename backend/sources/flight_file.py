@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from backend.base.day_orders import WRITTEN, YEAR_FIRST
-from backend.base.errors import InvalidFlight, InvalidInput, excerpt
+from backend.base.errors import BadRow, InvalidFlight, InvalidInput, excerpt
 from backend.base.words import counted
-from backend.chain.fields import FIELD_NAMES, FIELDS
+from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.cells import PARSERS
+from backend.sources.cells import PARSERS, STRICT
 from backend.sources.dates import DoubtfulDatesError, Evidence, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
@@ -25,6 +25,7 @@ from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
 from backend.sources.source import RawRows, Unusable, Written
 
 SAMPLE_ROWS = 5
+SHOWN_TITLES = 3
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
 
@@ -34,10 +35,11 @@ class Understanding:
 
     kind, source: its kind, and where people get it. columns: field -> title of its column.
     derived: what fields are derived from -> their names. left_empty: fields that it lacks.
-    dates: one of `ORDERS`; None if it has no column of days, or no day that tells. sample:
-    returns its first rows as flights, with what is no valid value as it is. emptied: how many cells
-    of cancelled flights were emptied in the latest reading, by field. repeated_headers: how many
-    lines were left out in it because they repeat the header.
+    not_used: titles of its other columns, those first that resemble a field that it lacks. dates:
+    one of `ORDERS`; None if it has no column of days, or no day that tells. sample: returns its
+    first rows as flights, with what is no valid value as it is. emptied: how many cells of flights
+    that were cancelled or did not arrive were emptied in the latest reading, by field.
+    repeated_headers: how many lines were left out in it because they repeat the header.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class Understanding:
     columns: Mapping[str, str]
     derived: Mapping[str, str]
     left_empty: Sequence[str]
+    not_used: Sequence[str]
     dates: str | None
     sample: Callable[[], list[dict[str, object]]]
     emptied: Counter[str] = field(default_factory=Counter)
@@ -57,8 +60,13 @@ class Understanding:
         parts += [f"{fields} from {what}" for what, fields in self.derived.items()]
         if self.left_empty:
             parts.append(f"left empty: {', '.join(self.left_empty)}")
+        if self.not_used:
+            more = len(self.not_used) - SHOWN_TITLES
+            titles = [*self.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
+            parts.append(f"not used: {', '.join(titles)}")
         parts += [
-            f"{counted(count, 'cell')} of {name} emptied, as the flight was cancelled"
+            f"{counted(count, 'cell')} of {name} emptied, as the flight was cancelled or did not "
+            "arrive"
             for name, count in self.emptied.items()
         ]
         if self.repeated_headers:
@@ -123,9 +131,13 @@ class FlightFile:
             with opened_records(file, self._needs_no_reason) as records:
                 self.unit = records.unit
                 deriver, batches = self._started(file, records)
+                known = self.understood()
                 for batch in batches:
-                    self.understood().repeated_headers += batch.repeated_headers
-                    written = Written(records.titles, batch.columns)
+                    self._require_one_order(file, deriver, batch)
+                    known.repeated_headers += batch.repeated_headers
+                    if batch.more_titles:
+                        known.not_used = [*known.not_used, *batch.more_titles]
+                    written = Written(records.header, batch.text)
                     yield replace(deriver.raw_rows(batch, file.part), written=written)
         self._done = len(self._files)
 
@@ -143,7 +155,8 @@ class FlightFile:
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
-        deriver = Deriver(reading, self._orders[file], self._ledger, is_strict=_is_strict(file))
+        dialect = STRICT if _is_strict(file) else records.dialect
+        deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         self._describe(file, reading, deriver, first)
         return deriver, chain(first, records.batches)
 
@@ -155,6 +168,18 @@ class FlightFile:
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
             return order_of(chain(own, others))
+
+    def _require_one_order(self, file: PackedFile, deriver: Deriver, batch: RecordBatch) -> None:
+        """Raise BadRow if a day can only be meant in another order than that of the file."""
+        if self._orders[file] in (None, YEAR_FIRST):
+            return
+        rows = list(_evidence(deriver.reading, batch))
+        reasons = list(map(deriver.contradictions.__getitem__, rows))
+        if any(reasons):
+            place = next(place for place, reason in enumerate(reasons) if reason)
+            number, day = batch.numbers[place], rows[place][0]
+            where = f"{file.label}, {self.unit} {number}"
+            raise BadRow(where, "FL_DATE", day, reasons[place], number)
 
     @staticmethod
     def _evidence(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
@@ -176,6 +201,7 @@ class FlightFile:
                 reading.columns,
                 reading.derivations,
                 reading.left_empty,
+                reading.not_used,
                 self._orders[file],
                 lambda: [row for batch in first for row in _sample(sampler, batch)],
             )
@@ -205,7 +231,7 @@ def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
 
     columns = Columns(cut, len(batch.columns))
     raw = deriver.raw_rows(RecordBatch(columns, batch.numbers[:SAMPLE_ROWS]))
-    parsers = PARSERS if raw.is_loose else [field.parse for field in FIELDS]
+    parsers = PARSERS[raw.dialect]
     return [
         {n: _parsed(p, v) for n, p, v in zip(FIELD_NAMES, parsers, row, strict=True)}
         for row in zip(*raw.columns, strict=True)

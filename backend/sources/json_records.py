@@ -1,24 +1,29 @@
 """Reads records in JSON: an object a line, an array of objects, or a block file of the study.
 
 The titles are the names of the members. An object may leave out members, but what none of the first
-names, no later one may name, so that nothing is overlooked. In a request, objects with the names of
-a flight's fields may have no others but those that an export has. An export ends with the line
+names, a later one may name only if it means nothing in a flight and the object lacks nothing that
+does, so that no misspelt name is overlooked. In a request, objects with the names of a flight's
+fields may have no others but those that an export has. An export ends with the line
 `{"complete":true,"count":N,…}`; then N must be the number of flights, and nothing may follow.
 """
 
 import json
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice, takewhile
+from typing import NamedTuple
 
 from backend.base.errors import BadRow
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
+from backend.sources.kinds import has_meaning
 from backend.sources.packed import PackedFile, Read
-from backend.sources.records import NeedsNoReason, RecordBatch, Records, batch_of_objects
+from backend.sources.records import NeedsNoReason, RecordBatch, Records, batch_of_objects, text_of
 from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
 from backend.sources.text import BLOCK_BYTES, line_batches, line_blocks
 
@@ -29,12 +34,45 @@ FOREIGN = 3  # as many unknown names are those of another table, and no slips
 LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
 _NULLABLE = [field.name for field in FIELDS if field.nullable]
 _SHOWN_CHARACTERS = 1000  # of a line that is wrong; an excerpt of them is kept
-_behind_gap = re.compile(r"[^\s,]")
+_to_element = re.compile(r"[ \t\r\n]*(,?)[ \t\r\n]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
 NDJSON_NEEDED = "flights are an array of objects, or an object a line (NDJSON)"
 
-Part = tuple[list[NumberedObject], int]
-"""Objects, at most `BATCH_ROWS`, and how many more were too short to be flights."""
+
+class Part(NamedTuple):
+    """Objects, at most `BATCH_ROWS`.
+
+    hopeless: how many more were too short to be flights. text: as in `RecordBatch`.
+    """
+
+    objects: Sequence[NumberedObject]
+    hopeless: int
+    text: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the members of objects may be named.
+
+    titles: those that are read. known: those that objects had so far. used: those that the first
+    objects have, and that mean something. is_own: whether they are those of a flight's fields.
+    """
+
+    titles: Sequence[str]
+    known: set[str]
+    used: frozenset[str]
+    is_own: bool
+
+    def fault(self, number: int, value: Mapping[str, object]) -> Fault | None:
+        """Return what is wrong with an object that has unknown names; None if they do no harm."""
+        unknown = [name for name in value if name not in self.known]
+        if self.is_own:
+            return Fault(number, unknown[0], value[unknown[0]], unknown_reason(unknown[0]))
+        name = next(filter(has_meaning, unknown), None)
+        if name is None and self.used <= value.keys():
+            return None
+        name = name or unknown[0]
+        return Fault(number, name, value[name], "is a member that the first rows do not have")
 
 
 def read_json(
@@ -55,7 +93,8 @@ def read_json(
 
 def _block(file: PackedFile, read: Read) -> Records:
     transactions = _transactions(file, read)
-    batches = (batch_of_objects(part, FIELD_NAMES) for part, _ in _slices(transactions))
+    parts = _slices(transactions)
+    batches = (batch_of_objects(part.objects, FIELD_NAMES, part.text) for part in parts)
     return Records(FIELD_NAMES, batches, unit="transaction")
 
 
@@ -68,35 +107,32 @@ def _is_block(line: bytes) -> bool:
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
-    first = next(parts, ([], 0))
-    names = dict.fromkeys(chain.from_iterable(o for _, o in first[0] if not isinstance(o, Fault)))
-    is_own = not names or (
-        file.is_json is True and len(names.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
+    first = next(parts, Part([], 0, str))
+    objects = (value for _, value in first.objects if not isinstance(value, Fault))
+    members = dict.fromkeys(chain.from_iterable(objects))
+    is_own = not members or (
+        file.is_json is True and len(members.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
     )
     if is_own:
-        titles, known = FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES)
+        names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), frozenset(), is_own)
     else:
-        nullable = _NULLABLE if "FL_DATE" in names and "DEST" in names else ()
-        titles = tuple(names | dict.fromkeys(nullable))
-        known = set(titles)
-    batches = (_batch(part, titles, known, is_own=is_own) for part in chain([first], parts))
-    return Records(titles, batches, unit=unit)
+        nullable = _NULLABLE if "FL_DATE" in members and "DEST" in members else ()
+        titles = tuple(members | dict.fromkeys(nullable))
+        names = _Names(titles, set(titles), frozenset(filter(has_meaning, members)), is_own)
+    batches = (_batch(part, names) for part in chain([first], parts))
+    return Records(tuple(names.titles), batches, unit=unit)
 
 
-def _batch(part: Part, titles: Sequence[str], known: Set[str], *, is_own: bool) -> RecordBatch:
-    objects = [
-        (number, value)
-        if isinstance(value, Fault) or known >= value.keys()
-        else (number, _unknown(number, value, known, is_own=is_own))
-        for number, value in part[0]
-    ]
-    return batch_of_objects(objects, titles, part[1])
-
-
-def _unknown(number: int, value: Mapping[str, object], known: Set[str], *, is_own: bool) -> Fault:
-    name = next(name for name in value if name not in known)
-    reason = unknown_reason(name) if is_own else "is a member that the first rows do not have"
-    return Fault(number, name, value[name], reason)
+def _batch(part: Part, names: _Names) -> RecordBatch:
+    objects, harmless = list[NumberedObject](), dict[str, None]()
+    for number, value in part.objects:
+        fault = None
+        if not (isinstance(value, Fault) or names.known >= value.keys()):
+            fault = names.fault(number, value)
+            harmless |= {} if fault else dict.fromkeys(value.keys() - names.known)
+        objects.append((number, fault or value))
+    names.known.update(harmless)
+    return batch_of_objects(objects, names.titles, part.text, part.hopeless, tuple(harmless))
 
 
 def _lines(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Iterator[Part]:
@@ -124,7 +160,7 @@ def _lines(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Iter
                 objects.append((number, value))
         if objects or hopeless:
             rows += len(objects) + hopeless
-            yield objects, hopeless
+            yield Part(objects, hopeless, text_of(lines, first))
     if end and end.get("count") != rows:
         reason = f"has {counted(rows, 'flight')} but says that it has {end.get('count')}"
         raise file.problem(f"{reason}; download it again")
@@ -158,34 +194,49 @@ def _array(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
     decoder = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=each_once)
     text, number, block = decode(read(BLOCK_BYTES)).lstrip("\ufeff \t\r\n")[1:], 0, b"more"
     while block:
-        place = _next_element(text, 0)
-        while place < len(text) and text[place] != "]":
+        place = 0
+        while (start := _next_element(text, place, is_first=number == 0)) is not None:
             try:
-                value, end = decoder.raw_decode(text, place)
+                if start < 0:
+                    raise ValueError("a comma is missing, or there are two")
+                value, end = decoder.raw_decode(text, start)
             except RepeatedNameError as error:
                 where = f"{file.label}, object {number + 1}"
                 raise BadRow(where, error.name, error.value, str(error)) from error
             except (ValueError, RecursionError) as error:
-                if len(text) - place < BLOCK_BYTES:
+                if start >= 0 and len(text) - place < BLOCK_BYTES:
                     break  # it may go on in the next block
-                where = f"{file.label}, object {number + 1}"
-                raise BadRow(where, "object", text[place : place + 80], "is not JSON") from error
+                where, given = f"{file.label}, object {number + 1}", text[place : place + 80]
+                raise BadRow(where, "object", given, f"is not JSON ({error})") from error
             number += 1
             is_object = isinstance(value, dict)
             yield number, value if is_object else Fault(number, "object", value, NO_OBJECT)
-            place = _next_element(text, end)
+            place = end
         block = read(BLOCK_BYTES)
         text = text[place:] + decode(block, not block)
-        if text.startswith("]") and text[1:].strip():
+        if _continues(text):
             raise file.problem("continues after the end of its array; it must be one array")
-    if text.rstrip() != "]":
+    if text.strip() != "]":
         raise file.problem(f"ends within its array, after {number} objects; download it again")
 
 
-def _next_element(text: str, place: int) -> int:
-    """Return where the next element of an array begins, or the array ends."""
-    match = _behind_gap.search(text, place)
-    return match.start() if match else len(text)
+def _next_element(text: str, place: int, *, is_first: bool) -> int | None:
+    """Return where the next element of an array begins; -1 if a comma is missing or too many.
+
+    None if the array ends, or the text does.
+    """
+    match = _to_element.match(text, place)
+    assert match is not None  # it may be empty
+    start = match.end()
+    if start == len(text) or (text[start] == "]" and not match[1]):
+        return None
+    return start if bool(match[1]) != is_first and text[start] not in ",]" else -1
+
+
+def _continues(text: str) -> bool:
+    """Return whether something follows the end of an array."""
+    rest = text.lstrip(" \t\r\n")
+    return rest.startswith("]") and bool(rest[1:].strip())
 
 
 def _constant(name: str) -> str | None:
@@ -195,7 +246,12 @@ def _constant(name: str) -> str | None:
 
 def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
     while part := list(islice(objects, BATCH_ROWS)):
-        yield part, 0
+        yield Part(part, 0, partial(_written_again, part))
+
+
+def _written_again(objects: Sequence[NumberedObject], number: int) -> str:
+    value = objects[number - objects[0][0]][1]
+    return json.dumps(value.value if isinstance(value, Fault) else value)
 
 
 def _transactions(file: PackedFile, read: Read) -> Iterator[NumberedObject]:

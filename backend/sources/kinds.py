@@ -19,6 +19,7 @@ from backend.chain.fields import FIELD_NAMES
 
 MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
+MOST_CHARACTERS = 60  # of a title that are shown
 BTS_TABLE = "Reporting Carrier On-Time Performance"
 MAY_BE_EMPTY = ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME")
 DERIVED: Mapping[str, Sequence[tuple[str, ...]]] = {
@@ -58,6 +59,7 @@ class Kind:
     marks: str
     is_cancelled_without_departure: bool = False
     is_from_bts: bool = False
+    is_export: bool = False
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
@@ -74,6 +76,12 @@ class Kind:
     def plain_marks(self) -> frozenset[str]:
         """The titles, in plain form, that tell this kind from others."""
         return frozenset(map(plain, words(self.marks)))
+
+
+@lru_cache
+def has_meaning(title: str) -> bool:
+    """Return whether a title is one that a kind of file uses."""
+    return plain(title) in _KNOWN
 
 
 def words(text: str) -> list[str]:
@@ -111,7 +119,8 @@ _BOXES = next(dict(kind.pairs) for kind in KINDS if kind.name.endswith("since 20
 class Reading:
     """What the columns of a file mean.
 
-    kind: its kind. places: meaning -> the position of its column. titles: as in the file.
+    kind: its kind. places: meaning -> the position of its column. titles: as in the file, but so
+    that they can be shown.
     """
 
     kind: Kind
@@ -145,6 +154,19 @@ class Reading:
     def left_empty(self) -> Sequence[str]:
         """The fields that the file neither has nor lets derive."""
         return [n for n in FIELD_NAMES if n not in self.places and not self.sources[n]]
+
+    @cached_property
+    def not_used(self) -> Sequence[str]:
+        """The titles of columns that mean nothing, those first that resemble a missing field."""
+        used = self.places.values()
+        titles = [title for place, title in enumerate(self.titles) if title and place not in used]
+        return sorted(titles, key=lambda title: not self.resembles(title, FIELD_NAMES))
+
+    def resembles(self, title: str, fields: Sequence[str]) -> bool:
+        """Return whether a title is that of one of some fields and a unit: AIR_TIME (min)."""
+        name, bracket, _ = title.replace("[", "(").partition("(")
+        meaning = _KNOWN.get(plain(name), "")
+        return bool(bracket) and meaning in fields and meaning not in self.places
 
     @cached_property
     def derivations(self) -> Mapping[str, str]:
@@ -184,10 +206,15 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
         if there.issuperset(map(plain, marks.split())):
             raise UnknownKindError(f"{reason}; download {BTS_TABLE} from TranStats")
     kind = next(kind for kind in KINDS if kind.plain_marks <= there)
-    reading = Reading(kind, _places(kind, names), titles)
+    reading = Reading(kind, _places(kind, names), [_readable(title) for title in titles])
     if missing := reading.missing():
         raise UnknownKindError(_reason(reading, missing, there))
     return reading
+
+
+def _readable(title: str) -> str:
+    """Return a title without what a terminal or JSON would not take, and not too long."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in title[:MOST_CHARACTERS])
 
 
 def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
@@ -210,6 +237,8 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
         return f"does not have any column of a flight; its first line is {titles}"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
+    if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
+        what += f"; {', '.join(alike)} is not taken for one, because of the brackets: rename it"
     is_marketing = any(title.startswith("mkt") or "marketing" in title for title in there)
     if is_marketing and not _OPERATING.keys().isdisjoint(missing):
         boxes = " and ".join(_OPERATING.values())

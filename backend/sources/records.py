@@ -4,10 +4,11 @@ A file has titles, and under each title a column of values. A format yields them
 memory stays bounded; what the columns mean is decided elsewhere, by the titles.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.sources.cells import LOOSE
 from backend.sources.source import TAKEN_AS_THEY_ARE, Fault, NumberedObject, Unusable
 
 NeedsNoReason = Callable[[], bool]
@@ -41,6 +42,8 @@ class RecordBatch:
     faults: lines that are no rows; their numbers are not in `numbers`.
     hopeless: how many further lines are no rows, of which nothing more is said.
     repeated_headers: how many lines were left out because they repeat the header.
+    text: returns the row or fault with a number as it stands in the file.
+    more_titles: names in these rows, without a column, that no row before had.
     """
 
     columns: Sequence[Sequence[object]]
@@ -48,6 +51,8 @@ class RecordBatch:
     faults: Sequence[Fault] = ()
     hopeless: int = 0
     repeated_headers: int = 0
+    text: Callable[[int], str] = lambda number: ""
+    more_titles: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +62,23 @@ class Records:
     titles: the names of the columns as they are written, stripped.
     batches: its rows; the iterator raises InvalidInput where the file cannot be read on.
     unit: what the numbers of rows count: "line", "object", "transaction" or "row".
+    header: what stands above the rows; "" if nothing does. dialect: how cells are written, of
+    `cells.DIALECTS`.
     """
 
     titles: tuple[str, ...]
     batches: Iterator[RecordBatch]
     unit: str = "line"
+    header: str = ""
+    dialect: str = LOOSE
 
 
 def batch_of_objects(
-    objects: Iterable[NumberedObject], titles: Sequence[str], hopeless: int = 0
+    objects: Sequence[NumberedObject],
+    titles: Sequence[str],
+    text: Callable[[int], str],
+    hopeless: int = 0,
+    more_titles: Sequence[str] = (),
 ) -> RecordBatch:
     """Make rows of JSON objects, whose members are named as the titles."""
     rows: list[Mapping[str, object]] = []
@@ -80,7 +93,13 @@ def batch_of_objects(
     def cut(position: int) -> Sequence[object]:
         return usable([row.get(titles[position]) for row in rows])
 
-    return RecordBatch(Columns(cut, len(titles)), numbers, faults, hopeless)
+    columns = Columns(cut, len(titles))
+    return RecordBatch(columns, numbers, faults, hopeless, 0, text, more_titles)
+
+
+def text_of(lines: Sequence[str], first: int) -> Callable[[int], str]:
+    """Return what returns the line with a number. first: that of the first."""
+    return lambda number: lines[number - first]
 
 
 def usable(values: Sequence[object]) -> Sequence[object]:

@@ -15,7 +15,7 @@ from operator import getitem
 from typing import Any, NamedTuple, Protocol
 
 from backend.base.errors import BadRow, InvalidFlight
-from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, FIRST_YEAR, POSITION, Value
+from backend.chain.fields import FIELD, FIELD_NAMES, FIRST_YEAR, POSITION, Value
 from backend.chain.flight import (
     EMPTY_WHEN_CANCELLED,
     Flight,
@@ -48,10 +48,13 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Rows as they stand in their file: titles of columns, and the values below each."""
+    """Rows as they stand in their file.
 
-    titles: Sequence[str]
-    columns: Sequence[Sequence[object]]
+    header: what stands above them; "" if nothing does. text: returns the row with a number.
+    """
+
+    header: str
+    text: Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,8 @@ class RawRows:
     faults: rows that could not be cut into 19 values; their numbers are not in `lines`.
     part: the file in which the rows are counted, if the source has several files; else "".
     hopeless: how many further rows are bad, of which the source does not say why.
-    is_loose: whether cells may be written as `cells` reads them.
-    written: the same rows as they stand in the file, if the source has one.
+    dialect: how cells are written, of `cells.DIALECTS`.
+    written: the same rows and the faults as they stand in the file, if the source has one.
     """
 
     columns: Sequence[Sequence[object]]
@@ -73,7 +76,7 @@ class RawRows:
     faults: Sequence[Fault] = ()
     part: str = ""
     hopeless: int = 0
-    is_loose: bool = False
+    dialect: str = cells.STRICT
     written: Written | None = None
 
 
@@ -138,10 +141,9 @@ class Validator:
 
     def __init__(self, remembered_values: int = CACHE_ENTRIES) -> None:
         """remembered_values: how many values of each field are remembered."""
-        strict = [field.parse for field in FIELDS]
         self._parsers = {
-            is_loose: [ParseCache(parse, remembered_values) for parse in parsers]
-            for is_loose, parsers in ((False, strict), (True, cells.PARSERS))
+            dialect: [ParseCache(parse, remembered_values) for parse in parsers]
+            for dialect, parsers in cells.PARSERS.items()
         }
         self._agreed: set[tuple[Value, Value, Value]] = set()
 
@@ -149,7 +151,7 @@ class Validator:
         """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
         columns = [
             list(map(parser.__getitem__, column))
-            for parser, column in zip(self._parsers[raw.is_loose], raw.columns, strict=True)
+            for parser, column in zip(self._parsers[raw.dialect], raw.columns, strict=True)
         ]
         self._check_calendar(columns)
         self._check_cancelled(columns)
@@ -185,14 +187,14 @@ class Validator:
         good, bad = [], []
         for line, row in zip(raw.lines, zip(*raw.columns, strict=True), strict=True):
             try:
-                good.append(self._flight_of(row, raw.is_loose))
+                good.append(self._flight_of(row, raw.dialect))
             except InvalidFlight as problem:
                 bad.append(_fault(line, problem))
         return [list(column) for column in zip(*good, strict=True)], bad
 
-    def _flight_of(self, row: tuple[Any, ...], is_loose: bool) -> Flight:
+    def _flight_of(self, row: tuple[Any, ...], dialect: str) -> Flight:
         """The flight of a row. Raises InvalidFlight for the first thing that is wrong with it."""
-        flight = tuple(map(getitem, self._parsers[is_loose], row))
+        flight = tuple(map(getitem, self._parsers[dialect], row))
         if problem := disagreement(flight):
             raise problem
         return flight
@@ -218,7 +220,7 @@ def state_of(raw: RawRows, place: int) -> str:
 def _parsed(name: str, raw: RawRows, place: int) -> object:
     """Return the value of a field in a row; None if it is empty or not valid."""
     try:
-        return cells.PARSERS[POSITION[name]](raw.columns[POSITION[name]][place])
+        return cells.PARSERS[raw.dialect][POSITION[name]](raw.columns[POSITION[name]][place])
     except InvalidFlight:
         return None
 

@@ -15,8 +15,9 @@ from functools import partial
 from itertools import chain, compress
 
 from backend.base.errors import BadRow
+from backend.sources.cells import LOOSE, SEMICOLONS
 from backend.sources.packed import PackedFile, Read
-from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
+from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records, text_of
 from backend.sources.source import Fault
 from backend.sources.text import Lines, line_batches, line_blocks
 
@@ -32,13 +33,18 @@ _Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[Fault]]
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The header of a table. number: its line. line: as it stands. titles: what is in its cells."""
+    """The header of a table.
+
+    number: its line. line: as it stands. titles: what is in its cells. above: Excel's line above
+    it, or "".
+    """
 
     file: PackedFile
     number: int
     line: str
     separator: str
     titles: tuple[str, ...]
+    above: str = ""
 
     def fits(self, rows: Sequence[list[str]]) -> bool:
         """Return whether these are rows of the table.
@@ -74,20 +80,22 @@ def read_table(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> 
     header, rest = _header(file, blocks)
     batches = line_batches(chain([rest], blocks), header.number + 1)
     rows = _batches(header, batches, needs_no_reason)
-    return Records(header.titles, rows)
+    dialect = SEMICOLONS if header.separator == ";" else LOOSE
+    return Records(header.titles, rows, "line", header.above + header.line, dialect)
 
 
 def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, list[str]]:
     """Return the header, and the lines after it in its block."""
-    separators, number = SEPARATORS, 0
+    separators, number, above = SEPARATORS, 0, ""
     for lines in blocks:
         for position, line in enumerate(lines):
             number += 1
             if excel := _EXCEL.fullmatch(line):
-                separators = excel[1]
+                separators, above = excel[1], f"{line}\n"
             elif line.strip():
                 separator, titles = _titles(file, line, separators)
-                return _Header(file, number, line, separator, titles), lines[position + 1 :]
+                header = _Header(file, number, line, separator, titles, above)
+                return header, lines[position + 1 :]
     raise file.problem("is empty; download it again")
 
 
@@ -129,6 +137,7 @@ def _batches(
 def _batch(header: _Header, first: int, lines: list[str], *, is_brief: bool) -> RecordBatch:
     """Return the rows in some lines. is_brief: whether lines too short are only counted."""
     numbers: Sequence[int] = range(first, first + len(lines))
+    text = text_of(lines, first)
     repetitions = (header.line, f"\ufeff{header.line}")
     repeated = sum(map(lines.count, repetitions))
     if repeated:
@@ -145,7 +154,7 @@ def _batch(header: _Header, first: int, lines: list[str], *, is_brief: bool) -> 
     columns: Sequence[Sequence[object]] = Columns(partial(_column, rows), len(header.titles))
     if rows and len(header.titles) <= FEW_COLUMNS:
         columns = list(zip(*rows, strict=False))  # beyond the header there are only empty cells
-    return RecordBatch(columns, numbers, faults, hopeless, repeated)
+    return RecordBatch(columns, numbers, faults, hopeless, repeated, text)
 
 
 def _kept(

@@ -8,6 +8,7 @@ from frontend.adding.columns import COLUMNS
 from frontend.filters import counted
 
 SHOWN_ROWS = 3
+SHOWN_TITLES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class Understanding:
     """What a file was taken for.
 
     kind, source: its kind, and where people get it. dates: how its days are written, as the backend
-    names it; None if it has none, or none that tells. dates_written: the same in words. notes: what
-    was left out or emptied. fields: in the order of a record.
+    names it; None if it has none, or none that tells. dates_written: the same in words. not_used:
+    titles of columns that mean nothing. notes: what was left out or emptied. fields: in the order
+    of a record.
     """
 
     kind: str
@@ -34,6 +36,7 @@ class Understanding:
     dates_written: str | None
     emptied: Mapping[str, int]
     repeated_headers: int
+    not_used: Sequence[str]
     fields: Sequence[UnderstoodField]
 
     @property
@@ -42,7 +45,7 @@ class Understanding:
         notes = [f"Days are written {self.dates_written}."] if self.dates_written else []
         notes += [
             f"{counted(count, 'cell')} of {name} {_was(count)} emptied, because the flight was "
-            "cancelled."
+            "cancelled or did not arrive."
             for name, count in self.emptied.items()
         ]
         if count := self.repeated_headers:
@@ -50,6 +53,10 @@ class Understanding:
             notes.append(
                 f"{counted(count, 'line')} {_was(count)} left out, which {verb} the header."
             )
+        if titles := self.not_used:
+            more = len(titles) - SHOWN_TITLES
+            shown = [*titles[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
+            notes.append(f"Not used: {', '.join(shown)}.")
         return notes
 
 
@@ -70,5 +77,5 @@ def understanding_of(answer: Mapping[str, Any]) -> Understanding:
         UnderstoodField(c.name, origins.get(c.name, ""), [row[c.name] for row in rows])
         for c in COLUMNS
     ]
-    names = ("kind", "source", "dates", "dates_written", "emptied", "repeated_headers")
+    names = ("kind", "source", "dates", "dates_written", "emptied", "repeated_headers", "not_used")
     return Understanding(fields=fields, **{name: answer[name] for name in names})

@@ -139,9 +139,15 @@ async function* textOf(stream) {
   let start = await first(all, (bytes) => bytes.length >= SNIFFED_BYTES && (bytes.includes(LINE_FEED) || bytes.length > LONGEST_LINE));
   const coding = Object.keys(UTF_16).find((name) => startsWith(start, UTF_16[name]));
   const isMac = start.includes(RETURN) && !start.includes(LINE_FEED);
-  const decoder = coding && new TextDecoder(coding);
-  const change = (bytes, more) =>
-    coding ? new TextEncoder().encode(decoder.decode(bytes, { stream: more })) : isMac ? bytes.map((byte) => (byte === RETURN ? LINE_FEED : byte)) : bytes;
+  const decoder = coding && new TextDecoder(coding, { fatal: true });
+  const change = (bytes, more) => {
+    if (!coding) return isMac ? bytes.map((byte) => (byte === RETURN ? LINE_FEED : byte)) : bytes;
+    try {
+      return new TextEncoder().encode(decoder.decode(bytes, { stream: more }));
+    } catch {
+      throw new Problem("The file begins as UTF-16 and is not. Save it as UTF-8.");
+    }
+  };
   yield change(start, true);
   for await (const bytes of all) yield change(bytes, true);
   if (coding) yield change(new Uint8Array(), false);

@@ -11,6 +11,7 @@ const MOST_ATTEMPTS = 30;
 const LONGEST_WAIT_S = 30;
 const MOST_ROWS_SHOWN = 500;
 const MOST_CONFLICTS_SHOWN = 20;
+const SHOWN_TITLES = 3;
 const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
 const COUNTS = ["good", "bad", "bad_cancelled", "bad_not_arrived", "added", "before", "there", "conflicts"];
 const FIRST = { "day-first": "Day first", "month-first": "Month first" };
@@ -88,15 +89,16 @@ function addUp(found, table, slice, outcome) {
 }
 
 // What the whole file was taken for, slice by slice.
-function understand(found, table, { kind, dates, dates_written, emptied, repeated_headers, ...rest }) {
+function understand(found, table, { kind, dates, dates_written, emptied, repeated_headers, not_used, ...rest }) {
   if (dates in FIRST) table.orders.add(dates);
-  found.understood ??= { kind, dates, dates_written, emptied: {}, repeated_headers: 0, ...rest };
+  found.understood ??= { kind, dates, dates_written, emptied: {}, repeated_headers: 0, not_used: [], ...rest };
   const all = found.understood;
   if (kind !== all.kind) {
     throw new Problem(`${table.name || "A part of the file"} is of another kind (${kind}) than what is before it (${all.kind}). Add it alone.`);
   }
   if (dates in FIRST) Object.assign(all, { dates, dates_written });
   all.repeated_headers += repeated_headers;
+  all.not_used = [...new Set([...all.not_used, ...not_used])];
   for (const [name, count] of Object.entries(emptied)) all.emptied[name] = (all.emptied[name] ?? 0) + count;
 }
 
@@ -204,11 +206,13 @@ function badRows({ rows, bad }) {
 }
 
 // How the file was read, as `understanding.html` says it of one that came in one piece.
-function understoodAs({ kind, source, dates_written: written, emptied, repeated_headers: headers, fields }) {
+function understoodAs({ kind, source, dates_written: written, emptied, repeated_headers: headers, not_used: others, fields }) {
   const was = (count) => (count === 1 ? "was" : "were");
-  const notes = Object.entries(emptied).map(([name, count]) => `${counted(count, "cell")} of ${name} ${was(count)} emptied, because the flight was cancelled.`);
+  const notes = Object.entries(emptied).map(([name, count]) => `${counted(count, "cell")} of ${name} ${was(count)} emptied, because the flight was cancelled or did not arrive.`);
   if (written) notes.unshift(`Days are written ${written}.`);
   if (headers) notes.push(`${counted(headers, "line")} ${was(headers)} left out, which ${headers === 1 ? "repeats" : "repeat"} the header.`);
+  const more = others.length > SHOWN_TITLES ? [`${number(others.length - SHOWN_TITLES)} more`] : [];
+  if (others.length) notes.push(`Not used: ${[...others.slice(0, SHOWN_TITLES), ...more].join(", ")}.`);
   const rows = fields.map(({ name, origin, values }) =>
     node("tr", {}, node("th", { scope: "row", class: "nowrap" }, code(name)), node("td", { class: "value" }, origin), ...values.map((value) => node("td", { class: "nowrap" }, String(value ?? "")))));
   const titles = [["Field", ""], ["In the file", ""], ...fields[0].values.map((_, at) => [`Row ${at + 1}`, ""])];

@@ -139,6 +139,7 @@ def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
             "Dest (table of airports)": "DEST_CITY_NAME, DEST_STATE_NM",
         },
         "left_empty": ["ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID"],
+        "not_used": [],
         "dates": None,
         "dates_written": None,
         "emptied": {"ARR_TIME": 1, "ARR_DELAY": 1, "DEP_TIME": 1, "DEP_DELAY": 1},

@@ -121,6 +121,7 @@ NOTHING_UNDERSTOOD: dict[str, Any] = {
     "columns": {},
     "derived": {},
     "left_empty": [],
+    "not_used": [],
     "dates": None,
     "dates_written": None,
     "emptied": {},

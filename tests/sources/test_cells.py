@@ -7,11 +7,11 @@ import pytest
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.sources.airports import airport_of
-from backend.sources.cells import PARSERS, STATES, flag, is_zero
+from backend.sources.cells import LOOSE, PARSERS, SEMICOLONS, STATES, flag, is_zero
 
 
-def parsed(field: str, value: object) -> Value:
-    return PARSERS[POSITION[field]](value)
+def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
+    return PARSERS[dialect][POSITION[field]](value)
 
 
 WORDS = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "\\N", ".", "-", "--")
@@ -44,6 +44,12 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEP_TIME", "8:11", "0811"),
         ("DEP_TIME", "08:11:00", "0811"),
         ("DEP_TIME", "24:00", "2400"),
+        ("DEP_TIME", "8:11 AM", "0811"),
+        ("DEP_TIME", "08:11:00 pm", "2011"),
+        ("DEP_TIME", "12:00 AM", "0000"),
+        ("DEP_TIME", "12:05PM", "1205"),
+        ("DEP_TIME", "8.0", "0008"),
+        ("DEP_TIME", "811.00", "0811"),
         ("DEP_TIME", "2400.0", "2400"),
         ("DEP_TIME", "811,0", "0811"),
         ("DEP_DELAY", "-4,00", -4),
@@ -66,7 +72,13 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
         ("DEP_TIME", "25:00"),
         ("DEP_TIME", "08:61"),
         ("DEP_TIME", "08:11:30"),
-        ("DEP_TIME", "8:11 PM"),
+        ("DEP_TIME", "13:11 PM"),
+        ("DEP_TIME", "8.00"),
+        ("DEP_TIME", "24,00"),
+        ("DEP_DELAY", "-9999"),
+        ("ARR_DELAY", "9999.0"),
+        ("ARR_DELAY", 9999),
+        ("DEST_CITY_NAME", "San Ju\ufffdn, PR"),
         ("DEP_DELAY", "4,5"),
         ("DEP_DELAY", "1,000"),
         ("AIR_TIME", "-1329"),
@@ -75,7 +87,21 @@ def test_a_cell_is_read_as_it_is_meant(field: str, value: object, meaning: Value
 def test_what_nobody_can_mean_is_refused_as_it_stands(field: str, value: object) -> None:
     with pytest.raises(InvalidFlight) as caught:
         parsed(field, value)
-    assert str(value).replace(":", "") in str(caught.value).replace(":", "")
+    assert ascii(str(value))[1:-1].replace(":", "") in str(caught.value).replace(":", "")
+
+
+def test_a_point_between_semicolons_may_stand_before_thousands() -> None:
+    for field, cell in (
+        ("DEP_DELAY", "-4.000"),
+        ("OP_CARRIER_FL_NUM", "1.000"),
+        ("ARR_TIME", "1.000"),
+    ):
+        assert str(parsed(field, cell)).lstrip("0") == cell[:-4]
+        with pytest.raises(InvalidFlight, match=r"may be .* or .*000; write it without a point"):
+            parsed(field, cell, SEMICOLONS)
+    assert parsed("AIR_TIME", "58.000", SEMICOLONS) == 58  # 58,000 minutes are out of the question
+    assert parsed("AIR_TIME", "0.000", SEMICOLONS) == 0
+    assert parsed("AIR_TIME", "58.00", SEMICOLONS) == 58
 
 
 @pytest.mark.parametrize(
@@ -92,7 +118,7 @@ def test_zero_is_seen_however_it_is_written() -> None:
 
 
 def test_every_field_has_its_parser() -> None:
-    assert len(PARSERS) == len(FIELD_NAMES)
+    assert len(PARSERS[LOOSE]) == len(FIELD_NAMES)
 
 
 def test_fifty_states_and_four_more() -> None:

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, YEAR_FIRST
-from backend.sources.dates import DoubtfulDatesError, Evidence, iso_day, order_of
+from backend.sources.dates import (
+    DoubtfulDatesError,
+    Evidence,
+    contradiction,
+    iso_day,
+    order_of,
+)
 from backend.sources.source import Unusable
 
 
@@ -26,6 +32,7 @@ def days(*written: object) -> list[Evidence]:
         ("2019-03-04 00:00:00", None, "2019-03-04"),
         ("2019-03-04T00:00:00.000Z", None, "2019-03-04"),
         ("3/4/2019 12:00:00 AM", None, "2019-03-04"),
+        ("3/4/2019 12:00:00 AM", DAY_FIRST, "2019-04-03"),
         ("3/4/2019", MONTH_FIRST, "2019-03-04"),
         ("3/4/2019", DAY_FIRST, "2019-04-03"),
         ("04-03-2019", DAY_FIRST, "2019-03-04"),
@@ -43,7 +50,7 @@ def test_a_day_in_every_form(written: object, order: str | None, day: str) -> No
     [
         ("03/04/2019", None, "may be 4 March 2019 or 3 April 2019; say --dates month-first or"),
         ("13/04/2019", MONTH_FIRST, "is no day if dates are written month, day, year"),
-        ("3/4/2019 12:00:00 AM", DAY_FIRST, "is no day if dates are written day, month, year"),
+        ("13/4/2019 12:00:00 AM", MONTH_FIRST, "is no day if dates are written month, day, year"),
         ("3/4-2019", DAY_FIRST, ""),
         ("3/4/19", MONTH_FIRST, ""),
         ("soon", None, ""),
@@ -107,6 +114,29 @@ def test_doubt_is_not_decided_by_guessing() -> None:
 def test_two_orders_in_one_file_are_refused() -> None:
     with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/02/2019' "):
         order_of([days("13/02/2019", "02/13/2019")])
+
+
+def test_the_clock_of_transtats_does_not_hide_a_day_above_12() -> None:
+    column = days("2/3/2019 12:00:00 AM", "13/3/2019 12:00:00 AM")
+    with pytest.raises(DoubtfulDatesError, match="has days in two orders, '13/3/2019 12:00:00 AM'"):
+        order_of([column])
+
+
+@pytest.mark.parametrize(
+    ("row", "order", "is_wrong"),
+    [
+        (("13/03/2019", None, None, None), MONTH_FIRST, True),
+        (("13/03/2019", None, None, None), DAY_FIRST, False),
+        (("02/03/2019", None, None, "6"), MONTH_FIRST, True),
+        (("02/03/2019", None, None, "1"), MONTH_FIRST, False),  # of neither order: a bad row
+        (("02/03/2019", "2", None, None), DAY_FIRST, True),
+        (("2019-03-02", None, None, "6"), DAY_FIRST, False),
+        (("soon", None, None, None), DAY_FIRST, False),
+        (("13/03/2019", None, None, None), None, False),
+    ],
+)
+def test_a_day_in_the_other_order_contradicts(row: Evidence, order: str, is_wrong: bool) -> None:
+    assert bool(contradiction(row, order)) == is_wrong
 
 
 def test_days_that_read_the_same_leave_no_doubt() -> None:

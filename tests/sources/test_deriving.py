@@ -188,5 +188,51 @@ def test_odd_values_of_a_flight_that_flew_are_named_and_not_repaired() -> None:
     assert counts == {}
 
 
-def test_zeros_of_a_flight_that_flew_stay() -> None:
-    assert value("DEP_DELAY", FLOWN | {"DEP_TIME": "0", "DEP_DELAY": "0"}) == 0
+# --- zeros that a program wrote for empty cells ----------------------------------------------
+
+TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
+
+
+@pytest.mark.parametrize(
+    ("cells", "stored"),
+    [
+        ("0,0,2211,-14,116", ("0000", 0, "2211", -14, 116)),
+        ("2003,8,2211,-14,0", ("2003", 8, "2211", -14, 0)),
+        ("2003,8,0,3,116", ("2003", 8, "0000", 3, 116)),
+        ("2003,8,0,0,", ("2003", 8, "0000", 0, None)),
+        ("2003,8,0,0,0", ("2003", 8, None, None, None)),
+        ("2003,0,0000,0.00,0.0", ("2003", 0, None, None, None)),
+        ("2003,8,00:00,,0", ("2003", 8, None, None, None)),
+        ("2003,8,2359,,0", ("2003", 8, "2359", None, None)),
+        (",,,,0", (None, None, None, None, None)),
+        ("2003,8,2211,0,0", "ARR_DELAY"),
+        ("0,0,0,0,0", "DEP_DELAY"),
+        (",,2211,0,0", "ARR_DELAY"),
+        ("0,0,,,0", "DEP_DELAY"),
+    ],
+)
+def test_a_flight_with_zeros_for_nothing_is_not_punctual(
+    cells: str, stored: str | tuple[Value, ...]
+) -> None:
+    row = FLOWN | dict(zip(TIMES, cells.split(","), strict=True))
+    flights, bad, emptied = read(row, CANCELLED)
+    if isinstance(stored, str):
+        assert (len(flights), emptied) == (1, {})
+        assert f"row 1: {stored} '0': is 0 beside zeros that are no times, so the" in bad[0]
+    else:
+        assert tuple(flights[0][name] for name in TIMES) == stored
+        given = dict(zip(TIMES, cells.split(","), strict=True))
+        assert set(emptied) == {n for n in TIMES if given[n] and flights[0][n] is None}
+
+
+def test_zeros_without_minutes_in_the_air_are_doubtful_at_midnight_only() -> None:
+    row = {name: cell for name, cell in FLOWN.items() if name != "AIR_TIME"} | {"ARR_DELAY": "0"}
+    assert value("ARR_DELAY", row) == 0
+    assert value("ARR_TIME", row | {"ARR_TIME": "2400"}) == "2400"
+    _, (message,), _ = read(row | {"ARR_TIME": "0"})
+    assert "ARR_DELAY '0': is 0 beside zeros" in message
+
+
+def test_zeros_of_an_export_are_what_the_ledger_has() -> None:
+    zeros = dict.fromkeys(TIMES, "0")
+    assert value("ARR_DELAY", FLOWN | zeros | {"TRANSACTION_ID": "7"}) == 0

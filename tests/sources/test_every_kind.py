@@ -127,7 +127,7 @@ def flights(draw: st.DrawFn) -> Named:
     ]
     values += [None, None] if fate == "cancelled" else [draw(clocks), draw(st.integers(-99, 2000))]
     values += [draw(clocks), draw(st.integers(-99, 2000))] if fate == "arrived" else [None, None]
-    values += [int("cancelled" in fate), draw(st.integers(0, 900)) if fate == "arrived" else None]
+    values += [int("cancelled" in fate), draw(st.integers(1, 900)) if fate == "arrived" else None]
     return dict(zip(FIELD_NAMES, values, strict=True))
 
 

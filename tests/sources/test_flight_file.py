@@ -6,6 +6,7 @@ import pytest
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
+from backend.sources.airports import Airport
 from backend.sources.flight_file import FlightFile
 from backend.sources.source import BATCH_ROWS, validated
 from tests.sources.samples import (
@@ -198,13 +199,42 @@ def test_weekdays_prove_the_order_and_must_agree_with_every_row(tmp_path: Path) 
     assert "line 3: DAY_OF_WEEK 3: disagrees with FL_DATE 2019-03-05" in message
 
 
-def test_a_day_that_contradicts_the_others_is_a_bad_row(tmp_path: Path) -> None:
-    good, (message,) = bad_rows(dated(tmp_path, ["13/03/2019"] * 1000 + ["03/14/2019"]))
-    assert good == 1000
-    assert message == (
-        "flights.csv, line 1002: FL_DATE '03/14/2019': is no day if dates are written day, month, "
-        "year"
-    )
+JOINED = {
+    "day first, then month first": ["13/03/2019"] * 1000 + ["02/03/2019", "03/14/2019"],
+    "month first, then day first": ["03/14/2019"] * 1500 + ["02/03/2019", "14/03/2019"],
+    "TranStats, then day first": ["3/2/2019 12:00:00 AM"] * 1001 + ["13/03/2019"],
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("dates", ["", "proven"])
+def test_a_file_that_was_put_together_of_two_orders_is_refused(
+    tmp_path: Path, name: str, dates: str
+) -> None:
+    """Although bad rows may be left out, since the days beside this one would be misread."""
+    order = "day-first" if name.startswith("day") else "month-first"
+    with pytest.raises(BadRow, match=r"FL_DATE '.*': is a day if written .* write all in one") as e:
+        list(
+            validated(
+                FlightFile(dated(tmp_path, JOINED[name]), dates=dates and order), lambda _: None
+            )
+        )
+    assert e.value.row == len(JOINED[name]) + 1
+
+
+def test_weekdays_show_that_a_file_was_put_together_of_two_orders(tmp_path: Path) -> None:
+    path = dated(tmp_path, ["02/03/2019"] * 1001, [6] * 1000 + [7])
+    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': is a day if written month"):
+        list(validated(FlightFile(path), lambda _: None))
+
+
+def test_days_with_the_year_first_before_others_do_not_decide_these(tmp_path: Path) -> None:
+    days = ["2019-03-01"] * 1000 + ["13/03/2019", "03/14/2019", "02/03/2019"]
+    good, (message,) = bad_rows(dated(tmp_path, days))
+    assert good == 1002
+    assert "line 1004: FL_DATE '02/03/2019': may be 3 February 2019 or 2 March 2019" in message
+    days = ["2019-03-01", "13/03/2019", "02/03/2019"]
+    assert days_of(dated(tmp_path, days)) == ["2019-03-01", "2019-03-13", "2019-03-02"]
 
 
 def test_files_that_are_imported_together_are_of_one_kind(tmp_path: Path) -> None:
@@ -238,5 +268,33 @@ def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> No
         assert source.understood().emptied == {"AIR_TIME": 1}
     assert str(source.understood()) == (
         "the 19 fields; days are written year, month, day; 1 cell of AIR_TIME emptied, as the "
-        "flight was cancelled"
+        "flight was cancelled or did not arrive"
     )
+
+
+def test_columns_that_mean_nothing_are_named_those_first_that_seem_to(tmp_path: Path) -> None:
+    names = [name for name in FIELD_NAMES if name != "AIR_TIME"]
+    titles = ["Tail", "Wheels_Off", "Stände\x1b", "Note", "AIR_TIME (min)"]
+    text = csv_text([FLOWN | {titles[-1]: "116"}], [*names, *titles])
+    known = FlightFile(written(tmp_path, text)).understood()
+    assert known.not_used == ["AIR_TIME (min)", "Tail", "Wheels_Off", "Stände\\x1b", "Note"]
+    assert str(known).endswith(
+        "left empty: AIR_TIME; not used: AIR_TIME (min), Tail, Wheels_Off, 2 more"
+    )
+    lacking = text.replace("ARR_DELAY", "Arrival Delay (minutes)")
+    with pytest.raises(
+        InvalidInput, match=r"lacks the columns ARR_DELAY.*; Arrival Delay \(minutes\) "
+    ):
+        FlightFile(written(tmp_path, lacking)).check()
+
+
+def test_a_state_that_others_spell_otherwise_is_stored_as_the_file_has_it(tmp_path: Path) -> None:
+    """Cincinnati's airport is in Kentucky, for the table, and so for BTS."""
+    kentucky = FLOWN | {"DEST": "CVG", "DEST_CITY_NAME": "Cincinnati, OH", "DEST_STATE_NM": "Ohio"}
+    names = [name for name in FIELD_NAMES if name != "DEST_STATE_NM"]
+    state = POSITION["DEST_STATE_NM"]
+    path = written(tmp_path, csv_text([kentucky]))
+    known = Airport("CVG", "Cincinnati, OH", "Kentucky")
+    assert flights_of(FlightFile(path, ledger=lambda _: known))[0][state] == "Ohio"
+    path = written(tmp_path, csv_text([kentucky], names))
+    assert flights_of(FlightFile(path))[0][state] == "Kentucky"

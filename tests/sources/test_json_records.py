@@ -11,6 +11,7 @@ from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import flight_of
 from backend.sources import open_source, validated
+from backend.sources.flight_file import FlightFile
 from backend.sources.formats import opened_records
 from backend.sources.json_records import MOST_BLOCKS, NO_OBJECT
 from backend.sources.packed import PackedFile
@@ -20,6 +21,7 @@ from tests.sources.samples import FLOWN, PACKINGS, ROWS, flights_of, rows_of, wr
 
 FLIGHTS = [flight_of(row) for row in ROWS]
 LINES = [json.dumps({"TRANSACTION_ID": n, **row, "BLOCK_HEIGHT": 1}) for n, row in enumerate(ROWS)]
+LINES_FORM, ARRAY_FORM = "lines", "array"
 COMPLETE = '{"complete":true,"count":3,"as_of":{"height":1}}'
 STUDYS_OWN = {"TRANSACTION_ID": "17", "timestamp": "1600000000.5", "transaction_id": 17}
 
@@ -134,6 +136,30 @@ def test_objects_may_leave_out_what_is_empty_until_late(tmp_path: Path) -> None:
     assert last == FLIGHTS[0]
 
 
+@pytest.mark.parametrize("form", [LINES_FORM, ARRAY_FORM])
+def test_a_name_that_comes_late_and_means_nothing_is_not_used_and_named(
+    tmp_path: Path, form: str
+) -> None:
+    later = json.dumps(FLOWN | {"CANCELLATION_CODE": "A"})
+    objects = [json.dumps(FLOWN)] * 1500 + [later]
+    content = "\n".join(objects) if form == LINES_FORM else f"[{','.join(objects)}]"
+    source = open_source(written(tmp_path, content, "flights"))
+    assert len(flights_of(source)) == 1501
+    assert isinstance(source, FlightFile)
+    assert source.understood().not_used == ["CANCELLATION_CODE"]
+
+
+@pytest.mark.parametrize("name", ["AirTime", "AIR_TIM"])
+def test_a_name_that_comes_late_and_may_mean_something_is_a_bad_row(
+    tmp_path: Path, name: str
+) -> None:
+    late = {n: value for n, value in FLOWN.items() if n != "AIR_TIME"} | {name: "116"}
+    lines = [json.dumps(FLOWN)] * 1000 + [json.dumps(late)]
+    good, (message,) = bad_rows(written(tmp_path, text(*lines), "flights"))
+    assert good == 1000
+    assert f"line 1001: {name} '116': is a member that the first rows do not have" in message
+
+
 def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
     rows = [*map(numbered, range(1, 2000)), FLOWN | {"YEAR": "x"}, 7, numbered(2002)]
     for indent in (None, 1):
@@ -157,6 +183,16 @@ def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
         ("[" * 1_000_000, "object 1: .*is not JSON"),
         ('[{"a": "' + "x" * 1_000_000, "object 1: .*is not JSON"),
         ("[[1, 2], [3, 4]]", "object 1: .*must be a JSON object"),
+        (json.dumps(ROWS).replace("}, {", "} {"), r"object 2: .*is not JSON \(a comma is missing"),
+        (
+            json.dumps(ROWS).replace("}, {", "},, {"),
+            r"object 2: .*is not JSON \(a comma is missing",
+        ),
+        (json.dumps(ROWS)[:-1] + ",]", r"object 4: .*is not JSON"),
+        (
+            "[" + ",\n".join([LINES[0]] * 3000 + [LINES[0] + "\n" + LINES[0]]) + "]",
+            "object 3002: .*comma",
+        ),
     ],
 )
 def test_an_array_that_is_none_is_refused(tmp_path: Path, content: str, complaint: str) -> None:

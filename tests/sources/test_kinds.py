@@ -210,7 +210,8 @@ def test_what_a_file_was_taken_for_is_said_in_a_line(tmp_path: Path) -> None:
         "ORIGIN_CITY_NAME, ORIGIN_STATE_NM from origin (table of airports); DEST_CITY_NAME, "
         "DEST_STATE_NM from dest (table of airports); CANCELLED from dep_time (without it a flight "
         "was cancelled; if it was cancelled after it left the gate, it counts as not arrived); "
-        "left empty: ORIGIN_AIRPORT_ID, DEST_AIRPORT_ID"
+        "left empty: ORIGIN_AIRPORT_ID, DEST_AIRPORT_ID; "
+        "not used: sched_dep_time, sched_arr_time, tailnum, 4 more"
     )
 
 

@@ -11,7 +11,7 @@ from backend.base.errors import FlightchainError
 from backend.chain.flight import MOST_ERRORS, as_mapping
 from backend.sources.posted_batch import ANY, CSV, NDJSON, Batch, batch_of
 from tests.evil_bodies import EVIL, HEADER
-from tests.flights import flights
+from tests.flights import csv_of, flights
 
 BODY_BYTES = 500_000
 MOST_TIMES = 4  # as much memory as bytes, besides the body
@@ -44,6 +44,33 @@ def test_memory_and_time_are_bounded_by_the_body(name: str, kind: str) -> None:
     assert peak < MOST_TIMES * len(body) + ROOM_BYTES
     assert took_s < SLOWEST_S_PER_MB * len(body) / BODY_BYTES
     assert batch is None or len(batch.errors) <= MOST_ERRORS
+
+
+@pytest.mark.parametrize(
+    "place", ["AIR_TIME", "AIR_TIME,N\ud800", "Atlanta"], ids=["title", "more titles", "city"]
+)
+@pytest.mark.parametrize("coding", ["utf-16", "utf-8"])
+def test_broken_characters_in_a_body_are_refused_in_a_line_or_shown_in_utf_8(
+    place: str, coding: str
+) -> None:
+    """In UTF-8 a lone surrogate is three bytes that are none; in UTF-16 it is one."""
+    extra = "" if place.endswith("TIME") or place == "Atlanta" else ",1"
+    text = csv_of(flights(3)).replace("\n", f"{extra}\n").replace(f"AIR_TIME{extra}", place)
+    text = text.replace("AIR_TIME\n", "AIR_TIME\ud800\n") if place == "AIR_TIME" else text
+    body = text.encode(coding, "surrogatepass")
+    try:
+        batch = batch_of(body, ANY, MOST_FLIGHTS, stops=False)
+    except FlightchainError as error:
+        said = str(error)
+    else:
+        understood = batch.understood
+        said = (
+            f"{understood}{understood.columns}{[str(e) for e in batch.errors]}"
+            if understood
+            else ""
+        )
+    assert len(said.encode().splitlines()) == 1
+    assert ("begins as UTF-16 and is not" in said) == (coding == "utf-16" and "\ud800" in text)
 
 
 GOOD_NDJSON = json.dumps(as_mapping(flights(1)[0])).encode() + b"\n"

@@ -255,6 +255,12 @@ def test_a_table_is_cut_however_it_is_packed(tmp_path: Path, packed: bytes) -> N
     assert made["read"] <= len(packed)
 
 
+def test_a_file_that_is_not_the_utf_16_that_it_seems_is_refused(tmp_path: Path) -> None:
+    broken = MONTH.decode().replace("Chicago", "Chi\ud800cago").encode("utf-16", "surrogatepass")
+    said = "The file begins as UTF-16 and is not. Save it as UTF-8."
+    assert tables(tmp_path, broken) == {"error": said}
+
+
 def test_tables_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     made = tables(tmp_path, zipped(m10_dot_csv=GOOD.encode(), m9_dot_csv=GOOD.encode()))
     assert [each["name"] for each in made["found"]] == ["m9.csv", "m10.csv"]
