@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 import os
 import pty
 import re
@@ -420,21 +421,64 @@ def test_two_files_do_not_share_a_file_of_bad_rows(tmp_path: Path, names: Sequen
     assert (list(tmp_path.glob("*bad*")), transactions_in(tmp_path / "chain")) == ([], 0)
 
 
-def test_bad_rows_of_a_table_with_decimal_commas_keep_them(tmp_path: Path) -> None:
-    rows = [list(row) for row in flights(300)]
+def test_bad_rows_of_a_table_are_written_as_they_stand_in_it(tmp_path: Path) -> None:
+    rows = [list(row) for row in flights(600)]
     rows[3][6] = "nowhere"
     for row in rows:
         row[14] = f"{row[14]},00" if row[14] is not None else ""
     lines = StringIO()
-    csv.writer(lines, delimiter=";").writerows([FIELD_NAMES, *rows])
+    csv.writer(lines, delimiter=";").writerows([[*FIELD_NAMES, "Größe"], *rows])
+    content = [*lines.getvalue().splitlines()]
+    content[1:] = [f"{line};" for line in content[1:]]
+    content[5] = f'{content[5].partition(";")[0]};"open;and;short'
+    content[6] += ";1;too;many"
     folder, file = tmp_path / "chain", tmp_path / "some.csv"
-    file.write_text(lines.getvalue())
+    file.write_bytes("\r\n".join(["sep=;", *content]).encode("latin-1"))
     assert imported(folder, "--skip-bad", str(file)).returncode == 0
     bad = tmp_path / "some.bad-rows.csv"
-    bad.write_text(bad.read_text().replace("nowhere", "DCA"))
+    written_lines = bad.read_bytes().decode("latin-1").splitlines()
+    assert written_lines == ["sep=;", content[0], *content[4:7]]
+    mended = [
+        content[0],
+        content[4].replace("nowhere", "DCA"),
+        content[6].removesuffix(";1;too;many"),
+    ]
+    bad.write_bytes("\n".join(["sep=;", *mended]).encode("latin-1"))
     done = imported(folder, bad.name)
     assert done.returncode == 0, done.stderr
-    assert transactions_in(folder) == 300
+    assert transactions_in(folder) == 599
+
+
+def test_bad_rows_of_json_are_an_object_a_line(tmp_path: Path) -> None:
+    objects = [json.dumps(dict(zip(FIELD_NAMES, row, strict=True))) for row in flights(600)]
+    folder, note = tmp_path / "chain", "n" * 2000
+    content = list(objects)
+    content[2] = content[2].replace("{", '{"NOTE": "' + note + '", ', 1)
+    content[3] = content[3][:-1]
+    content[4] = content[4].replace('"FL_DATE"', '"YEAR"')
+    content[5] = content[5].replace('"CANCELLED": ', '"CANCELLED": 7')
+    file = tmp_path / "some.ndjson"
+    file.write_text("\n".join(content))
+    done = imported(folder, "--skip-bad", file.name)
+    assert done.returncode == 0, done.stderr
+    bad = tmp_path / "some.bad-rows.ndjson"
+    assert bad.read_text().splitlines() == content[3:6]
+    bad.write_text("\n".join(objects[3:6]))
+    assert imported(folder, bad.name).returncode == 0
+    assert transactions_in(folder) == 600
+
+
+def test_bad_rows_below_two_headers_do_not_go_into_one_file(tmp_path: Path) -> None:
+    months = tmp_path / "months"
+    months.mkdir()
+    for month in ("1", "2"):
+        written(months / f"{month}.csv", 300, [int(month)])
+    text = (months / "2.csv").read_text()
+    (months / "2.csv").write_text(text.replace("YEAR", "Year", 1))
+    done = imported(tmp_path / "chain", "--skip-bad", str(months))
+    assert done.returncode == 1
+    assert "months/2.csv': has bad rows, and another header than a file before" in done.stderr
+    assert transactions_in(tmp_path / "chain") == 0
 
 
 def test_a_file_of_bad_rows_belongs_to_one_file(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from backend.cli.log_commands import say
 
 if TYPE_CHECKING:
     from backend.sealing.importer import Tally, Watcher
+    from backend.sealing.repeats import Compared
     from backend.sealing.source_check import Checked
     from backend.sealing.spool import Spool
 
@@ -73,6 +74,7 @@ class ImportDialogue:
         self._bad_rows = bad_rows
         return Watcher(
             self._show_check,
+            self._show_comparison,
             self._decide,
             self._show_import,
             self._show_summary,
@@ -116,6 +118,10 @@ class ImportDialogue:
     def _show_check(self, checked: "Checked") -> None:
         phase, fraction = f"checking {checked.label}", checked.fraction
         self._show(phase, fraction, checked.rows, "row", is_done=fraction == 1)
+
+    def _show_comparison(self, compared: "Compared") -> None:
+        phase, fraction = "comparing what is listed more than once", compared.fraction
+        self._show(phase, fraction, compared.flights, "flight", is_done=fraction == 1)
 
     def _show_import(self, tally: "Tally", *, is_done: bool = False) -> None:
         self._importing = tally.imported
@@ -188,7 +194,7 @@ class ImportDialogue:
                 yield self._file(checked), content
 
     def _file(self, checked: "Checked") -> Path:
-        return self._skipping.file or _bad_rows_file(checked.label)
+        return self._skipping.file or _bad_rows_file(checked.label, is_json=checked.bad.is_json)
 
     def _require_own_files(self, bad: Sequence["Checked"]) -> None:
         labels: dict[Path, str] = {}
@@ -218,12 +224,12 @@ class ImportDialogue:
 _GO_ON = "run the same command again to go on"
 
 
-def _bad_rows_file(label: str) -> Path:
+def _bad_rows_file(label: str, *, is_json: bool) -> Path:
     """Return the file in the working folder that takes the bad rows of a source."""
     name = Path(label).name
     while (stem := Path(name)).suffix.lower() in SUFFIXES:
         name = stem.stem
-    return Path(f"{name}.bad-rows.csv")
+    return Path(f"{name}.bad-rows.{'ndjson' if is_json else 'csv'}")
 
 
 def _say_wrapped(line: str) -> None:

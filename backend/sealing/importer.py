@@ -29,6 +29,7 @@ from backend.sealing.child import sent_by
 from backend.sealing.miner import Sealer, Unsealed, unsealed
 from backend.sealing.newcomers import SourceComparison
 from backend.sealing.posted_meanwhile import PostedMeanwhile
+from backend.sealing.repeats import Compared
 from backend.sealing.source_check import Checked, Room, Spools, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
@@ -69,13 +70,15 @@ def require_good(sources: Sequence[Checked]) -> None:
 class Watcher:
     """What an import calls, in this order.
 
-    on_check: again and again while a source is checked. decide: with the results of all sources,
+    on_check: again and again while a source is checked. on_compare: again and again while flights
+    are compared that the sources have more than once. decide: with the results of all sources,
     before the first flight is stored; what it raises ends the import. on_progress: after each batch
     of blocks. on_done: when a source is imported. on_index_progress: while the index is brought to
     the tip. report: with messages about what was repaired, and about waiting for the clock.
     """
 
     on_check: Callable[[Checked], None] = lambda checked: None
+    on_compare: Callable[[Compared], None] = lambda compared: None
     decide: Callable[[Sequence[Checked]], None] = require_good
     on_progress: Callable[[Tally], None] = lambda tally: None
     on_done: Callable[[Tally], None] = lambda tally: None
@@ -96,7 +99,7 @@ def import_all(
 ) -> list[Tally]:
     """Import all flights of `sources`, one after the other. Returns what was done with each.
 
-    bad_rows: takes the bad rows of all sources as CSV, before `watcher.decide` is called.
+    bad_rows: takes the bad rows of all sources, before `watcher.decide` is called.
     Nothing is stored unless each source can be read to its end and `watcher.decide` returns; bad
     rows are left out then. Made-up flights are good, and need no check. Raises BadRow, InvalidInput
     (a source cannot be read), TryLater (the disk is nearly full, or the clock leapt meanwhile),
@@ -130,7 +133,11 @@ def _check(
     if unchecked:
         room = Room(settings.folder, settings.min_free_bytes)
         with closing(sent_by(partial(check, settings.folder, unchecked, spools, room))) as messages:
-            for place, checked in messages:
+            for message in messages:
+                if isinstance(message, Compared):
+                    watcher.on_compare(message)
+                    continue
+                place, checked = message
                 was_read = numbers[place] in results and results[numbers[place]].fraction == 1
                 results[numbers[place]] = checked
                 if not was_read:  # else it is without what other sources have, too

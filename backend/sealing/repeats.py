@@ -2,16 +2,18 @@
 
 While sources are read, only a hash of the leg of each flight is kept, eight bytes, in a file.
 Afterwards hashes that occur once are done with, and these are nearly always all. Only for the
-others the spool is read again, and flights of these legs are compared (`chain.identity`).
+others the spool is read again, and flights of these legs are compared (`chain.identity`). If they
+are many, as in a file that is listed twice, the flights are split by their hashes first, so that
+each is read twice, and few are in memory at once.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import compress
 from typing import NamedTuple
 
-from backend.chain.fields import POSITION
+from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, NewFlights, Stored, leg_of
 from backend.sealing.newcomers import SourceComparison
@@ -20,7 +22,9 @@ from backend.sources.source import FlightColumns
 
 BUCKETS = 256  # a quarter of a million hashes in each, for sixty million flights
 BUFFERED = 2048  # hashes of a bucket
-MOST_AT_ONCE = 200_000  # legs that are compared in one reading of the spool
+MOST_AT_ONCE = 50_000  # legs that are compared together
+SPLIT_ROWS = 250  # that are written together when flights are split
+ROWS_PER_REPORT = 50_000
 
 _LEG = [POSITION[name] for name in LEG_FIELDS]
 
@@ -29,7 +33,8 @@ class LegHashes:
     """Hashes of the legs of many flights, in a file of their own."""
 
     def __init__(self, file: Spool) -> None:
-        self._file = file
+        """file: takes the hashes, and flights that are split by them."""
+        self.file = file
         self._buckets = [array("q") for _ in range(BUCKETS)]
         self._chunks: list[list[tuple[int, int]]] = [[] for _ in range(BUCKETS)]
 
@@ -40,23 +45,30 @@ class LegHashes:
             buckets[number % BUCKETS].append(number)
         for place, bucket in enumerate(buckets):
             if len(bucket) >= BUFFERED:
-                self._chunks[place].append((self._file.end, bucket.itemsize * len(bucket)))
-                self._file.append(bucket.tobytes())
+                self._chunks[place].append((self.file.end, bucket.itemsize * len(bucket)))
+                self.file.append(bucket.tobytes())
                 buckets[place] = array("q")
 
-    def repeated(self) -> Iterator[Set[int]]:
-        """Yield the hashes that occur more than once, about `MOST_AT_ONCE` at a time."""
-        found: set[int] = set()
-        for place, bucket in enumerate(self._buckets):
+    def groups(self) -> list[range]:
+        """Return ranges of buckets, in each of which about `MOST_AT_ONCE` hashes are repeated."""
+        groups, first, count = [], 0, 0
+        for place in range(BUCKETS):
+            count += len(self.repeated(range(place, place + 1)))
+            if count >= MOST_AT_ONCE or (count and place == BUCKETS - 1):
+                groups.append(range(first, place + 1))
+                first, count = place + 1, 0
+        return groups
+
+    def repeated(self, buckets: range) -> Set[int]:
+        """Return the hashes in some buckets that occur more than once."""
+        repeated: set[int] = set()
+        for place in buckets:
+            bucket = self._buckets[place][:]
             for offset, size in self._chunks[place]:
-                bucket.frombytes(self._file.read(size, offset))
+                bucket.frombytes(self.file.read(size, offset))
             if len(set(bucket)) < len(bucket):
-                found.update(number for number, count in Counter(bucket).items() if count > 1)
-            if len(found) >= MOST_AT_ONCE:
-                yield found
-                found = set()
-        if found:
-            yield found
+                repeated.update(number for number, count in Counter(bucket).items() if count > 1)
+        return repeated
 
 
 def hashes_of(columns: FlightColumns) -> list[int]:
@@ -74,52 +86,171 @@ class Part(NamedTuple):
     comparison: SourceComparison
 
 
-def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part]) -> list[Part]:
+class Compared(NamedTuple):
+    """How far a comparison is. flights: how many were read. fraction: of all, 0 to 1."""
+
+    flights: int
+    fraction: float
+
+
+Report = Callable[[Compared], None]
+
+
+class _Rows(NamedTuple):
+    """Flights of a part. part: its place. numbers: their row numbers in it."""
+
+    part: int
+    numbers: Sequence[Value]
+    columns: FlightColumns
+
+
+def without_repeats(
+    spool: Spool, legs: LegHashes, parts: Sequence[Part], report: Report = lambda compared: None
+) -> list[Part]:
     """Return where the flights of all sources are, without those of which there was one before.
 
     A source may list a flight without departure beside one that departed; for those of another
     source the rule is that for stored flights. Raises WriteFailed.
     """
-    are_kept: list[bytearray] = []
-    for hashes in legs.repeated():
-        are_kept = are_kept or [bytearray(b"\1") * part.flights for part in parts]
-        _compare(spool, hashes, parts, are_kept)
-    if not are_kept:
+    groups = legs.groups()
+    if not groups:
         return list(parts)
+    count = sum(part.flights for part in parts) * min(2, len(groups))
+    comparison = _Comparison(parts, _counter(count, report))
+    if len(groups) == 1:
+        comparison.add(legs.repeated(groups[0]), _rows(spool, parts))
+    else:
+        split = _Split(legs.file, groups)
+        split.fill(comparison.counted(_rows(spool, parts)))
+        for place, buckets in enumerate(groups):
+            comparison.add(legs.repeated(buckets), split.rows(place))
     return [
         part if 0 not in kept else _rewritten(spool, part, kept)
-        for part, kept in zip(parts, are_kept, strict=True)
+        for part, kept in zip(parts, comparison.are_kept, strict=True)
     ]
 
 
-def _compare(
-    spool: Spool, hashes: Set[int], parts: Sequence[Part], are_kept: Sequence[bytearray]
-) -> None:
-    """Mark as 0 the flights with these hashes of which there was one before."""
-    before: dict[Leg, list[Stored]] = {}
-    for part, kept in zip(parts, are_kept, strict=True):
-        new = NewFlights()
-        for row, flight in _rows(spool, part, hashes):
-            stored = new.match_or_add(flight, before.get(leg_of(flight), ()))
-            if stored is not None:
-                part.comparison.note(part.label, flight, stored)
-                kept[row] = 0
-        for leg, records in new.by_leg.items():
-            before.setdefault(leg, []).extend(records)
+def _counter(count: int, report: Report) -> Callable[[int], None]:
+    """Return what is called with numbers of flights, `count` in all, and reports now and then."""
+    done = reported = 0
+
+    def add(flights: int) -> None:
+        nonlocal done, reported
+        done += flights
+        if done - reported >= ROWS_PER_REPORT or done == count:
+            reported = done
+            report(Compared(done, done / count))
+
+    return add
 
 
-def _rows(spool: Spool, part: Part, hashes: Set[int]) -> Iterator[tuple[int, Flight]]:
-    """Yield the flights with these hashes and their row numbers in the part."""
-    first = 0
-    for columns, _ in spool.flights(part.start, part.end):
-        numbers = hashes_of(columns)
-        if not hashes.isdisjoint(numbers):
-            for row, (number, flight) in enumerate(
-                zip(numbers, zip(*columns, strict=True), strict=True), first
-            ):
-                if number in hashes:
-                    yield row, flight
-        first += len(numbers)
+def _rows(spool: Spool, parts: Sequence[Part]) -> Iterator[_Rows]:
+    for place, part in enumerate(parts):
+        first = 0
+        for columns, _ in spool.flights(part.start, part.end):
+            yield _Rows(place, range(first, first + len(columns[0])), columns)
+            first += len(columns[0])
+
+
+class _Split:
+    """The flights of all parts, in several groups, each in their order."""
+
+    def __init__(self, spool: Spool, groups: Sequence[range]) -> None:
+        """groups: of buckets of their hashes."""
+        self._spool = spool
+        self._groups = {bucket: n for n, buckets in enumerate(groups) for bucket in buckets}
+        self._held: list[list[tuple[Value, ...]]] = [[] for _ in groups]
+        self._chunks: list[list[tuple[int, int, int]]] = [[] for _ in groups]
+
+    def fill(self, batches: Iterable[_Rows]) -> None:
+        """Write all flights. Raises WriteFailed."""
+        part = 0
+        for batch in batches:
+            if batch.part != part:
+                self._write_all(part, 1)
+                part = batch.part
+            rows = zip(*batch.columns, batch.numbers, strict=True)
+            for number, row in zip(hashes_of(batch.columns), rows, strict=True):
+                group = self._groups.get(number % BUCKETS)
+                if group is not None:
+                    self._held[group].append(row)
+            self._write_all(part, SPLIT_ROWS)
+        self._write_all(part, 1)
+
+    def _write_all(self, part: int, fewest: int) -> None:
+        for held, chunks in zip(self._held, self._chunks, strict=True):
+            if len(held) >= fewest:
+                start = self._spool.end
+                self._spool.append_flights(list(map(list, zip(*held, strict=True))))
+                chunks.append((part, start, self._spool.end))
+                held.clear()
+
+    def rows(self, group: int) -> Iterator[_Rows]:
+        """Yield the flights of a group."""
+        for part, start, end in self._chunks[group]:
+            for (*columns, numbers), _ in self._spool.flights(start, end):
+                yield _Rows(part, numbers, columns)
+
+
+class _Comparison:
+    """Finds flights of which there was one before.
+
+    are_kept: for each flight of each part, 0 if it is such a flight.
+    """
+
+    def __init__(self, parts: Sequence[Part], count: Callable[[int], None]) -> None:
+        """count: is called with how many flights were read."""
+        self.are_kept = [bytearray(b"\1") * part.flights for part in parts]
+        self._parts = parts
+        self._count = count
+
+    def counted(self, batches: Iterable[_Rows]) -> Iterator[_Rows]:
+        """Yield `batches`, and count their flights."""
+        for batch in batches:
+            yield batch
+            self._count(len(batch.numbers))
+
+    def add(self, hashes: Set[int], batches: Iterable[_Rows]) -> None:
+        """Compare all flights with these hashes."""
+        earlier, place = _Earlier(), 0
+        for batch in self.counted(batches):
+            if batch.part != place:
+                earlier.begin_part()
+                place = batch.part
+            part, kept, numbers = self._parts[place], self.are_kept[place], hashes_of(batch.columns)
+            if hashes.isdisjoint(numbers):
+                continue
+            flights = zip(*batch.columns, strict=True)
+            for number, row, flight in zip(numbers, batch.numbers, flights, strict=True):
+                if number in hashes and not earlier.is_new(flight, part):
+                    kept[int(row or 0)] = 0
+
+
+class _Earlier:
+    """The flights that were kept so far."""
+
+    def __init__(self) -> None:
+        self._flights: set[Flight] = set()
+        self._of_earlier_parts: dict[Leg, list[Stored]] = {}
+        self._of_part = NewFlights()
+
+    def begin_part(self) -> None:
+        """Go on with another part."""
+        for leg, records in self._of_part.by_leg.items():
+            self._of_earlier_parts.setdefault(leg, []).extend(records)
+        self._of_part = NewFlights()
+
+    def is_new(self, flight: Flight, part: Part) -> bool:
+        """Add a flight of `part` if there was none before; else count it there."""
+        if flight in self._flights:  # the same row again, which is the usual repeat
+            part.comparison.already_there += 1
+            return False
+        stored = self._of_part.match_or_add(flight, self._of_earlier_parts.get(leg_of(flight), ()))
+        if stored is None:
+            self._flights.add(flight)
+            return True
+        part.comparison.note(part.label, flight, stored)
+        return False
 
 
 def _rewritten(spool: Spool, part: Part, kept: bytearray) -> Part:

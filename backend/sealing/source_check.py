@@ -11,6 +11,7 @@ from pathlib import Path
 
 from backend.base.errors import WriteFailed
 from backend.base.files import free_bytes
+from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import IndexReader
 from backend.sealing.bad_rows import BadRowCounter, BadRows
 from backend.sealing.block_builder import BATCHES_PER_SIGN
@@ -83,6 +84,7 @@ class Spools:
 def check(folder: Path, sources: Sequence[Source], spools: Spools, room: Room, send: Send) -> None:
     """Send the number and a `Checked` of each source, again and again while it is read.
 
+    Then send `Compared`, again and again, if flights are in them more than once.
     Raises InvalidInput if a source cannot be read to its end, and WriteFailed if the disk is full.
     """
     reader, spool = IndexReader(folder), spools.flights
@@ -108,7 +110,7 @@ def check(folder: Path, sources: Sequence[Source], spools: Spools, room: Room, s
                 checked.understood = str(source.understood())
             send((place, checked))
         parts = [Part(c.label, c.start, c.end, c.flights, c.comparison) for c in results]
-        for place, part in enumerate(without_repeats(spool, legs, parts)):
+        for place, part in enumerate(without_repeats(spool, legs, parts, send)):
             if part != parts[place]:
                 checked = results[place]
                 checked.start, checked.end, checked.flights = part.start, part.end, part.flights
@@ -117,7 +119,7 @@ def check(folder: Path, sources: Sequence[Source], spools: Spools, room: Room, s
 
 
 def _valid(source: Source, checked: Checked, spool: Spool | None) -> Iterator[FlightColumns]:
-    """Yield the valid flights of `source`, and count its rows. spool: takes the bad ones."""
+    """Yield the valid flights of each batch, and count its rows. spool: takes the bad ones."""
     validator = Validator()
     counter = BadRowCounter(checked.bad, spool)
     rows = source.rows()
@@ -128,7 +130,6 @@ def _valid(source: Source, checked: Checked, spool: Spool | None) -> Iterator[Fl
             checked.bad.count += raw.hopeless
             for problem in bad_rows(source, raw, bad):
                 counter.add(problem, raw)
-            if columns:
-                yield columns
+            yield columns or [[] for _ in FIELD_NAMES]
     finally:
         rows.close()

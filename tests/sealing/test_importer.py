@@ -325,8 +325,12 @@ def test_only_the_first_bad_rows_are_kept_however_many_there_are(
     tmp_path: Path, chosen: Settings
 ) -> None:
     rows = [(*row[:6], "nowhere", *row[7:]) for row in flights(3000)]
-    decided: list[Checked] = []
-    import_flights(chosen, FlightFile(written(tmp_path, rows)), Watcher(decide=decided.extend))
+    decided, shares = list[Checked](), list[float]()
+    watcher = Watcher(
+        on_check=lambda checked: shares.append(checked.fraction), decide=decided.extend
+    )
+    import_flights(chosen, FlightFile(written(tmp_path, rows)), watcher)
+    assert len(shares) == 2  # progress is shown although no batch has a flight, and room looked for
     assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 20)
     assert_holds(chosen, [])
 

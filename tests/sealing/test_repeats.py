@@ -12,20 +12,22 @@ from hypothesis import strategies as st
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.sealing import repeats
-from backend.sealing.importer import Tally, import_all
+from backend.sealing.importer import Tally, Watcher, import_all
+from backend.sealing.repeats import Compared
 from backend.sources import open_source
 from backend.verify.audit import verify
 from tests.flights import csv_of, flights, on_disk
 from tests.same_flights import CANCELLED, changed, flown, found_among, same_or_similar
 
 
-def imported(folder: Path, *files: Sequence[Flight]) -> list[Tally]:
+def imported(folder: Path, *files: Sequence[Flight], watcher: Watcher | None = None) -> list[Tally]:
     """Import files of these flights with one command."""
+    folder.mkdir(exist_ok=True)
     paths = [folder / f"{number}.csv" for number, _ in enumerate(files)]
     for path, rows in zip(paths, files, strict=True):
         path.write_text(csv_of(rows), encoding="utf-8")
     settings = Settings(dir=str(folder / "chain"), difficulty_bits=0)
-    return import_all(settings, [open_source(path) for path in paths])
+    return import_all(settings, [open_source(path) for path in paths], watcher or Watcher())
 
 
 def counts(tallies: Sequence[Tally]) -> list[tuple[int, int, int]]:
@@ -52,10 +54,17 @@ def test_a_row_that_is_repeated_is_imported_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_file_that_holds_everything_twice_is_imported_once(tmp_path: Path) -> None:
-    rows = flights(2500)
-    assert counts(imported(tmp_path, [*rows, *reversed(rows)])) == [(2500, 2500, 0)]
+def test_a_file_that_holds_everything_twice_is_imported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "ROWS_PER_REPORT", 2000)
+    rows, reports = flights(2500), list[Compared]()
+    watcher = Watcher(on_compare=reports.append)
+    tallies = imported(tmp_path, [*rows, *reversed(rows)], watcher=watcher)
+    assert counts(tallies) == [(2500, 2500, 0)]
     assert_holds(tmp_path, rows)
+    assert [round(report.flights, -3) for report in reports] == [2000, 4000, 6000, 8000, 10000]
+    assert reports[-1].fraction == 1.0  # each flight was read twice, however many groups there are
 
 
 @pytest.mark.usefixtures("small")
@@ -72,6 +81,8 @@ def test_a_state_that_is_spelt_otherwise_is_the_same_state(tmp_path: Path) -> No
     assert counts(imported(tmp_path, rows)) == [(20, 0, 0)]
     assert counts(imported(tmp_path, others)) == [(0, 20, 0)]
     assert counts(imported(tmp_path, others, rows)) == [(0, 20, 0), (0, 20, 0)]
+    another_state = [changed(row, DEST_STATE_NM="Ohio") for row in rows]
+    assert counts(imported(tmp_path, another_state)) == [(0, 0, 20)]
     assert_holds(tmp_path, rows)
 
 
