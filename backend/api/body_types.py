@@ -16,6 +16,7 @@ from backend.questions.answer_types import (
     AverageDelays,
     Count,
     Coverage,
+    Departures,
     FlightCount,
     Hash,
     Legs,
@@ -416,7 +417,7 @@ class Problem(Answer):
 
 
 ANSWERS: tuple[type[Any], ...] = (
-    *(Legs, AverageDelays, FlightCount, Coverage, Suggestions),
+    *(Legs, Departures, AverageDelays, FlightCount, Coverage, Suggestions),
     *get_args(Suggestion),
     *(BlockFound, Headers, Tip, TransactionState, AcceptedState, Transactions),
     *(Receipt, BatchReceipt, BatchTried, Tried, TransactionProof, ConsistencyProof),

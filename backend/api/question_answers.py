@@ -36,7 +36,7 @@ from backend.api.flight_lines import (
 )
 from backend.api.json_answers import AnswerCache, CachedAnswer, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
-from backend.api.operation import JSON, QUESTIONS, Answer, Media, Operation
+from backend.api.operation import JSON, QUESTIONS, READING, Answer, Media, Operation
 from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane, Row
 from backend.base.errors import InvalidQuery
@@ -59,10 +59,11 @@ from backend.questions.values import (
     PROVABLE,
     Asked,
     AverageDelays,
+    Departures,
     FilterTransactions,
     FlightCounter,
     Options,
-    Question,
+    Selecting,
     asked,
 )
 from backend.serving.environs import Environ
@@ -135,7 +136,7 @@ class Answering:
         self,
         answer: CachedAnswer,
         encoding: str,
-        kind: type[Question],
+        kind: type[Selecting],
         query: str,
         state: IndexState,
     ) -> CachedAnswer:
@@ -206,14 +207,14 @@ def _spelled(unknown: Iterable[UnknownValue]) -> Iterator[tuple[str, str]]:
                 yield warning.field, value
 
 
-def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
+def lane_of(kind: type[Selecting]) -> Callable[[Environ], Lane]:
     """Return a function that chooses the lane of a question of `kind`, by its cost.
 
     Only the form that the study asked is answered at once: it reads a few rows, whatever the ledger
     holds. Others may read tens of thousands, and several threads of one interpreter would be slower
     at it than one.
     """
-    plain = {*PROVABLE[kind], ENGINE.name}
+    plain = {*PROVABLE.get(kind, ()), ENGINE.name}
 
     def lane(environ: Environ) -> Lane:
         try:
@@ -252,9 +253,9 @@ def _format_for(given: dict[str, str]) -> LineFormat | None:
     return FORMATS[name]
 
 
-def _table_of(question: Question, options: Options, answer: Any) -> tuple[Sequence[str], Rows]:
+def _table_of(question: Selecting, options: Options, answer: Any) -> tuple[Sequence[str], Rows]:
     """Return the columns and the rows of an answer in lines: flights, groups, or one total."""
-    if isinstance(question, FilterTransactions):
+    if isinstance(question, FilterTransactions | Departures):
         return LEG_NAMES, answer.flights
     by, is_of_delays = options.group_by, isinstance(question, AverageDelays)
     if by is None:
@@ -290,7 +291,7 @@ def _parts_of(costs: Costs) -> str:
 
 
 def question(
-    kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
+    kind: type[Selecting], name: str, tag: str, summary: str, schema: str, meaning: str
 ) -> Operation:
     """Return the operation for a question of `kind`. schema, meaning: of its answer."""
     content = {JSON: Media(ref(schema)), **IN_LINES}
@@ -337,6 +338,16 @@ FLIGHT_COUNTER = question(
 )
 
 
+DEPARTURES = question(
+    Departures,
+    "departures",
+    READING,
+    "Which flights leave on a day, from or to a place, in an hour?",
+    "Departures",
+    "The flights by their scheduled times, those without one last; at most 10,000.",
+)
+
+
 def row(
     answering: Answering, operation: Operation, kind: type[Any], ask: Ask[Any], rule: str = ""
 ) -> Row:
@@ -355,4 +366,5 @@ def rows(ledger: Ledger, answering: Answering) -> list[Row]:
         row(answering, FILTER_TRANSACTIONS, FilterTransactions, answers.filter_transactions),
         row(answering, AVERAGE_DELAYS, AverageDelays, answers.average_delays),
         row(answering, FLIGHT_COUNTER, FlightCounter, answers.flight_counter),
+        row(answering, DEPARTURES, Departures, answers.departures),
     ]

@@ -14,7 +14,7 @@ from backend.api.body_types import ANSWERS
 from backend.chain.fields import FIELDS, Field
 from backend.questions.answer_types import AsOf, value_of
 from backend.questions.parameters import Schema, stored
-from backend.questions.values import BREAKDOWNS, DISTRIBUTION, ENGINE, PARAMETERS, Question
+from backend.questions.values import BREAKDOWNS, DISTRIBUTION, ENGINE, PARAMETERS, Selecting
 
 COUNT: Schema = {"type": "integer", "format": "int64", "minimum": 0}
 FLIGHT_EXAMPLE = {field.name: field.example for field in FIELDS}
@@ -47,7 +47,7 @@ def sent(field: Field) -> Schema:
     return {"oneOf": [number, text, *or_null], **about}
 
 
-def query_of(kind: type[Question]) -> Schema:
+def query_of(kind: type[Selecting]) -> Schema:
     """Return a question as the answer repeats it."""
     known, breakdowns = PARAMETERS[kind], BREAKDOWNS[kind]
     properties = {name: parameter.schema() for name, parameter in known.items()}

@@ -6,7 +6,7 @@
     route_slot     the same by hour and by weekday
     ranking        all airports or routes, over whole months
     flight         whatever these do not know: what needs airports on other days, distributions of
-                   airports, and everything as of an earlier height
+                   airports, departures, and everything as of an earlier height
 
 Each function asks statements of `rows`, which runs all of an answer in one snapshot. `below` is the
 first transaction id that does not count; None, at the tip, reads totals.
@@ -23,9 +23,9 @@ from backend.index.delay_distributions import decode_counts
 from backend.index.index_file import Rows
 from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, Range, cover, date_of, day_number
 from backend.index.ranked_groups import KINDS, OF_RANKING, first_groups
-from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS
-from backend.questions.groups import EVERYTHING, Key, Shown
-from backend.questions.values import AverageDelays, DelayTotals, FlightCounter
+from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, MINUTE, SUMS
+from backend.questions.groups import EVERYTHING, Key, Shown, clock_time
+from backend.questions.values import AverageDelays, DelayTotals, Departures, FlightCounter
 
 Question = AverageDelays | FlightCounter
 
@@ -114,9 +114,38 @@ def totals(
         return _counted_as(all_flights(), groups, group_count)
     if group_by is None:
         return _counted_as(all_flights(), {})
+    if group_by == "departure":
+        return _counted_as(all_flights(), _departures(rows, where, days, below))
     groups = _counts_by(rows, where, group_by, ranges, below)
     # Every flight is in one group, but for those whose hour is not known.
     return _counted_as(all_flights() if group_by in _HOURS else groups, groups)
+
+
+def _departures(
+    rows: Rows, where: _Where, days: tuple[date, date], below: int | None
+) -> dict[Key, list[int]]:
+    """Return the counts of each flight number on a route at a scheduled time."""
+    first, last = days
+    source, values = _flights(where, (day_number(first), day_number(last)), below)
+    raw = f"flight.route, carrier, number, {MINUTE}"
+    ends = _keys(rows, "route")
+    groups: dict[Key, list[int]] = {}
+    for route, carrier, number, minute, *counts in rows(
+        f"SELECT {raw}, {COUNTED} {source} GROUP BY 1, 2, 3, 4", values
+    ):
+        origin, _, dest, _ = ends(route, DAY)
+        key = (carrier, number, origin, dest, clock_time(minute))
+        groups[key] = list(map(add, groups.get(key) or [0] * len(counts), counts))
+    return groups
+
+
+def flights_on(question: Departures, below: int | None) -> tuple[str, list[object]]:
+    """Return FROM and WHERE that select the flights of a day, and the values for it."""
+    day = day_number(date.fromisoformat(question.FL_DATE))
+    source, values = _flights(_where(question), (day, day), below)
+    if question.hour is None:
+        return source, values
+    return f"{source} AND coalesce({HOUR}, ?) = ?", [*values, question.hour, question.hour]
 
 
 def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
@@ -256,7 +285,7 @@ def _flights(where: _Where, days: tuple[int, int], below: int | None) -> tuple[s
     return f"FROM {source} WHERE {conditions}", [*where.values, *days, *values]
 
 
-def _where(question: Question) -> _Where:
+def _where(question: Question | Departures) -> _Where:
     given = {name: getattr(question, name) for name in _ENDS}
     given = {name: value for name, value in given.items() if value is not None}
     places = " AND ".join(_ENDS[name] for name in given)

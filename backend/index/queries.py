@@ -31,10 +31,14 @@ from backend.index.connections import (
 )
 from backend.index.index_file import Position, Rows, snapshot
 from backend.index.periods import DAY, date_of, day_number
+from backend.index.totals import MINUTE
 from backend.questions.answer_types import AsOf
+from backend.questions.groups import Shown
 from backend.questions.values import (
+    MOST_DEPARTURES,
     AverageDelays,
     Delays,
+    Departures,
     FilterTransactions,
     FlightCounter,
     FlightCounts,
@@ -74,6 +78,7 @@ _LEGS_BETWEEN = f"""
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
 _FEW = 32  # rows
 _RECORD = "route, dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time"
+_BY_SCHEDULE = f"ORDER BY {MINUTE} IS NULL, {MINUTE}, id LIMIT ? OFFSET ?"
 _OF_NUMBER = f"""
     SELECT number, NULL, {_LEG}
     FROM flight WHERE day = ? AND number = ? AND carrier = ? AND id < ? LIMIT {_FEW}"""  # noqa: S608
@@ -175,6 +180,24 @@ class IndexReader:
             legs = [row for row in rows if row[2] is not None and carrier in {None, row[4]}]
             legs.sort(key=itemgetter(2))
             return [_leg(opened, row, number) for row in legs], as_of
+
+        return self._agreeing(self._connections.ask(ask))
+
+    def departures(
+        self, question: Departures, shown: Shown, below: int | None = None
+    ) -> tuple[tuple[int, list[dict[str, Value]]], AsOf]:
+        """Return how many flights leave on a day, and those that are shown, by schedule."""
+        source, values = group_counts.flights_on(question, below)
+        page = (shown.limit or MOST_DEPARTURES, shown.offset)
+        select = f"SELECT number, NULL, {_LEG} FROM (SELECT flight.* {source} {_BY_SCHEDULE})"  # noqa: S608
+
+        def ask(opened: Opened) -> tuple[tuple[int, list[dict[str, Value]]], AsOf]:
+            run = opened.connection.execute
+            with snapshot(opened.connection):
+                as_of = _as_of(run(_POSITION).fetchall())
+                count: Any = run(f"SELECT count(*) {source}", values).get
+                rows: list[Any] = run(select, (*values, *page)).fetchall()
+                return (count, [_leg(opened, row, row[0]) for row in rows]), as_of
 
         return self._agreeing(self._connections.ask(ask))
 

@@ -30,8 +30,9 @@ COUNTED = f"""
     coalesce(sum(arr_delay), 0), coalesce(sum(dep_delay), 0)"""
 SUMS = ", ".join(f"sum({count})" for count in COUNTS.split(", "))
 
-# The hour of scheduled departure of a row of flight; NULL for a flight without one.
-HOUR = "((dep_time / 100 * 60 + dep_time % 100 - dep_delay) % 1440 + 1440) % 1440 / 60"
+# Minute and hour of scheduled departure of a row of flight; NULL for a flight without one.
+MINUTE = "((dep_time / 100 * 60 + dep_time % 100 - dep_delay) % 1440 + 1440) % 1440"
+HOUR = f"{MINUTE} / 60"
 
 _COLUMNS = 12
 _DAY, _NUMBER, _CARRIER, _ARR_DELAY = 1, 3, 4, 8  # positions in a row of table flight

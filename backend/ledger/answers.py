@@ -26,14 +26,16 @@ from backend.questions.distribution import distribution_of
 from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
+    MOST_DEPARTURES,
     AverageDelays,
     Delays,
     DelayTotals,
+    Departures,
     FilterTransactions,
     FlightCounter,
     FlightCounts,
     Options,
-    Question,
+    Selecting,
     asked_for,
     understood,
 )
@@ -85,6 +87,20 @@ class Answers:
         flights = options.shown.page(legs)
         return types.Legs(len(legs), flights, as_of, understood(question, options))
 
+    def departures(
+        self, question: Departures, options: Options, costs: Costs | None = None
+    ) -> types.Departures:
+        """Return the flights that leave on a day, by their scheduled times."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            legs = scan.departures(self._blocks, question, as_of.height, costs)
+            count, flights = len(legs), options.shown.page(legs)[:MOST_DEPARTURES]
+        else:
+            (count, flights), as_of = self._indexed(
+                lambda below, _: self._index.departures(question, options.shown, below), options
+            )
+        return types.Departures(count, flights, as_of, understood(question, options))
+
     def average_delays(
         self, question: AverageDelays, options: Options, costs: Costs | None = None
     ) -> types.Delays:
@@ -130,7 +146,7 @@ class Answers:
         )
         return answer
 
-    def unknown_values(self, question: Question) -> list[types.UnknownValue]:
+    def unknown_values(self, question: Selecting) -> list[types.UnknownValue]:
         """Return which values of a question no flight has. [] without an index that can tell."""
         with suppress(TryLater, Damage):
             return self._index.snapshot(lambda rows: unknown_values(rows, asked_for(question)))[0]

@@ -78,6 +78,16 @@ class Legs(Answer):
     warnings: Warnings = UNSET
 
 
+class Departures(Answer):
+    """Flights that leave on a day, by their scheduled times; those without one are the last."""
+
+    count: Count
+    flights: Sequence[LegRow]
+    as_of: AsOf
+    query: Annotated[Mapping[str, Value], Meta(extra_json_schema=ref("DeparturesQuery"))]
+    warnings: Warnings = UNSET
+
+
 class Averages(Answer):
     """How late flights were."""
 
@@ -161,6 +171,11 @@ class Counts(Flights, kw_only=True):
 _MADE: dict[str, Schema] = {
     "hour": {"type": "integer", "minimum": 0, "maximum": 23},
     "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+    "departure": {
+        "type": "string",
+        "pattern": "^([0-9]{4})?$",
+        "description": "scheduled departure, hhmm; empty if it is not known",
+    },
 }
 
 

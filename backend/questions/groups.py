@@ -7,10 +7,11 @@
     carrier
     origin, destination    airports
     route                  from one airport to another
+    departure              a flight number on a route, and when it was scheduled to leave
 
 A group has a key: the values of the columns that tell it apart. A flight without DEP_TIME or
-DEP_DELAY, as most cancelled ones are, has no known hour of scheduled departure and is in no group
-of that kind.
+DEP_DELAY, as most cancelled ones are, has no known hour of scheduled departure: it is in no group
+by hour, and by departure in one without a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,15 +51,26 @@ class Group:
         return dict(zip(self.names, key, strict=True))
 
 
-def scheduled_hour(dep_time: Value, dep_delay: Value) -> int | None:
-    """The hour (0 to 23) at which a flight was to depart, perhaps on the day before or after.
+def scheduled_minute(dep_time: Value, dep_delay: Value) -> int | None:
+    """Return the minute (0 to 1439) at which a flight was to depart, perhaps on another day.
 
     dep_time: as hhmm. dep_delay: in minutes.
     """
     if dep_time is None or dep_delay is None:
         return None
     hours, minutes = divmod(int(dep_time), 100)
-    return (60 * hours + minutes - int(dep_delay)) % 1440 // 60
+    return (60 * hours + minutes - int(dep_delay)) % 1440
+
+
+def scheduled_hour(dep_time: Value, dep_delay: Value) -> int | None:
+    """Return the hour (0 to 23) at which a flight was to depart; see `scheduled_minute`."""
+    minute = scheduled_minute(dep_time, dep_delay)
+    return None if minute is None else minute // 60
+
+
+def clock_time(minute: int | None) -> str:
+    """Return a minute of the day as hhmm; "" for None."""
+    return "" if minute is None else f"{minute // 60:02}{minute % 60:02}"
 
 
 @lru_cache(maxsize=4096)
@@ -71,8 +83,15 @@ def _as_it_is(*values: Value) -> Key:
     return values
 
 
+def _departure(*values: Value) -> Key:
+    """Return the key of a departure from the columns of its group."""
+    *flight, dep_time, dep_delay = values
+    return (*flight, clock_time(scheduled_minute(dep_time, dep_delay)))
+
+
 _AIRPORT = ("ORIGIN", "ORIGIN_CITY_NAME")
 _TO_AIRPORT = ("DEST", "DEST_CITY_NAME")
+_FLIGHT = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST")
 
 GROUPS: Mapping[str, Group] = {
     "day": Group(("FL_DATE",), ("FL_DATE",), _as_it_is, is_period=True),
@@ -97,6 +116,7 @@ GROUPS: Mapping[str, Group] = {
     "origin": Group(_AIRPORT, _AIRPORT, _as_it_is),
     "destination": Group(_TO_AIRPORT, _TO_AIRPORT, _as_it_is),
     "route": Group(_AIRPORT + _TO_AIRPORT, _AIRPORT + _TO_AIRPORT, _as_it_is),
+    "departure": Group((*_FLIGHT, "departure"), (*_FLIGHT, "DEP_TIME", "DEP_DELAY"), _departure),
 }
 
 

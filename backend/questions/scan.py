@@ -20,17 +20,18 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
 from backend.chain.summary import add_flight
-from backend.questions.groups import GROUPS, Key
+from backend.questions.groups import GROUPS, Key, scheduled_minute
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
     Delays,
     DelayTotals,
+    Departures,
     FilterTransactions,
     FlightCounter,
     FlightCounts,
     Options,
-    Question,
+    Selecting,
     status_of,
 )
 from backend.storage.caches import CachedBlocks
@@ -46,7 +47,10 @@ Conditions = Mapping[str, Condition]  # column name -> the condition that its va
 
 
 def legs(
-    blocks: CachedBlocks, question: FilterTransactions, height: int, costs: Costs | None = None
+    blocks: CachedBlocks,
+    question: FilterTransactions | Departures,
+    height: int,
+    costs: Costs | None = None,
 ) -> list[dict[str, Value]]:
     """Return the flight's legs in blocks 0 to `height`, each as `leg` shows it, in order of ids."""
     conditions = _conditions(question)
@@ -76,6 +80,24 @@ def records_of(
             record = Stored(transaction_id, block.header.height, tuple(whole.row(row).values()))
             records.setdefault(leg, []).append(record)
     return records
+
+
+def departures(
+    blocks: CachedBlocks, question: Departures, height: int, costs: Costs | None = None
+) -> list[dict[str, Value]]:
+    """Return the flights of a day as `leg` shows them, by their scheduled times."""
+    timed = [
+        (scheduled_minute(flight["DEP_TIME"], flight["DEP_DELAY"]), flight)
+        for flight in legs(blocks, question, height, costs)
+    ]
+    hour = question.hour
+    timed = [
+        (minute, flight)
+        for minute, flight in timed
+        if hour is None or minute is None or minute // 60 == hour
+    ]
+    timed.sort(key=lambda pair: (pair[0] is None, pair[0] or 0))  # equals stay in order of ids
+    return [flight for _, flight in timed]
 
 
 def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:
@@ -171,7 +193,7 @@ def flights(
             return
 
 
-def _conditions(question: Question | Selection) -> dict[str, Condition]:
+def _conditions(question: Selecting | Selection) -> dict[str, Condition]:
     """Return what the columns of a flight must meet: the values that are given, and the days."""
     first, last = question.interval
     given = ((name, getattr(question, name, None)) for name in _EQUAL)

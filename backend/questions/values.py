@@ -4,14 +4,15 @@
     AverageDelays       how late was carrier C on average between two dates?
     FlightCounter       how many flights went from city A to city B between two dates?
 
-A question is made from parameters of a query string or a command line, and both engines (index and
-scan) answer it. Both dates are inclusive.
+and the list of departures of a day. A question is made from parameters of a query string or a
+command line, and both engines (index and scan) answer it. Both dates are inclusive.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, replace
+from datetime import date
 from operator import attrgetter, sub
 from typing import Any, TypeVar
 
@@ -95,8 +96,31 @@ class FlightCounter(Between):
     DEST: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Departures:
+    """Which flights leave on FL_DATE?
+
+    Everything else narrows down which flights are meant; None means any. hour: of the scheduled
+    departure; flights of which it is not known remain.
+    """
+
+    FL_DATE: str
+    ORIGIN_CITY_NAME: str | None = None
+    DEST_CITY_NAME: str | None = None
+    ORIGIN: str | None = None
+    DEST: str | None = None
+    OP_CARRIER_AIRLINE_ID: int | None = None
+    hour: int | None = None
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The day, twice."""
+        return self.FL_DATE, self.FL_DATE
+
+
 Question = FilterTransactions | AverageDelays | FlightCounter
-Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
+Selecting = Question | Departures
+Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter, Departures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +200,14 @@ _NUMBER = _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's
 
 _FLIGHT_DAY = _day("FL_DATE", "Day of the flight.", "2013-01-01")
 
-PROVABLE: dict[type[Question], dict[str, OfField]] = {
+_HOUR = Number(
+    "hour",
+    "Leave out flights that are known to have been scheduled in another hour than this.",
+    "7",
+    most=23,
+)
+
+PROVABLE: dict[type[Selecting], dict[str, OfField]] = {
     FilterTransactions: by_name(_NUMBER, _FLIGHT_DAY, _CARRIER_OR_ANY),
     AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
     FlightCounter: by_name(
@@ -187,11 +218,15 @@ PROVABLE: dict[type[Question], dict[str, OfField]] = {
 }
 """For each question the parameters of its form that can be proved, which is the study's."""
 
-PARAMETERS: dict[type[Question], dict[str, OfField]] = {
+PARAMETERS: dict[type[Selecting], Mapping[str, OfField | Number]] = {
     FilterTransactions: PROVABLE[FilterTransactions]
     | by_name(replace(PERIOD[1], meaning="Last day, if there are several.", required=False)),
     AverageDelays: by_name(_CARRIER_OR_ANY, *PERIOD, *_PLACES),
     FlightCounter: by_name(*_PLACES[:2], *PERIOD, *_PLACES[2:]),
+    Departures: by_name(
+        _day("FL_DATE", "Day of the flights.", "2013-01-01"), *_PLACES, _CARRIER_OR_ANY
+    )
+    | by_name(_HOUR),
 }
 """For each question the parameters that ask it."""
 
@@ -213,7 +248,10 @@ ORDER = Choice(
 )
 LEAST_FLIGHTS = Number("least_flights", "Leave out groups with fewer flights.", "100", least=1)
 OFFSET = Number("offset", "Leave out so many of the first groups.", "10", least=0)
-LIMIT = Number("limit", "The most groups to return; by default all.", "10", least=1, most=10_000)
+MOST_DEPARTURES = 10_000
+LIMIT = Number(
+    "limit", "The most groups to return; by default all.", "10", least=1, most=MOST_DEPARTURES
+)
 
 
 def _sort(*names: str) -> Choice:
@@ -223,13 +261,17 @@ def _sort(*names: str) -> Choice:
     )
 
 
+MOST_DAYS, MOST_DAYS_OF_ALL = 366, 31  # of departures by group, so that they fit the memory
+PLACES = {parameter.name for parameter in _PLACES}
 _OF_GROUPS = (ORDER, LEAST_FLIGHTS, OFFSET, LIMIT)
 
-BREAKDOWNS: dict[type[Question], dict[str, Choice | Number]] = {
+_OFFSET = replace(OFFSET, meaning="Leave out so many of the first flights.", example="0")
+
+BREAKDOWNS: dict[type[Selecting], dict[str, Choice | Number]] = {
     FilterTransactions: by_name(
-        replace(OFFSET, meaning="Leave out so many of the first legs.", example="0"),
-        replace(LIMIT, meaning="The most legs to return; by default all."),
+        _OFFSET, replace(LIMIT, meaning="The most legs to return; by default all.")
     ),
+    Departures: by_name(_OFFSET, replace(LIMIT, meaning="The most flights to return.")),
     AverageDelays: by_name(GROUP_BY, DISTRIBUTION, _sort(*DELAY_NAMES), *_OF_GROUPS),
     FlightCounter: by_name(GROUP_BY, _sort("count"), *_OF_GROUPS),
 }
@@ -248,14 +290,26 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     require_known(parameters, _KNOWN[kind])
     if _NUMBER.name in parameters:
         parameters = _with_carrier(parameters)
-    known: dict[str, OfField] = PARAMETERS[kind]
+    known: Mapping[str, OfField | Number] = PARAMETERS[kind]
     values: dict[str, Any] = {name: parameter.find(parameters) for name, parameter in known.items()}
     question = kind(**values)
     if isinstance(question, FilterTransactions):
         require_order(*question.interval, "FL_DATE")
     else:
         require_order(*question.interval)
-    return question, options_from(kind, parameters)
+    options = options_from(kind, parameters)
+    if options.group_by == "departure":
+        _require_few_departures(question)
+    return question, options
+
+
+def _require_few_departures(question: Selecting) -> None:
+    """Raise InvalidQuery unless the departures of a question are so few that they fit an answer."""
+    first, last = map(date.fromisoformat, question.interval)
+    most = MOST_DAYS if PLACES & asked_for(question).keys() else MOST_DAYS_OF_ALL
+    if (last - first).days >= most:
+        reason = f"takes at most {MOST_DAYS} days, and without a place {MOST_DAYS_OF_ALL}"
+        raise InvalidQuery(GROUP_BY.name, "departure", reason)
 
 
 _with_code = re.compile(
@@ -290,7 +344,7 @@ def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     return question, options
 
 
-def options_from(kind: type[Question], parameters: Given) -> Options:
+def options_from(kind: type[Selecting], parameters: Given) -> Options:
     """Return the options among the `parameters` of a question. Raises InvalidQuery."""
     if parameters.keys() <= PARAMETERS[kind].keys():
         return _PLAIN  # most questions are asked without options
@@ -314,7 +368,7 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
     )
 
 
-def asked_for(question: Question) -> dict[str, Value]:
+def asked_for(question: Selecting) -> dict[str, Value]:
     """Return the question as parameters, without those that were not given."""
     values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
     return {name: value for name, value in values if value is not None}
@@ -323,7 +377,7 @@ def asked_for(question: Question) -> dict[str, Value]:
 _ORDERS: Mapping[bool | None, str] = {False: "ascending", True: "descending"}
 
 
-def understood(question: Question, options: Options) -> dict[str, Value]:
+def understood(question: Selecting, options: Options) -> dict[str, Value]:
     """Return the question and its options as parameters, without those that were not given."""
     shown = options.shown
     given: dict[str, Value | None] = {

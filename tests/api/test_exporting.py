@@ -406,7 +406,8 @@ GROUPED = [
 
 @pytest.mark.parametrize(("path", "by", "engine"), GROUPED)
 def test_groups_as_lines(client: FlaskClient, path: str, by: str, engine: str) -> None:
-    asked = f"{path}?{urlencode(ALL)}&group_by={by}&engine={engine}"
+    days = {**ALL, "FINAL_DATE": "2015-01-31"}  # as many as departures may have without a place
+    asked = f"{path}?{urlencode(days)}&group_by={by}&engine={engine}"
     wanted = client.get(asked).get_json()
     rows, end = lines_of(client.get(f"{asked}&format=ndjson"))
     assert rows == wanted[f"by_{by}"] != []

@@ -39,7 +39,8 @@ class FakeLedger:
     """Has block 7 at hand, which holds the transactions 70 to 79; block 8 is not told."""
 
     settings = Settings()
-    answers = SimpleNamespace(filter_transactions=None, average_delays=None, flight_counter=None)
+    asks = ("filter_transactions", "average_delays", "flight_counter", "departures")
+    answers = SimpleNamespace(**dict.fromkeys(asks))
 
     def has_block(self, height: int) -> bool:
         if height == 8:

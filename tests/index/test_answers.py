@@ -25,7 +25,13 @@ from backend.chain.flight import Flight
 from backend.ledger.answers import NEAR_BLOCKS
 from backend.ledger.ledger import Ledger
 from backend.questions.groups import Shown
-from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.values import (
+    AverageDelays,
+    Departures,
+    FilterTransactions,
+    FlightCounter,
+    Options,
+)
 from tests.api.worlds import copy_chain
 from tests.effort import examples, tries
 from tests.index.worlds import (
@@ -51,11 +57,12 @@ READ_RUNS = (1, 2, 19)
 
 
 def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
-    """The facade's answer to any of the three questions."""
+    """The facade's answer to any question."""
     asks: dict[type, Callable[..., Any]] = {
         FilterTransactions: ledger.answers.filter_transactions,
         AverageDelays: ledger.answers.average_delays,
         FlightCounter: ledger.answers.flight_counter,
+        Departures: ledger.answers.departures,
     }
     answer: dict[str, Any] = msgspec.to_builtins(asks[type(question)](question, options))
     return answer

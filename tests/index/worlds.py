@@ -5,7 +5,7 @@ something, flights share a number and a day, and an airport shares its city with
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -39,6 +39,7 @@ from backend.questions.groups import GROUPS, Shown
 from backend.questions.values import (
     AverageDelays,
     DelayTotals,
+    Departures,
     FilterTransactions,
     FlightCounter,
     Options,
@@ -331,7 +332,7 @@ def position_of(folder: Path) -> Position | None:
 # --- plain loops over the source flights -------------------------------------------------------
 
 
-def legs(rows: Sequence[Row], question: FilterTransactions) -> list[dict[str, Value]]:
+def legs(rows: Sequence[Row], question: FilterTransactions | Departures) -> list[dict[str, Value]]:
     """The flights that `filter_transactions` shows."""
     found = []
     for row in some(rows, question):
@@ -397,7 +398,7 @@ def some(rows: Sequence[Row], question: Any) -> list[Row]:
     given = {name: getattr(question, name, None) for name in CONDITIONS}
     wanted = [(name, value) for name, value in given.items() if value is not None]
     first = getattr(question, "FL_DATE", None) or question.INITIAL_DATE
-    last = question.FINAL_DATE or first
+    last = getattr(question, "FINAL_DATE", None) or first
     return [
         row
         for row in rows
@@ -406,33 +407,42 @@ def some(rows: Sequence[Row], question: Any) -> list[Row]:
     ]
 
 
+def scheduled(flight: Mapping[str, Value]) -> str:
+    """When a flight was to leave, hhmm of its day, however many days it is away; "" if unknown."""
+    if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
+        return ""
+    time = str(flight["DEP_TIME"])
+    left = timedelta(hours=int(time[:2]), minutes=int(time[2:]))
+    minutes = (left - timedelta(minutes=int(flight["DEP_DELAY"]))).seconds // 60
+    return f"{minutes // 60:02}{minutes % 60:02}"
+
+
 def group_of(row: Row, by: str) -> dict[str, Value]:
     """What tells the group of a flight; {} if this is not known."""
     flight = row.flight
     when = date.fromisoformat(str(flight["FL_DATE"]))
     if by == "hour":
-        if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
-            return {}
-        time = str(flight["DEP_TIME"])
-        left = timedelta(hours=int(time[:2]), minutes=int(time[2:]))
-        scheduled = left - timedelta(minutes=int(flight["DEP_DELAY"]))
-        return {"hour": scheduled.seconds // 3600}  # of its day, however many days it is away
+        time = scheduled(flight)
+        return {"hour": int(time[:2])} if time else {}
     if by == "weekday_hour":
         hour = group_of(row, "hour")
         return hour and {"DAY_OF_WEEK": when.isoweekday(), **hour}
+    if by == "departure":
+        names = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST")
+        return {**{name: flight[name] for name in names}, "departure": scheduled(flight)}
     made: dict[str, dict[str, Value]] = {
         "day": {"FL_DATE": when.isoformat()},
         "weekday": {"DAY_OF_WEEK": when.isoweekday()},
         "month": {"month": when.isoformat()[:7]},
         "year": {"YEAR": when.year},
     }
-    names = {
+    others = {
         "carrier": ("OP_CARRIER_AIRLINE_ID",),
         "origin": ("ORIGIN", "ORIGIN_CITY_NAME"),
         "destination": ("DEST", "DEST_CITY_NAME"),
         "route": ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME"),
     }
-    return made[by] if by in made else {name: flight[name] for name in names[by]}
+    return made[by] if by in made else {name: flight[name] for name in others[by]}
 
 
 def grouped(
@@ -499,11 +509,19 @@ def counted(rows: Sequence[Row]) -> dict[str, Any]:
     return {"count": len(rows)}
 
 
+def is_in_hour(time: str, hour: int | None) -> bool:
+    """Whether a flight scheduled at hhmm, or nobody knows when, may be one of an hour."""
+    return hour is None or not time or int(time[:2]) == hour
+
+
 def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any]:
     """What the answer to any of the three questions must say, but for `as_of` and `query`."""
     wanted = some(rows, question)
-    if isinstance(question, FilterTransactions):
+    if isinstance(question, FilterTransactions | Departures):
         found = legs(rows, question)
+        if isinstance(question, Departures):
+            found = [leg for leg in found if is_in_hour(scheduled(leg), question.hour)]
+            found.sort(key=lambda leg: scheduled(leg) or "unknown")
         offset, limit = options.shown.offset, options.shown.limit
         shown = found[offset:] if limit is None else found[offset:][:limit]
         return {"count": len(found), "flights": shown}
@@ -527,6 +545,7 @@ RANKINGS = (
 )
 BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
     FilterTransactions: [{}, {"shown": Shown(offset=1, limit=1)}],
+    Departures: [{}, {"shown": Shown(offset=1, limit=2)}],
     AverageDelays: [
         {},
         {"distribution": True},
@@ -591,8 +610,17 @@ anywhere_questions = st.builds(
     _intervals,
     st.tuples(_any_or(_codes), _any_or(_codes)),
 )
+departure_questions = st.builds(
+    lambda day, cities, codes, *more: Departures(day, *cities, *codes, *more),
+    days.map(date.isoformat),
+    st.tuples(_any_or(_cities), _any_or(_cities)),
+    st.tuples(_any_or(_codes), _any_or(_codes)),
+    _any_or(st.sampled_from((*CARRIERS, 2))),
+    st.none() | st.integers(0, 23),
+)
 questions = (
     filter_questions
+    | departure_questions
     | interval_questions
     | average_questions
     | counter_questions
@@ -616,6 +644,10 @@ def questions_about(rows: Sequence[Row]) -> list[Any]:
             found.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
         number = int(flight["OP_CARRIER_FL_NUM"] or 0)
         found.append(FilterTransactions(number, "1900-01-01", None, day))
+        found += [
+            Departures(day),
+            Departures(day, ORIGIN=codes[0], hour=int(scheduled(flight)[:2] or 8)),
+        ]
     return list(dict.fromkeys(found))
 
 

@@ -55,7 +55,7 @@ ENGINE = "must be one of index, scan"
 HEIGHT = "must be a block height, a whole number from 0"
 GROUPS = (
     *("day", "weekday", "hour", "weekday_hour", "month", "year"),
-    *("carrier", "origin", "destination", "route"),
+    *("carrier", "origin", "destination", "route", "departure"),
 )
 GROUPED: tuple[Kind, ...] = (AverageDelays, FlightCounter)
 OPTIONAL = {"OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME"}
@@ -225,10 +225,16 @@ def test_a_breakdown_that_a_question_does_not_have_is_unknown(kind: Kind, name: 
 def test_breakdowns_are_understood() -> None:
     for kind in GROUPED:
         for group in GROUPS:
-            parameters = {**GOOD[kind], "group_by": group}
+            parameters = {**GOOD[kind], "ORIGIN": "JFK", "group_by": group}
             question, options = asked(kind, parameters)
             assert options == Options(group_by=group)
             assert understood(question, options)["group_by"] == group
+    for days in ({"ORIGIN": "JFK", "FINAL_DATE": "2008-12-31"}, {}):
+        error = refused(
+            AverageDelays,
+            {**GOOD[AverageDelays], **days, "group_by": "departure", "INITIAL_DATE": "2007-12-31"},
+        )
+        assert error.reason == "takes at most 366 days, and without a place 31"
     parameters = {**GOOD[AverageDelays], "distribution": "true", "engine": "scan", "as_of": "3"}
     question, options = asked(AverageDelays, parameters)
     assert options == Options("scan", 3, None, True)
