@@ -43,7 +43,16 @@ PAGES = [
     import_module(f"frontend.pages.{name}")
     for name in (
         *("about", "add_flight", "airports", "average_delays", "blocks", "calculator"),
-        *("cheating", "cluster", "compare", "days", "flight_counter", "flight_status", "home"),
+        *(
+            "cheating",
+            "cluster",
+            "compare",
+            "days",
+            "departures",
+            "flight_counter",
+            "flight_status",
+            "home",
+        ),
         *("lab_results", "proofs", "rankings", "receipts", "report", "route"),
         *("search_results", "transactions", "upload_file"),
     )

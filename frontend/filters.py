@@ -21,7 +21,7 @@ STATUS = {
 
 def install(app: Flask) -> None:
     for template_filter in (
-        *(counted, number, share, one_in, minutes, local_time, day, short_day),
+        *(counted, number, ordinal, weekday, share, one_in, minutes, local_time, day, short_day),
         *(age, due, moment, short, size, status, sentence),
     ):
         app.add_template_filter(template_filter)
@@ -67,6 +67,11 @@ def day(iso: str | None) -> str:
         return NOTHING
     when = date.fromisoformat(iso)
     return f"{when:%A}, {when.day} {when:%B} {when:%Y}"
+
+
+def weekday(iso: str) -> str:
+    """From "2013-01-01" to "Tuesday"."""
+    return f"{date.fromisoformat(iso):%A}"
 
 
 def short_day(iso: str) -> str:

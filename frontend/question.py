@@ -25,6 +25,7 @@ ENDS = {
 }
 """Each parameter that names an end of a route, and the one for the other end."""
 BOTH = ("ORIGIN", "DEST")
+HOUR = "hour"
 AS_OF = "as_of"
 OPTIONS = (AS_OF, "engine")
 CITING = ("tip_hash", "digest")
@@ -69,7 +70,9 @@ KINDS: Mapping[str, Kind] = {
 }
 """The three questions by their names in addresses. A test compares them with the service's."""
 
-_PLACE = {name: place for place, name in enumerate((NUMBER, DAY, CARRIER, *ENDS, *DAYS, AS_OF))}
+_PLACE = {
+    name: place for place, name in enumerate((NUMBER, DAY, CARRIER, *ENDS, *DAYS, HOUR, AS_OF))
+}
 """In which order an address has its parameters; others stand first."""
 
 _IN_WORDS = {
@@ -112,25 +115,36 @@ class Question:
         """Return where this question is shown, with other values; None leaves a parameter out."""
         values = {**self.values, **changed}
         values = {name: value for name, value in values.items() if value is not None}
+        path = f"/days/{values.pop(DAY)}" if self.name == "days" and DAY in values else self.name
         pairs = sorted(values.items(), key=lambda pair: _PLACE.get(pair[0], -1))
-        return f"/{self.name}?{urlencode(pairs, doseq=True)}" if pairs else f"/{self.name}"
+        path = f"/{path.removeprefix('/')}"
+        return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
 
     def elsewhere(self, name: str, **changed: Any) -> str:
         """As `address`, at another page."""
         return replace(self, name=name).address(**changed)
 
+    def only(self, name: str, **values: Any) -> "Question":
+        """Return another question, at another page, as of the same block."""
+        return Question(name, {**values, **as_of_in(self.values)})
+
     def page(self) -> str:
         """Return the address of a page with the figures of these flights; "" if there is none."""
         flights, places = self.values, self.values.keys() & ENDS.keys()
-        if CARRIER in flights:
-            return self.elsewhere("report" if NUMBER in flights else "average_delays")
-        if NUMBER in flights:
-            return ""
-        if all({end, f"{end}_CITY_NAME"} & places for end in BOTH):
-            return self.elsewhere("route")
-        if len(places) == 1 and (end := next(iter(places))) in BOTH:
+        name = ""
+        if HOUR in flights:
+            name = "departures" if places or DAY in flights else ""
+        elif NUMBER in flights:
+            name = "report" if CARRIER in flights else ""
+        elif DAY in flights:
+            name = "days"
+        elif CARRIER in flights:
+            name = "average_delays"
+        elif all({end, f"{end}_CITY_NAME"} & places for end in BOTH):
+            name = "route"
+        elif len(places) == 1 and (end := next(iter(places))) in BOTH:
             return self.elsewhere(f"airports/{flights[end]}", **{end: None})
-        return ""
+        return self.elsewhere(name) if name else ""
 
     @property
     def turned(self) -> "Question":

@@ -1,54 +1,72 @@
-"""`/days/YYYY-MM-DD`: one day, carrier by carrier."""
+"""`/days`: a calendar, and the worst days; `/days/YYYY-MM-DD`: a day beside a usual one."""
 
 from datetime import date, timedelta
 
 from flask import Blueprint, abort, render_template, request
 
-from frontend.backend_client import Json
-from frontend.context import backend, coverage
-from frontend.form_request import filled_in
-from frontend.question import Question, require_known
-from frontend.questions.group_queries import question_of
-from frontend.questions.group_rows import FIGURES
+from frontend.context import coverage
+from frontend.form_request import FormRequest, filled_in, submit
+from frontend.question import CARRIER, DAY
+from frontend.questions.days import DaysReport, day_report, days_report
+from frontend.questions.group_rows import FIGURES, SORTS, csv_rows
+from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
-COLUMNS = (
-    *("OP_CARRIER_AIRLINE_ID", "carrier"),
-    *(name for name in FIGURES if name != "average_departure_delay"),
-)
+WORST_SHOWN = 15
+COLUMNS = ("group_by", "name", *FIGURES)
 
 routes = Blueprint("days", __name__)
 
 
+@routes.get("/days")
+def calendar() -> tuple[str, int]:
+    known, form = coverage.at(request.args.get("as_of")), FormRequest[DaysReport]()
+    if known.first_date:
+        form = submit(
+            filled_in(request.args) or {"sort": "on_time_share_of_scheduled"}, days_report
+        )
+    report = form.answer
+    text = render_template(
+        "days.html",
+        known=known,
+        form_request=form,
+        report=report,
+        sorts=SORTS,
+        most=WORST_SHOWN,
+        intervals=offered(known, report.question.values["FINAL_DATE"] if report else None),
+    )
+    return text, form.status
+
+
+@twins(routes, "/days")
+def calendar_twin() -> Twin:
+    """The figures of each day and month."""
+    report = days_report(filled_in(request.args))
+    rows = csv_rows({"day": report.days, "month": report.months})
+    return Twin(report.answers, (DAY, "month", *COLUMNS), rows, report.answers["day"]["as_of"])
+
+
 @routes.get("/days/<day>")
 def page(day: str) -> str:
-    when, known = _day(day), coverage.at(request.args.get("as_of"))
-    carriers, question, _ = _carriers_on(day)
+    when = _day(day)
+    report = day_report(day, filled_in(request.args))
     beside = {"before": str(when - timedelta(1)), "after": str(when + timedelta(1))}
-    links = {name: other if known.covers(other) else None for name, other in beside.items()}
-    return render_template("day.html", day=day, carriers=carriers, question=question, **links)
+    links = {name: day if report.known.covers(day) else None for name, day in beside.items()}
+    return render_template("day.html", report=report, known=report.known, **links)
 
 
 @twins(routes, "/days/<day>")
 def twin(day: str) -> Twin:
     _day(day)
-    carriers, _, as_of = _carriers_on(day)
-    rows = [{column: row[column] for column in COLUMNS} for row in carriers]
-    return Twin({"FL_DATE": day, "carriers": rows, "as_of": as_of}, COLUMNS, rows, as_of)
-
-
-def _carriers_on(day: str) -> tuple[list[Json], Question, Json]:
-    """The figures of each carrier with flights on `day`, most first; the last block counted."""
-    known, given = coverage.now(), filled_in(request.args)
-    require_known(given)
-    interval = {"INITIAL_DATE": day, "FINAL_DATE": day}
-    answer = backend.get("/average_delays", {**given, **interval, "group_by": "carrier"})
-    rows = [
-        {**row, "carrier": known.carrier(row["OP_CARRIER_AIRLINE_ID"]).label}
-        for row in answer["by_carrier"]
+    report = day_report(day, filled_in(request.args))
+    carriers = [
+        {CARRIER: row.key[CARRIER], "carrier": row.name, **row.figures}
+        for row in report.rows["carrier"]
     ]
-    return rows, question_of("average_delays", answer, given), answer["as_of"]
+    as_of = report.total["as_of"]
+    answer = {DAY: day, "carriers": carriers, "usual": report.usual, "as_of": as_of}
+    return Twin({**answer, **report.answers}, COLUMNS, csv_rows(report.rows), as_of)
 
 
 def _day(text: str) -> date:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from math import comb, inf, sqrt
 from statistics import NormalDist
@@ -10,8 +11,8 @@ from typing import Any
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
-from frontend.filters import minutes, number, share
-from frontend.question import BOTH, CARRIER, ENDS, Question
+from frontend.filters import day, minutes, number, share
+from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, HOUR, Question
 from frontend.questions.delays import FEW_ARRIVALS, SCATTER_MINUTES
 
 
@@ -76,6 +77,8 @@ KEYS: Mapping[str, Sequence[str]] = {
     "route": ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME"),
     "weekday": ("DAY_OF_WEEK",),
     "hour": ("hour",),
+    "day": ("FL_DATE",),
+    "month": ("month",),
 }
 """The members of a group that tell it apart, by `group_by`."""
 
@@ -97,10 +100,12 @@ def rows_of(answer: Json, by: str, known: Coverage, question: Question) -> list[
 
 def _page(asked: Mapping[str, Any], key: Json) -> str:
     """Return the address of a page about a group; "" if none shows its figures."""
-    if not key.keys() & {CARRIER, *BOTH}:
+    if not key.keys() & {CARRIER, *BOTH, HOUR, DAY}:
         return ""
-    cities = {f"{end}_CITY_NAME": None for end in BOTH if end in key}
-    values = {**asked, **key, **cities}
+    dropped = dict.fromkeys(
+        DAYS if DAY in key else [f"{end}_CITY_NAME" for end in BOTH if end in key]
+    )
+    values = {**asked, **key, **dropped}
     return Question("", {n: value for n, value in values.items() if value is not None}).page()
 
 
@@ -125,6 +130,8 @@ _NAMES: Mapping[str, Callable[[Json, Coverage], str]] = {
     "route": _ends,
     "weekday": lambda key, _: WEEKDAYS[key["DAY_OF_WEEK"] - 1],
     "hour": lambda key, _: hours(key["hour"]),
+    "day": lambda key, _: day(key["FL_DATE"]),
+    "month": lambda key, _: f"{date.fromisoformat(key['month'] + '-01'):%B %Y}",
 }
 
 

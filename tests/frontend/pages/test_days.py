@@ -1,6 +1,9 @@
-"""A day, carrier by carrier."""
+"""A calendar of days, and a day beside a usual one, as plain Python counts them."""
 
+import re
 from collections import defaultdict
+from datetime import date
+from statistics import fmean
 
 import pytest
 from flask.testing import FlaskClient
@@ -11,51 +14,97 @@ from tests.frontend.pages.reading import table
 
 @pytest.fixture
 def day(world: World) -> str:
-    """A day in the middle."""
+    """A day with others around it, and one with the same weekday."""
     days = sorted({each["FL_DATE"] for each in world.transactions})
-    found: str = days[len(days) // 2]
+    found: str = days[1]
     return found
 
 
-def by_carrier(world: World, day: str) -> dict[int, list[Json]]:
+def grouped(flights: list[Json], name: str) -> dict[str, list[Json]]:
+    """The flights by a field."""
     found = defaultdict(list)
-    for each in world.transactions:
-        if each["FL_DATE"] == day:
-            found[each["OP_CARRIER_AIRLINE_ID"]].append(each)
+    for each in flights:
+        found[str(each[name])].append(each)
     return found
 
 
-def test_carriers_are_as_plain_python_counts_them(
+def on_time(flights: list[Json]) -> float:
+    """The share of all flights that arrived less than 15 minutes late."""
+    return fmean(each["ARR_DELAY"] is not None and each["ARR_DELAY"] < 15 for each in flights)
+
+
+def test_a_day_is_counted_by_carrier_and_airport(
     pages: FlaskClient, world: World, day: str
 ) -> None:
-    expected = by_carrier(world, day)
-    assert expected
+    flights = grouped(world.transactions, "FL_DATE")[day]
     found = pages.get(f"/days/{day}.json").get_json()
     assert found["FL_DATE"] == day
-    assert {each["OP_CARRIER_AIRLINE_ID"] for each in found["carriers"]} == set(expected)
-    for each in found["carriers"]:
-        flights = averages_of(expected[each["OP_CARRIER_AIRLINE_ID"]])
-        for name in flights.keys() & each.keys():
-            assert each[name] == pytest.approx(flights[name]), name
-    counts = [each["flights"] for each in found["carriers"]]
-    assert counts == sorted(counts, reverse=True)
+    for name, rows in (
+        ("OP_CARRIER_AIRLINE_ID", found["carriers"]),
+        ("ORIGIN", found["origin"]["by_origin"]),
+        ("DEST", found["destination"]["by_destination"]),
+    ):
+        expected = grouped(flights, name)
+        assert {str(row[name]) for row in rows} <= expected.keys() != set()
+        for row in rows:
+            averages = averages_of(expected[str(row[name])])
+            for member in averages.keys() & row.keys():
+                assert row[member] == pytest.approx(averages[member]), member
+    rows = table(pages, f"/days/{day}.csv")
+    assert {row["group_by"] for row in rows} == {"carrier", "hour", "origin", "destination"}
+
+
+def test_a_day_stands_beside_others_of_its_weekday(
+    pages: FlaskClient, world: World, day: str
+) -> None:
+    by_day = grouped(world.transactions, "FL_DATE")
+    weekday = date.fromisoformat(day).weekday()
+    others = [
+        flights
+        for other, flights in by_day.items()
+        if other != day and date.fromisoformat(other).weekday() == weekday
+    ]
+    usual = pages.get(f"/days/{day}.json").get_json()["usual"]
+    assert usual["flights"] == fmean(map(len, others))
+    assert usual["cancelled"] == fmean(sum(leg["CANCELLED"] for leg in legs) for legs in others)
+    together = [leg for legs in others for leg in legs]
+    assert usual["on_time_share_of_scheduled"] == pytest.approx(on_time(together))
+    assert usual["average_delay"] == pytest.approx(averages_of(together)["average_delay"])
+    rank = 1 + sum(on_time(legs) < on_time(by_day[day]) for legs in by_day.values())
+    ordinal = {1: "The worst", 2: "2nd worst", 3: "3rd worst"}.get(rank, f"{rank}th worst")
+    assert f"{ordinal} of {len(by_day)} days of 2015" in pages.get(f"/days/{day}").text
 
 
 def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: str) -> None:
-    text = pages.get(f"/days/{day}").text
-    expected = by_carrier(world, day)
-    assert f"{sum(map(len, expected.values()))} flights of {len(expected)} carriers" in text
-    assert text.count('rel="prev"') == text.count('rel="next"') == 1
-    days = sorted({each["FL_DATE"] for each in world.transactions})
-    first = pages.get(f"/days/{days[0]}").text
+    text = pages.get(f"/days/{day}?ORIGIN=LAX").text
+    assert re.findall(r'"/days/([^"]+)" rel', text) == [
+        f"2015-01-{int(day[-2:]) + step:02}?ORIGIN=LAX" for step in (-1, 1)
+    ]
+    first = pages.get(f"/days/{min(each['FL_DATE'] for each in world.transactions)}").text
     assert 'rel="prev"' not in first
     assert 'rel="next"' in first
 
 
-def test_the_csv_has_a_row_for_each_carrier(pages: FlaskClient, world: World, day: str) -> None:
-    rows = table(pages, f"/days/{day}.csv")
-    assert {int(row["OP_CARRIER_AIRLINE_ID"]) for row in rows} == set(by_carrier(world, day))
-    assert all(row["carrier"] for row in rows)
+@pytest.mark.parametrize(
+    ("sort", "worst"),
+    [
+        ("", on_time),
+        ("sort=average_delay", lambda legs: -float(averages_of(legs)["average_delay"])),
+        ("sort=cancelled", lambda legs: -fmean(leg["CANCELLED"] for leg in legs)),
+    ],
+)
+def test_the_calendar_names_the_worst_day(
+    pages: FlaskClient, world: World, sort: str, worst: object
+) -> None:
+    assert callable(worst)
+    by_day = grouped([leg for leg in world.transactions if leg["ORIGIN"] == "LAX"], "FL_DATE")
+    page = pages.get(f"/days?ORIGIN=LAX&{sort}").text
+    expected = min(by_day, key=lambda day: (worst(by_day[day]), -len(by_day[day])))
+    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+    assert f'href="/days/{expected}?ORIGIN=LAX"' in lead
+    cell = r'href="/days/([^?]+)\?ORIGIN=LAX">\d+<.*?<small>(\d+) %</small>'
+    cells = dict(re.findall(cell, page))
+    assert cells == {day: f"{100 * on_time(legs):.0f}" for day, legs in by_day.items()}
 
 
 def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:

@@ -18,7 +18,12 @@ PAGES = (
     "/flight_counter?ORIGIN_CITY_NAME=Los+Angeles,+CA&DEST_CITY_NAME=San+Francisco,+CA",
     "/flight_counter?ORIGIN=LAX&DEST=SFO&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-05",
     "/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805&ORIGIN=LAX",
+    "/days",
+    "/days?ORIGIN=LAX&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-05",
     "/days/2015-01-03",
+    "/days/2015-01-03?DEST=LAX&as_of=20",
+    "/departures?ORIGIN=LAX&DEST=SFO",
+    "/departures?ORIGIN=LAX&FL_DATE=2015-01-03",
     "/report?OP_CARRIER_FL_NUM=1",
     "/filter_transactions?OP_CARRIER_FL_NUM=12345",
     "/compare?what=carrier&item=WN&item=AA&ORIGIN=LAX",
@@ -49,6 +54,7 @@ def shows(page: str, count: str) -> bool:
     """Whether a number of flights is among the figures of a page, or what it is about."""
     content = page.partition("<main")[2].partition("</main>")[0]
     figures = re.findall(r"<dt>(?:Flights|Scheduled)</dt><dd>(.*?)</dd>", content)
+    figures += re.findall(r'<th scope="row">Flights</th><td class="n">([\d,]+)</td>', content)
     figures += re.findall(r'<p class="figure-large">([\d,]+)</p>', content)
     return count in figures
 

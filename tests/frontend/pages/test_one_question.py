@@ -340,6 +340,9 @@ OTHERS = (
     "/rankings?by=origin",
     "/report?OP_CARRIER_FL_NUM=1",
     "/days/2015-01-03?",
+    "/days?ORIGIN=LAX",
+    "/departures?ORIGIN=LAX&hour=8",
+    "/departures?FL_DATE=2015-01-03",
 )
 
 

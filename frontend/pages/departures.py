@@ -1,0 +1,48 @@
+"""`/departures`: the flights of an airport or route on a day or at an hour."""
+
+from flask import Blueprint, render_template, request
+
+from frontend import field_labels
+from frontend.context import coverage
+from frontend.form_request import filled_in, submit
+from frontend.question import DAY
+from frontend.questions.departures import HOURS, departures
+from frontend.questions.group_rows import FIGURES, hours
+from frontend.questions.intervals import offered
+from frontend.twins import Twin, twins
+
+PATH = "/departures"
+MOST_SHOWN = 200
+FLIGHT = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
+GROUP = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST", "departure", *FIGURES)
+
+routes = Blueprint("departures", __name__)
+
+
+@routes.get(PATH)
+def page() -> tuple[str, int]:
+    known = coverage.at(request.args.get("as_of"))
+    form = submit(request.args, departures)
+    board = form.answer
+    text = render_template(
+        "departures.html",
+        known=known,
+        form_request=form,
+        board=board,
+        most=MOST_SHOWN,
+        hour_names=[(hour, hours(hour)) for hour in range(HOURS)],
+        intervals=offered(known, board.question.values.get("FINAL_DATE") if board else None),
+    )
+    return text, form.status
+
+
+@twins(routes, PATH)
+def twin() -> Twin:
+    """The service's answers; as CSV the flights of a day, or the groups of several."""
+    board = departures(filled_in(request.args))
+    if DAY in board.question.values:
+        columns, rows = FLIGHT, board.answer["flights"]
+    else:
+        columns, rows = GROUP, board.answer.get("by_departure", ())
+    answers = {"departures": board.answer, "hours": board.by_hour}
+    return Twin(answers, columns, rows, board.answer["as_of"])

@@ -1,0 +1,213 @@
+"""Makes the pages of days: a calendar of them, and one day beside a usual one."""
+
+from calendar import Calendar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from typing import NamedTuple
+
+from frontend.backend_client import Json
+from frontend.charts.time_axis import slots
+from frontend.context import coverage
+from frontend.coverage import Coverage
+from frontend.errors import Refused
+from frontend.question import (
+    AS_OF,
+    CARRIER,
+    DAY,
+    DAYS,
+    ENDS,
+    Question,
+    as_of_in,
+    require_known,
+)
+from frontend.questions.group_queries import Groups, answers_by_group
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of
+
+SORT = "sort"
+SUBJECT = (*ENDS, CARRIER)
+"""What may narrow down the flights of days."""
+OVER_DAYS: Groups = {"day": {}, "month": {}}
+SHOWN = {"limit": "15"}
+ON_A_DAY: Groups = {"carrier": {}, "hour": {}, "origin": SHOWN, "destination": SHOWN}
+MOST_CALENDAR_DAYS = 731
+LEVELS = (0.5, 0.65, 0.75, 0.85)
+"""Shares on time from which a day of the calendar has the next colour."""
+
+
+class Cell(NamedTuple):
+    """A day of the calendar. row: None for a day without flights."""
+
+    day: date
+    row: Row | None
+
+    @property
+    def level(self) -> int:
+        """The number of the colour, from 0 for the worst days."""
+        share = self.row.on_time_of_scheduled or 0.0 if self.row else 0.0
+        return sum(share >= level for level in LEVELS)
+
+
+@dataclass(frozen=True)
+class DaysReport:
+    """The days of an interval. sort: a name of SORTS by which the worst are found."""
+
+    known: Coverage
+    question: Question
+    answers: Json
+    sort: str
+
+    @cached_property
+    def days(self) -> list[Row]:
+        return self._rows("day")
+
+    @cached_property
+    def months(self) -> list[Row]:
+        return self._rows("month")
+
+    def _rows(self, by: str) -> list[Row]:
+        values = {name: value for name, value in self.question.values.items() if name != SORT}
+        return rows_of(self.answers[by], by, self.known, Question("days", values))
+
+    @property
+    def worst_days(self) -> list[Row]:
+        return worst_first(self.days, self.sort)
+
+    @property
+    def worst_months(self) -> list[Row]:
+        return worst_first(self.months, self.sort)
+
+    def calendar(self) -> Iterator[tuple[str, list[list[Cell | None]]]]:
+        """(name of a month, its weeks), Mondays first; None is a day of another month.
+
+        Of more than MOST_CALENDAR_DAYS days the last ones.
+        """
+        by_day = {row.key[DAY]: row for row in self.days}
+        if not by_day:
+            return
+        first, last = date.fromisoformat(min(by_day)), date.fromisoformat(max(by_day))
+        first = max(first, last - timedelta(MOST_CALENDAR_DAYS - 1))
+        for month in slots(first, last, "month"):
+            at = month.first
+            weeks = Calendar().monthdatescalendar(at.year, at.month)
+            yield (
+                f"{at:%B %Y}",
+                [
+                    [Cell(d, by_day.get(str(d))) if d.month == at.month else None for d in week]
+                    for week in weeks
+                ],
+            )
+
+
+@dataclass(frozen=True)
+class DayReport:
+    """A day. answers: by each of ON_A_DAY. year: the days of its year, without this one."""
+
+    known: Coverage
+    question: Question
+    answers: Json
+    year: Sequence[Row]
+
+    @property
+    def total(self) -> Json:
+        """The answer about all flights of the day."""
+        answer: Json = self.answers["carrier"]
+        return answer
+
+    @cached_property
+    def rows(self) -> dict[str, list[Row]]:
+        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in ON_A_DAY}
+
+    @property
+    def day(self) -> date:
+        return date.fromisoformat(self.question.values[DAY])
+
+    @cached_property
+    def same_weekday(self) -> list[Row]:
+        """The other days of the year with this weekday."""
+        return [
+            row
+            for row in self.year
+            if date.fromisoformat(row.key[DAY]).weekday() == self.day.weekday()
+        ]
+
+    @cached_property
+    def usual(self) -> Json | None:
+        """The figures of a usual day with this weekday; None if there is no other."""
+        return mean_of([row.figures for row in self.same_weekday])
+
+    @property
+    def rank(self) -> int:
+        """Which of the days of the year it is, from the worst, by the share on time."""
+        share = self.total[PUNCTUALITY]
+        return 1 + len(
+            [row for row in self.year if (row.on_time_of_scheduled or 0.0) < (share or 0.0)]
+        )
+
+
+def worst_first(rows: Sequence[Row], sort: str) -> list[Row]:
+    """Return groups by a name of SORTS, the worst first; of equals the one with most flights."""
+    measure = SORTS[sort]
+    sign = -1 if measure.is_low_good or sort == "flights" else 1
+    known = [(row, value) for row in rows if (value := measure.value(row)) is not None]
+    return [
+        row for row, value in sorted(known, key=lambda pair: (sign * pair[1], -pair[0].flights))
+    ]
+
+
+def mean_of(figures: Sequence[Json]) -> Json | None:
+    """Return the means of the counts of several days, and the shares of all of them together."""
+    if not figures:
+        return None
+    counts = ("flights", "arrived", "cancelled", "no_arrival")
+    mean: Json = {name: sum(day[name] for day in figures) / len(figures) for name in counts}
+    for name, of in (
+        ("average_delay", "arrived"),
+        (PUNCTUALITY, "flights"),
+        ("on_time_share_of_arrived", "arrived"),
+    ):
+        total = sum((day[name] or 0.0) * day[of] for day in figures) / len(figures)
+        mean[name] = total / mean[of] if mean[of] else None
+    return mean
+
+
+def days_report(given: Mapping[str, str]) -> DaysReport:
+    """Return the days that a request asks for, by default the last year. Raises Refused."""
+    require_known(given, *SUBJECT, *DAYS, SORT)
+    known, sort = coverage.at(given.get(AS_OF)), given.get(SORT, PUNCTUALITY)
+    if sort not in SORTS:
+        raise Refused.parameter(SORT, sort, f"must be one of {', '.join(SORTS)}")
+    asked = _year(known.last_date, known) | {n: t for n, t in given.items() if n != SORT}
+    answers = answers_by_group(asked, OVER_DAYS)
+    chosen = {SORT: sort} if sort != PUNCTUALITY else {}
+    question = _question(answers["day"], given, DAYS)
+    return DaysReport(known, Question("days", {**chosen, **question.values}), answers, sort)
+
+
+def day_report(day: str, given: Mapping[str, str]) -> DayReport:
+    """Return a day beside the others of its year. Raises Refused."""
+    require_known(given, *SUBJECT)
+    known = coverage.at(given.get(AS_OF))
+    answers = answers_by_group({**given, **dict.fromkeys(DAYS, day)}, ON_A_DAY)
+    question = _question(answers["carrier"], given, ())
+    question = Question("days", {DAY: day, **question.values})
+    as_of = {AS_OF: str(answers["carrier"]["as_of"]["height"])}
+    year = answers_by_group({**given, **_year(day, known), **as_of}, {"day": {}})
+    others = [row for row in rows_of(year["day"], "day", known, question) if row.key[DAY] != day]
+    return DayReport(known, question, answers, others)
+
+
+def _question(answer: Json, given: Mapping[str, str], days: Sequence[str]) -> Question:
+    query = answer["query"]
+    return Question(
+        "days", {n: query[n] for n in (*SUBJECT, *days) if n in query} | as_of_in(given)
+    )
+
+
+def _year(day: str | None, known: Coverage) -> dict[str, str]:
+    """Return the days of a day's year that the ledger covers; {} for an empty ledger."""
+    if not day or not known.first_date or not known.last_date:
+        return {}
+    ends = max(f"{day[:4]}-01-01", known.first_date), min(f"{day[:4]}-12-31", known.last_date)
+    return dict(zip(DAYS, ends if ends[0] <= ends[1] else (day, day), strict=True))

@@ -1,0 +1,179 @@
+"""Makes the page of departures: the flights of a day, or the usual ones of some days.
+
+A flight whose scheduled time is not recorded, as that of most cancelled ones, may have been to
+leave in any hour: it is shown apart, and counts where its flight number does.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cached_property
+
+from frontend.backend_client import Json
+from frontend.context import backend, coverage
+from frontend.coverage import Coverage
+from frontend.errors import Refused
+from frontend.filters import short_interval
+from frontend.question import (
+    AS_OF,
+    BOTH,
+    CARRIER,
+    DAY,
+    DAYS,
+    ENDS,
+    HOUR,
+    NUMBER,
+    OPTIONS,
+    Question,
+    as_of_in,
+    require_known,
+)
+from frontend.questions import flights_of_day
+from frontend.questions.flights_of_day import Leg
+from frontend.questions.group_queries import answers_by_group
+from frontend.questions.group_rows import Row, rows_of
+
+HOURS = 24
+MOST_DAYS, MOST_DAYS_OF_AIRPORT = 366, 31
+"""The most days of which departures are counted: on a route, and of an airport with all routes."""
+
+
+@dataclass
+class UsualFlight:
+    """A flight number on a route. times: how often it was scheduled when, hhmm; "" if unknown."""
+
+    carrier: int
+    number: int
+    origin: str
+    dest: str
+    flights: int = 0
+    on_time: int = 0
+    cancelled: int = 0
+    times: Counter[str] = field(default_factory=Counter)
+
+    def add(self, group: Json) -> None:
+        """Add the flights at one of its times."""
+        self.flights += group["flights"]
+        self.on_time += round((group["on_time_share_of_scheduled"] or 0) * group["flights"])
+        self.cancelled += group["cancelled"]
+        self.times[group["departure"]] += group["flights"]
+
+    def in_hour(self, hour: int | None) -> list[tuple[str, int]]:
+        """Return its scheduled times in an hour, or all, with their flights, the most first."""
+        return [
+            (time, count)
+            for time, count in self.times.most_common()
+            if time and hour in {None, int(time[:2])}
+        ]
+
+
+@dataclass(frozen=True)
+class Departures:
+    """What leaves a place, or for a place. by_hour: the answer about the hours of these days.
+
+    answer: of the service, with the flights of a day or the groups of several.
+    """
+
+    known: Coverage
+    question: Question
+    by_hour: Json
+    answer: Json
+
+    @property
+    def hour(self) -> int | None:
+        return self.question.values.get(HOUR)
+
+    @cached_property
+    def hours(self) -> list[Row]:
+        """The hours in which flights leave, each with the address of its departures."""
+        whole = Question("", {n: v for n, v in self.question.values.items() if n != HOUR})
+        return rows_of(self.by_hour, "hour", self.known, whole)
+
+    @property
+    def figures(self) -> Json | None:
+        """The figures of the flights at the hour, or of all; None if none leaves at the hour."""
+        if self.hour is None:
+            return self.by_hour
+        return next((row.figures for row in self.hours if row.key[HOUR] == self.hour), None)
+
+    @property
+    def counted_days(self) -> str:
+        """The days of which departures are counted, in words."""
+        return short_interval(*(self.answer["query"][name] for name in DAYS))
+
+    @property
+    def timed(self) -> list[Leg]:
+        """The flights of the day that have a scheduled time."""
+        return [leg for leg in self.answer["flights"] if flights_of_day.scheduled(leg, "DEP")]
+
+    @property
+    def untimed(self) -> list[Leg]:
+        """The other flights of the day."""
+        return [leg for leg in self.answer["flights"] if not flights_of_day.scheduled(leg, "DEP")]
+
+    @cached_property
+    def usual(self) -> list[UsualFlight]:
+        """The flight numbers that leave at the hour, the most frequent first."""
+        flights: dict[tuple[object, ...], UsualFlight] = {}
+        for group in self.answer.get("by_departure", ()):
+            key = (group[CARRIER], group[NUMBER], group["ORIGIN"], group["DEST"])
+            flights.setdefault(key, UsualFlight(*key)).add(group)
+        at_hour = [flight for flight in flights.values() if flight.in_hour(self.hour)]
+        return sorted(
+            at_hour, key=lambda flight: -sum(count for _, count in flight.in_hour(self.hour))
+        )
+
+
+def departures(given: Mapping[str, str]) -> Departures:
+    """Return the departures that a request asks for. Raises Refused, BackendAway."""
+    require_known(given, *ENDS, CARRIER, HOUR, *((DAY,) if DAY in given else DAYS))
+    known, hour = coverage.at(given.get(AS_OF)), _hour(given)
+    ends = _some(given, tuple(ENDS))
+    if not ends and DAY not in given:
+        raise Refused({"field": "ORIGIN_CITY_NAME", "detail": "is missing"}, 400)
+    more = _some(given, (CARRIER, *OPTIONS))
+    days = dict.fromkeys(DAYS, given[DAY]) if DAY in given else _some(given, DAYS)
+    by_hour = answers_by_group({**ends, **more, **days}, {"hour": {}})["hour"]
+    query = by_hour["query"]
+    asked = {**ends, **more, AS_OF: str(by_hour["as_of"]["height"])}
+    if DAY in given:
+        days = {DAY: query["INITIAL_DATE"]}
+        at = {} if hour is None else {HOUR: str(hour)}
+        answer = backend.get("/departures", asked | days | at)
+    else:
+        days = {name: query[name] for name in DAYS}
+        answer = _usual(asked, days, hour) or by_hour
+    carrier = {CARRIER: query[CARRIER]} if CARRIER in query else {}
+    hours = {} if hour is None else {HOUR: hour}
+    question = Question("departures", {**ends, **carrier, **days, **hours, **as_of_in(given)})
+    return Departures(known, question, by_hour, answer)
+
+
+def _some(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    return {name: given[name] for name in names if name in given}
+
+
+def _usual(asked: Mapping[str, str], days: Mapping[str, str], hour: int | None) -> Json | None:
+    """Return the departures by flight number and time; None for all of an airport, at any hour.
+
+    Only those of the last days are counted if there are more than MOST_DAYS.
+    """
+    is_route = all({end, f"{end}_CITY_NAME"} & asked.keys() for end in BOTH)
+    if hour is None and not is_route:
+        return None
+    first, last = (date.fromisoformat(days[name]) for name in DAYS)
+    most = MOST_DAYS if is_route else MOST_DAYS_OF_AIRPORT
+    first = max(first, last - timedelta(most - 1))
+    counted = dict(zip(DAYS, (str(first), str(last)), strict=True))
+    return backend.get("/average_delays", {**asked, **counted, "group_by": "departure"})
+
+
+def _hour(given: Mapping[str, str]) -> int | None:
+    """Return the hour that is asked for, if any. Raises Refused."""
+    text = given.get(HOUR)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text[:3]) < HOURS):
+        raise Refused.parameter(HOUR, text, "must be an hour from 0 to 23")
+    return int(text)
