@@ -40,8 +40,7 @@ OPTIONS: options.Table = (
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
-    if chosen.law not in LAWS:
-        raise ValueError(f"--law is {chosen.law!r}; it must be one of {', '.join(LAWS)}")
+    options.law_from(chosen.law, LAWS, is_beside=node.is_beside())
     for name in ("think", "warm_up", "requests", "duration"):
         if getattr(chosen, name) < 0:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(chosen, name)}; not negative")
@@ -66,7 +65,7 @@ class Customer(node.Customer):
     def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
         """Ask at each turn. The next one is due after a think time."""
         chosen = self.environment.parsed_options
-        think = LAWS[chosen.law]
+        think = LAWS[options.law_from(chosen.law, LAWS, is_beside=node.is_beside())]
         due_s = max(mine.start_s, monotonic())
         choices = {
             kind: [Request(kind, path, body=body) for path, body in asked]

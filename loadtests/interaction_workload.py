@@ -32,8 +32,7 @@ from loadtests.generation.client import Answer
 from loadtests.generation.interactions import ADDED, Interaction, Step
 from loadtests.generation.node import Part, Plan, register
 from loadtests.generation.rows import NO_ANSWER
-from loadtests.processes import Site
-from loadtests.questions import drawn, sample
+from loadtests.questions import drawn
 from loadtests.scenarios import DURABLE, SHARES, itineraries, mixed_interactions
 
 RUN_ID = "interactions"
@@ -60,7 +59,7 @@ def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
     if chosen.scenario not in SCENARIOS:
         named = ", ".join(SCENARIOS)
         raise ValueError(f"--scenario is {chosen.scenario!r}; it must be one of {named}")
-    flights = sample(Site(host), options.SAMPLED_BLOCKS)
+    flights = options.flights_of(host)
     questions = drawn(flights, options.DRAWN_OF_EACH_KIND, chosen.seed)
     Random(chosen.seed).shuffle(flights)  # noqa: S311  a load, no secrets
     given = questions, flights, chosen.num_users or 1, chosen.interactions or SEQUENCE

@@ -8,7 +8,9 @@
 Run it from the project's folder, on every machine. One dispatcher in each Locust process walks
 through its part of a schedule that was computed beforehand, from a seed; each arrival is a greenlet
 with a connection of its own, closed afterwards. Response times count from the intended arrival,
-also in Locust's console and web page. How many users Locust is told to start does not matter.
+also in Locust's console and web page. How many users Locust is told to start does not matter. `-t`
+is the time of the load, in place of --duration. Given to `-f` together with closed_workload.py,
+arrivals come besides the customers, and the users are those.
 """
 
 from argparse import Namespace
@@ -22,9 +24,9 @@ from locust import User, task
 from locust.dispatch import UsersDispatcher
 from locust.exception import StopUser
 
-from loadtests.generation import options
+from loadtests.generation import node, options
 from loadtests.generation.asking import asker_to, walk
-from loadtests.generation.node import Node, Plan, register
+from loadtests.generation.node import Node, Part, Plan, register
 from loadtests.generation.schedule import Arrival, arrivals, load, mixed, recorded_times
 from loadtests.models.random_times import deterministic_times, poisson_times
 
@@ -56,14 +58,13 @@ def schedule_from(chosen: Namespace, host: str) -> list[Arrival]:
 
 
 def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
-    if chosen.law not in LAWS:
-        raise ValueError(f"--law is {chosen.law!r}; it must be one of {', '.join(LAWS)}")
+    law = options.law_from(chosen.law, LAWS, is_beside=node.is_beside())
     if chosen.fraction and not chosen.capacity:
         raise ValueError("--fraction needs --capacity, the rate at which the service saturates")
     rate_per_s = chosen.fraction * chosen.capacity or chosen.rate
     count = chosen.arrivals or None
     until_s = None if count else chosen.duration
-    if chosen.law == "deterministic":
+    if law == "deterministic":
         return deterministic_times(rate_per_s, count=count, until_s=until_s)
     return poisson_times(rate_per_s, random, count=count, until_s=until_s)
 
@@ -97,20 +98,24 @@ class OpenWorkload(User):
     def walk_schedule(self) -> None:
         """Send every arrival of this process's part at its time, once."""
         mine = self.node.part
-        if mine is None or mine.users:
-            raise StopUser
-        mine.take_number()
-        asker, timeout_s = asker_to(mine.host), self.environment.parsed_options.timeout
-
-        def send(arrival: Arrival) -> None:
-            due_s = mine.start_s + arrival.intended_s
-            then = partial(self.node.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
-            asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body)
-
-        schedule = [Arrival(*values) for values in mine.content]
-        walk(schedule, mine.start_s, send, lambda: self.node.is_stopping)
-        self.node.finish_one(mine)
+        if mine is not None and not mine.users:
+            walk_part(self.node, mine)
         raise StopUser
 
 
-register(OpenWorkload, plan_from, OPTIONS, FILES, RUN_ID, OneUserEach)
+def walk_part(of: Node, mine: Part) -> None:
+    """Send every arrival of this part at its time."""
+    mine.take_number()
+    asker, timeout_s = asker_to(mine.host), of.options.timeout
+
+    def send(arrival: Arrival) -> None:
+        due_s = mine.start_s + arrival.intended_s
+        then = partial(of.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
+        asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body)
+
+    schedule = [Arrival(*values) for values in mine.content]
+    walk(schedule, mine.start_s, send, lambda: of.is_stopping)
+    of.finish_one(mine)
+
+
+register(OpenWorkload, plan_from, OPTIONS, FILES, RUN_ID, OneUserEach, walk_part)

@@ -20,6 +20,7 @@ import logging
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from math import inf
 from pathlib import Path
@@ -118,6 +119,15 @@ def _every(pause_s: float, act: Callable[[], None]) -> None:
         act()
 
 
+_workloads: list[str] = []  # run ids of the locustfiles of this process
+_nodes: list["Node"] = []
+
+
+def is_beside() -> bool:
+    """Whether several workloads run together, because Locust was given several files."""
+    return len(_workloads) > 1
+
+
 def register(
     user: Any,
     planner: Planner,
@@ -125,12 +135,22 @@ def register(
     files: options.Table,
     run_id: str,
     dispatcher: type[UsersDispatcher] = UsersDispatcher,
+    alone: Callable[["Node", Part], None] | None = None,
 ) -> None:
-    """Make a locustfile a workload: with its options, and a `Node` as the attribute of its user."""
+    """Make a locustfile a workload: with its options, and a `Node` as the attribute of its user.
+
+    alone: does all the work of a part without a user, where another workload has the users.
+    """
+    _workloads.append(run_id)
 
     def begin(environment: Environment, **_event: object) -> None:
-        environment.dispatcher_class = dispatcher
-        user.node = Node(environment, planner)
+        beside = alone if is_beside() else None
+        if beside:
+            environment.user_classes.remove(user)
+        elif not is_beside():
+            environment.dispatcher_class = dispatcher
+        user.node = Node(environment, planner, run_id, beside)
+        _nodes.append(user.node)
 
     events.init_command_line_parser.add_listener(
         lambda parser, **_event: options.add(parser, shown, files, run_id)
@@ -141,9 +161,16 @@ def register(
 class Node:
     """A process of the workload. `part` is its work, None until a test starts."""
 
-    def __init__(self, environment: Environment, planner: Planner) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        planner: Planner,
+        workload: str,
+        alone: Callable[["Node", Part], None] | None = None,
+    ) -> None:
         """Attach to Locust's events; call this in its `init` event. Raises OSError, ValueError."""
-        self.environment, self._planner = environment, planner
+        self.environment, self._planner, self._alone = environment, planner, alone
+        self._workload = workload if is_beside() else ""
         self._runner = cast("Any", environment.runner)  # local, master or worker
         self._options = cast("Any", environment.parsed_options)
         self.part: Part | None = None
@@ -152,8 +179,8 @@ class Node:
         self._runs_started = 0
         keeps_rows = self._options.raw and not self._is_worker()
         self._file = RowFile(Path(self._options.raw)) if keeps_rows else None
-        self._runner.register_message(PART_MESSAGE, self._on_part)
-        self._runner.register_message(ROWS_MESSAGE, self._on_rows)
+        self._runner.register_message(PART_MESSAGE + self._workload, self._on_part)
+        self._runner.register_message(ROWS_MESSAGE + self._workload, self._on_rows)
         events = environment.events
         events.test_start.add_listener(self._on_test_start)
         events.test_stopping.add_listener(self._on_test_stopping)
@@ -162,6 +189,24 @@ class Node:
         gevent.spawn(_every, FLUSH_EVERY_S, self._flush)
         gevent.spawn(_every, FLUSH_EVERY_S, self._look_for_workers)
         gevent.spawn(_every, PROGRESS_EVERY_S, self._say_progress)
+        if self._options.headless and not self._is_worker() and environment.host:
+            self._prepare()
+
+    @property
+    def options(self) -> Namespace:
+        """Locust's options, with those of the workload."""
+        return cast("Namespace", self._options)
+
+    def _prepare(self) -> None:
+        """Before Locust's clock runs: read what questions are drawn from, and take its time limit.
+
+        A run without a number of requests ends by itself, a time after its start.
+        """
+        with suppress(OSError, ValueError, ProgramFailed):  # said when the test starts
+            self._planner(self._options, self.environment.host or "", 1)
+        limits = ("requests", "arrivals", "interactions", "schedule", "times")
+        if self._options.run_time and not any(getattr(self._options, n, 0) for n in limits):
+            self._options.duration, self._options.run_time = float(self._options.run_time), None
 
     def _is_worker(self) -> bool:
         return isinstance(self._runner, WorkerRunner)
@@ -184,10 +229,10 @@ class Node:
         ids = _worker_ids(runner)
         workers: list[str | None] = [*ids] if isinstance(runner, MasterRunner) else [None]
         plan = self._planner(options, self.environment.host, len(workers))
-        if plan.users is not None:
+        if plan.users is not None and self._alone is None:
             runner.target_user_count = plan.users
         self._runs_started += 1
-        run = options.run_id + (f"-{self._runs_started}" if self._runs_started > 1 else "")
+        run = self._run_id() + (f"-{self._runs_started}" if self._runs_started > 1 else "")
         delay_s = DISTRIBUTED_START_DELAY_S if ids else LOCAL_START_DELAY_S
         start_s, unix_s = monotonic() + delay_s, time.time() + delay_s
         start = {"boot": boot_id(), "start_s": start_s, "unix_s": unix_s}
@@ -200,7 +245,12 @@ class Node:
         common = {"run": run, "host": self.environment.host, "of": len(workers), **start}
         for position, (worker, content) in enumerate(zip(workers, plan.parts, strict=True)):
             part = {**common, "position": position, "content": content}
-            runner.send_message(PART_MESSAGE, part, worker)
+            runner.send_message(PART_MESSAGE + self._workload, part, worker)
+
+    def _run_id(self) -> str:
+        """The name of the run; several workloads have theirs in place of --run-id."""
+        name: str = self._workload or self._options.run_id
+        return name
 
     def _on_rows(self, msg: Any, **_event: object) -> None:
         rows = [Row(*values) for values in msg.data["rows"]]
@@ -212,7 +262,8 @@ class Node:
         run.rows += len(rows)
         run.finished[msg.data["position"]] = msg.data["finished"]
         finished = sum(run.finished.values())
-        if not run.is_over and finished == self._runner.target_user_count:
+        users = len(run.plan.parts) if self._alone else self._runner.target_user_count
+        if not run.is_over and finished == users:
             self._end()
 
     def _fail(self, told: str) -> None:
@@ -223,6 +274,8 @@ class Node:
     def _end(self) -> None:
         if self._run is not None:
             self._run.is_over = True
+        if any(node._under_way() for node in _nodes) and not self.environment.process_exit_code:
+            return  # the other workload of two goes on
         gevent.spawn(self._runner.quit if self._options.headless else self._runner.stop)
 
     def _under_way(self) -> _Run | None:
@@ -252,6 +305,8 @@ class Node:
             part.start_s = monotonic() + part.unix_s - time.time()
         gc.collect()  # and what is there now is never collected, so that this never delays a run
         gc.freeze()
+        if self._alone:
+            gevent.spawn(self._alone, self, part)
 
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
@@ -287,7 +342,7 @@ class Node:
             "finished": part.finished,
             "rows": [astuple(row) for row in rows],
         }
-        self._runner.send_message(ROWS_MESSAGE, data)
+        self._runner.send_message(ROWS_MESSAGE + self._workload, data)
 
     def _flush(self, **_event: object) -> None:
         if self.part is not None and self.part.rows:

@@ -4,9 +4,11 @@ Every default has the type of its option, never None, because the web page keeps
 """
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import gevent
 
 from loadtests.generation.client import TIMEOUT_S
 from loadtests.generation.schedule import Request, load_requests
@@ -34,14 +36,30 @@ FILES: Table = (
 
 
 def add(parser: Any, table: Table, files: Table, run_id: str) -> None:
-    """Add the options of `table` and `files` and the common ones to Locust's parser."""
+    """Add the options of `table` and `files` and the common ones to Locust's parser.
+
+    If several locustfiles run together, those that both have are common to them.
+    """
     named = ("--run-id", run_id, "name of the run in the raw rows")
+    known = set(parser._option_string_actions)  # another locustfile's, if there are several
     for rows, is_shown in (((*table, *COMMON), True), ((*files, *FILES, named), False)):
-        for option, default, text in rows:
+        for option, default, text in (row for row in rows if row[0] not in known):
             shown = f"{text}; default {default}" if default else text
             parser.add_argument(
                 option, default=default, type=type(default), help=shown, include_in_web_ui=is_shown
             )
+
+
+def law_from(text: str, laws: Collection[str], *, is_beside: bool) -> str:
+    """The law of one workload in `--law`, where two that run together may have one each.
+
+    is_beside: whether there is another; then the first of `laws` is the default. Raises ValueError.
+    """
+    if own := [law for law in text.split(",") if law in laws]:
+        return own[0]
+    if is_beside:
+        return next(iter(laws))
+    raise ValueError(f"--law is {text!r}; it must be one of {', '.join(laws)}")
 
 
 def shares_from(text: str) -> dict[str, float] | None:
@@ -65,5 +83,20 @@ def choices_from(options: Namespace, host: str) -> Mapping[str, list[Request]]:
     """
     if options.paths:
         return load_requests(Path(options.paths))
-    questions = drawn(sample(Site(host), SAMPLED_BLOCKS), DRAWN_OF_EACH_KIND, options.seed)
+    questions = drawn(flights_of(host), DRAWN_OF_EACH_KIND, options.seed)
     return {kind: [Request(kind, one.path) for one in of] for kind, of in questions.items()}
+
+
+_samples: dict[str, "gevent.Greenlet[..., list[Any]]"] = {}
+
+
+def flights_of(host: str) -> list[Any]:
+    """Flights of a service, which is asked once.
+
+    Who waits for them may be killed, as a shape does each second that it changes; they are read
+    nevertheless, and are there when they are wanted again. Raises ProgramFailed.
+    """
+    reading = _samples.get(host)
+    if reading is None or (reading.dead and not reading.successful()):
+        reading = _samples[host] = gevent.spawn(sample, Site(host), SAMPLED_BLOCKS)
+    return list(reading.get())

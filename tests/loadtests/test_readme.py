@@ -15,7 +15,7 @@ HERE = Path(__file__).parents[2] / "loadtests"
 README = (HERE / "README.md").read_text(encoding="utf-8")
 
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}
-OF_LOCUST |= {"-u", "-r"}
+OF_LOCUST |= {"-u", "-r", "-t", "--processes", "--csv", "--html"}
 SHOW_OPTIONS = """
 from loadtests import {name} as scenario
 from loadtests.generation import options
@@ -66,7 +66,7 @@ def own_options(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", ["open_workload", "closed_workload"])
 def test_the_options_of_the_scenarios_are_those_that_exist(name: str) -> None:
-    commands = re.findall(rf"locust -f loadtests/{name}\.py ((?:.*\\\n)*.*)", README)
+    commands = re.findall(rf"locust -f loadtests/{name}\.py(?!,) ((?:.*\\\n)*.*)", README)
     assert len(commands) >= 3
     known = OF_LOCUST | own_options(name)
     for arguments in commands:

@@ -51,9 +51,13 @@ class Hand:
         self._folder, self._ended, self._count = folder, ended, 0
 
     def start(self, workload: str, *arguments: object) -> "subprocess.Popen[bytes]":
-        """`locust -f loadtests/WORKLOAD_workload.py ARGUMENTS` from the project's folder."""
+        """`locust -f loadtests/WORKLOAD_workload.py ARGUMENTS` from the project's folder.
+
+        workload: several with commas, and paths of other files.
+        """
         self._count += 1
-        command = [sys.executable, "-m", "locust", "-f", f"loadtests/{workload}_workload.py"]
+        files = [f"loadtests/{n}_workload.py" if "/" not in n else n for n in workload.split(",")]
+        command = [sys.executable, "-m", "locust", "-f", ",".join(files)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCUST_")}
         with (self._folder / f"locust-{self._count}.log").open("wb") as log:
             process = subprocess.Popen(

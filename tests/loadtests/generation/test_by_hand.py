@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
+from time import sleep
 from typing import Any
 
 import pytest
@@ -62,18 +63,6 @@ def test_a_master_and_two_workers_send_every_arrival_once(
         [(n + 1) / 40 for n in range(81)], abs=2e-6
     )
     assert {row.status for row in rows} == {200}
-
-
-def test_customers_are_divided_over_workers(
-    hand: Hand, threads: Service, tmp_path: Path, quick: Path
-) -> None:
-    raw = tmp_path / "raw.csv"
-    service = ("--host", threads.url, "--paths", quick, "--raw", raw)
-    asked = ("--users", 3, "--spawn-rate", 3, "--think", 0.01, "--requests", 10)
-    assert distributed(hand, "closed", *service, *asked) == [0, 0, 0], hand.said
-    rows = rows_in(raw)
-    assert len({row.index for row in rows}) == len(rows) == 30
-    assert len({row.index % 10_000 for row in rows}) == 3
 
 
 def test_customers_ask_for_kinds_by_their_shares(
@@ -224,3 +213,73 @@ def test_the_questions_are_drawn_from_the_service_itself(
         "flight_counter",
     }
     assert all(row.service_s is not None and row.server_start_s is None for row in rows)
+
+
+@contextmanager
+def slow_to_read(url: str, delay_s: float) -> Iterator[str]:
+    """The service at `url`, but each block is read that late."""
+
+    class Late(Handler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/blocks"):
+                sleep(delay_s)
+            answer = requests.get(url + self.path, timeout=30)
+            self.send_response(answer.status_code)
+            self.send_header("Content-Length", str(len(answer.content)))
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+    with served_by(Late) as late:
+        yield late
+
+
+SHAPE = """
+from locust import LoadTestShape
+
+class EverySecond(LoadTestShape):
+    def tick(self):
+        at_s = self.get_run_time()
+        return None if at_s > 3 else (2 + int(at_s), 50)
+"""
+
+
+@pytest.mark.parametrize("workload", ["open", "closed"])
+def test_the_run_time_counts_load_and_a_shape_that_changes_each_second_sends(
+    hand: Hand, request: pytest.FixtureRequest, tmp_path: Path, workload: str
+) -> None:
+    shape, raw, shaped = tmp_path / "shape.py", tmp_path / "raw.csv", tmp_path / "shaped.csv"
+    shape.write_text(SHAPE)
+    of_open, of_closed = (
+        ("--rate", 20, "--law", "deterministic"),
+        ("-u", 2, "-r", 2, "--think", 0.1),
+    )
+    asked = of_open if workload == "open" else of_closed
+    with slow_to_read(request.getfixturevalue("service").url, 0.15) as url:
+        host = ("--headless", "--host", url, *asked)
+        timed = hand.start(workload, *host, "-t", "2s", "--raw", raw)
+        by_shape = hand.start(f"{workload},{shape}", *host, "--raw", shaped)
+        assert (timed.wait(60), by_shape.wait(60)) == (0, 0), hand.said
+    rows = rows_in(raw)
+    assert rows[-1].intended_s == pytest.approx(2, abs=0.3)
+    assert len(rows) == pytest.approx(40 if workload == "open" else 34, abs=8)
+    assert len(rows_in(shaped)) > 10
+
+
+def test_both_files_load_together_in_several_processes(
+    hand: Hand, threads: Service, tmp_path: Path, quick: Path
+) -> None:
+    raw = tmp_path / "raw.csv"
+    service = ("--host", threads.url, "--paths", quick, "--raw", raw, "--processes", 2)
+    asked = ("--rate", 20, "--law", "deterministic", "-t", "2s", "-u", 4, "-r", 4, "--think", 0.1)
+    port = free_port()
+    at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--master-port", port)
+    more = ("--csv", tmp_path / "table", "--html", tmp_path / "page.html")
+    hand.start("open,closed", "--headless", *service, *asked, *at, *more).wait(60)
+    rows = rows_in(raw)
+    assert sum(row.run == "open" for row in rows) == pytest.approx(40, abs=1), hand.said
+    assert {row.index % 10_000 for row in rows if row.run == "closed"} == {0, 1, 2, 3}
+    assert {row.status for row in rows} == {200}
+    total = (tmp_path / "table_stats.csv").read_text().splitlines()[-1].split(",")
+    assert total[1] == "Aggregated"
+    assert int(total[2]) == pytest.approx(len(rows), abs=10)
+    assert "<html" in (tmp_path / "page.html").read_text()[:1000].lower()
