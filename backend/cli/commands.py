@@ -138,26 +138,57 @@ def remove_token(settings: Settings, name: str) -> None:
     show_default=f"one for each core, at most {MOST_CHECKING}",
     help="Number of processes that check blocks at the same time.",
 )
+@click.option(
+    "--since",
+    metavar="HEIGHT",
+    help="Of blocks up to HEIGHT, which were verified before, compare only the bytes with those of "
+    "then; `last` is the block up to which that was done last.",
+)
+@click.option("--chain-only", is_flag=True, help="Check nothing but the blocks.")
 @click.pass_obj
-def verify(settings: Settings, processes: int) -> None:
-    """Check every byte of the chain, the index and pending flights."""
+def verify(settings: Settings, processes: int, since: str | None, chain_only: bool) -> None:
+    """Check every byte of the chain, the index and pending flights.
+
+    With --since, everything is checked all the same if a byte of these blocks, or of the index, is
+    another one.
+    """
     from backend.cluster.engine_files import check_engine
     from backend.storage.layout import BLOCKS_FOLDER
     from backend.storage.recovery import WHAT_TO_DO
-    from backend.verify.audit import verify as audit
+    from backend.verify.repeated import remembered, verify_again
 
+    memory = remembered(settings.folder)
+    if since == "last":
+        height = memory.height if memory else None
+    else:
+        height = None if since is None else _height(since)
     try:
         with counting("verifying", "block") as progress:
-            sums = audit(settings.folder, progress, processes)
+            result = verify_again(
+                settings.folder, progress, processes, height, chain_only=chain_only
+            )
     except DamagedBlock as error:
         blocks = settings.folder / BLOCKS_FOLDER
         raise Damage(f"{error}; it is in {blocks}; {WHAT_TO_DO}") from error
-    words = filter(None, (sums.index, sums.mempool, check_engine(settings)))
+    if result.note:
+        say(result.note)
+    sums, before = result.verified, result.before
+    words = [sums.index, sums.mempool, "" if chain_only else check_engine(settings)]
+    if before:
+        they = "they" if chain_only else "they and the index"
+        words.insert(0, f"up to block {height} {they} have the bytes of {before.time}")
     say(
         f"blocks 0 to {sums.height} with {counted(sums.transactions, 'transaction')} are as they "
-        f"were sealed; {'; '.join(words)}"
+        f"were sealed; {'; '.join(filter(None, words)) or 'nothing else was checked'}"
     )
     print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": True})
+
+
+def _height(text: str) -> int:
+    """Read a height. Raises BadParameter."""
+    if text.isascii() and text.isdigit() and len(text) <= 15:
+        return int(text)
+    raise click.BadParameter(f"{text!r} is not a height")
 
 
 @main.command()
@@ -166,12 +197,7 @@ def verify(settings: Settings, processes: int) -> None:
 def show(settings: Settings, height: str) -> None:
     """Print block HEIGHT, or the newest block (`tip`), as JSON."""
     with _ledger(settings) as ledger:
-        if height == "tip":
-            wanted = int(ledger.tip()["height"])
-        elif height.isascii() and height.isdigit() and len(height) <= 15:
-            wanted = int(height)
-        else:
-            raise click.BadParameter(f"{height!r} is not a height, nor `tip`")
+        wanted = int(ledger.tip()["height"]) if height == "tip" else _height(height)
         print_json(ledger.block(wanted, 0, 1000))
 
 

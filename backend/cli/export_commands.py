@@ -14,7 +14,7 @@ from backend.cli.log_commands import print_json, say
 
 @click.group()
 def export() -> None:
-    """Copy flights into files for other programs, and compare such copies with the chain."""
+    """Copy flights to Parquet, and compare that with the chain."""
     if find_spec("pyarrow") is None:
         raise FlightchainError(
             "exports need pyarrow; install it with "
@@ -26,7 +26,7 @@ def export() -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.pass_obj
 def export_parquet(settings: Settings, folder: Path) -> None:
-    """Write all flights into FOLDER as Parquet, or add those that are new.
+    """Write all flights into FOLDER, or add those that are new.
 
     The first export needs an empty folder. The service may run meanwhile.
     """
@@ -50,7 +50,7 @@ def export_parquet(settings: Settings, folder: Path) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.pass_obj
 def export_check(settings: Settings, folder: Path) -> None:
-    """Compare the export in FOLDER with the chain, flight by flight."""
+    """Compare each flight of the export in FOLDER with the chain."""
     from backend.export.parquet import check
 
     with counting("checking", "block") as progress:

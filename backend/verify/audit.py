@@ -7,7 +7,7 @@ idempotency keys, the tokens and what the log has signed are checked.
 """
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,14 @@ from backend.storage.checked_sqlite import OUTDATED
 from backend.storage.receipt_store import Receipts
 from backend.storage.tokens import Tokens
 from backend.trust.log.log_checks import check_log
-from backend.verify.chain_check import Progress, checked_in, joined, mapping, stretches_of
+from backend.verify.chain_check import (
+    Progress,
+    checked_in,
+    joined,
+    mapping,
+    nothing,
+    stretches_of,
+)
 from backend.verify.folder_check import require_one_ledger
 from backend.verify.folder_files import missing_chain, unusable
 
@@ -42,10 +49,26 @@ class Verified:
     mempool: str
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What of a ledger is verified.
+
+    first: the lowest block; those below it were verified before. index: whether the index is, which
+    needs all blocks. accepted: whether pending flights, keys, tokens and the log are.
+    """
+
+    first: int = 0
+    index: bool = True
+    accepted: bool = True
+
+
 def verify(
-    folder: Path, progress: Progress = lambda done, to_do: None, processes: int = 1
+    folder: Path,
+    progress: Progress = lambda done, to_do: None,
+    processes: int = 1,
+    scope: Scope = Scope(),
 ) -> Verified:
-    """Check the whole chain in `folder`, then its index, then its mempool, keys and tokens.
+    """Check the chain in `folder`, then its index, then its mempool, keys and tokens.
 
     processes: how many processes check blocks at the same time, while this one checks the index;
     more than one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage
@@ -54,23 +77,46 @@ def verify(
     """
     if problems := unusable(folder):
         raise Damage(problems[0])
-    with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
+    with closing(BlockStore(folder)) as store, ExitStack() as opened:
         height = store.height()
         if height < 0:
             raise Damage(f"{folder} holds no chain: {missing_chain(folder)}")
-        stretches = list(stretches_of(store, height))
-        processes = min(processes, len(stretches))
-        with mapping(processes) as each:
-            results = each(partial(checked_in, folder, index.expected.sum), stretches)
-            examined: Callable[[], Examined] = partial(_examined, index, store)
-            if processes > 1:  # then this process works while the others do
-                examined = _done(examined)
-            chain = joined(stretches, results, height, progress)
+        index = opened.enter_context(IndexCheck(folder)) if scope.index else None
+        if scope.first <= height:
+            _verify_blocks(
+                folder, store, index, progress, processes, range(scope.first, height + 1)
+            )
+        else:
             require_one_ledger(folder, store, accepts_loss=False)
-            if problem := _index_problem(index, store, chain.sum, examined()):
-                raise Damage(f"the index is wrong: {problem}; run `reindex`")
-        words = _index_words(index, height), accepted_words(folder, store)
-        return Verified(height, chain.state.transactions, chain.state.tip_hash, *words)
+        tip = store.place(height)
+        words = (
+            _index_words(index, height) if index else "",
+            accepted_words(folder, store) if scope.accepted else "",
+        )
+        return Verified(height, tip.next_transaction, tip.hash.hex(), *words)
+
+
+def _verify_blocks(
+    folder: Path,
+    store: BlockStore,
+    index: IndexCheck | None,
+    progress: Progress,
+    processes: int,
+    heights: range,
+) -> None:
+    """Check blocks, and the index if it is given, which needs all blocks."""
+    stretches = list(stretches_of(store, heights[-1], heights[0]))
+    processes = min(processes, len(stretches))
+    summand = index.expected.sum if index else nothing
+    with mapping(processes) as each:
+        results = each(partial(checked_in, folder, summand), stretches)
+        examined: Callable[[], Examined] = partial(_examined, index, store)
+        if processes > 1:  # then this process works while the others do
+            examined = _done(examined)
+        chain = joined(stretches, results, heights[-1], progress)
+        require_one_ledger(folder, store, accepts_loss=False)
+        if index and (problem := _index_problem(index, store, chain.sum, examined())):
+            raise Damage(f"the index is wrong: {problem}; run `reindex`")
 
 
 def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
@@ -110,10 +156,10 @@ def _raise(error: FlightchainError) -> Examined:
     raise error
 
 
-def _examined(index: IndexCheck, store: BlockStore) -> Examined:
+def _examined(index: IndexCheck | None, store: BlockStore) -> Examined:
     """What the index holds by itself; nothing if there is none, or it is ahead of the chain."""
-    position = index.position
-    if position is None or position.height > store.height():
+    position = index.position if index else None
+    if index is None or position is None or position.height > store.height():
         return Examined()
     return index.examine(store.place(position.height).next_transaction)
 

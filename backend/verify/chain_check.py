@@ -71,19 +71,19 @@ Check = Callable[[Stretch], Checked]
 Each = Callable[[Check, Sequence[Stretch]], Iterator[Checked]]  # works as `map` does
 
 
-def stretches_of(store: BlockStore, height: int) -> Iterator[Stretch]:
-    """Cut the blocks 0 to `height` into stretches.
+def stretches_of(store: BlockStore, height: int, first: int = 0) -> Iterator[Stretch]:
+    """Cut the blocks `first` to `height` into stretches.
 
     They end early after a stretch that cannot be read, because checking that one raises the reason.
     """
-    history = Frontier()
-    yield Stretch(0, min(BLOCKS_AT_ONCE, height + 1), None, (0, 0))
-    for first in range(BLOCKS_AT_ONCE, height + 1, BLOCKS_AT_ONCE):
+    history = frontier_of(place.hash for place in store.places(0, first))
+    yield stretch_at(store, first, min(BLOCKS_AT_ONCE, height + 1 - first))
+    for at in range(first + BLOCKS_AT_ONCE, height + 1, BLOCKS_AT_ONCE):
         try:
-            places = store.places(first - BLOCKS_AT_ONCE, BLOCKS_AT_ONCE)
+            places = store.places(at - BLOCKS_AT_ONCE, BLOCKS_AT_ONCE)
             for place in places:
                 history = history.extended(place.hash)
-            stretch = _upon(store, history, places[-1], min(BLOCKS_AT_ONCE, height + 1 - first))
+            stretch = _upon(store, history, places[-1], min(BLOCKS_AT_ONCE, height + 1 - at))
         except (Damage, NotFound):
             return
         yield stretch

@@ -1,0 +1,149 @@
+"""What was verified before is compared by its bytes, and no change of them is missed."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from backend.base.errors import Damage, FlightchainError, WriteFailed
+from backend.cli.commands import verify as command
+from backend.index.index_file import index_path
+from backend.storage.layout import ENTRY_BYTES
+from backend.verify import repeated
+from backend.verify.repeated import NAME, Again, remembered, verify_again
+from tests.api.worlds import generated, seal, settings_for
+from tests.index.worlds import execute
+from tests.storage.chains import block_file, flip, table_path
+
+FLIGHTS = generated(60)
+TIP = 3
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chain that was verified. Not to be changed."""
+    folder = tmp_path_factory.mktemp("made") / "chain"
+    seal(settings_for(folder), [FLIGHTS[:20], [], FLIGHTS[20:30]])
+    again(folder, since=None)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "chain", symlinks=True))
+
+
+def again(folder: Path, since: int | None = TIP, *, chain_only: bool = False) -> Again:
+    """Verify, and set `checked` to the heights of the blocks that were checked."""
+    checked.clear()
+    return verify_again(
+        folder, lambda done, _: checked.append(done - 1), 1, since, chain_only=chain_only
+    )
+
+
+checked: list[int] = []
+
+
+@pytest.mark.parametrize("chain_only", [False, True])
+def test_only_what_came_after_is_checked(folder: Path, chain_only: bool) -> None:
+    first = again(folder, chain_only=chain_only)
+    assert (checked, first.note, first.verified.height) == ([], "", TIP)
+    again(folder, since=1, chain_only=chain_only)
+    assert checked == [2, 3]
+    seal(settings_for(folder), [FLIGHTS[30:40]])
+    grown = again(folder, chain_only=True)
+    assert (checked, grown.verified.height, grown.verified.transactions) == ([4], 4, 40)
+    again(folder, since=4, chain_only=True)
+    assert checked == []
+
+
+def test_every_flipped_byte_of_blocks_below_is_found(folder: Path) -> None:
+    for path in (block_file(folder), table_path(folder)):
+        size = path.stat().st_size
+        for at in (*range(0, size, max(1, size // 25)), size - 1):
+            flip(path, at)
+            with pytest.raises(Damage):
+                again(folder, chain_only=True)
+            flip(path, at)
+    assert again(folder, chain_only=True).note == ""
+    assert checked == []
+
+
+def test_bytes_that_changed_without_harm_have_everything_checked(folder: Path) -> None:
+    seal(settings_for(folder), [FLIGHTS[30:40]])  # the index is another one now
+    found = again(folder)
+    assert "the index has other bytes than on " in found.note
+    assert checked == [0, 1, 2, 3, 4]
+    assert again(folder, since=4).note == ""
+    assert checked == []
+
+
+def test_a_damaged_index_is_found_and_left_out_if_nobody_wants_it(folder: Path) -> None:
+    execute(folder, "UPDATE flight SET dep_delay = 77 WHERE id = 3")
+    assert again(folder, chain_only=True).note == ""
+    with pytest.raises(Damage, match="the index is wrong"):
+        again(folder)
+    index_path(folder).unlink()
+    assert "does not exist yet" in again(folder).verified.index
+
+
+def test_a_chain_that_was_replaced_or_put_back_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    seal(settings_for(other), [FLIGHTS[40:]] * TIP)
+    shutil.copy(folder / NAME, other / NAME)
+    with pytest.raises(Damage, match=r"block 3 is .*, but was .*: the chain was replaced"):
+        again(other)
+    with table_path(folder).open("r+b") as table:
+        table.truncate(TIP * ENTRY_BYTES)
+    with pytest.raises(Damage, match=r"block 3 is missing, but was"):
+        again(folder, since=1)
+
+
+def test_what_was_not_verified_before_is_refused(folder: Path) -> None:
+    with pytest.raises(FlightchainError, match=r"up to 4 were not verified .* --since 3"):
+        again(folder, since=4)
+    for content in (b"{", b'{"height": 3}', None):
+        (folder / NAME).unlink()
+        if content:
+            (folder / NAME).write_bytes(content)
+        with pytest.raises(FlightchainError, match="nothing was verified before"):
+            again(folder)
+        (folder / NAME).touch()
+
+
+def test_nothing_bad_is_remembered_and_a_medium_that_can_only_be_read_is_verified(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = remembered(folder)
+    flip(block_file(folder), 300)
+    for since in (TIP, None):
+        with pytest.raises(Damage):
+            again(folder, since=since)
+    assert remembered(folder) == before
+    flip(block_file(folder), 300)
+    monkeypatch.setattr(repeated, "replace_unsynced", _refuse)
+    assert again(folder, since=None).verified.height == TIP
+    assert remembered(folder) == before
+
+
+def _refuse(path: Path, _: bytes) -> None:
+    raise WriteFailed(f"cannot write {path}: {os.strerror(30)}")
+
+
+def test_the_command_begins_with_the_last_that_was_verified(folder: Path) -> None:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        given = ["--processes", "1", *arguments]
+        done = CliRunner().invoke(command, given, obj=settings_for(folder))
+        return done.exit_code, done.stderr, done.stdout
+
+    time = json.loads((folder / NAME).read_bytes())["time"]
+    status, said, answer = call("--since", "last")
+    assert f"; up to block 3 they and the index have the bytes of {time}; " in said
+    assert (status, json.loads(answer)["height"]) == (0, TIP)
+    (folder / NAME).unlink()
+    assert "the index agrees with every block" in call("--since", "last")[1]
+    assert "nothing else was checked" in call("--chain-only")[1]
+    assert call("--since", "first")[0] == 2
