@@ -16,7 +16,8 @@ from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
 from frontend.parameters import known_of, lead_to_strict_values, require_single
-from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.delays import FEW_ARRIVALS, FEW_IN_A_SLOT
+from frontend.questions.group_rows import best_and_worst, months_of_year, scale
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -85,10 +86,13 @@ def create_app(settings: Settings) -> Flask:
     app.before_request(lead_to_strict_values)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     filters.install(app)
+    for template_filter in (best_and_worst, months_of_year, scale):
+        app.add_template_filter(template_filter)
     app.jinja_env.globals |= {
         "coverage": app.extensions["coverage"].now,
         "empty_form": FormRequest[None](),
         "few_arrivals": FEW_ARRIVALS,
+        "few_in_a_slot": FEW_IN_A_SLOT,
         "address_to_cite": address_to_cite,
         "search_examples": app.extensions["examples"],
     }

@@ -52,8 +52,11 @@ def one_in(share: float | None) -> str:
 
 
 def minutes(value: float | None, digits: int = 0) -> str:
-    """Return a delay or duration: -11 -> "−11 min"."""
-    return NOTHING if value is None else f"{number(value, digits)} min"
+    """Return a delay or duration: 11 -> "11 min", -11 -> "11 min early"."""
+    if value is None:
+        return NOTHING
+    rounded = round(value, digits)
+    return f"{number(abs(rounded), digits)} min{' early' if rounded < 0 else ''}"
 
 
 def local_time(hhmm: str | None) -> str:

@@ -234,23 +234,6 @@ def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
     return tuple(Bar(place * pitch, 0, pitch, 100, time.names[place]) for place in time.incomplete)
 
 
-def bars_of_groups(
-    upright: Axis, ticks: Sequence[tuple[str, bool]], groups: Mapping[int, tuple[float, str, str]]
-) -> Bars:
-    """Return a bar for each group, in a place of its own.
-
-    ticks: (label, whether it is shown on a narrow chart, too) of each place. groups: place ->
-    (value, text, kind).
-    """
-    pitch = 100 / len(ticks)
-    labelled = tuple(
-        Tick((place + 0.5) * pitch, label, is_coarse)
-        for place, (label, is_coarse) in enumerate(ticks)
-    )
-    values = ((place, *groups[place]) for place in sorted(groups))
-    return Bars(upright, labelled, _bars(upright, len(ticks), BAR_SHARE, values))
-
-
 def _rectangle(bar: Bar) -> str:
     """Return a bar as part of an SVG path."""
     left, bottom = f"{bar.x:.2f}", f"{bar.y + bar.height:.2f}"

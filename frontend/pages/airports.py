@@ -9,22 +9,26 @@ from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import FormRequest, filled_in
 from frontend.question import DAYS, Question, require_known
-from frontend.questions.group_queries import Groups, answers_by_group, only_origins, question_of
+from frontend.questions.group_queries import (
+    WEEK,
+    Groups,
+    answers_by_group,
+    only_origins,
+    question_of,
+)
 from frontend.questions.group_rows import (
     FIGURES,
-    PUNCTUALITY,
     Row,
     csv_rows,
     other_airports,
     rows_of,
-    verdict,
 )
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 ROUTES_SHOWN = 15
 _LARGEST = {"limit": str(ROUTES_SHOWN)}  # the most flights first
-LEAVING: Groups = {"carrier": {}, "hour": {}, "weekday": {}, "destination": _LARGEST}
+LEAVING: Groups = {"carrier": {}, **WEEK, "destination": _LARGEST}
 ARRIVING: Groups = {"origin": _LARGEST}
 
 routes = Blueprint("airports", __name__)
@@ -69,7 +73,6 @@ def page(code: str) -> str:
         known=known,
         form_request=FormRequest(delays.question.values),
         intervals=offered(known, delays.question.values["FINAL_DATE"]),
-        hours=verdict(delays.rows["hour"], PUNCTUALITY, is_descending=True),
         others=other_airports(known, delays.airport),
         only_origins=only_origins(known),
     )

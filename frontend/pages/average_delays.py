@@ -12,16 +12,14 @@ from frontend.errors import Refused
 from frontend.evidence import Citation, Evidence, uncited
 from frontend.form_request import filled_in, submit
 from frontend.question import AS_OF, CARRIER, KINDS, Question, require_known
-from frontend.questions.delay_panels import GROUPS, panels
-from frontend.questions.delays import DAY_COLUMNS, FEW_IN_A_SLOT, DelaysReport, day_rows, report
-from frontend.questions.group_queries import Groups, answers_by_group
+from frontend.questions.delays import DAY_COLUMNS, DelaysReport, day_rows, report
+from frontend.questions.group_queries import WEEK, Groups, answers_by_group
+from frontend.questions.group_rows import rows_of
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 MOST_CARRIERS = 6  # more could not be distinguished
-ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}
-ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}
-"""What the answer for another group adds to that of the days."""
+ASKED: Groups = {"day": {"distribution": "true"}, **WEEK}
 
 NAME = "average_delays"
 
@@ -44,8 +42,10 @@ def page() -> tuple[str, int]:
         most_carriers=MOST_CARRIERS,
         intervals=offered(known, (question.values if question else given).get("FINAL_DATE")),
         report=delays,
-        panels=panels(answers, delays.carriers, known, question) if delays and question else {},
-        few_in_a_slot=FEW_IN_A_SLOT,
+        weeks=[
+            {by: rows_of(answer, by, known, each.question) for by in WEEK if f"by_{by}" in answer}
+            for each, answer in zip(evidence, answers, strict=True)
+        ],
         question=question,
         unknown=question.offers(_warnings(answers)) if question else [],
         evidence=evidence,
@@ -94,8 +94,9 @@ def _answers(given: dict[str, str]) -> list[Json]:
     answers: list[Json] = []
     for carrier in carriers:
         by_group = answers_by_group(question | {CARRIER: carrier}, ASKED)
-        added = {name: by_group[by][name] for by in GROUPS for name in ADDED[by]}
-        answers.append(by_group["day"] | added)
+        added = {f"by_{by}": by_group[by][f"by_{by}"] for by in by_group}
+        without_hour = by_group["hour"]["without_hour"]
+        answers.append(by_group["day"] | added | {"without_hour": without_hour})
         question["as_of"] = str(answers[0]["as_of"]["height"])
     return answers
 

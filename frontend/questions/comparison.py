@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from frontend.backend_client import Json
-from frontend.context import backend, coverage
+from frontend.context import coverage
 from frontend.coverage import Carrier, Coverage, all_days
 from frontend.errors import Refused
 from frontend.question import (
@@ -22,6 +22,7 @@ from frontend.question import (
     as_of_in,
     require_known,
 )
+from frontend.questions.group_queries import answer_as_of
 from frontend.questions.group_rows import (
     FIGURES,
     PUNCTUALITY,
@@ -150,10 +151,11 @@ def _comparison(
     given: Mapping[str, str], items: Sequence[str], subjects: Sequence[Parameters], known: Coverage
 ) -> Comparison:
     shared = all_days(known) | {name: given[name] for name in (*SHARED, *OPTIONS) if name in given}
-    rows, answers = [], []
+    rows: list[Row] = []
+    answers: list[Json] = []
     for item, subject in zip(items, subjects, strict=True):
-        answer = _answer({**shared, **subject})
-        shared[AS_OF] = str(answer[AS_OF]["height"])
+        height = answers[0][AS_OF]["height"] if answers else None
+        answer = _answer({**shared, **subject}, height)
         answers.append(answer)
         asked = {
             name: answer["query"][name] for name in (NUMBER, *SHARED) if name in answer["query"]
@@ -168,12 +170,12 @@ def _comparison(
     return Comparison(rows, question, answers[0][AS_OF], answers[0].get("warnings", ()))
 
 
-def _answer(question: Parameters) -> Json:
+def _answer(question: Parameters, height: int | None) -> Json:
     """Return the figures of the flights that are asked about, with their distribution."""
     if NUMBER not in question:
-        return backend.get("/average_delays", {**question, "distribution": "true"})
-    asked = {name: value for name, value in question.items() if name != "INITIAL_DATE"}
-    answer = backend.get("/filter_transactions", {**asked, DAY: question["INITIAL_DATE"]})
+        return answer_as_of({**question, "distribution": "true"}, height)
+    asked = {DAY if name == "INITIAL_DATE" else name: value for name, value in question.items()}
+    answer = answer_as_of(asked, height, "/filter_transactions")
     report = PunctualityReport(NOBODY, answer["flights"])
     days = {"INITIAL_DATE": answer["query"][DAY]}
     return {**answer, **report.figures, "query": {**answer["query"], **days}}

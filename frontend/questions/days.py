@@ -23,7 +23,7 @@ from frontend.question import (
     require_known,
 )
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of
+from frontend.questions.group_rows import COUNTS, PUNCTUALITY, SORTS, Row, rows_of, together
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
@@ -32,8 +32,6 @@ OVER_DAYS: Groups = {"day": {}, "month": {}}
 SHOWN = {"limit": "15"}
 ON_A_DAY: Groups = {"carrier": {}, "hour": {}, "origin": SHOWN, "destination": SHOWN}
 MOST_CALENDAR_DAYS = 731
-LEVELS = (0.5, 0.65, 0.75, 0.85)
-"""Shares on time from which a day of the calendar has the next colour."""
 
 
 class Cell(NamedTuple):
@@ -41,12 +39,6 @@ class Cell(NamedTuple):
 
     day: date
     row: Row | None
-
-    @property
-    def level(self) -> int:
-        """The number of the colour, from 0 for the worst days."""
-        share = self.row.on_time_of_scheduled or 0.0 if self.row else 0.0
-        return sum(share >= level for level in LEVELS)
 
 
 @dataclass(frozen=True)
@@ -160,16 +152,8 @@ def mean_of(figures: Sequence[Json]) -> Json | None:
     """Return the means of the counts of several days, and the shares of all of them together."""
     if not figures:
         return None
-    counts = ("flights", "arrived", "cancelled", "no_arrival")
-    mean: Json = {name: sum(day[name] for day in figures) / len(figures) for name in counts}
-    for name, of in (
-        ("average_delay", "arrived"),
-        (PUNCTUALITY, "flights"),
-        ("on_time_share_of_arrived", "arrived"),
-    ):
-        total = sum((day[name] or 0.0) * day[of] for day in figures) / len(figures)
-        mean[name] = total / mean[of] if mean[of] else None
-    return mean
+    total = together(figures)
+    return {**total, **{name: total[name] / len(figures) for name in COUNTS}}
 
 
 def days_report(given: Mapping[str, str]) -> DaysReport:

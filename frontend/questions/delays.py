@@ -126,7 +126,7 @@ class Bin(NamedTuple):
         if self.high is None:
             return f"{minutes(self.low)} or more"
         last = minutes(self.high - 1)
-        return f"{last} or less" if self.low is None else f"{number(self.low)} to {last}"
+        return f"{last} or more" if self.low is None else f"{abs(self.low)} to {last}"
 
     @property
     def kind(self) -> str:

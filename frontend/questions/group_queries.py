@@ -8,28 +8,49 @@ from collections.abc import Mapping
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage, all_days
-from frontend.question import AS_OF, DAYS, Question, as_of_in
+from frontend.question import AS_OF, DAYS, ENDS, Question, as_of_in
 
 PATH = "/average_delays"
 MOST_ORIGINS = 4
 """A ledger with so few airports of departure, and many more of arrival, is a region's."""
 
+MOST_COUNTED = 300_000
+"""Flights of a place by hour of the week are counted one by one, so many in half a second."""
+
 Groups = Mapping[str, Mapping[str, str]]  # group_by -> further options
+WEEK: Groups = {"hour": {}, "weekday": {}, "month": {}, "weekday_hour": {"distribution": "true"}}
+
+
+def answer_as_of(question: Mapping[str, str], height: int | None, path: str = PATH) -> Json:
+    """Return an answer, up to a block if one is named.
+
+    It is asked for without naming the block first: the service keeps answers up to the newest.
+    """
+    answer = backend.get(path, question)
+    if height is None or answer[AS_OF]["height"] == height:
+        return answer
+    return backend.get(path, {**question, AS_OF: str(height)})
 
 
 def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
-    """Return the answer for each of `groups`. Without days in `question`, all are meant."""
+    """Return the answer for each of `groups`. Without days in `question`, all are meant.
+
+    That by hour of the week is left out for a place with more than MOST_COUNTED flights.
+    """
     question = all_days(coverage.at(question.get(AS_OF))) | dict(question)
     answers: Json = {}
+    flights, height = 0, None
     for by, options in groups.items():
-        answers[by] = backend.get(PATH, {**question, "group_by": by, **options})
-        question["as_of"] = str(answers[by]["as_of"]["height"])
+        if by == "weekday_hour" and flights > MOST_COUNTED and ENDS.keys() & question.keys():
+            continue
+        answers[by] = answer_as_of({**question, "group_by": by, **options}, height)
+        flights, height = answers[by]["flights"], answers[by][AS_OF]["height"]
     return answers
 
 
 def total(question: Mapping[str, str], height: int) -> Json:
     """Return the answer without groups, as of a block."""
-    return backend.get(PATH, {**all_days(coverage.now()), **question, "as_of": str(height)})
+    return answer_as_of({**all_days(coverage.now()), **question}, height)
 
 
 def only_origins(known: Coverage) -> list[str]:

@@ -1,10 +1,12 @@
 """The groups of an answer as pages show them: a name, a page of its own, and the figures. Pure."""
 
+from calendar import month_abbr, month_name
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from math import comb, inf, sqrt
+from math import comb, floor, inf, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -14,6 +16,9 @@ from frontend.field_labels import WEEKDAYS
 from frontend.filters import day, minutes, number, share
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, HOUR, Question
 from frontend.questions.delays import FEW_ARRIVALS, SCATTER_MINUTES
+
+LEVELS = (0.5, 0.65, 0.75, 0.85)
+"""Shares on time from which a day or an hour has the next colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,18 @@ class Row:
         return int(self.figures["arrived"]) < FEW_ARRIVALS
 
     @property
+    def level(self) -> int:
+        """The number of its colour by the share on time, from 0 for the worst."""
+        return sum((self.on_time_of_scheduled or 0.0) >= level for level in LEVELS)
+
+    @property
+    def likely(self) -> tuple[float, float]:
+        """The interval of the share of scheduled flights on time, without chance, at 95 %."""
+        share, variance = SORTS[PUNCTUALITY].estimate(self) or (0.0, 0.0)
+        half = NormalDist().inv_cdf(0.975) * sqrt(variance)
+        return share - half, share + half
+
+    @property
     def item(self) -> str:
         """What names the group where it is compared: "19790", "JFK", "JFK-LAX"; "" for others."""
         return "-".join(str(self.key[name]) for name in (CARRIER, *BOTH) if name in self.key)
@@ -66,6 +83,13 @@ class Row:
         return {**self.key, "name": self.name, **self.figures}
 
 
+COUNTS = ("flights", "arrived", "cancelled", "no_arrival")
+MEANS = {
+    "average_delay": "arrived",
+    "on_time_share_of_arrived": "arrived",
+    "on_time_share_of_scheduled": "flights",
+}
+"""Figures that are means, and the counts of what they are means of."""
 FIGURES = (
     *("flights", "arrived", "cancelled", "no_arrival", "average_delay"),
     *("average_departure_delay", "on_time_share_of_arrived", "on_time_share_of_scheduled"),
@@ -78,6 +102,7 @@ KEYS: Mapping[str, Sequence[str]] = {
     "weekday": ("DAY_OF_WEEK",),
     "hour": ("hour",),
     "day": ("FL_DATE",),
+    "weekday_hour": ("DAY_OF_WEEK", "hour"),
     "month": ("month",),
 }
 """The members of a group that tell it apart, by `group_by`."""
@@ -100,7 +125,7 @@ def rows_of(answer: Json, by: str, known: Coverage, question: Question) -> list[
 
 def _page(asked: Mapping[str, Any], key: Json) -> str:
     """Return the address of a page about a group; "" if none shows its figures."""
-    if not key.keys() & {CARRIER, *BOTH, HOUR, DAY}:
+    if "DAY_OF_WEEK" in key or not key.keys() & {CARRIER, *BOTH, HOUR, DAY}:
         return ""
     dropped = dict.fromkeys(
         DAYS if DAY in key else [f"{end}_CITY_NAME" for end in BOTH if end in key]
@@ -131,8 +156,39 @@ _NAMES: Mapping[str, Callable[[Json, Coverage], str]] = {
     "weekday": lambda key, _: WEEKDAYS[key["DAY_OF_WEEK"] - 1],
     "hour": lambda key, _: hours(key["hour"]),
     "day": lambda key, _: day(key["FL_DATE"]),
+    "weekday_hour": lambda key, _: f"{WEEKDAYS[key['DAY_OF_WEEK'] - 1]} {hours(key['hour'])}",
     "month": lambda key, _: f"{date.fromisoformat(key['month'] + '-01'):%B %Y}",
 }
+
+
+# --- months of the year --------------------------------------------------------------------------
+
+SEASONS = {"Winter": (12, 1, 2), "Spring": (3, 4, 5), "Summer": (6, 7, 8), "Autumn": (9, 10, 11)}
+
+
+def months_of_year(rows: Sequence[Row]) -> list[Row]:
+    """Return the months of all years together, and the seasons if all months have flights."""
+    by_month: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_month[int(row.key["month"][-2:])].append(row)
+    named = {month_name[month]: by_month[month] for month in sorted(by_month)}
+    if len(by_month) == len(month_name) - 1:
+        for season, months in SEASONS.items():
+            named[f"{season} ({month_abbr[months[0]]} to {month_abbr[months[-1]]})"] = [
+                row for month in months for row in by_month[month]
+            ]
+    return [
+        Row({}, name, "", together([row.figures for row in group])) for name, group in named.items()
+    ]
+
+
+def together(groups: Sequence[Json]) -> Json:
+    """Return the figures of several groups as those of one."""
+    figures: Json = {count: sum(group[count] for group in groups) for count in COUNTS}
+    for mean, count in MEANS.items():
+        total = sum((group[mean] or 0) * group[count] for group in groups)
+        figures[mean] = total / figures[count] if figures[count] else None
+    return figures
 
 
 # --- ranking -------------------------------------------------------------------------------------
@@ -271,6 +327,11 @@ def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Verdict |
     return Verdict(sort, is_descending, ranked[0], ranked[-1], len(ranked))
 
 
+def best_and_worst(rows: Iterable[Row]) -> Verdict | None:
+    """Compare the groups with arrivals enough by their punctuality."""
+    return verdict(rows, PUNCTUALITY, is_descending=True)
+
+
 def best_first(rows: Iterable[Row], sort: str) -> list[Row]:
     """Return groups by a name of SORTS, those without a value last."""
     measure = SORTS[sort]
@@ -289,6 +350,12 @@ def compared(rows: Iterable[Row], sort: str) -> Verdict | None:
     if len(ordered) < 2:
         return None
     return Verdict(sort, not SORTS[sort].is_low_good, ordered[0], ordered[-1], len(ordered))
+
+
+def scale(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return the ends of a scale for the shares on time of some groups, in steps of 10 %."""
+    shares = [row.on_time_of_scheduled for row in rows if not row.is_few] or [0.0, 1.0]
+    return floor(10 * min(shares)) / 10, max(floor(10 * max(shares)) / 10 + 0.1, 0.1)
 
 
 def other_airports(known: Coverage, airport: Airport) -> list[Airport]:

@@ -10,22 +10,16 @@ from frontend.coverage import Airport, Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, require_known
 from frontend.questions.group_queries import (
+    WEEK,
     Groups,
     answers_by_group,
     only_origins,
     question_of,
     total,
 )
-from frontend.questions.group_rows import (
-    PUNCTUALITY,
-    Row,
-    Verdict,
-    other_airports,
-    rows_of,
-    verdict,
-)
+from frontend.questions.group_rows import Row, Verdict, best_and_worst, other_airports, rows_of
 
-GROUPS: Groups = {"carrier": {"distribution": "true"}, "hour": {}, "weekday": {}, "route": {}}
+GROUPS: Groups = {"carrier": {"distribution": "true"}, **WEEK, "route": {}}
 
 
 @dataclass(frozen=True)
@@ -78,15 +72,11 @@ class RouteDelays:
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
-        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in GROUPS}
+        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in self.answers}
 
     @property
     def carriers(self) -> Verdict | None:
-        return verdict(self.rows["carrier"], PUNCTUALITY, is_descending=True)
-
-    @property
-    def hours(self) -> Verdict | None:
-        return verdict(self.rows["hour"], PUNCTUALITY, is_descending=True)
+        return best_and_worst(self.rows["carrier"])
 
 
 def route_delays(given: Mapping[str, str]) -> RouteDelays:

@@ -38,8 +38,7 @@ def which_hour_and_carrier_are_best_on_a_route(page: Page, site: Site) -> None:
     origin, dest = (unquote_plus(site.values[end]) for end in ("origin", "destination"))
     searched(page, f"{origin} to {dest}")
     expect(page.get_by_role("table", name="By carrier")).to_be_visible()
-    expect(page.get_by_role("table", name="By hour")).to_be_visible()
-    expect(page.get_by_role("table", name="By weekday")).to_be_visible()
+    expect(page.get_by_role("table", name="By hour and weekday")).to_be_visible()
 
 
 def which_airport_is_worst(page: Page, _: Site) -> None:

@@ -45,6 +45,12 @@ class Year:
             case "hour":
                 rows = [{"hour": hour, **self._day()} for hour in range(5, 24)]
                 return {**self._day(), "by_hour": rows, "groups": len(rows), "without_hour": 12}
+            case "month":
+                rows = [{"month": f"2013-{month:02}", **self._day()} for month in range(1, 13)]
+                return {**self._day(), "by_month": rows, "groups": len(rows)}
+            case "weekday_hour":
+                rows = [{"DAY_OF_WEEK": 1, "hour": hour, **self._day()} for hour in range(5, 24)]
+                return {**self._day(), "by_weekday_hour": rows, "groups": len(rows)}
         days = [{"FL_DATE": day, **self._day()} for day in self.days]
         steps = range(-75, 195, 15)
         histogram = [

@@ -18,7 +18,6 @@ from frontend.charts.plots import (
     axis,
     bar,
     bars_in_time,
-    bars_of_groups,
     histogram,
     lines_in_time,
     nice_step,
@@ -122,20 +121,6 @@ def test_a_bar_hangs_from_zero_down_to_a_value_below(values: list[float]) -> Non
         found = bar(upright, 0, 1, value, "")
         assert found.y == pytest.approx(upright.zero)
         assert abs(found.y + found.height - upright.place(value)) <= LEAST_BAR
-
-
-def test_each_group_has_a_bar_in_its_own_place() -> None:
-    chart = bars_of_groups(
-        axis([-5, 10]), [("a", True), ("b", False), ("c", True), ("d", False)],
-        {2: (-5.0, "third", "x"), 0: (10.0, "first", "y")},
-    )  # fmt: skip
-    assert [(one.text, one.kind) for one in chart.bars] == [("first", "y"), ("third", "x")]
-    assert [(tick.label, tick.is_coarse) for tick in chart.ticks] == [
-        ("a", True), ("b", False), ("c", True), ("d", False),
-    ]  # fmt: skip
-    for place, one in zip((0, 2), chart.bars, strict=True):
-        assert one.x + one.width / 2 == pytest.approx(chart.ticks[place].at)
-        assert 25 * place <= one.x < one.x + one.width <= 25 * (place + 1)
 
 
 def test_incomplete_months_are_shaded_from_top_to_bottom() -> None:

@@ -5,10 +5,16 @@ import gzip
 import html
 import io
 import re
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date
 from typing import Any
 
 from flask.testing import FlaskClient
 
+from tests.api.worlds import Json, averages_of
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_BYTES = 50_000  # of a page, compressed
 
 
@@ -57,3 +63,42 @@ def table(pages: FlaskClient, address: str) -> list[dict[str, str]]:
     answer = pages.get(address)
     assert answer.mimetype == "text/csv"
     return list(csv.DictReader(io.StringIO(answer.text, newline="")))
+
+
+# --- hours of the week
+
+
+def week_of(page: str, table_id: str) -> dict[tuple[str, str], str]:
+    """The percents of a table of hours by the beginning of an hour and of a weekday, or "All"."""
+    grid = page.partition(f'<caption id="{table_id}"')[2].partition("</table>")[0]
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', grid)[1:]
+    cells = {}
+    for row in re.findall(r"<tr.*?</tr>", grid.partition("<tbody>")[2], re.DOTALL):
+        name = re.findall(r'<th scope="row">(?:<a[^>]*>)?([^<]*)', row)[0]
+        for head, text in zip(heads, re.findall(r"<td[^>]*>(.*?)</td>", row), strict=True):
+            if head[:3] in {*WEEKDAYS, "All"} and text:
+                cells[name, head] = text
+    return cells
+
+
+def expected_week(flights: Iterable[Json]) -> dict[tuple[str, str], str]:
+    """What `week_of` should find, of a plain loop over the flights."""
+    groups: defaultdict[tuple[str, str], list[Json]] = defaultdict(list)
+    for flight in flights:
+        day = WEEKDAYS[date.fromisoformat(flight["FL_DATE"]).weekday()]
+        groups["All hours", day].append(flight)
+        if hour := hour_of(flight):
+            groups[hour, day].append(flight)
+            groups[hour, "All"].append(flight)
+    shares = {
+        key: averages_of(group)["on_time_share_of_scheduled"] for key, group in groups.items()
+    }
+    return {key: f"{100 * share:.0f}" for key, share in shares.items()}
+
+
+def hour_of(flight: Json) -> str:
+    """The hour of the scheduled departure, as "06:00"; "" if it is not known."""
+    if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
+        return ""
+    left = int(flight["DEP_TIME"][:2]) * 60 + int(flight["DEP_TIME"][2:])
+    return f"{(left - flight['DEP_DELAY']) % 1440 // 60:02}:00"

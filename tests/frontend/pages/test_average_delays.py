@@ -8,13 +8,22 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from backend.questions.carriers import CARRIER
 from frontend.app import create_app
-from frontend.field_labels import WEEKDAYS
 from frontend.filters import minutes, number, share
 from frontend.settings import Settings
 from tests.api.worlds import World, averages_of
 from tests.frontend.fake_backend import answering
-from tests.frontend.pages.reading import raw, slot_rows, small_source, table, text
+from tests.frontend.pages.reading import (
+    expected_week,
+    hour_of,
+    raw,
+    slot_rows,
+    small_source,
+    table,
+    text,
+    week_of,
+)
 from tests.frontend.years import CARRIERS, DAYS, Year, days_from
 
 BUSY, OTHER, QUIET = 19393, 19805, 19690
@@ -103,10 +112,10 @@ def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: Worl
 
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
     page = raw(pages, over_days(BUSY)).partition('id="spread-1"')[2]
-    found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(−?\d+)', page)
-    assert {kind for kind, _ in found} == {"on_time", "late"}
-    for kind, low in found:
-        assert (kind == "late") == (int(low.replace("−", "-")) >= 15)
+    found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(\d+)[^:]* min( early)?', page)
+    assert {kind for kind, *_ in found} == {"on_time", "late"}
+    for kind, low, early in found:
+        assert (kind == "late") == (int(low) >= 15 and not early)
 
 
 def test_several_carriers_stand_side_by_side(pages: FlaskClient, world: World) -> None:
@@ -183,7 +192,7 @@ def test_the_outer_bins_of_a_histogram_are_open(year_pages: FlaskClient) -> None
     page = raw(year_pages, address(CARRIERS[0]))
     bins = page[page.index('id="each-bin"') :].partition("</table>")[0]
     rows = re.findall(r'<th scope="row">(.*?)</th><td class="n">(\d+)</td>', bins)
-    assert rows[0] == ("−61 min or less", "20")
+    assert rows[0] == ("61 min early or more", "20")
     assert rows[-1] == ("180 min or more", "20")
     assert len(rows) == 18
 
@@ -240,53 +249,17 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
 # --- weekdays, hours, one day
 
 
-@pytest.mark.parametrize("by", ["weekday", "hour"])
-def test_weekdays_and_hours_are_counted(pages: FlaskClient, world: World, by: str) -> None:
-    found = pages.get(address(BUSY, OTHER, form=".json")).get_json()["carriers"]
-    page = raw(pages, address(BUSY, OTHER))
-    rows = page[page.index(f'id="means-{by}"') :].partition("</table>")[0]
-    shown = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', rows)
-    for column, (carrier, answer) in enumerate(zip((BUSY, OTHER), found, strict=True)):
-        flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == carrier]
-        grouped: dict[str, list[Any]] = {}
-        for each in flights:
-            key = group_of(each, by)
-            if key:
-                grouped.setdefault(key, []).append(each)
-        cells = {name: re.findall(r'<td class="n">([^ <]+)', line)[column] for name, line in shown}
-        assert {name: text for name, text in cells.items() if name in grouped} == {
-            name: number(averages_of(of)["average_delay"], 1) for name, of in grouped.items()
-        }
-        assert all(cells[name] == "–" for name in cells.keys() - grouped.keys())
-        missing = len(flights) - sum(map(len, grouped.values()))
-        assert missing == (answer["without_hour"] if by == "hour" else 0)
-        if missing:
-            assert re.search(rf"left out by hour: .*{number(missing)}", page)
-
-
-def group_of(flight: Any, by: str) -> str:
-    if by == "weekday":
-        return WEEKDAYS[date.fromisoformat(flight["FL_DATE"]).weekday()]
-    if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
-        return ""
-    left = int(flight["DEP_TIME"][:2]) * 60 + int(flight["DEP_TIME"][2:])
-    hour = (left - flight["DEP_DELAY"]) % 1440 // 60
-    return f"{hour:02}:00–{hour:02}:59"
-
-
-def test_a_bar_has_its_carriers_colour_and_is_pale_for_few(
-    pages: FlaskClient, world: World
-) -> None:
+def test_every_hour_of_the_week_is_counted(pages: FlaskClient, world: World) -> None:
     page = raw(pages, address(BUSY, OTHER))
     for rank, carrier in enumerate((BUSY, OTHER), 1):
-        figure = page[page.index(f'id="weekday-{rank}"') :].partition("</figure>")[0]
-        bars = re.findall(r'<rect class="bar ([^"]+)"[^>]*><title>(\w+): .*?\(([\d,]+) arr', figure)
-        assert len(bars) == len(WEEKDAYS)
         flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == carrier]
-        for kind, name, arrived in bars:
-            of_day = averages_of(e for e in flights if group_of(e, "weekday") == name)
-            assert arrived == number(of_day["arrived"])
-            assert kind == (f"s{rank} few" if of_day["arrived"] < 100 else f"s{rank}")
+        assert week_of(page, f"hours-{rank}") == expected_week(flights)
+        missing = sum(hour_of(flight) == "" for flight in flights)
+        code = CARRIER[carrier].code
+        assert bool(missing) == bool(re.search(rf"left out by hour: .*{code} {missing}\b", page))
+    alone = raw(pages, address(BUSY))
+    flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == BUSY]
+    assert week_of(alone, "hours") == expected_week(flights)
 
 
 def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world: World) -> None:

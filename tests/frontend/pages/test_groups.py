@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from frontend.questions import group_queries
 from frontend.questions.delays import FEW_ARRIVALS
-from frontend.questions.group_rows import SORTS
+from frontend.questions.group_queries import WEEK
+from frontend.questions.group_rows import SORTS, Row, months_of_year
 from tests.api.worlds import Json, World, averages_of
-from tests.frontend.pages.reading import table
+from tests.frontend.pages.reading import expected_week, table, week_of
 
 Figure = Callable[[Json], Any]
 
@@ -145,7 +147,44 @@ def test_a_route_by_groups(pages: FlaskClient, world: World, busiest: tuple[str,
     with_hour = sum(row["flights"] for row in found["hour"]["by_hour"])
     assert with_hour + found["hour"]["without_hour"] == len(flown)
     lines = table(pages, f"/route.csv?ORIGIN={origin}&DEST={dest}")
-    assert {line["group_by"] for line in lines} == {"carrier", "hour", "weekday", "route"}
+    assert {line["group_by"] for line in lines} == {"carrier", *WEEK, "route"}
+    page = pages.get(f"/route?ORIGIN={origin}&DEST={dest}").text
+    assert week_of(page, "hours") == expected_week(flown)
+
+
+@pytest.mark.parametrize("most", [10**6, 10])
+def test_months_and_seasons_are_sums_and_many_flights_are_only_summed_up(
+    pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(group_queries, "MOST_COUNTED", most)
+    flown = [flight for flight in world.transactions if flight["ORIGIN"] == "ORD"]
+    page = pages.get("/airports/ORD").text
+    expected = expected_week(flown)
+    if most == 10:
+        expected = {
+            key: text for key, text in expected.items() if key[0] == "All hours" or key[1] == "All"
+        }
+    assert week_of(page, "hours") == expected
+    assert ("1 in 10 by" in page) == (most > 10)
+
+
+def test_the_months_of_several_years_are_added_up() -> None:
+    def month(name: str, flights: int, mean: float | None) -> Row:
+        arrived = flights if mean is not None else 0
+        counts = {"flights": flights, "arrived": arrived, "cancelled": 0, "no_arrival": 0}
+        means = {"average_delay": mean, "on_time_share_of_arrived": mean and 0.5}
+        return Row(
+            {"month": name}, name, "", {**counts, **means, "on_time_share_of_scheduled": 0.5}
+        )
+
+    rows = [month("2013-01", 100, 4.0), month("2014-01", 300, 8.0), month("2014-02", 5, None)]
+    january, february = months_of_year(rows)
+    assert (january.name, january.flights, january.mean) == ("January", 400, 7.0)
+    assert (february.name, february.mean, february.on_time_of_scheduled) == ("February", None, 0.5)
+    year = [month(f"2013-{number:02}", number, 1.0) for number in range(1, 13)]
+    names = {row.name: row.flights for row in months_of_year(year)}
+    assert names["Winter (Dec to Feb)"] == 12 + 1 + 2
+    assert sum(list(names.values())[12:]) == sum(range(1, 13))
 
 
 def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple[str, str]) -> None:
@@ -154,7 +193,7 @@ def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple
     city = {e["ORIGIN"]: e["ORIGIN_CITY_NAME"] for e in world.transactions}
     assert f"<h1>{city[origin]} ({origin}) to " in text
     assert f"/route?ORIGIN={dest}&amp;DEST={origin}" in text
-    for heading in ("Carriers", "When to fly", "By weekday"):
+    for heading in ("Carriers", "When to fly", "By hour and weekday"):
         assert heading in text
 
 
