@@ -1,30 +1,29 @@
 """Says which pages answer what a text names. Pure: whether they show anything is asked elsewhere.
 
-The first row of `_TABLE` whose condition holds for a reading tells its pages. Several pages mean
-that the text has several meanings.
+Each row of `_PAGES` is a kind of page: what a text must name for it, what it tells, and how it is
+called. Of the pages that tell the most, those that tell all are the answer; if there are none, all
+of them are, each with what it does not use. Several pages mean that the text has several meanings.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from frontend import filters
 from frontend.coverage import Coverage, all_days
+from frontend.question import CARRIER, DAY, DAYS, NUMBER
 from frontend.search.names import Place
-from frontend.search.sentences import Places, Reading
+from frontend.search.sentences import Carriers, Places, Reading
 from frontend.search.times import Days
-from frontend.search.vocabulary import UNRANKED, WEEK
+from frontend.search.vocabulary import LEAST_FIRST, ORDERS, SUBJECTS, UNRANKED, WEEK, WORST_FIRST
 
-MOST_ENDS = 3  # places that one end of a route may mean
-MOST_COMPARED = 6  # carriers on one page
-UNSORTED = ("", "", ", ranked")
-RANKING_SHOWS = "a ranking with the number of flights behind each figure"
+MOST_MEANINGS = 9  # of the places of a text: three for each end of a route
+MOST_COMPARED = 6  # carriers, airports, routes or periods on one page
 
-Parameters = Mapping[str, Any]
-ANYWHERE: Parameters = {}
+Pairs = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +31,66 @@ class Lead:
     """A page that may answer. label: the question that it answers. shows: what it shows.
 
     counted: path and question of the backend's answer whose `count` tells whether there are any
-    flights to show; None if that is known. A question without days is about all of them.
-    is_shown_empty: whether the page explains why there are none. unused: what the text names, and
-    the page says nothing of.
+    flights to show; None if that is known. is_shown_empty: whether the page explains why there are
+    none. unused: what the text names, and the page says nothing of.
     """
 
     label: str
     address: str
     shows: str
-    counted: tuple[str, tuple[tuple[str, Any], ...]] | None = None
+    counted: tuple[str, Pairs] | None = None
     is_shown_empty: bool = False
     unused: tuple[str, ...] = ()
+
+
+class _Page(NamedTuple):
+    """A kind of page. needs: alternatives of what must be named. tells: what it tells of.
+
+    path, label: with the members of `_Question.words`. days: how an address names them. counted:
+    the question whose answer counts the flights that it shows.
+    """
+
+    path: str
+    label: str
+    shows: str
+    needs: str
+    tells: str
+    days: str = "interval"
+    counted: str = ""
+
+    def fits(self, named: Iterable[str]) -> bool:
+        return any({*parts.split()} <= {*named} for parts in self.needs.split("|"))
+
+
+_SUBJECTS = "carrier airport origin destination route"
+_ANYTHING = f"{_SUBJECTS} day month least"
+_RANKING = "a ranking with the number of flights behind each figure"
+_AIRPORT = ("/airports/{airport}", "{place}{phrase}", "flights and delays of this airport")
+_PAGES = (
+    _Page("/filter_transactions", "Flight {flight}{phrase}", "what happened to it",
+        "number one_day", f"number carriers days {_ANYTHING}", "day", "filter_transactions"),
+    _Page("/report", "Flight {flight}{phrase}", "how often it is late", "number",
+        f"number carriers days {_ANYTHING}", counted="filter_transactions"),
+    _Page("/departures", "Departures{of}{where}{at}{phrase}", "the flights at this hour",
+        "hour from|hour at|hour to", "hour from at to carriers days origin", "day"),
+    _Page("/route", "{route}{phrase}", "delays of each carrier, by hour and weekday", "from to",
+        f"from to days {_ANYTHING}", counted="flight_counter"),
+    _Page(*_AIRPORT, "at|from", "at from days airport carrier month least"),
+    _Page(*_AIRPORT, "to", "to days airport least"),
+    _Page("/average_delays", "{how_late}{where}{phrase}{mark}", "delays and punctuality",
+        "carriers", "carriers from at to days carrier month least", "whole"),
+    _Page("/compare", "{compared} compared{phrase}", "which is better, and by how much",
+        "compared", f"compared days {_ANYTHING}"),
+    _Page("/days", "{calendar}{of}{where}{phrase}{worst_first}",
+        "a calendar, and the worst of them", "day|month ranked",
+        "day month days from at to carriers"),
+    _Page("/rankings", "{ranking}{of}{where}{phrase}{order}", _RANKING, "ranked",
+        f"days carriers from at to least {_SUBJECTS}"),
+    _Page("/days/{day}", "{day_name}", "the flights and delays of each carrier", "one_day", "days",
+        "none"),
+    _Page("/rankings", "{ranking}{phrase}{order}", _RANKING, "days", "days"),
+)  # fmt: skip
+"""Of pages that tell the same of a text, the first is taken."""
 
 
 def leads(reading: Reading, known: Coverage) -> list[Lead]:
@@ -54,239 +102,217 @@ def leads(reading: Reading, known: Coverage) -> list[Lead]:
         return []
     covered = None
     if reading.days:
-        if WEEK in reading.wanted:
+        covered = reading.days.within(*map(date.fromisoformat, (known.first_date, known.last_date)))
+        if covered is None or WEEK in reading.wanted:
             return []
-        first, last = map(date.fromisoformat, (known.first_date, known.last_date))
-        covered = reading.days.within(first, last)
-        if covered is None:
-            return []
-    question = _Question(reading, covered, known)
-    for holds, *answers in _TABLE:
-        if holds(reading):
-            return [
-                replace(lead, unused=_unused(reading, shown, subjects))
-                for answer, shown, subjects in answers
-                for lead in answer(question)
-            ]
-    return []
+    named, hidden = _named(reading), list(_hidden(reading, covered))
+    fitting = [
+        (page, named.keys() & {*page.tells.split()})
+        for page in _PAGES
+        if page.fits([*named, *hidden])
+    ]
+    best: dict[frozenset[str], _Page] = {}
+    for page, told in fitting:
+        if not any(told < more for _, more in fitting):
+            best.setdefault(frozenset(told), page)
+    return [
+        lead
+        for told, page in best.items()
+        for lead in _leads(page, _Question(reading, covered, known, told), named)
+    ]
 
 
-def _unused(reading: Reading, shown: Set[str], subjects: Set[str]) -> tuple[str, ...]:
-    """Return what a reading names besides what a page shows. subjects: what the page ranks."""
-    ends = (*reading.origin[:1], *reading.destination[:1], *reading.at[:1])
-    named = {
-        "number": [str(reading.number)] if reading.number else [],
-        "places": [place.label for place in ends],
-        "carriers": [carrier.called for carrier, *_ in reading.carriers],
+def _named(reading: Reading) -> dict[str, str]:
+    """Return the parts that a reading names, each with its text."""
+    ends = {"from": reading.origin, "to": reading.destination, "at": reading.at}
+    parts: dict[str, Any] = {
+        "number": reading.number,
+        "hour": "" if reading.hour is None else f"{reading.hour}:00",
+        **{part: places and places[0].label for part, places in ends.items()},
+        "carriers": ", ".join(carriers[0].called for carriers in reading.carriers),
+        "days": reading.days and reading.days.name,
+        "compared": reading.compared and "a comparison",
+        **dict(zip(reading.amounts, reading.amounts, strict=True)),
+        **{word: f"{word}s" for word in sorted(reading.wanted & SUBJECTS.keys())},
+        "least": ", ".join(sorted(reading.wanted & LEAST_FIRST)),
     }
-    parts = [text for part, texts in named.items() if part not in shown for text in texts]
-    return (*parts, *sorted(f"{word}s" for word in reading.wanted & _SUBJECTS.keys() - subjects))
+    return {part: str(text) for part, text in parts.items() if text}
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A reading. covered: its days as far as the ledger has them; None if it names none."""
+def _hidden(reading: Reading, covered: Days | None) -> Iterator[str]:
+    """Yield what a page may need that is no part of a text."""
+    if covered and covered.is_one:
+        yield "one_day"
+    ranked = reading.wanted - {UNRANKED, WEEK}
+    if ranked and (ranked == reading.wanted or ranked & SUBJECTS.keys()):
+        yield "ranked"  # of a period without a subject there is no ranking
+
+
+# --- a page for each meaning of what is named ----------------------------------------------------
+
+
+def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterator[Lead]:
+    unused = tuple(text for part, text in named.items() if part not in question.told)
+    for pairs, words in islice(question.meanings(page), MOST_MEANINGS):
+        said = question.words | words
+        query = urlencode((*pairs, *question.days(page.days), *question.order(page.path)))
+        address = page.path.format(**said) + (f"?{query}" if query else "")
+        counted = None
+        if page.counted:
+            limit = (("limit", 1),) if "number" in question.told else ()  # all are counted
+            counted = (f"/{page.counted}", (*pairs, *question.days(page.counted), *limit))
+        yield Lead(
+            page.label.format(**said),
+            address,
+            page.shows,
+            counted,
+            bool(question.reading.days) or page.path == "/route",
+            unused,
+        )
+
+
+class _Question(NamedTuple):
+    """A reading for a page. covered: its days as far as the ledger has them. told: parts used."""
 
     reading: Reading
     covered: Days | None
     known: Coverage
+    told: frozenset[str]
+
+    def days(self, how: str) -> Pairs:
+        """Return the parameters of the days as an address needs them."""
+        ends: tuple[str, ...] = ()
+        if self.covered:
+            ends = (str(self.covered.first), str(self.covered.last))
+        if how in {"whole", "flight_counter", "filter_transactions"}:
+            ends = ends or tuple(all_days(self.known).values())
+        names: tuple[str, ...] = (DAY, DAYS[1]) if how == "filter_transactions" else DAYS
+        if how == "day" and self.covered and self.covered.is_one:
+            names, ends = (DAY,), ends[:1]
+        return tuple(zip(names, ends, strict=False)) if how != "none" else ()
+
+    def order(self, path: str) -> Pairs:
+        """Return the parameters of the order in which a page ranks."""
+        sort, order, _ = _order(self.reading)
+        pairs = (("sort", sort), ("order", order)) if sort else ()
+        return {"/rankings": pairs, "/days": pairs[:1]}.get(path, ())
 
     @property
-    def interval(self) -> dict[str, str]:
-        """The parameters of the days; none if no days are named."""
-        if self.covered is None:
-            return {}
+    def words(self) -> dict[str, str]:
+        """What labels and paths say whichever places and carriers are meant."""
+        reading, covered = self.reading, self.covered
+        sort, _, order = _order(reading)
         return {
-            "INITIAL_DATE": self.covered.first.isoformat(),
-            "FINAL_DATE": self.covered.last.isoformat(),
+            "phrase": f" {reading.days.phrase}" if reading.days else "",
+            "at": "" if reading.hour is None else f" at {reading.hour}:00",
+            "order": order,
+            "worst_first": WORST_FIRST[sort],
+            "calendar": "Months" if "month" in reading.wanted else "Days",
+            "day": str(covered.first) if covered else "",
+            "day_name": filters.day(str(covered.first)) if covered else "",
         }
 
-    @property
-    def whole_interval(self) -> dict[str, str]:
-        """The parameters of the days; of all days if none are named."""
-        return self.interval or all_days(self.known)
+    def meanings(self, page: _Page) -> Iterator[tuple[Pairs, dict[str, str]]]:
+        """Yield the parameters of each meaning of what is named, and its words."""
+        reading = self.reading
+        if page.path == "/compare":
+            yield from _compared(*reading.compared)
+            return
+        ranked: list[tuple[Pairs, str]] = [((), "")]
+        if page.path == "/rankings":
+            subject = next((word for word in SUBJECTS if word in reading.wanted), "carrier")
+            ranked = [((("by", by),), name) for by, name in SUBJECTS[subject]]
+        for (by, name), (origin, destination), carriers in product(
+            ranked, self._ends(page), self._carriers(page)
+        ):
+            ends = (*_end("ORIGIN", origin), *_end("DEST", destination))
+            number = ((NUMBER, reading.number),) if "number" in self.told else ()
+            hour = (("hour", reading.hour),) if "hour" in self.told else ()
+            who = tuple((CARRIER, carrier.number) for carrier in carriers)
+            pairs = (*by, *number, *who, *(() if "{airport}" in page.path else ends), *hour)
+            yield pairs, self._said(origin, destination, carriers) | {"ranking": name}
 
-    @property
-    def phrase(self) -> str:
-        """The days as the end of a sentence: " in July 2013", or "" if none are named."""
-        return f" {self.reading.days.phrase}" if self.reading.days else ""
+    def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
+        """Return (origin, destination) in each meaning; airports in place of cities if needed."""
+        reading = self.reading
+        origins = reading.at if "at" in self.told else reading.origin if "from" in self.told else ()
+        destinations = reading.destination if "to" in self.told else ()
+        if "{airport}" in page.path:
+            origins, destinations = self._airports(origins), self._airports(destinations)
+        both = product(origins or (None,), destinations or (None,))
+        return [(origin, dest) for origin, dest in both if origin is None or origin != dest]
 
-
-# --- the pages -----------------------------------------------------------------------------------
-
-
-def _flight(question: _Question) -> Iterator[Lead]:
-    """Yield the report of a flight number, or what happened to it on a day."""
-    number, days = question.reading.number or 0, question.covered
-    groups = question.reading.carriers or ((None,),)
-    for carrier in dict.fromkeys(carrier for group in groups for carrier in group):
-        parameters: dict[str, Any] = {"OP_CARRIER_FL_NUM": number}
-        label = f"Flight number {number}"
-        if carrier is not None:
-            parameters["OP_CARRIER_AIRLINE_ID"] = carrier.number
-            label = f"Flight {carrier.flight(number)}"
-        period: dict[str, Any] = {}
-        if days is not None:
-            period = {"FL_DATE": days.first.isoformat(), "FINAL_DATE": days.last.isoformat()}
-        counted = ("/filter_transactions", (*parameters.items(), *period.items()))
-        if days is not None and days.is_one:
-            address = _address("/filter_transactions", parameters, FL_DATE=days.first.isoformat())
-            shows = "what happened to it"
-        else:
-            address = _address("/report", parameters, **question.interval)
-            shows = "how often it is late"
-        yield Lead(f"{label}{question.phrase}", address, shows, counted, is_shown_empty=bool(days))
-
-
-def _route(question: _Question) -> Iterator[Lead]:
-    origins, destinations = question.reading.origin, question.reading.destination
-    for origin, destination in product(origins[:MOST_ENDS], destinations[:MOST_ENDS]):
-        if origin == destination:
-            continue
-        ends = {**_end("ORIGIN", origin), **_end("DEST", destination)}
-        if question.reading.carriers:
-            yield from _carriers(question, ends, f" from {origin.label} to {destination.label}")
-            continue
-        counted = ("/flight_counter", (*ends.items(), *question.whole_interval.items()))
-        yield Lead(
-            f"{origin.label} to {destination.label}{question.phrase}",
-            _address("/route", ends, **question.interval),
-            "delays of each carrier, by hour and weekday",
-            counted,
-            is_shown_empty=True,
+    def _airports(self, places: Places) -> Places:
+        return tuple(
+            Place(airport.city, airport.code)
+            for place in places
+            for airport in self.known.airports
+            if airport.code == place.airport or (not place.airport and airport.city == place.city)
         )
 
+    def _carriers(self, page: _Page) -> list[Carriers]:
+        """Return the carriers in each meaning: several only on the page of delays."""
+        if "carriers" not in self.told:
+            return [()]
+        groups = self.reading.carriers
+        if page.path == "/average_delays":
+            return [tuple(dict.fromkeys(c))[:MOST_COMPARED] for c in product(*groups)]
+        return [(carrier,) for carrier in dict.fromkeys(c for group in groups for c in group)]
 
-def _end(name: str, place: Place) -> dict[str, str]:
-    return {name: place.airport} if place.airport else {f"{name}_CITY_NAME": place.city}
-
-
-def _airports(question: _Question) -> Iterator[Lead]:
-    """Yield the airports of a place, or how late the carriers are there that are named with it."""
-    reading = question.reading
-    for place in _airports_of(reading.at or reading.origin or reading.destination, question.known):
-        if reading.carriers:
-            end, word = ("DEST", "to") if reading.destination else ("ORIGIN", "from")
-            yield from _carriers(question, _end(end, place), f" {word} {place.label}")
-            continue
-        address = _address(f"/airports/{place.airport}", question.interval)
-        yield Lead(f"{place.label}{question.phrase}", address, "flights and delays of this airport")
-
-
-def _airports_of(places: Places, known: Coverage) -> list[Place]:
-    airports: dict[Place, None] = {}
-    for place in places:
-        for airport in known.airports:
-            if airport.code == place.airport or (not place.airport and airport.city == place.city):
-                airports[Place(airport.city, airport.code, airport.flights)] = None
-    return list(airports)
-
-
-def _carriers(question: _Question, ends: Parameters = ANYWHERE, where: str = "") -> Iterator[Lead]:
-    """Yield how late a carrier is; several carriers are compared. ends, where: of a route."""
-    for carriers in islice(product(*question.reading.carriers), MOST_COMPARED):
-        compared = list(dict.fromkeys(carriers))[:MOST_COMPARED]
-        if not compared:
-            continue
-        numbers = [("OP_CARRIER_AIRLINE_ID", carrier.number) for carrier in compared]
-        pairs = [*numbers, *ends.items(), *question.whole_interval.items()]
-        address = f"/average_delays?{urlencode(pairs)}"
-        shows = "delays and punctuality"
-        if len(compared) > 1:
-            names = " and ".join(carrier.called for carrier in compared)
-            yield Lead(f"{names} compared{where}{question.phrase}", address, shows)
-        else:
-            is_or_was = "was" if question.reading.days else "is"
-            label = f"How late {is_or_was} {compared[0].called}{where}{question.phrase}?"
-            yield Lead(label, address, shows)
+    def _said(
+        self, origin: Place | None, destination: Place | None, carriers: Carriers
+    ) -> dict[str, str]:
+        """Return what labels say of places and carriers."""
+        names = " and ".join(carrier.called for carrier in carriers)
+        is_or_was = "was" if self.reading.days else "is"
+        number = self.reading.number or 0
+        where = "".join(
+            f" {word} {place.label}"
+            for word, place in (("from", origin), ("to", destination))
+            if place
+        )
+        place = origin or destination
+        return {
+            "where": where,
+            "route": where.removeprefix(" from "),
+            "place": place.label if place else "",
+            "airport": place.airport if place else "",
+            "of": f" of {names}" if names else "",
+            "flight": carriers[0].flight(number) if carriers else f"number {number}",
+            **(
+                {"how_late": f"{names} compared", "mark": ""}
+                if len(carriers) > 1
+                else {"how_late": f"How late {is_or_was} {names}", "mark": "?"}
+            ),
+        }
 
 
-def _rankings(question: _Question) -> Iterator[Lead]:
-    wanted = question.reading.wanted
-    sort, order, how = next((row for words, row in _ORDERS if words <= wanted), UNSORTED)
-    subject = next((word for word in _SUBJECTS if word in wanted), "carrier")
-    for by, name in _SUBJECTS[subject]:
-        parameters: dict[str, str] = {"by": by, **question.interval}
-        if sort:
-            parameters |= {"sort": sort, "order": order}
-        label = f"{name}{question.phrase}{how}"
-        yield Lead(label, _address("/rankings", parameters), RANKING_SHOWS)
+def _order(reading: Reading) -> tuple[str, str, str]:
+    """Return the sort of a ranking, its order, and that in words."""
+    return next(order for words, order in ORDERS if words <= reading.wanted)
 
 
-def _days(question: _Question) -> Iterator[Lead]:
-    if (days := question.covered) is None:
-        return
-    if days.is_one:
-        iso = days.first.isoformat()
-        yield Lead(filters.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
-    else:
-        address = _address("/rankings", {"by": "carrier"}, **question.interval)
-        yield Lead(f"Carriers{question.phrase}{UNSORTED[-1]}", address, RANKING_SHOWS)
+def _end(end: str, place: Place | None) -> Pairs:
+    if place is None:
+        return ()
+    return ((end, place.airport),) if place.airport else ((f"{end}_CITY_NAME", place.city),)
 
 
-def _address(path: str, given: Parameters, **more: Any) -> str:
-    parameters = {**given, **more}
-    return f"{path}?{urlencode(parameters)}" if parameters else path
+def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, dict[str, str]]]:
+    """Yield airports, routes or periods beside each other."""
+    for alternatives in product(*map(_items, things)):
+        items = list(dict.fromkeys(alternatives))[:MOST_COMPARED]
+        pairs = (("what", what), *(("item", item) for item, _ in items))
+        names = " and ".join(name for _, name in items)
+        if len(items) > 1:
+            yield pairs, {"compared": f"Flights to {names}" if what == "destination" else names}
 
 
-# --- the tables ----------------------------------------------------------------------------------
-
-_SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
-    "route": (("route", "Routes"),),
-    "origin": (("origin", "Airports by departures"),),
-    "destination": (("destination", "Airports by arrivals"),),
-    "airport": (("origin", "Airports by departures"), ("destination", "Airports by arrivals")),
-    "carrier": (("carrier", "Carriers"),),
-}
-
-_DELAY, _PUNCTUALITY = "average_delay", "on_time_share_of_arrived"
-_ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
-    ({"least", "cancelled"}, ("cancelled", "ascending", ", least cancelled first")),
-    ({"cancelled"}, ("cancelled", "descending", ", most cancelled first")),
-    ({"worst", "on_time"}, (_PUNCTUALITY, "ascending", ", least punctual first")),
-    ({"least", "on_time"}, (_PUNCTUALITY, "ascending", ", least punctual first")),
-    ({"on_time"}, (_PUNCTUALITY, "descending", ", most punctual first")),
-    ({"least", "delays"}, (_DELAY, "ascending", ", best first")),
-    ({"most", "delays"}, (_DELAY, "descending", ", worst first")),
-    ({"worst"}, (_DELAY, "descending", ", worst first")),
-    ({"best"}, (_DELAY, "ascending", ", best first")),
-    ({"busiest"}, ("flights", "descending", ", most flights first")),
-    ({"most"}, ("flights", "descending", ", most flights first")),
-    ({"quietest"}, ("flights", "ascending", ", fewest flights first")),
-    ({"least"}, ("flights", "ascending", ", fewest flights first")),
-)
-
-
-def _names_a_ranking(reading: Reading) -> bool:
-    """Return whether something is ranked; of a period without a subject there is no ranking."""
-    ranked = reading.wanted - {UNRANKED, WEEK}
-    return bool(ranked) and (ranked == reading.wanted or bool(ranked & _SUBJECTS.keys()))
-
-
-_ALL = frozenset(_SUBJECTS)
-_ARRIVALS = _ALL - {"carrier"}  # arrivals at an airport are not shown by carrier
-_ROUTE = (_route, {"places", "carriers"}, _ALL)
-_AIRPORTS = (_airports, {"places", "carriers"}, _ALL)
-
-_Answer = tuple[Callable[[_Question], Iterator[Lead]], Set[str], Set[str]]
-_TABLE: tuple[tuple[Callable[[Reading], object], *tuple[_Answer, ...]], ...] = (
-    (
-        lambda reading: reading.number and reading.origin and reading.destination,
-        (_flight, {"number", "carriers"}, _ALL),
-        _ROUTE,
-    ),
-    (
-        lambda reading: reading.number and (reading.at or reading.origin or reading.destination),
-        (_flight, {"number", "carriers"}, _ALL),
-        _AIRPORTS,
-    ),
-    (lambda reading: reading.number, (_flight, {"number", "carriers"}, _ALL)),
-    (lambda reading: reading.origin and reading.destination, _ROUTE),
-    (lambda reading: reading.at or reading.origin, _AIRPORTS),
-    (lambda reading: reading.destination, (_airports, {"places", "carriers"}, _ARRIVALS)),
-    (lambda reading: reading.carriers, (_carriers, {"carriers"}, {"carrier"})),
-    (_names_a_ranking, (_rankings, _ALL, _ALL)),
-    (lambda reading: reading.days and reading.wanted <= {UNRANKED}, (_days, _ALL, _ALL)),
-)
-"""The first row that holds for a reading tells its pages: what makes them, what of a reading they
-show, and what they rank. A number beside a place may be a flight's, or a time of day."""
+def _items(thing: Days | tuple[Places, ...]) -> list[tuple[str, str]]:
+    """Return (item of the page, name) of each meaning of a thing that is compared."""
+    if isinstance(thing, Days):
+        return [(thing.name, thing.name)]
+    return [
+        (" to ".join(p.airport or p.city for p in ends), " to ".join(p.label for p in ends))
+        for ends in product(*thing)
+    ]

@@ -8,13 +8,13 @@ reading says too much.
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from itertools import islice, product
+from typing import NamedTuple
 
 from frontend.coverage import Carrier, Coverage
-from frontend.search.cities import LEAST_LIKENESS, meant
 from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
@@ -23,6 +23,7 @@ from frontend.search.vocabulary import GENERIC, UNRANKED, WEEK, YEAR_FOLLOWS
 MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
 MOST_ALIKE = 3
+LEAST_LIKENESS = 0.7  # by difflib, from 0 to 1; two letters that changed places in a short name
 LEAST_LETTERS = 4  # of a name that may be misspelled
 
 RANKINGS = (  # what is asked for often
@@ -34,14 +35,15 @@ RANKINGS = (  # what is asked for often
     "busiest route",
     "busiest airport",
     "most punctual airline",
+    "worst day",
+    "worst month",
 )
 
 _WORD = re.compile(r"[^\s-]+")
 _DIGITS_AT_END = re.compile(r"(?P<before>.*?)(?P<digits>(?<!\d)[1-9]\d{0,4})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberBegun:
+class NumberBegun(NamedTuple):
     """The first digits of a flight number, at the end of a text.
 
     before: the text in front of them. carriers: DOT numbers of those that it names, if any.
@@ -55,20 +57,17 @@ class NumberBegun:
 def number_begun(text: str, known: Coverage) -> NumberBegun | None:
     """The flight number that `text` may end with, if only a carrier is named in front of it."""
     match = _DIGITS_AT_END.fullmatch(bare(text))
-    if match is None or len(text) > MAX_CHARACTERS:
-        return None
-    before = match["before"]
-    words = before.split()
-    if words and words[-1].lower() in YEAR_FOLLOWS:
+    if match is None or match["before"].lower().split()[-1:] in [[word] for word in YEAR_FOLLOWS]:
         return None
     carriers: set[int] = set()
-    for reading in readings(f"{before}1", known):  # a number is there already
+    read = readings(f"{match['before']}1", known)  # a number is there already
+    for reading in read:
         if reading.unknown or replace(reading, carriers=(), wanted=frozenset()) != Reading(
             number=1
         ):
             return None
         carriers |= {carrier.number for group in reading.carriers for carrier in group}
-    return NumberBegun(before, frozenset(carriers), match["digits"])
+    return NumberBegun(match["before"], frozenset(carriers), match["digits"]) if read else None
 
 
 def completed(text: str, known: Coverage) -> Iterator[str]:
@@ -159,10 +158,12 @@ def _runs(unknown: tuple[Unknown, ...], text: str) -> Iterator[tuple[int, int]]:
 
 
 def _alike(text: str, names: Names, known: Coverage) -> list[str]:
-    """Return names that are spelled like `text`, and cities that have it in their names."""
+    """Return names that are spelled like `text`, and cities that begin so or are in that state."""
     spelled = [" ".join(name) for name in names.all() if len("".join(name)) >= LEAST_LETTERS]
     close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
-    return list(dict.fromkeys([*close, *meant(known, text)]))
+    begun = [written(thing) for thing in names.beginning(text)]
+    in_state = [each.city for each in known.airports if each.state.lower() == text.lower()]
+    return list(dict.fromkeys([*close, *begun, *in_state]))[:MOST_NAMES]
 
 
 def _with(text: str, runs: list[tuple[int, int]], names: tuple[str, ...] | list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
@@ -67,48 +67,25 @@ class Finder:
         return [_page(lead, count) for lead, count in counted if count != 0]
 
     def _explained(self, reading: Reading) -> list[Page]:
-        """Return the page that explains why there are no flights such as the reading names."""
-        explained = (
-            lead
-            for lead in leads(reading, self._coverage)
-            if lead.is_shown_empty and self._is_flown(lead)
-        )
-        return [_page(lead, 0) for lead in islice(explained, 1)]
+        """Return the page that explains why there are no flights such as the reading names.
 
-    def _is_flown(self, lead: Lead) -> bool:
-        """Whether the flight number that is asked about is used on any day, if there is one."""
-        question = dict(lead.counted[1]) if lead.counted else {}
-        return NUMBER not in question or self._flights_of_number(question) != 0
+        There is none for a flight number that is used on no day at all.
+        """
+        explained = [lead for lead in leads(reading, self._coverage) if lead.is_shown_empty]
+        if reading.number and not self._named(replace(reading, days=None)):
+            return []
+        return [_page(lead, 0) for lead in explained[:1]]
 
     def _count(self, lead: Lead) -> int | None:
-        """Return how many flights a page has to show; None if that is not known."""
+        """Return how many flights a page has to show; None if that is not known.
+
+        A question that is refused has none. Damaged blocks cannot be counted.
+        """
         if lead.counted is None:
             return None
-        path, question = lead.counted[0], dict(lead.counted[1])
-        if NUMBER in question and "FL_DATE" not in question:
-            return self._flights_of_number(question)
-        return self._counted(path, question)
-
-    def _flights_of_number(self, question: dict[str, Any]) -> int | None:
-        """The flights of a number on all days: the completions tell, unless there are too many."""
-        carrier = question.get(CARRIER)
-        suggested = self._suggested(str(question[NUMBER]), MOST_NUMBERS)
-        for number in suggested:
-            if number["value"] == question[NUMBER]:
-                by = {used[CARRIER]: used["flights"] for used in number["carriers"]}
-                flights: int = by.get(carrier, 0) if carrier else number["flights"]
-                return flights
-        if len(suggested) < MOST_NUMBERS:
-            return 0
-        days = {"FL_DATE": self._coverage.first_date, "FINAL_DATE": self._coverage.last_date}
-        return self._counted("/filter_transactions", {**question, **days})
-
-    def _counted(self, path: str, question: dict[str, Any]) -> int | None:
-        """The `count` of an answer; 0 if the question is refused, None if a block is damaged."""
-        if path == "/filter_transactions":
-            question["limit"] = 1  # the count is of all flights
+        path, question = lead.counted
         try:
-            count: int = self._backend.get(path, question)["count"]
+            count: int = self._backend.get(path, dict(question))["count"]
         except Refused as error:
             if error.damaged_blocks:
                 return None

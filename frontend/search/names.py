@@ -32,12 +32,6 @@ class Place:
         """A name such as "Chicago, IL" or "Chicago, IL (ORD)"."""
         return f"{self.city} ({self.airport})" if self.airport else self.city
 
-    def is_named(self, name: Words) -> bool:
-        """Whether `name` is its code or the whole name of the city, and not a part of that."""
-        if self.airport:
-            return name == (self.airport.lower(),)
-        return name in {words_of(self.city), words_of(self.city.partition(",")[0])}
-
 
 Thing = Carrier | Place
 
@@ -54,7 +48,10 @@ def words_of(text: str) -> Words:
 
 
 class Names:
-    """The names in a ledger. `longest` is the most words that a name has."""
+    """The names in a ledger. `longest` is the most words that a name has.
+
+    What has a name as a whole comes before what has it as a part: "Delta" is no "Montrose/Delta".
+    """
 
     def __init__(self, known: Coverage) -> None:
         self._things: dict[Words, dict[Thing, None]] = {}
@@ -62,24 +59,32 @@ class Names:
             {carrier.code.lower() for carrier in known.carriers if carrier.code}
             | {airport.code.lower() for airport in known.airports}
         )
-        for carrier in known.carriers:
-            self._add(carrier, _names_of_carrier(carrier))
-        for city, airports in _by_city(known).items():
-            place = Place(city, flights=sum(airport.flights for airport in airports))
-            self._add(place, _names_of_city(city))
-        for airport in known.airports:
-            place = Place(airport.city, airport.code, airport.flights)
-            self._add(place, [(airport.code.lower(),)])
-        for nickname, name in NICKNAMES.items():
-            if words_of(nickname) not in self._things:  # SLC is an airport, and SLC a city
-                for thing in self.named(words_of(name)):
-                    self._add(thing, [words_of(nickname)])
+        cities = [
+            Place(city, flights=sum(airport.flights for airport in airports))
+            for city, airports in _by_city(known).items()
+        ]
+        whole: list[tuple[Thing, Iterable[Words]]] = [
+            *((carrier, _names_of_carrier(carrier)) for carrier in known.carriers),
+            *((city, _names_of_city(city.city)) for city in cities),
+            *((Place(a.city, a.code, a.flights), [(a.code.lower(),)]) for a in known.airports),
+        ]
+        self._add(whole)
+        self._add((city, _parts_of_city(city.city)) for city in cities)
+        self._add(
+            (thing, [words_of(nickname)])
+            for nickname, name in NICKNAMES.items()
+            for thing in self.named(words_of(name))
+        )
         self.longest = max(map(len, self._things), default=0)
 
-    def _add(self, thing: Thing, names: Iterable[Words]) -> None:
-        for name in names:
-            if name:
-                self._things.setdefault(name, {})[thing] = None
+    def _add(self, things: Iterable[tuple[Thing, Iterable[Words]]]) -> None:
+        """Add names of things, but those that name something already."""
+        added: dict[Words, dict[Thing, None]] = {}
+        for thing, names in things:
+            for name in names:
+                if name and name not in self._things:
+                    added.setdefault(name, {})[thing] = None
+        self._things |= added
 
     def named(self, name: Words) -> tuple[Thing, ...]:
         """Return what has that name, in the order of the coverage."""
@@ -136,7 +141,11 @@ def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:
 
 def _names_of_city(city: str) -> Iterator[Words]:
     yield words_of(city)
+    yield words_of(city.partition(",")[0])
+
+
+def _parts_of_city(city: str) -> Iterator[Words]:
     name, _, state = city.partition(",")
-    for part in dict.fromkeys([name, *name.split("/")]):
+    for part in name.split("/"):
         yield words_of(part)
         yield words_of(f"{part} {state}")

@@ -3,7 +3,10 @@
 `readings` goes through the words from left to right and takes the longest name at each place.
 Filler words are left out. A word that is neither is `unknown`, and a text with unknown words must
 not be answered as if they were not there. A text may have several readings: "united 2013" is a
-carrier in a year, or a flight.
+carrier in a year, or a flight; the 8 of "JFK 8" is a flight number, or an hour.
+
+How places or days belong together is said by the words between them: the first row of a table whose
+pattern fits tells what they are.
 """
 
 import re
@@ -11,14 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Words, bare, names_in
-from frontend.search.times import Days, interval, time_at
+from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, time_at
 from frontend.search.vocabulary import (
-    AND,
-    BETWEEN,
     COMMON,
     FILLER,
     FROM,
@@ -26,45 +27,17 @@ from frontend.search.vocabulary import (
     NUMBER_FOLLOWS,
     PHRASES,
     TO,
+    UNRANKED,
     WANTED,
     YEAR_FOLLOWS,
 )
 
 MAX_CHARACTERS = 200
 MOST_READINGS = 8
+YEARS_OF_A_LEDGER = 40
 
 Carriers = tuple[Carrier, ...]
 Places = tuple[Place, ...]
-
-
-class CarrierNamed(NamedTuple):
-    """A name of one or more carriers."""
-
-    carriers: Carriers
-
-
-class PlaceNamed(NamedTuple):
-    """A name of one or more airports and cities."""
-
-    places: Places
-
-
-class Number(NamedTuple):
-    """A flight number."""
-
-    value: int
-
-
-class Joining(NamedTuple):
-    """A word that says how its neighbours belong together: FROM, TO, AND or BETWEEN."""
-
-    word: str
-
-
-class Wanted(NamedTuple):
-    """A word that says what is asked for: a value of `vocabulary.WANTED`."""
-
-    word: str
 
 
 class Unknown(NamedTuple):
@@ -75,14 +48,26 @@ class Unknown(NamedTuple):
     end: int
 
 
-Part = CarrierNamed | PlaceNamed | Days | Number | Joining | Wanted | Unknown
+class Part(NamedTuple):
+    """What a word or a name is. kind: of its value, below."""
+
+    kind: str
+    value: Any
+
+
+CARRIERS, PLACES, DAYS, NUMBER, HOUR = "carriers", "places", "days", "number", "hour"
+JOIN = "join"  # says how its neighbours belong together: a value of JOINING
+ASKED = "asked"  # says what is asked for: a value of WANTED
+AMOUNT = "amount"  # of hours or flights, of which no page tells
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a text names. Each carrier, and each end of a route, has one or more alternatives.
 
-    at: a place that is no end of a route.
+    at: a place that is no end of a route. compared: what they are, and each of them: ends of a
+    route, routes, or days. amounts: texts such as "5 hours".
     """
 
     carriers: tuple[Carriers, ...] = ()
@@ -91,13 +76,16 @@ class Reading:
     at: Places = ()
     days: Days | None = None
     number: int | None = None
+    hour: int | None = None
+    compared: tuple[Any, ...] = ()
     wanted: frozenset[str] = frozenset()
+    amounts: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
         """Whether it names nothing and asks for nothing."""
-        return replace(self, unknown=()) == Reading()
+        return replace(self, unknown=(), amounts=()) == Reading()
 
 
 def readings(text: str, known: Coverage) -> list[Reading]:
@@ -107,9 +95,10 @@ def readings(text: str, known: Coverage) -> list[Reading]:
     newest = date.fromisoformat(known.last_date)
     parts = list(_Scanner(bare(text), names_in(known), newest).parts())
     all_readings = map(_reading, islice(product(*parts), MOST_READINGS))
+    with_hours = (each for reading in all_readings for each in _with_hour(reading))
     return list(
         dict.fromkeys(
-            reading for reading in all_readings if not reading.says_nothing or reading.unknown
+            reading for reading in with_hours if not reading.says_nothing or reading.unknown
         )
     )
 
@@ -132,6 +121,10 @@ class _Token(NamedTuple):
     @property
     def word(self) -> str:
         return self.text.lower()
+
+
+Found = tuple[list[Part], int]
+"""What begins at a token, in each of its meanings, and the token behind it."""
 
 
 class _Scanner:
@@ -158,44 +151,55 @@ class _Scanner:
 
     def parts(self) -> Iterator[list[Part]]:
         """For each name or word, what it may be."""
-        at = 0
+        at, before = 0, ""
         while at < len(self._tokens):
-            parts, after = self._longest(at)
+            parts, after = self._longest(at, before)
             if at and self._text[self._tokens[at - 1].end : self._tokens[at].start] == "-":
-                yield [Joining(TO)]
+                yield [Part(JOIN, TO)]
             if parts:
                 yield parts
-            at = after
+            at, before = after, parts[0].kind if parts else ""
 
-    def _longest(self, at: int) -> tuple[list[Part], int]:
-        """Return what begins with the token at `at`, and the place behind it."""
-        named, after_name = self._name_at(at)
-        days, after_days = self._days_at(at)
-        token = self._tokens[at]
+    def _longest(self, at: int, before: str) -> Found:
+        """Return what begins with the token at `at`. before: the kind of what is in front of it."""
         for words, wanted in PHRASES.items():
             if words == self._words(at, len(words)):
-                return ([Wanted(wanted)] if wanted else []), at + len(words)
+                return ([Part(ASKED, wanted)] if wanted else []), at + len(words)
+        named, after_name = self._name_at(at)
+        start = self._tokens[at].start
+        days, after_days = self._found(at, time_at(self._text, start, self._newest))
         if days and after_days >= after_name:
-            if _FOUR_DIGITS.fullmatch(token.text) and after_days == at + 1:
+            if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
                 return self._year_or_number(days, at), after_days
             also = named if after_days == after_name else []
-            return [*also, days], after_days
+            return [*also, Part(DAYS, days)], after_days
         if named:
             return named, after_name
-        return self._word(token), at + 1
+        for kind, read in ((HOUR, hour_at), (AMOUNT, amount_at)) if before != CARRIERS else ():
+            value, after = self._found(at, read(self._text, start))
+            if value is not None:
+                return [Part(kind, value)], after
+        return self._word(self._tokens[at]), at + 1
 
-    def _name_at(self, at: int) -> tuple[list[Part], int]:
+    def _found(self, at: int, found: tuple[Any, int] | None) -> tuple[Any, int]:
+        """Return a value that begins at a token, and the token behind its end in the text."""
+        value, end = found or (None, 0)
+        after = at
+        while after < len(self._tokens) and self._tokens[after].start < end:
+            after += 1
+        return value, after
+
+    def _name_at(self, at: int) -> Found:
         """The longest name that begins at `at`: carriers and places are different meanings."""
         for length in range(self._names.longest, 0, -1):
             words = self._words(at, length)
             things = self._names.named(words) if words else ()
             if things and (length > 1 or self._is_name(at)):
-                carriers = tuple(thing for thing in things if isinstance(thing, Carrier))
-                places = tuple(thing for thing in things if isinstance(thing, Place))
-                if carriers:  # "Delta" is no short name of "Montrose/Delta, CO"
-                    places = tuple(place for place in places if place.is_named(words))
-                named: list[Part] = [CarrierNamed(carriers)] if carriers else []
-                return named + ([PlaceNamed(places)] if places else []), at + length
+                kinds = {
+                    CARRIERS: tuple(thing for thing in things if isinstance(thing, Carrier)),
+                    PLACES: tuple(thing for thing in things if isinstance(thing, Place)),
+                }
+                return [Part(kind, named) for kind, named in kinds.items() if named], at + length
         return [], at
 
     def _words(self, at: int, length: int) -> Words:
@@ -204,140 +208,130 @@ class _Scanner:
 
     def _is_name(self, at: int) -> bool:
         """Return whether a single word is meant as a name although it may be a common word."""
-        token = self._tokens[at]
+        token, following = self._tokens[at], self._tokens[at + 1 : at + 2]
         if token.word not in COMMON or self._is_all_codes:
             return True
         if token.text.isupper() and not self._is_shouted:
             return True
-        return at + 1 < len(self._tokens) and bool(
-            _FLIGHT_NUMBER.fullmatch(self._tokens[at + 1].text)
-            and self._tokens[at + 1].start - token.end <= 1
-            and token.word not in FILLER
-            and token.word not in JOINING
-            and token.word not in WANTED
+        return token.word not in FILLER | JOINING.keys() | WANTED.keys() and any(
+            _FLIGHT_NUMBER.fullmatch(after.text) and after.start - token.end <= 1
+            for after in following
         )
-
-    def _days_at(self, at: int) -> tuple[Days | None, int]:
-        days, end = time_at(self._text, self._tokens[at].start, self._newest) or (None, 0)
-        after = at
-        while after < len(self._tokens) and self._tokens[after].start < end:
-            after += 1
-        return days, after
 
     def _year_or_number(self, year: Days, at: int) -> list[Part]:
         before = self._tokens[at - 1].word if at else ""
         number = self._flight_number(self._tokens[at])
         if before in YEAR_FOLLOWS or not number:
-            return [year]
-        if before in NUMBER_FOLLOWS or (
-            abs(year.first.year - self._newest.year) > _YEARS_OF_A_LEDGER
-        ):
-            return [number]
-        return [year, number]
+            return [Part(DAYS, year)]
+        is_year = abs(year.first.year - self._newest.year) <= YEARS_OF_A_LEDGER
+        return [Part(DAYS, year), *number] if is_year and before not in NUMBER_FOLLOWS else number
 
-    def _flight_number(self, token: _Token) -> Number | None:
-        return Number(int(token.text)) if _FLIGHT_NUMBER.fullmatch(token.text) else None
+    def _flight_number(self, token: _Token) -> list[Part]:
+        return [Part(NUMBER, int(token.text))] if _FLIGHT_NUMBER.fullmatch(token.text) else []
 
     def _word(self, token: _Token) -> list[Part]:
         """Return what a word is that begins no name; [] if it is filler."""
         if number := self._flight_number(token):
-            return [number]
-        if token.word in JOINING:
-            return [Joining(JOINING[token.word])]
-        if token.word in WANTED:
-            return [Wanted(WANTED[token.word])]
-        if token.word in FILLER:
-            return []
-        return [Unknown(token.text, token.start, token.end)]
+            return number
+        for kind, words in ((JOIN, JOINING), (ASKED, WANTED)):
+            if token.word in words:
+                return [Part(kind, words[token.word])]
+        return [] if token.word in FILLER else [Part(UNKNOWN, Unknown(*token))]
 
-
-_YEARS_OF_A_LEDGER = 40
 
 # --- from parts to a reading ---------------------------------------------------------------------
 
+_ENDS = (  # the words in front of each place -> the members of a reading for each of them
+    (r"f", ("origin",)),
+    (r"t", ("destination",)),
+    (r".", ("at",)),
+    (r"t[^ta]|[^f]f", ("destination", "origin")),
+    (r".[^a]|ba", ("origin", "destination")),
+)
+_COMPARED = ((r".a+", 1), (r".t(at)+", 2))
+"""The words in front of each place -> of how many places each thing is that is compared."""
+_DAYS = ((r".t|ba", "interval"), (r".a+", "compared"), (r".", "one"))
+
+
+def _joins(named: list[tuple[Any, str]]) -> str:
+    """The first letters of the words in front of names; a space where there is none."""
+    return "".join(word[:1] or " " for _, word in named)
+
 
 def _reading(parts: tuple[Part, ...]) -> Reading:
-    places: list[tuple[Places, str]] = []
-    days: list[tuple[Days, str]] = []
-    numbers: list[int] = []
-    carriers: list[Carriers] = []
-    wanted: set[str] = set()
-    unknown: list[Unknown] = []
+    """Return what the parts of a text say together."""
+    named: dict[str, list[tuple[Any, str]]] = {kind: [] for kind in (PLACES, DAYS)}
+    others: dict[str, list[Any]] = {
+        kind: [] for kind in (CARRIERS, NUMBER, HOUR, ASKED, AMOUNT, UNKNOWN)
+    }
     joining = ""
-    for part in parts:
-        match part:
-            case Joining(word):
-                joining = word
-                continue
-            case Days():
-                days.append((part, joining))
-            case Number(value):
-                numbers.append(value)
-            case Wanted(word):
-                wanted.add(word)
-            case Unknown():
-                unknown.append(part)
-            case CarrierNamed(same_name):
-                carriers.append(same_name)
-            case PlaceNamed(alternatives):
-                _add_place(places, alternatives, joining)
-        joining = ""
-    named_days = _one_interval(days)
-    if len(numbers) > 1 or len(places) > 2 or (days and named_days is None):
-        unknown.append(Unknown("", 0, 0))
+    for kind, value in parts:
+        if kind in named and not (kind == PLACES and _is_narrowed(named[kind], value, joining)):
+            named[kind].append((value, joining))
+        elif kind in others:
+            others[kind].append(value)
+        joining = value if kind == JOIN else ""
+    ends, days = _of_places(named[PLACES]), _of_days(named[DAYS])
+    is_twice = ends and days and ends.keys() & days.keys()
+    if len(others[NUMBER]) > 1 or len(others[HOUR]) > 1 or ends is None or days is None or is_twice:
+        others[UNKNOWN].append(Unknown("", 0, 0))
     return Reading(
-        carriers=tuple(dict.fromkeys(carriers)),
-        **_ends(places),
-        days=named_days,
-        number=numbers[0] if numbers else None,
-        wanted=frozenset(wanted),
-        unknown=tuple(unknown),
+        carriers=tuple(dict.fromkeys(others[CARRIERS])),
+        **{**(ends or {}), **(days or {})},
+        number=next(iter(others[NUMBER]), None),
+        hour=next(iter(others[HOUR]), None),
+        wanted=frozenset(others[ASKED]),
+        amounts=tuple(others[AMOUNT]),
+        unknown=tuple(others[UNKNOWN]),
     )
 
 
-def _one_interval(days: list[tuple[Days, str]]) -> Days | None:
-    """Return the interval that is named by its ends, or at once; None if there is no such interval.
-
-    days: each with the word in front of it.
-    """
-    match days:
-        case [(only, _)]:
-            return only
-        case [(first, before), (last, middle)] if middle == TO or (before, middle) == (
-            BETWEEN,
-            AND,
-        ):
-            return interval(first, last)
-    return None
+def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
+    """Return the members of a reading for places; None if they do not belong together."""
+    joins, named = _joins(places), [place for place, _ in places]
+    for pattern, members in _ENDS:
+        if re.fullmatch(pattern, joins):
+            return dict(zip(members, named, strict=True))
+    for pattern, size in _COMPARED:
+        if re.fullmatch(pattern, joins):
+            ends = "destination" if joins[0] == "t" else "origin"
+            things = [tuple(named[at : at + size]) for at in range(0, len(named), size)]
+            return {"compared": ("route" if size > 1 else ends, *things)}
+    return None if places else {}
 
 
-def _add_place(places: list[tuple[Places, str]], new: Places, joining: str) -> None:
-    """Add a place, or narrow the last one: "New York (JFK)". joining: the word in front of it."""
-    if places and not joining:
-        before, word = places[-1]
-        if same := _in_both(before, new):
-            places[-1] = (same, word)
-            return
-    places.append((new, joining))
+def _of_days(days: list[tuple[Days, str]]) -> dict[str, Any] | None:
+    """Return the members of a reading for days; None if they do not belong together."""
+    joins, named = _joins(days), [each for each, _ in days]
+    match next((how for pattern, how in _DAYS if re.fullmatch(pattern, joins)), None):
+        case "one":
+            return {"days": named[0]}
+        case "compared":
+            return {"compared": ("days", *named)}
+        case "interval" if both := interval(*named):
+            return {"days": both}
+    return None if days else {}
 
 
-def _ends(places: list[tuple[Places, str]]) -> dict[str, Places]:
-    """The members of a reading for one or two places: the ends of a route, or a single place."""
-    match places:
-        case [(only, word)]:
-            return {{FROM: "origin", TO: "destination"}.get(word, "at"): only}
-        case [(left, first), (right, word)] if word == AND and first != BETWEEN:
-            return {"at": (*left, *right)}
-        case [(left, first), (right, second)]:
-            is_swapped = (second == FROM and first != FROM) or (first == TO and second != TO)
-            origin, destination = (right, left) if is_swapped else (left, right)
-            return {"origin": origin, "destination": destination}
-    return {}
+def _is_narrowed(places: list[tuple[Places, str]], new: Places, joining: str) -> bool:
+    """Narrow the last place if `new` names the same, as in "New York (JFK)"."""
+    if not places or joining:
+        return False
+    before, word = places[-1]
+    both = (*before, *new)
+    cities = {place.city for place in both if not place.airport}
+    airports = tuple(place for place in both if place.airport and place.city in cities)
+    is_mixed = {bool(place.airport) for place in before} != {bool(place.airport) for place in new}
+    if airports and is_mixed:
+        places[-1] = (airports, word)
+        return True
+    return False
 
 
-def _in_both(some: Places, others: Places) -> Places:
-    """The airports where one name is of a city and the other of its airport: "New York (JFK)"."""
-    cities = {place.city for place in (*some, *others) if not place.airport}
-    airports = tuple(place for place in (*some, *others) if place.airport and place.city in cities)
-    is_mixed = {bool(place.airport) for place in some} != {bool(place.airport) for place in others}
-    return airports if is_mixed else ()
+def _with_hour(reading: Reading) -> Iterator[Reading]:
+    """Yield a reading, and it with a small number beside a place as an hour of the day."""
+    yield reading
+    number, has_place = reading.number, reading.at or reading.origin or reading.destination
+    is_flight = reading.carriers or UNRANKED in reading.wanted  # "UA 8", "flight 8"
+    if number and number < HOURS and has_place and not is_flight and reading.hour is None:
+        yield replace(reading, number=None, hour=number)

@@ -5,8 +5,8 @@ ledger.
 """
 
 import re
-from calendar import monthrange
-from collections.abc import Callable, Iterator
+from calendar import Calendar, monthrange
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
@@ -16,6 +16,7 @@ from frontend import filters
 
 MONTHS = tuple(f"{date(1, month, 1):%B}".lower() for month in range(1, 13))
 _LETTERS = 3  # of a month that are enough
+HOURS = 24
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,9 +41,7 @@ class Days:
         """The name with the word in front of it that a sentence needs: "in July 2013"."""
         if self.is_one:
             return f"on {self.name}"
-        if self in {month_of(self.first.year, self.first.month), year_of(self.first.year)}:
-            return f"in {self.name}"
-        return f"from {self.name}"
+        return f"from {self.name}" if " to " in self.name else f"in {self.name}"
 
     def in_year(self, year: int) -> "Days":
         """The one day or month in `year`. Raises ValueError for others and where there is none."""
@@ -86,6 +85,52 @@ def day_of(year: int, month: int, day: int) -> Days:
     return Days(date(year, month, day), date(year, month, day))
 
 
+def _nth(month: int, weekday: int, nth: int) -> Callable[[int], Days]:
+    """Return the nth weekday of a month, from 0 for Monday, of any year; -1 is the last one."""
+
+    def of_year(year: int) -> Days:
+        days = [week[weekday] for week in Calendar().monthdayscalendar(year, month)]
+        return day_of(year, month, [day for day in days if day][nth])
+
+    return of_year
+
+
+def _on(month: int, day: int) -> Callable[[int], Days]:
+    return lambda year: day_of(year, month, day)
+
+
+HOLIDAYS: Mapping[str, Callable[[int], Days]] = {
+    **dict.fromkeys(("new year's day", "new years day", "new year"), _on(1, 1)),
+    "valentine's day": _on(2, 14),
+    "memorial day": _nth(5, 0, -1),
+    "independence day": _on(7, 4),
+    "labor day": _nth(9, 0, 0),
+    "halloween": _on(10, 31),
+    **dict.fromkeys(("thanksgiving day", "thanksgiving"), _nth(11, 3, 3)),
+    "christmas eve": _on(12, 24),
+    **dict.fromkeys(("christmas day", "christmas", "xmas"), _on(12, 25)),
+    **dict.fromkeys(("new year's eve", "new years eve"), _on(12, 31)),
+}
+
+
+def hour_at(text: str, at: int) -> tuple[int, int] | None:
+    """Return the hour of the day that is written from place `at`, and the place of its end."""
+    for pattern in _HOURS:
+        if match := pattern.match(text, at):
+            hour, half = int(match["hour"]), match.groupdict().get("half")
+            if half and 1 <= hour <= HOURS // 2:
+                hour = hour % (HOURS // 2) + HOURS // 2 * (half.lower() == "p")
+            if hour < HOURS:
+                return hour, match.end()
+    return None
+
+
+def amount_at(text: str, at: int) -> tuple[str, int] | None:
+    """Return a number of things that is written from place `at`, and the place of its end."""
+    match = _AMOUNT.match(text, at)
+    return (match[0], match.end()) if match else None
+
+
 def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
     """Return the longest text from place `at` that names days, as (days, place of its end).
 
@@ -108,6 +153,8 @@ def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days | None, i
 def _days(parts: dict[str, str | None], newest: date) -> Days:
     """Return the days for the texts of year, month and day. Raises ValueError if there are none."""
     year, month, day = (parts.get(name) for name in ("year", "month", "day"))
+    if holiday := parts.get("holiday"):
+        return _latest(year, newest, HOLIDAYS[holiday.lower()])
     if month is None:
         return _in_year(int(year or 0), year_of)
     number = _month(month)
@@ -165,9 +212,24 @@ _BETWEEN = r"(?P<between>(?<=between ))?"
 _UP_TO = r"(?(between) and |(?: ?[-–—→] ?| (?:to|through|until|till) ))"
 _SOME = rf"{_NTH}{_UP_TO}(?:the )?(?P<last>\d{{1,2}}){_ENDING}"
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
+_HOLIDAY = rf"(?P<holiday>{'|'.join(sorted(HOLIDAYS, key=len, reverse=True))})"
+_O_CLOCK = r"(?:(?:at|around) )?(?P<hour>\d{1,2})"
+_HOURS = tuple(
+    re.compile(text, re.ASCII | re.IGNORECASE)
+    for text in (
+        rf"{_O_CLOCK}(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?",
+        rf"{_O_CLOCK}(?::[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b)",
+        r"(?:at|around) (?P<hour>\d{1,2})(?![^\W_]|[-/.:]\d)",
+    )
+)
+_AMOUNT = re.compile(
+    r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights|airlines|carriers)\b",
+    re.ASCII | re.IGNORECASE,
+)
 _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
+        rf"{_HOLIDAY}(?:,? (?:in |of )?{_YEAR})?",
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
         rf"{_NUMBER}/{_DAY}/{_YEAR}",  # as in the files of the BTS

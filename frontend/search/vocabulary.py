@@ -19,6 +19,17 @@ JOINING = {
 UNRANKED = "unranked"  # of days, hours and flights there is no ranking; pages of a name show them
 WEEK = "week"  # is not ranked either, and is less than the days that are named with it
 
+SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
+    "route": (("route", "Routes"),),
+    "origin": (("origin", "Airports by departures"),),
+    "destination": (("destination", "Airports by arrivals"),),
+    "airport": (("origin", "Airports by departures"), ("destination", "Airports by arrivals")),
+    "carrier": (("carrier", "Carriers"),),
+    "day": (),
+    "month": (),
+}
+"""What is ranked, or has a calendar."""
+
 WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("worst", "latest", "slowest", "worse", "unpunctual"), "worst"),
     **dict.fromkeys(("best", "better", "earliest", "good", "fastest"), "best"),
@@ -31,15 +42,44 @@ WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("origin", "origins", "departure", "departures"), "origin"),
     **dict.fromkeys(("destination", "destinations", "arrival", "arrivals"), "destination"),
     **dict.fromkeys(("late", "later", "lateness", "delay", "delays", "delayed"), "delays"),
-    **dict.fromkeys(("day", "days", "weekday", "weekdays", "time", "times", "flight"), UNRANKED),
+    **dict.fromkeys(("day", "days"), "day"),
+    **dict.fromkeys(("month", "months"), "month"),
+    **dict.fromkeys(("weekday", "weekdays", "time", "times", "flight"), UNRANKED),
     **dict.fromkeys(("week", "weeks", "weekend", "weekends"), WEEK),
     **dict.fromkeys(("most", "highest"), "most"),
     **dict.fromkeys(("least", "fewest", "lowest"), "least"),
-    **dict.fromkeys(("month", "months", "year", "years", "hour", "hours", "when"), UNRANKED),
+    **dict.fromkeys(("year", "years", "hour", "hours", "when"), UNRANKED),
     **dict.fromkeys(("ranked", "ranking", "rankings", "rank"), "delays"),
     **dict.fromkeys(("cancelled", "canceled", "cancellation", "cancellations"), "cancelled"),
     **dict.fromkeys(("cancel", "cancels", "cancelling", "canceling"), "cancelled"),
 }
+
+_DELAY, _PUNCTUALITY = "average_delay", "on_time_share_of_arrived"
+ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
+    ({"least", "cancelled"}, ("cancelled", "ascending", ", least cancelled first")),
+    ({"cancelled"}, ("cancelled", "descending", ", most cancelled first")),
+    ({"worst", "on_time"}, (_PUNCTUALITY, "ascending", ", least punctual first")),
+    ({"least", "on_time"}, (_PUNCTUALITY, "ascending", ", least punctual first")),
+    ({"on_time"}, (_PUNCTUALITY, "descending", ", most punctual first")),
+    ({"least", "delays"}, (_DELAY, "ascending", ", best first")),
+    ({"most", "delays"}, (_DELAY, "descending", ", worst first")),
+    ({"worst"}, (_DELAY, "descending", ", worst first")),
+    ({"best"}, (_DELAY, "ascending", ", best first")),
+    ({"busiest"}, ("flights", "descending", ", most flights first")),
+    ({"most"}, ("flights", "descending", ", most flights first")),
+    ({"quietest"}, ("flights", "ascending", ", fewest flights first")),
+    ({"least"}, ("flights", "ascending", ", fewest flights first")),
+    (set(), ("", "", ", ranked")),
+)
+WORST_FIRST = {
+    "": "",
+    _DELAY: ", worst first",
+    _PUNCTUALITY: ", least punctual first",
+    "cancelled": ", most cancelled first",
+    "flights": ", most flights first",
+}
+"""How a calendar ranks its days by each sort: it has one order."""
+LEAST_FIRST = frozenset(("best", "least", "quietest"))
 
 _FILLER = """
     a about actual afternoon all always am an any are arrive arrives at average averages bad be

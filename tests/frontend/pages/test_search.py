@@ -124,14 +124,35 @@ def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world
 def test_a_page_that_uses_a_part_of_a_text_is_not_opened(
     pages: FlaskClient, look: Look, flight: Json
 ) -> None:
-    text = f"{flight['ORIGIN']} to {flight['DEST']} at 8 am"
+    text = f"{flight['ORIGIN']} to {flight['DEST']} in 5 hours"
     status, path, _ = look(text)
     assert (status, path) == (200, "")
     page = pages.get("/search", query_string={"q": text}).text
     assert f'href="/route?ORIGIN={flight["ORIGIN"]}&amp;DEST={flight["DEST"]}"' in page
-    assert "; not used: 8" in page
+    assert "; not used: in 5 hours" in page
     twin = pages.get("/search.json", query_string={"q": text}).get_json()
     assert not any(found["is_whole"] for found in twin["possibilities"])
+
+
+def test_every_page_that_the_search_opens_answers_all_of_the_text(
+    pages: FlaskClient, look: Look, flight: Json
+) -> None:
+    origin, dest, day = (flight[name] for name in ("ORIGIN", "DEST", "FL_DATE"))
+    code = code_of(flight)
+    for text, expected in {
+        f"{origin} to {dest} at 8 am": "/departures",
+        f"{origin} vs {dest}": "/compare",
+        f"worst route of {code}": "/rankings",
+        f"best airline to {dest} on {day}": "/rankings",
+        "worst day": "/days",
+        f"worst month for {code}": "/average_delays",
+        f"most cancelled day from {origin}": "/days",
+        "January 2015 vs 2015-01-03": "/compare",
+    }.items():
+        status, path, _ = look(text)
+        assert (status, path) == (302, expected), text
+        page = pages.get("/search", query_string={"q": text}, follow_redirects=True)
+        assert page.status_code == 200, text
 
 
 def test_a_number_that_flights_have_is_a_flight_number(pages: FlaskClient, flight: Json) -> None:

@@ -72,8 +72,22 @@ ADDRESSES: dict[str, list[str]] = {
     "Chicago": ["/airports/ORD", "/airports/MDW"],
     "united at ORD": [f"/average_delays?{UNITED}&ORIGIN=ORD&{ALL_DAYS}"],
     "united to ORD in July": [f"/average_delays?{UNITED}&DEST=ORD&{JULY}"],
-    "EWR vs JFK": ["/airports/EWR", "/airports/JFK"],
-    "compare JFK and EWR": ["/airports/JFK", "/airports/EWR"],
+    "EWR vs JFK": ["/compare?what=origin&item=EWR&item=JFK"],
+    "compare JFK and LGA": ["/compare?what=origin&item=JFK&item=LGA"],
+    "flights to Newark or ORD in July": [
+        f"/compare?what=destination&item=Newark%2C+NJ&item=ORD&{JULY}"
+    ],
+    "JFK-LAX vs EWR to Chicago": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+Chicago%2C+IL"],
+    "july or august": ["/compare?what=days&item=July+2013&item=August+2013"],
+    "EWR and EWR": [],
+    # departures
+    "JFK to LAX at 8 am": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
+    "JFK to LAX at 8 pm in July": [f"/departures?ORIGIN=JFK&DEST=LAX&hour=20&{JULY}"],
+    "JFK-LAX 17:30 on 4 July": ["/departures?ORIGIN=JFK&DEST=LAX&hour=17&FL_DATE=2013-07-04"],
+    "which united flight leaves JFK for LAX at 8": [
+        f"/departures?{UNITED}&ORIGIN=JFK&DEST=LAX&hour=8"
+    ],
+    "from Newark at 12 a.m.": ["/departures?ORIGIN_CITY_NAME=Newark%2C+NJ&hour=0"],
     # rankings
     "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
     "best airline": [f"/rankings?by=carrier&{BEST}"],
@@ -94,11 +108,25 @@ ADDRESSES: dict[str, list[str]] = {
     "least cancelled route": ["/rankings?by=route&sort=cancelled&order=ascending"],
     "quietest route": ["/rankings?by=route&sort=flights&order=ascending"],
     "worst airport": [f"/rankings?by=origin&{WORST}", f"/rankings?by=destination&{WORST}"],
+    "worst route of united": [f"/rankings?by=route&{UNITED}&{WORST}"],
+    "worst airport for delta": [
+        f"/rankings?by=origin&{DELTA}&{WORST}",
+        f"/rankings?by=destination&{DELTA}&{WORST}",
+    ],
+    "best airline to ORD": [f"/rankings?by=carrier&DEST=ORD&{BEST}"],
+    "best airline to Newark in july": [
+        f"/rankings?by=carrier&DEST_CITY_NAME=Newark%2C+NJ&{JULY}&{BEST}"
+    ],
+    "best airline from ORD": ["/airports/ORD"],
+    "worst route from JFK": [f"/rankings?by=route&ORIGIN=JFK&{WORST}"],
     "worst airport for departures": [f"/rankings?by=origin&{WORST}"],
     "worst": [f"/rankings?by=carrier&{WORST}"],
     "rankings": ["/rankings?by=carrier"],
     "how late in july": [f"/rankings?by=carrier&{JULY}"],
-    "which day is worst": [],
+    "which day is worst": ["/days?sort=average_delay"],
+    "worst month": ["/days?sort=average_delay"],
+    "most cancelled day from EWR": ["/days?ORIGIN=EWR&sort=cancelled"],
+    "worst day for united in july": [f"/days?{UNITED}&{JULY}&sort=average_delay"],
     "which flight is worst": [],
     "best time to fly": [],
     "worst week": [],
@@ -109,6 +137,12 @@ ADDRESSES: dict[str, list[str]] = {
     "2013": [f"/rankings?by=carrier&{YEAR}", "/report?OP_CARRIER_FL_NUM=2013"],
     "2013-07-04": ["/days/2013-07-04"],
     "on 4 July": ["/days/2013-07-04"],
+    "Thanksgiving": ["/days/2013-11-28"],
+    "Christmas": [],  # of 2013 it is too late, and of 2012 too early
+    "independence day 2013": ["/days/2013-07-04"],
+    "JFK to LAX on Thanksgiving": [
+        "/route?ORIGIN=JFK&DEST=LAX&INITIAL_DATE=2013-11-28&FINAL_DATE=2013-11-28"
+    ],
     "July 1-7": [f"/rankings?by=carrier&{FIRST_WEEK}"],
     "first week of july": [],
     "united in the first week of july": [],
@@ -159,27 +193,22 @@ def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
 
 
 UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
-    "JFK to LAX at 8 am": [
-        ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
-        ("/route?ORIGIN=JFK&DEST=LAX", ("8",)),
-    ],
-    "JFK to LAX in 5 hours": [
-        ("/report?OP_CARRIER_FL_NUM=5", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
-        ("/route?ORIGIN=JFK&DEST=LAX", ("5",)),
-    ],
-    "8 flights JFK to LAX": [
-        ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
-        ("/route?ORIGIN=JFK&DEST=LAX", ("8",)),
-    ],
+    "JFK to LAX in 5 hours": [("/route?ORIGIN=JFK&DEST=LAX", ("in 5 hours",))],
+    "8 flights JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ("8 flights",))],
     "JFK 8": [
         ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)",)),
         ("/airports/JFK", ("8",)),
+        ("/departures?ORIGIN=JFK&hour=8", ()),
     ],
-    "worst route of united": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("routes",))],
-    "worst airport for delta": [(f"/average_delays?{DELTA}&{ALL_DAYS}", ("airports",))],
-    "best airline to ORD": [("/airports/ORD", ("carriers",))],
-    "best airline from ORD": [("/airports/ORD", ())],
-    "best airline from JFK to LAX": [("/route?ORIGIN=JFK&DEST=LAX", ())],
+    "flight 8 from JFK": [
+        ("/report?OP_CARRIER_FL_NUM=8", ("New York, NY (JFK)",)),
+        ("/airports/JFK", ("8",)),
+    ],
+    "UA 1545 JFK to LAX": [
+        (f"/report?{UA_1545}", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
+        (f"/average_delays?{UNITED}&ORIGIN=JFK&DEST=LAX&{ALL_DAYS}", ("1545",)),
+    ],
+    "best day": [("/days?sort=average_delay", ("best",))],
 }
 
 
@@ -201,6 +230,7 @@ def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:
             "OP_CARRIER_AIRLINE_ID": 19977,
             "FL_DATE": "2013-07-04",
             "FINAL_DATE": "2013-07-04",
+            "limit": 1,
         },
     )
     (route,) = found("EWR-ORD")

@@ -17,7 +17,7 @@ COMPLETED: dict[str, list[str]] = {
     "Newark to Chi": ["Newark to Chicago, IL"],
     "port": ["Portland, OR", "Portland, ME"],
     "san juan": ["San Juán, PR"],
-    "wors": ["worst route", "worst airline", "worst airport"],
+    "wors": ["worst route", "worst airline", "worst airport", "worst day", "worst month"],
     "which is the worst r": ["which is the worst route", "which is the worst Raleigh/Durham, NC"],
     "united in ju": ["united in June", "united in July"],
     "x": [],

@@ -13,23 +13,30 @@ from tests.frontend.search.ledger import KNOWN
 
 def plain(reading: Reading) -> dict[str, Any]:
     """What a reading names, as text."""
-    found: dict[str, Any] = {}
-    if reading.carriers:
-        found["carriers"] = [
-            " ".join(str(one.number) for one in group) for group in reading.carriers
-        ]
-    for end in ("origin", "destination", "at"):
-        if places := getattr(reading, end):
-            found[end] = "; ".join(one.airport or one.city for one in places)
-    if reading.days:
-        found["days"] = reading.days.name
-    if reading.number:
-        found["number"] = reading.number
-    if reading.wanted:
-        found["wanted"] = " ".join(sorted(reading.wanted))
-    if reading.unknown:
-        found["unknown"] = " ".join(one.word for one in reading.unknown)
-    return found
+    found: dict[str, Any] = {
+        "carriers": [" ".join(str(one.number) for one in group) for group in reading.carriers],
+        **{
+            end: "; ".join(one.airport or one.city for one in getattr(reading, end))
+            for end in ("origin", "destination", "at")
+        },
+        "days": reading.days and reading.days.name,
+        "number": reading.number,
+        "hour": reading.hour,
+        "compared": " ".join(map(shown, reading.compared)),
+        "amounts": " ".join(reading.amounts),
+        "wanted": " ".join(sorted(reading.wanted)),
+    }
+    named = {part: value for part, value in found.items() if value not in (None, "", [])}
+    return named | (
+        {"unknown": " ".join(one.word for one in reading.unknown)} if reading.unknown else {}
+    )
+
+
+def shown(thing: Any) -> str:
+    """What is compared, as text."""
+    if isinstance(thing, tuple):
+        return "-".join(places[0].airport or places[0].city for places in thing)
+    return thing if isinstance(thing, str) else str(thing.name)
 
 
 def route(origin: str, destination: str, **more: Any) -> list[dict[str, Any]]:
@@ -115,7 +122,7 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "Fort Worth": [{"at": "Dallas/Fort Worth, TX"}],
     "montrose": [{"at": "Montrose/Delta, CO"}],
     "DAY": [{"at": "DAY"}],
-    "which day": [{"wanted": "unranked"}],
+    "which day": [{"wanted": "day"}],
     "to JAN in may": [{"destination": "JAN", "days": "May 2013"}, {"unknown": ""}],
     "united in JAN": [{"carriers": [UA], "at": "JAN"}, {"carriers": [UA], "days": "January 2013"}],
     "united in jan": [{"carriers": [UA], "days": "January 2013"}],
@@ -126,7 +133,19 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "march to may": [{"days": "1 March to 31 May 2013"}],
     "march-may": [{"days": "1 March to 31 May 2013"}],
     "between march and may 2013": [{"days": "1 March to 31 May 2013"}],
-    "march and may": [{"unknown": ""}],
+    "march and may": [{"compared": "days March 2013 May 2013"}],
+    "JFK and LGA": [{"compared": "origin JFK LGA"}],
+    "JFK to LAX vs EWR to LAX": [{"compared": "route JFK-LAX EWR-LAX"}],
+    # hours and amounts
+    "JFK at 8 am": [{"at": "JFK", "hour": 8}],
+    "JFK at 12:30 pm": [{"at": "JFK", "hour": 12}],
+    "JFK 23:59": [{"at": "JFK", "hour": 23}],
+    "JFK around 6 o'clock": [{"at": "JFK", "hour": 6}],
+    "JFK 8": [{"at": "JFK", "number": 8}, {"at": "JFK", "hour": 8}],
+    "UA 8 from JFK": [{"carriers": [UA], "origin": "JFK", "number": 8}],
+    "JFK at 25:00": [{"at": "JFK", "number": 25, "unknown": "00"}],
+    "ORD to LGA in 5 hours": route("ORD", "LGA", amounts="in 5 hours"),
+    "UA 15 flights": [{"carriers": [UA], "number": 15}],
     "may 2013 to march 2013": [{"unknown": ""}],
     "most punctual airline": [{"wanted": "carrier most on_time"}],
     "july 1 to 7": [{"days": "1 to 7 July 2013"}],
