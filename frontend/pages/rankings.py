@@ -9,7 +9,7 @@ from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
 from frontend.form_request import FormRequest, filled_in, submit
-from frontend.question import DAYS, Question, require_known
+from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
 from frontend.questions.group_queries import question_of
 from frontend.questions.group_rows import (
     FIGURES,
@@ -32,6 +32,7 @@ BY = {
     "origin": "Departure airports",
     "destination": "Arrival airports",
 }
+NARROWED = (CARRIER, *ENDS)  # to the flights of a carrier, from a place or to a place
 ROWS_A_PAGE = 50
 DEFAULTS = {"by": "carrier", "sort": "average_delay", "order": "descending", "page": "1"}
 
@@ -111,11 +112,12 @@ def twin() -> Twin:
 def _ranking(given: dict[str, str]) -> RankingPage:
     """Return the ranking that a request asks for. Raises Refused, BackendAway."""
     options = _options(given)
-    require_known(given, *DEFAULTS, *DAYS)
+    require_known(given, *DEFAULTS, *DAYS, *NARROWED)
     known = coverage.at(given.get("as_of"))
     asked = all_days(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
     answer = backend.get("/average_delays", asked | {"group_by": options["by"]})
-    question = question_of("rankings", answer, given)
+    narrowed = {name: given[name] for name in NARROWED if name in given}
+    question = question_of("rankings", answer, given, **narrowed)
     rows = rows_of(answer, options["by"], known, question)
     order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
     return RankingPage(answer, order, options, question)

@@ -29,6 +29,9 @@ PAGES = (
     "/compare?what=carrier&item=WN&item=AA&ORIGIN=LAX",
     "/compare?what=route&item=LAX-SFO&item=Los+Angeles+to+Chicago&as_of=20",
     "/compare?what=days&item=3+January&item=4+January&OP_CARRIER_AIRLINE_ID=19393",
+    "/rankings?by=route&OP_CARRIER_AIRLINE_ID=19393",
+    "/rankings?by=carrier&DEST_CITY_NAME=Los+Angeles,+CA&as_of=20",
+    "/rankings?by=origin&OP_CARRIER_AIRLINE_ID=19393&DEST=LAX",
     *(f"/rankings?by={by}" for by in ("carrier", "route", "origin", "destination")),
 )
 
