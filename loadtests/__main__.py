@@ -13,10 +13,8 @@ from typing import Any
 import click
 
 from loadtests.experiments import NAMES, OF_FILES, experiment, running
-from loadtests.lab import conclusions, gaps, network_file
-from loadtests.lab.errata import errata_section
+from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.processes import PROJECT, ProgramFailed
 from loadtests.wrk import WrkFailed
@@ -184,33 +182,17 @@ def solve(file: Path, *, is_json: bool) -> None:
     click.echo(show(*network_file.solve(file)))
 
 
-@main.command()
-@_page("errata.html")
-def errata(out: Path) -> None:
-    """Write the errata of all five studies as a page."""
-    lead = ["Every number of the five studies was computed again. These do not agree."]
-    _write(plain_page("Errata", lead, [errata_section()]), out)
-
-
-@main.command()
-@_page("explained.html")
+@main.command("studies")
+@click.option("--times", type=_COUNT, default=studies.REPETITIONS, show_default=True)
+@click.option("--out", type=_FILE, default=studies.PAGE, show_default=True)
 @_SEED
-def explain(out: Path, seed: int) -> None:
-    """Write why study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s, as a page."""
-    _write(gaps.study_page(seed), out)
+def studies_page(times: int, out: Path, seed: int) -> None:
+    """Make the tables about the studies anew: their errors, and how often they conclude so.
 
-
-@main.command()
-@click.argument("study", type=click.Choice(list(conclusions.STUDIES)))
-@click.option("--times", type=_COUNT, default=conclusions.REPETITIONS, show_default=True)
-@_page("repeated.html")
-@_SEED
-def repeat(study: str, times: int, out: Path, seed: int) -> None:
-    """Repeat a study's protocol in simulation: how often would its conclusion have held?
-
-    There is no 002, because it prints neither how its times spread nor how often it measured.
+    Each protocol is repeated so often in simulation, which takes some minutes.
     """
-    _write(conclusions.page(study, times, seed), out)
+    page = studies.PAGE.read_text(encoding="utf-8")
+    _write(studies.regenerated(page, times, seed), out)
 
 
 def run_command() -> int:

@@ -19,11 +19,11 @@ from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import RUNS, Say
 from loadtests.lab import response_times
 from loadtests.lab.content import Cell, Report, Section, Table, capital, summary
-from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import NO, REPORT, Results, ResultsError
+from loadtests.lab.studies import errata_section
 from loadtests.machine import commit, description
 
 INTERRUPTED = "interrupted"

@@ -13,5 +13,5 @@ again, anywhere, byte for byte. Later readers of a result have the same files.
     content           what a report holds: tables of items and columns, metrics, words
     report            figures, and the page of a report
     gaps              why measured and predicted differ, here and in study 000
-    published         the studies' numbers; `errata` and `conclusions` are about them
+    published         the studies' numbers; `studies` is about them
 """

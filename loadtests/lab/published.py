@@ -1,4 +1,6 @@
-"""The numbers that the studies printed, unchanged, in their units; `errata` lists wrong ones.
+"""The numbers that the studies printed, unchanged, in their units.
+
+Those that are wrong are listed in docs/explanation/studies.md.
 
 Sources: 000 "Blockchain app Report" (flight study, a Pi 4B with a USB hard disk), with unrounded
 values from its authors' own files where they are known; 001 "Project on Client-Server Application
@@ -134,7 +136,7 @@ class Repeated(NamedTuple):
 
 REPEATED_TIMES = 100_000
 # parsing and serialising a fulfillment, and validating a transaction against two schemas, by
-# BigchainDB's Python and by Go; the second time of Go is wrong: see `errata`
+# BigchainDB's Python and by Go; the second time of Go is wrong
 SERIALISATION, SCHEMA_VALIDATION = Repeated(22.658, 0.578), Repeated(75.996, 0.578)
 SCHEMA_GO_TIMES_FASTER = 15.0  # than Python, as the text says
 
@@ -219,4 +221,4 @@ ITINERARY: Mapping[str, ItineraryTimes] = {
 }
 ITINERARY_CLIENTS = (1, 2, 4, 6, 8)
 ITINERARY_ITERATIONS, ITINERARY_COUNTED = 100, 80
-ITINERARY_SATURATED_PER_S = 1000.0  # above this; the text once has 100, see `errata`
+ITINERARY_SATURATED_PER_S = 1000.0  # above this; the text once has 100

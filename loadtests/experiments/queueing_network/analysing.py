@@ -12,7 +12,6 @@ from loadtests.experiments.queueing_network.comparing import (
     pairs,
     points,
 )
-from loadtests.experiments.queueing_network.gaps import gap_section
 from loadtests.experiments.queueing_network.measuring import COUNTS, PLAN, PlanLine
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
@@ -68,7 +67,6 @@ def analyse(results: Results) -> Report:
             )
             for server in SERVERS
         ),
-        gap_section(found),
         Section("Closed runs", [_INTERVALS_TOLD], [_points_table(found)]),
         *block_costs.sections(split, block_costs.block_reads(results)),
     ]

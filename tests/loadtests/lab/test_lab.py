@@ -15,7 +15,6 @@ from loadtests import experiments
 from loadtests.experiments import running
 from loadtests.experiments.running import resume, run
 from loadtests.lab.content import NO_BREAK, Report, Section, Table, shown, together
-from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
@@ -269,15 +268,12 @@ class TestCommand:
     def ask(self, *arguments: object) -> Result:
         return CliRunner().invoke(command.main, [str(argument) for argument in arguments])
 
-    def test_writes_reports_comparisons_and_errata(self, tmp_path: Path) -> None:
+    def test_writes_reports_and_comparisons(self, tmp_path: Path) -> None:
         folder = done(tmp_path / "one").folder
         (folder / "report.html").unlink()
         assert self.ask("analyse", folder).exit_code == 0
         assert (folder / "report.html").exists()
         assert self.ask("compare", folder, folder, "--out", tmp_path / "c.html").exit_code == 0
-        assert self.ask("errata", "--out", tmp_path / "e.html").exit_code == 0
-        text = (tmp_path / "e.html").read_text(encoding="utf-8")
-        assert all(f"<td>{study}</td>" in text for study in ERRATA)
 
     def test_names_an_experiment_that_does_not_exist(self) -> None:
         asked = self.ask("run", "nothing")

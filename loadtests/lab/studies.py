@@ -1,47 +1,40 @@
-"""Repeats a study's protocol many times in simulation, and counts how often its conclusion holds.
+"""Makes the tables of docs/explanation/studies.md, and reads from it what a study prints wrong.
 
-A conclusion of one experiment is worth little if the same protocol, on a server of which the truth
-is known, would often have led to another, or would have led to it whatever is true. So each claim
-is tried in worlds: servers that behave exactly as a model says, measured as the study measured. A
-claim is true or false in a world, and a repetition of the protocol may lead to it or not.
-
-Study 002 prints neither how its times spread nor how often it measured, so its protocol cannot be
-repeated.
+Study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s: simulation of its protocol explains
+that, runs of 30 minutes that begin empty, each a mean of its requests. And protocols are
+repeated many times in worlds, simulated servers of which the truth is known: each claim is true or
+false in a world, and a repetition of the protocol may lead to it or not.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import sqrt
+from pathlib import Path
 from random import Random
 from statistics import fmean
-from textwrap import fill
 
 import numpy as np
 
-from loadtests.grouping import grouped
-from loadtests.lab.content import Section, Table, capital, times
+from loadtests.lab.content import Section, Table
 from loadtests.lab.published import (
     ITINERARY,
     ITINERARY_COUNTED,
-    ITINERARY_ITERATIONS,
     MIXED,
     OPEN_RUN_S,
     OPEN_RUNS,
     OPEN_WORKLOADS,
     UNROUNDED,
 )
-from loadtests.lab.repeated import Estimate, measured
-from loadtests.lab.report.drawing import Axis, Source, figure
-from loadtests.lab.report.page import plain_page
 from loadtests.models import open_queue, replay
 from loadtests.models.estimates import wilson
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.random_times import Gamma, gamma_time_s, poisson_times
 from loadtests.models.replay import Discipline
+from loadtests.processes import PROJECT
 
+PAGE = PROJECT / "docs" / "explanation" / "studies.md"
 REPETITIONS = 1000
-LINE = 30  # characters of a claim beside its bar
 RANGE_RUNS = 4000  # simulated for the range to which a claim about study 000 compares
 SERVERS_001, QUERIES_001, UTILISATIONS_001 = 3, (100, 1000), (0.3, 0.6, 0.8, 0.9, 0.95)
 CLIENTS_003 = (*range(1, 13), 18, 24, 36, 48, 60)
@@ -226,131 +219,111 @@ def _transactions(means_ms: Means, cv: float, rng: Random) -> Means:
     ]
 
 
-# --- how often claims hold --------------------------------------------------------------------
+# --- the page ------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """A study. concluded: what it says. protocol: how it measured, with what had to be assumed."""
-
-    concluded: str
-    protocol: str
-    worlds: Callable[[], Sequence[World]]
-
-
-STUDIES: Mapping[str, Study] = {
-    "000": Study(
-        "“At high load, the mean response time of our application stands out with respect to the "
-        "one obtained by considering the M/G/1 queue.”",
-        "Fifteen runs of 30 minutes at 0.3, 0.5, 0.8 and 0.85 of L, each from an empty server; "
-        "service times as the study measured them. It drew the conclusion from one such mean a "
-        "load.",
-        of_study_000,
-    ),
-    "001": Study(
-        "“The theoretical predictions line up almost perfectly with the data for larger "
-        "inter-arrival times. Once the utilization gets nearer to one, the results deteriorate.”",
-        "One run a point against an empty server with three threads. The number of queries is not "
-        "printed; 100 and 1000 are tried.",
-        of_study_001,
-    ),
-    "003": Study(
-        "“The maximum throughput was reached when the number of clients was close/equal to the "
-        "number of cores.” “The latency increased exponentially with the number of clients.”",
-        "Four runs of 500 requests a client, without think time. The numbers of clients are not "
-        f"all printed; tried: {', '.join(map(str, CLIENTS_003))}. Where all cores are busy, "
-        "throughput stays as it is, and latency is clients over throughput.",
-        of_study_003,
-    ),
-    "004": Study(
-        "“In commit requests, the cost difference is relatively large, since in the multiple RM "
-        "test, Middleware needs to communicate with 2 more RMs.” A reservation took 0.12 ms longer "
-        "than a query, which the study puts down to what it writes.",
-        f"One client, and means over the last {ITINERARY_COUNTED} of {ITINERARY_ITERATIONS} "
-        "transactions of 4 queries, 3 reservations and a commit. How much times vary is not "
-        "printed (there were “some spikes”); tried: cv "
-        f"{' and '.join(f'{cv:g}' for cv in CVS_004)}.",
-        of_study_004,
-    ),
+STUDIES: Mapping[str, Callable[[], Sequence[World]]] = {
+    "000": of_study_000,
+    "001": of_study_001,
+    "003": of_study_003,
+    "004": of_study_004,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A claim in a world. share: of the repetitions that led to it, with a 95 % interval."""
-
-    world: str
-    words: str
-    is_true: bool
-    share: Estimate
-
-    @property
-    def sentence(self) -> str:
-        """The claim with its share."""
-        share = f"{100 * self.share.value:.1f} % of the repetitions"
-        return f"{capital(self.words)}: so said {share}. It is {self.told}."
-
-    @property
-    def told(self) -> str:
-        """What the share says about the protocol."""
-        if self.is_true:
-            return "true" if self.share.value >= 0.9 else "true, and the protocol often misses it"
-        return "false" if self.share.value <= 0.1 else "false, and the protocol often says it"
-
-
-_BARS: Mapping[bool, tuple[str, Source]] = {
-    True: ("true here", "ours"),
-    False: ("false here", "study"),
-}
+Tried = tuple[str, str, bool, float]  # world, claim, whether it is true there, how often it came up
 
 
 def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tried]:
     """Every claim in every world of a study."""
     found = []
-    for world, repeat, claims in STUDIES[study].worlds():
+    for world, repeat, claims in STUDIES[study]():
         rng = Random(f"{seed} {study} {world}")  # noqa: S311  no secrets
         results = [repeat(rng) for _ in range(repetitions)]
-        for words, is_true, holds in claims:
-            held = sum(map(holds, results))
-            share = Estimate(held / repetitions, *wilson(held, repetitions))
-            found.append(Tried(world, words, is_true, share))
+        found += [
+            (world, words, is_true, sum(map(holds, results)) / repetitions)
+            for words, is_true, holds in claims
+        ]
     return found
 
 
-def page(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:
-    """The page about a study, which is the same for the same seed."""
-    of, found = STUDIES[study], tried(study, repetitions, seed)
-    repeated = (
-        f"The protocol was repeated {repetitions:,} times on simulated servers of which the truth "
-        "is known. A claim that is false there should come up seldom, and one that is true often."
-    )
-    sections = [_section(*each) for each in grouped(found, lambda one: one.world).items()]
-    return plain_page(
-        f"Study {study}: could it have concluded so?",
-        [of.concluded, of.protocol, repeated],
-        sections,
-    )
+def verdict(share: float, *, is_true: bool) -> str:
+    """What the share of repetitions that led to a claim says about the protocol."""
+    if is_true:
+        return "true" if share >= 0.9 else "true, and the protocol often misses it"
+    return "false" if share <= 0.1 else "false, and the protocol often says it"
 
 
-def _section(world: str, found: Sequence[Tried]) -> Section:
-    title = f"If the server {world}"
-    rows = [
-        (
-            one.words,
-            *(times(100, share) for share in (one.share.value, one.share.low, one.share.high)),
-            one.told,
-        )
-        for one in found
-    ]
-    columns = ("Claim", "Came up / %", "from", "to", "In this world it is")
-    table = Table(title, columns, rows)
-    claims = [fill(one.words, LINE) for one in found]
-    series = []
-    for is_true, (name, source) in _BARS.items():
-        shares = [one.share if one.is_true is is_true else None for one in found]
-        if any(shares):
-            series.append(measured(name, source, claims, shares, factor=100, shape="rows"))
-    told = f"Repetitions of the protocol that lead to each claim, if the server {world}."
-    said = [one.sentence for one in found]
-    x = Axis("repetitions / %", limits=(0, 100))
-    return Section(title, said, [figure("Claims", told, x, Axis(""), series, table)])
+def explained(simulated_runs: int, seed: int = 1) -> list[tuple[float, ...]]:
+    """What study 000 should have measured at each of its loads.
+
+    The share of L and the requests of a run; in s the mean by M/G/1, what the empty start and the
+    equal weight of runs make of it, what is expected, the 95 % range of 15 runs, what is printed.
+    """
+    rows: list[tuple[float, ...]] = []
+    for printed in OPEN_WORKLOADS:
+        rate_per_s = printed.fraction / UNROUNDED.mean_s
+        rng = Random(f"{seed} explained {printed.fraction}")  # noqa: S311  no secrets
+        protocol = Protocol(OPEN_RUN_S, OPEN_RUNS)
+        of = expectation(protocol, rate_per_s, _LAW, rng, simulated_runs=simulated_runs)
+        formula = open_queue.mg1(rate_per_s, UNROUNDED.mean_s, UNROUNDED.variance_s2)
+        formula_s = formula.response_time_s
+        causes_s = of.pooled_s - formula_s, of.mean_s - of.pooled_s
+        times_s = formula_s, *causes_s, of.mean_s, of.low_s, of.high_s, printed.tested_s
+        rows.append((printed.fraction, of.arrivals, *times_s))
+    return rows
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+_EXPLAINED = (
+    *("Share of L", "Requests a run", "M/G/1 / s", "Start from empty / s", "Equal weights / s"),
+    *("Expected / s", "95 % range / s", "Printed / s"),
+)
+
+
+def _explained_table(simulated_runs: int, seed: int) -> str:
+    rows = []
+    for fraction, arrivals, *times_s in explained(simulated_runs, seed):
+        formula, empty, weights, expected, low, high, printed = (f"{s:.1f}" for s in times_s)
+        ends = expected, f"{low} to {high}", printed
+        rows.append([f"{fraction:g}", f"{arrivals:.0f}", formula, empty, weights, *ends])
+    return _table(_EXPLAINED, rows)
+
+
+def _repeated_table(study: str, repetitions: int, seed: int) -> str:
+    rows = []
+    for world, words, is_true, share in tried(study, repetitions, seed):
+        low, high = (100 * end for end in wilson(share * repetitions, repetitions))
+        size = f"{100 * share:.1f} ({low:.1f} to {high:.1f})"
+        rows.append([world, words, size, verdict(share, is_true=is_true)])
+    return _table(("If the server", "claim", "came up / %", "in this world it is"), rows)
+
+
+def regenerated(page: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:
+    """The page with its tables made anew, the same for the same seed."""
+    tables = {"explained": _explained_table(20 * repetitions, seed)}
+    tables |= {f"repeated {of}": _repeated_table(of, repetitions, seed) for of in STUDIES}
+    for name, table in tables.items():
+        block = rf"<!-- {name} -->\n.*?<!-- end -->"
+        page = re.sub(block, f"<!-- {name} -->\n{table}\n<!-- end -->", page, flags=re.DOTALL)
+    return page
+
+
+def errata_section(study: str, path: Path = PAGE) -> Section:
+    """What a study prints wrong, as the page lists it."""
+    return Section("Errata", parts=[Table(f"Errata of study {study}", *_errata(study, path))])
+
+
+def _errata(study: str, path: Path) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    parts = re.split(r"^#{2,3} (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (text,) = (
+        part
+        for title, part in zip(parts[1::2], parts[2::2], strict=True)
+        if title.startswith(f"Study {study}: ") and "| Where |" in part
+    )
+    columns, _, *rows = (line.strip("| ").split(" | ") for line in _lines(text))
+    return columns, rows
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line for line in text.splitlines() if line.startswith("|"))
