@@ -8,10 +8,12 @@ the code says.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
+import apsw
 import click
 
 from backend.api import SERVICE, create_app
@@ -19,6 +21,7 @@ from backend.api.routes import Row
 from backend.api.specification import PROBLEMS, path_of
 from backend.base.settings import Settings, table
 from backend.cli.commands import main as command_line
+from backend.index.views import VIEWS, statements
 from backend.sources.kinds import KINDS as KINDS_OF_FILES
 from backend.sources.kinds import Reading
 from backend.verify.folder_files import KINDS
@@ -95,6 +98,17 @@ def kinds() -> Iterator[str]:
         yield f"| {kind.name} | {kind.source} | {' '.join(titles)} | {derived} |"
 
 
+def views() -> Iterator[str]:
+    """Lines of the table of the index's views."""
+    yield from ("| View | Columns |", "|---|---|")
+    with closing(apsw.Connection(":memory:")) as connection:
+        connection.execute((ROOT / "backend/index/schema.sql").read_text(encoding="utf-8"))
+        connection.execute(statements())
+        for name in VIEWS:
+            columns = connection.execute(f"PRAGMA table_info({name})").fetchall()
+            yield f"| `{name}` | {' '.join(str(column[1]) for column in columns)} |"
+
+
 def measurements(numbers: Sequence[int]) -> Iterator[str]:
     """Lines of the table of what these rows of `scripts/bench` have measured."""
     rows = read(MEASUREMENTS)
@@ -117,6 +131,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "files": files,
     "errors": errors,
     "kinds": kinds,
+    "views": views,
     **{name: partial(measurements, numbers) for name, numbers in MEASURED.items()},
 }
 

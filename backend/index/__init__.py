@@ -1,6 +1,7 @@
 """Holds what the three questions need. It is derived from the chain and never the truth about it.
 
     schema.sql           the tables
+    views                views of the tables, for people who ask in SQL
     periods              days, months and years: how an interval is covered by few totals
     totals               what a batch of flights adds to the totals
     delay_distributions  how a distribution of delays is stored

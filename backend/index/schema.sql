@@ -1,4 +1,5 @@
 -- The index of the three questions. Derived: raise SCHEMA_VERSION in index_file.py with any change.
+-- People who ask in SQL use the views of views.py, whose columns stay.
 
 -- Where the index stands: one row.
 CREATE TABLE position (

@@ -20,7 +20,7 @@ from backend.chain.block import Block, Header
 from backend.chain.columns import Column, Columns, decode_body
 from backend.chain.fields import Value
 from backend.chain.parse_cache import ParseCache
-from backend.index import totals
+from backend.index import totals, views
 from backend.index.checkpoint_note import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.index_file import (
     SCHEMA_VERSION,
@@ -97,6 +97,7 @@ class IndexWriter:
         self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if self._is_new:
             run(_SCHEMA.read_text(encoding="utf-8"))
+            run(views.statements())
         cities: list[Any] = run("SELECT name, city FROM city").fetchall()
         self._cities: dict[str, int] = dict(cities)
         airports: list[Any] = run(_AIRPORTS).fetchall()

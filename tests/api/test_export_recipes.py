@@ -1,4 +1,4 @@
-"""Other engines answer from an export as the service does: by its page's recipes, and 300 times."""
+"""Others answer as the service does, from an export or its index, by the recipes of the pages."""
 
 import random
 import re
@@ -14,6 +14,7 @@ from backend.base.settings import Settings
 from backend.export.parquet import export
 from tests.api.processes import ROOT
 from tests.api.worlds import Json, client_of
+from tests.index.sql_reader import Reader
 
 PAGE = ROOT / "docs" / "how-to" / "export.md"
 FOLDER = "/mnt/usb/export"
@@ -89,13 +90,26 @@ def test_the_recipe_for_python_answers_as_the_service_does(
     assert found == _about(expected)
 
 
+def test_the_questions_in_sql_are_answered_as_the_service_does(
+    default_chain: Settings, expected: Answers
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    reader = Reader(default_chain.folder)
+    (leg,), ((late,),), ((count,),) = map(reader.ask, code.strip().rstrip(";").split(";"))
+    reader.close()
+    legs, (_, average, _), flights = expected
+    assert [leg] == [list(row[1:]) for row in legs]
+    assert (late, count) == (pytest.approx(average), flights)
+
+
 def _about(expected: Answers) -> tuple[object, ...]:
     legs, late, count = expected
     return legs, pytest.approx(late), count
 
 
 def test_duckdb_and_the_service_agree_on_300_random_questions(exported: Path, ask: Ask) -> None:
-    database, chance = duckdb.connect(), random.Random(SEED)
+    database, chance = duckdb.connect(config={"threads": 1}), random.Random(SEED)
     database.execute(
         "CREATE TABLE flights AS SELECT * FROM read_parquet(?, hive_partitioning = true)",
         [f"{exported}/flights/**/*.parquet"],

@@ -1,0 +1,92 @@
+"""People read the index with SQL of their own: rightly, while it grows, and without harm."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.chain.fields import FIELD_NAMES
+from backend.index.index_file import index_path
+from backend.verify.audit import verify
+from tests.api.worlds import generated, seal, settings_for
+from tests.flights import on_disk
+from tests.index.sql_reader import Reader
+
+FLIGHTS = generated(600)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    seal(settings_for(tmp_path), [FLIGHTS[:200], [], FLIGHTS[200:300]])
+    return tmp_path
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Reader]:
+    reader = Reader(folder)
+    yield reader
+    if reader.process.returncode is None:
+        reader.close()
+
+
+def test_the_views_say_what_the_blocks_say(folder: Path, reader: Reader) -> None:
+    held = on_disk(folder)
+    names = ", ".join(FIELD_NAMES)
+    rows = reader.ask(f"SELECT {names} FROM flights ORDER BY TRANSACTION_ID")
+    assert [tuple(row) for row in rows] == held.flights
+    rows = reader.ask("SELECT timestamp, BLOCK_HEIGHT FROM flights ORDER BY TRANSACTION_ID")
+    heights = [1] * 200 + [3] * 100
+    assert rows == [list(row) for row in zip(held.timestamps, heights, strict=True)]
+    flights = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in held.flights]
+    for view, field in (("days", "FL_DATE"), ("carriers", "OP_CARRIER_AIRLINE_ID")):
+        rows = reader.ask(
+            f"SELECT {field}, flights, cancelled, average_delay FROM {view} ORDER BY 1"
+        )
+        assert rows == _counted(flights, field)
+    airports = dict(reader.ask("SELECT code, flights FROM airports"))
+    ends = [flight[end] for flight in flights for end in ("ORIGIN", "DEST")]
+    assert airports == {code: ends.count(code) for code in ends}
+    ((code, name),) = reader.ask(
+        "SELECT code, name FROM carriers WHERE OP_CARRIER_AIRLINE_ID = 19393"
+    )
+    assert (code, name) == ("WN", "Southwest Airlines")
+
+
+def _counted(flights: list[dict[str, Any]], field: str) -> list[list[Any]]:
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for flight in flights:
+        groups.setdefault(flight[field], []).append(flight)
+    return [
+        [key, len(group), sum(f["CANCELLED"] for f in group), _mean(group)]
+        for key, group in sorted(groups.items())
+    ]
+
+
+def _mean(flights: list[dict[str, Any]]) -> float | None:
+    delays = [flight["ARR_DELAY"] for flight in flights if flight["ARR_DELAY"] is not None]
+    return sum(delays) / len(delays) if delays else None
+
+
+def test_a_flight_of_a_day_is_looked_up_in_the_index(folder: Path, reader: Reader) -> None:
+    ((day, number),) = reader.ask("SELECT DAY_NUMBER, OP_CARRIER_FL_NUM FROM flights LIMIT 1")
+    plan = reader.ask(
+        f"EXPLAIN QUERY PLAN SELECT * FROM flights"
+        f" WHERE DAY_NUMBER = {day} AND OP_CARRIER_FL_NUM = {number}"
+    )
+    assert any("flight_by_number (day=? AND number=?)" in row[3] for row in plan)
+    assert not [row for row in plan if row[3].startswith("SCAN flight")]
+
+
+def test_others_read_while_the_index_grows_and_leave_it_as_it_is(
+    folder: Path, reader: Reader
+) -> None:
+    file = index_path(folder).resolve()
+    count = "SELECT (SELECT count(*) FROM flights), (SELECT transactions FROM position)"
+    for start in range(300, 600, 100):
+        assert reader.ask(count) == [[start, start]]
+        seal(settings_for(folder), [FLIGHTS[start : start + 100]])
+    assert reader.ask("SELECT sum(flights) FROM days") == [[600]]
+    reader.close()
+    assert verify(folder).index == "the index agrees with every block"
+    assert index_path(folder).resolve() == file
