@@ -1,7 +1,7 @@
 """Asks a Flightchain and adds flights to it; copy this file beside your own code.
 
     from datetime import date
-    from flightchain_client import Client, Problem
+    from flightchain_client import Client
 
     with Client("http://127.0.0.1:8000") as ledger:
         july = ledger.average_delays(19393, date(2015, 7, 1), date(2015, 7, 31))
@@ -15,32 +15,15 @@
                   "CANCELLED": 0, "AIR_TIME": 116}
         receipt = ledger.add(flight, key="my flight 335")     # sent again, it is not added again
         print(ledger.wait(receipt).state)
-
         more = [{**flight, "OP_CARRIER_FL_NUM": number} for number in range(335, 2835)]
         added = ledger.add_batch(more, progress=lambda so_far: print(so_far.accepted))
-        print(added.accepted, "flights:", added.transactions)
-        print(added.already_there, "of them was there already")
-
-        try:
-            ledger.add({**flight, "ARR_DELAY": "late"})
-        except Problem as problem:
-            print(problem.status, problem.field, problem.value)
-
-`add_batch` takes any iterable of flights, or the path of a file: CSV as BTS publishes it, or
-NDJSON; plain, .gz or .zip. It leaves out flights that the ledger has, so a script can be run again.
+        print(added.accepted, "flights:", added.transactions, added.already_there, "were there")
 
 A GET, and a POST with a key, is sent again after a lost connection, a timeout, and an answer that
 means "later" (such as 503, after the time in Retry-After), up to `attempts` times and for
 `give_up_after_s` in all. The key makes that safe: for a day the ledger answers a request with the
-same key by the ids that the first one got. `add_batch` makes a key for every batch itself. A POST
-without a key is sent once.
-
-Errors:
-
-    FlightchainError        base; `added` says what add_batch had added before
-    ├── Problem             the service refused: status, title, detail, field, value, errors
-    ├── Unreachable         no answer: refused, lost or too slow; `may_have_arrived`
-    └── StillPending        `wait` has waited long enough
+same key by the ids that the first one got. `add_batch` makes keys itself. A POST without a key is
+sent once. What goes wrong is a FlightchainError: a Problem, Unreachable or StillPending.
 
 Each thread needs a Client of its own, because a `requests.Session` is not safe for threads. The
 module needs Python 3.11 and the package `requests`.
@@ -52,43 +35,30 @@ import time
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from datetime import UTC, date, datetime
-from email.utils import parsedate_to_datetime
-from functools import cache
+from email.utils import mktime_tz, parsedate_tz
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from types import UnionType
-from typing import (
-    IO,
-    Any,
-    Literal,
-    NoReturn,
-    NotRequired,
-    Self,
-    TypedDict,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import IO, Any, Literal, TypedDict, TypeVar, Unpack, cast, get_origin, get_type_hints
 
 import requests
 from urllib3.exceptions import NewConnectionError
 
 Mode = Literal["sync", "async", "commit"]
-Engine = Literal["index", "scan"]
 Times = Literal["day", "weekday", "hour", "weekday_hour", "month", "year"]
+Suggested = Literal["city", "airport", "carrier", "flight_number"]
+Question = Literal["filter_transactions", "average_delays", "flight_counter"]
 Group = Times | Literal["carrier", "origin", "destination", "route"]
-OnError = Literal["reject", "skip"]
 Duplicates = Literal["accept", "skip"]
 Day = date | str
 Flight = Mapping[str, object]
-Json = dict[str, Any]
+Flights = str | Path | Iterable[Flight]  # or the file of them at a path
+Json = dict[str, Any]  # flights that come back have all 19 fields, and TRANSACTION_ID, timestamp
 Made = TypeVar("Made")
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
@@ -97,6 +67,7 @@ BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000
 MOST_CHARACTERS = 1000  # of what a service says, in a message
 HEADERS_PER_PAGE = 100  # the most that the service gives at once
+FLIGHTS_PER_PAGE = 10_000
 REPEATED = frozenset({408, 429, 502, 503, 504})
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # used where there is no Retry-After
 FIRST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
@@ -110,62 +81,57 @@ HINTS = {
 }
 
 
-# --- what comes back ------------------------------------------------------------------------------
+# --- what is asked, and what comes back ----------------------------------------------------------
 
 
-class Transaction(TypedDict):
-    """A flight in the ledger. timestamp: when it was accepted, UTC milliseconds. Times are hhmm."""
+class Options(TypedDict, total=False):
+    """What narrows down which flights are meant, and how an answer is made.
 
-    TRANSACTION_ID: int
-    timestamp: int
-    YEAR: int
-    DAY_OF_WEEK: int
-    FL_DATE: str
-    OP_CARRIER_AIRLINE_ID: int
-    OP_CARRIER_FL_NUM: int
-    ORIGIN_AIRPORT_ID: int | None
-    ORIGIN: str
-    ORIGIN_CITY_NAME: str
-    ORIGIN_STATE_NM: str
-    DEST_AIRPORT_ID: int | None
-    DEST: str
-    DEST_CITY_NAME: str
-    DEST_STATE_NM: str
-    DEP_TIME: str | None
-    DEP_DELAY: int | None
-    ARR_TIME: str | None
-    ARR_DELAY: int | None
-    CANCELLED: int
-    AIR_TIME: int | None
-
-
-class Leg(Transaction):
-    """A mined flight. status: on_time, late, cancelled or no_arrival."""
-
-    BLOCK_HEIGHT: int
-    status: str
-
-
-class Fault(TypedDict):
-    """What is wrong with a flight. row: its number, counted from 1, or its line in the file."""
-
-    row: NotRequired[int]
-    field: str
-    value: object
-    detail: str
-
-
-class Conflict(TypedDict):
-    """A flight that contradicts a record that the ledger has of it, in these fields.
-
-    TRANSACTION_ID, BLOCK_HEIGHT: of the record, once it has them.
+    origin, destination: codes of airports. as_of: a block height, for an earlier state of the
+    ledger. engine: "scan" has every block read and verified. group_by: the same for groups, too.
     """
 
-    TRANSACTION_ID: int | None
-    BLOCK_HEIGHT: int | None
-    fields: list[str]
-    flight: Mapping[str, object]
-    stored: Mapping[str, object]
+    origin: str | None
+    destination: str | None
+    group_by: Group | None
+    engine: Literal["index", "scan"]
+    as_of: int | None
+
+
+class Cities(Options, total=False):
+    """The same, with cities as "Tampa, FL"."""
+
+    origin_city: str | None
+    destination_city: str | None
+
+
+class Adding(TypedDict, total=False):
+    """How batches are added.
+
+    on_error="reject": a bad flight keeps its batch out; "skip": the others are added, the bad ones
+    are in `errors`. duplicates="skip": flights that the ledger has are left out, so another run
+    adds only what is missing; "accept": they are added again and count twice. dates: how days are
+    written, if a file leaves that open. dry_run: check the flights and add none.
+    """
+
+    mode: Mode
+    on_error: Literal["reject", "skip"]
+    duplicates: Duplicates
+    dates: Literal["day-first", "month-first", "year-first"]
+    dry_run: bool
+
+
+NAMES = {
+    "flight_number": "OP_CARRIER_FL_NUM",
+    "day": "FL_DATE",
+    "first_day": "INITIAL_DATE",
+    "last_day": "FINAL_DATE",
+    "carrier": "OP_CARRIER_AIRLINE_ID",
+    "origin_city": "ORIGIN_CITY_NAME",
+    "destination_city": "DEST_CITY_NAME",
+    "origin": "ORIGIN",
+    "destination": "DEST",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +144,10 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """What happened to a flight number on a day."""
+    """What happened to a flight number: flights with BLOCK_HEIGHT and status, such as on_time."""
 
     count: int
-    flights: list[Leg]
+    flights: list[Json]
     as_of: AsOf
 
 
@@ -200,7 +166,7 @@ class Averages:
     on_time_share_of_arrived: float | None
     on_time_share_of_scheduled: float | None
     average_departure_delay: float | None
-    groups: list[dict[str, Any]]
+    groups: list[Json]
     as_of: AsOf
 
 
@@ -209,7 +175,7 @@ class Count:
     """How many flights there are. groups: the same for each group; empty without `group_by`."""
 
     count: int
-    groups: list[dict[str, Any]]
+    groups: list[Json]
     as_of: AsOf
 
 
@@ -249,7 +215,7 @@ class Block:
     """A block with its transactions."""
 
     header: Header
-    transactions: list[Transaction]
+    transactions: list[Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +223,7 @@ class Entry:
     """A transaction, its state (pending or mined), and the height and hash of its block."""
 
     state: str
-    transaction: Transaction
+    transaction: Json
     height: int | None
     hash: str | None
 
@@ -267,10 +233,8 @@ class Receipt:
     """A flight was accepted. state: pending or mined.
 
     duplicate_of, conflicts_with: the id of a record that the ledger had of this flight already, and
-    which says the same or contradicts it.
-
-    In a cluster the id and the hash are None until the flight is mined; `receipt` is the path where
-    it is found until then. Without a cluster that is None.
+    which says the same or contradicts it. In a cluster the id and the hash are None until the
+    flight is mined; `receipt` is the path where it is found until then, else None.
     """
 
     transaction_id: int | None
@@ -284,60 +248,36 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchReceipt:
-    """A batch was accepted, at least in part. errors, conflicting: the first hundred.
-
-    already_there, duplicates: flights of which the ledger had a record that says the same; they
-    were left out, or accepted again. conflicts: those that contradict a record. transactions: the
-    ids of the batch; empty in a cluster, where it has none until it is mined.
-    """
-
-    accepted: int
-    already_there: int
-    duplicates: int
-    conflicts: int
-    rejected: int
-    transactions: range
-    state: str
-    durable: bool
-    errors: list[Fault]
-    conflicting: list[Conflict]
-
-
-@dataclass(frozen=True, slots=True)
 class Added:
-    """What `add_batch` has done so far.
+    """What became of one batch, or of all that `add_batch` has sent so far.
 
-    accepted, rejected: flights. transactions: the ids, in order; empty after a dry run. errors,
-    conflicting: the first thousand. already_there: flights that were left out, because the ledger
-    has a record that says the same. conflicts: those that contradict a record of the ledger, and
-    were left out, too.
+    accepted, rejected: flights. transactions: the ids, in order; empty after a dry run, and in a
+    cluster, where flights get them when they are mined. already_there: flights that the ledger has
+    a record of that says the same; they were left out, unless they are `duplicates`, which were
+    accepted again. conflicts: those that contradict a record, and were left out, too. errors,
+    conflicting: the first of them, with the numbers of their rows, and with both versions. state:
+    of the last batch, as that of a Receipt; "none" if nothing of it was accepted.
     """
 
     accepted: int = 0
     rejected: int = 0
     batches: int = 0
     transactions: tuple[range, ...] = ()
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[Json, ...] = ()
     already_there: int = 0
     conflicts: int = 0
-    conflicting: tuple[Conflict, ...] = ()
+    conflicting: tuple[Json, ...] = ()
+    duplicates: int = field(default=0, compare=False)
+    state: str = field(default="none", compare=False)
 
-    def and_then(self, receipt: BatchReceipt) -> "Added":
-        """The sum of this and one more batch."""
-        ids, more = self.transactions, receipt.transactions
-        if more and ids and ids[-1].stop == more.start:
-            ids, more = ids[:-1], range(ids[-1].start, more.stop)
-        return Added(
-            self.accepted + receipt.accepted,
-            self.rejected + receipt.rejected,
-            self.batches + 1,
-            (*ids, more) if more else ids,
-            (*self.errors, *receipt.errors)[:MOST_ERRORS_KEPT],
-            self.already_there + receipt.already_there,
-            self.conflicts + receipt.conflicts,
-            (*self.conflicting, *receipt.conflicting)[:MOST_ERRORS_KEPT],
-        )
+    def __add__(self, other: "Added") -> "Added":
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)[:-1]}
+        for name in ("errors", "conflicting"):
+            sums[name] = sums[name][:MOST_ERRORS_KEPT]
+        ids, more = self.transactions, other.transactions
+        if ids and more and ids[-1].stop == more[0].start:
+            sums["transactions"] = (*ids[:-1], range(ids[-1].start, more[0].stop))
+        return Added(**sums, state=other.state)
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -358,9 +298,9 @@ class Problem(FlightchainError):
         self.status = status
         texts = {name: text for name, text in problem.items() if isinstance(text, str)}
         self.title, self.detail = texts.get("title", ""), texts.get("detail", "")
-        self.field, errors = texts.get("field"), problem.get("errors")
+        self.field = texts.get("field")
         self.value: object = problem.get("value")
-        self.errors: list[Fault] = _faults(errors) if isinstance(errors, list) else []
+        self.errors = _faults(problem.get("errors"))
         readings = problem.get("readings")
         self.readings: Mapping[str, str] = readings if isinstance(readings, dict) else {}
         self.retry_after_s = retry_after_s
@@ -403,9 +343,7 @@ class Batch:
     offset: int
 
 
-def batches(
-    flights: str | Path | Iterable[Flight], size: int = BATCH_SIZE
-) -> Generator[Batch, None, None]:
+def batches(flights: Flights, size: int = BATCH_SIZE) -> Generator[Batch, None, None]:
     """Cut flights into batches of `size`: any iterable of them, or the file at a path.
 
     Lines of files are sent unchanged, because the service checks the flights. Raises ValueError for
@@ -424,21 +362,17 @@ def batches(
             raise ValueError(f"{flights} is empty")
         header = _ended(first) if content_type == CSV else b""
         lines = map(_ended, file if header else chain([first], file))
-        is_cut = False
-        for batch in _cut(lines, size, content_type, header):
-            is_cut = True
-            yield batch
-        if not is_cut:  # the service checks the header even of a table without rows
-            yield Batch(header, CSV, 0, 0)
+        yield from _cut(lines, size, content_type, header)
 
 
-def _cut(
-    lines: Iterator[bytes], size: int, content_type: str, header: bytes = b""
-) -> Iterator[Batch]:
-    offset = 0
-    while part := list(islice(lines, size)):
-        yield Batch(header + b"".join(part), content_type, len(part), offset)
-        offset += len(part)
+def _cut(lines: Iterator[bytes], size: int, kind: str, header: bytes = b"") -> Iterator[Batch]:
+    """Yield batches of lines; one without any for a header alone, which the service looks at."""
+    for offset in count(0, size):
+        part = list(islice(lines, size))
+        if part or (header and not offset):
+            yield Batch(header + b"".join(part), kind, len(part), offset)
+        if len(part) < size:
+            return
 
 
 def _line(flight: Flight) -> bytes:
@@ -447,12 +381,15 @@ def _line(flight: Flight) -> bytes:
 
 def _date(value: object) -> str:
     if isinstance(value, date):
-        return _day(value)
+        return _text(value)
     raise TypeError(f"{value!r} is a {type(value).__name__}; a flight has int, str, date and None")
 
 
-def _day(value: Day) -> str:
-    return value if isinstance(value, str) else f"{value:%Y-%m-%d}"
+def _text(value: object) -> str:
+    """A value in an address: a day as the service reads it, and true instead of True."""
+    if isinstance(value, date):
+        return f"{value:%Y-%m-%d}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _ended(line: bytes) -> bytes:
@@ -510,62 +447,46 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    method: str
     path: str
     parameters: Mapping[str, object]
-    timeout_s: float
     body: bytes | None = None
     content_type: str = JSON
     key: str | None = None
 
+    def asked(self) -> dict[str, str]:
+        given = ((name, value) for name, value in self.parameters.items() if value is not None)
+        return {NAMES.get(name, name): _text(value) for name, value in given}
+
     def may_repeat(self) -> bool:
-        return self.method == "GET" or self.key is not None
+        return self.body is None or self.key is not None
 
 
-class _Bearer(requests.auth.AuthBase):
-    """Sends the token as an `auth`, since requests prefers passwords in ~/.netrc to a header."""
-
-    def __init__(self, token: str) -> None:
-        self._value = f"Bearer {token.strip()}"
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = self._value
-        return request
-
-
+@dataclass(eq=False)
 class Client:
-    """A connection to the service at `base_url`; `with` or `close` closes it."""
+    """A connection to the service at `base_url`; `with` or `close` closes it.
 
-    def __init__(
-        self,
-        base_url: str,
-        token: str | None = None,
-        timeout_s: float = 30,
-        *,
-        commit_timeout_s: float = 120,
-        attempts: int = 10,
-        give_up_after_s: float = 300,
-        on_wait: Callable[[Wait], None] | None = None,
-    ) -> None:
-        """token: a token for writing, if the service asks for one.
+    token: for writing, if the service asks for one. timeout_s: how long to wait for an answer.
+    commit_timeout_s: the same for mode="commit"; more than the service's FLIGHTCHAIN_COMMIT_WAIT_S.
+    attempts, give_up_after_s: how often and how long a request is sent again. on_wait: is called
+    before each wait for that.
+    """
 
-        timeout_s: how long to wait for an answer. commit_timeout_s: the same for mode="commit";
-        more than the service's FLIGHTCHAIN_COMMIT_WAIT_S. attempts, give_up_after_s: how often and
-        how long a request is sent again. on_wait: is called before each wait for that.
-        """
-        self.base_url = base_url.rstrip("/")
-        self.timeout_s = timeout_s
-        self.commit_timeout_s = commit_timeout_s
-        self.attempts = attempts
-        self.give_up_after_s = give_up_after_s
-        self._on_wait = on_wait or (lambda wait: None)
-        self._session = requests.Session()
-        self._session.headers["Accept"] = JSON
+    base_url: str
+    token: InitVar[str | None] = None
+    timeout_s: float = 30
+    _: KW_ONLY
+    commit_timeout_s: float = 120
+    attempts: int = 10
+    give_up_after_s: float = 300
+    on_wait: Callable[[Wait], None] | None = None
+
+    def __post_init__(self, token: str | None) -> None:
+        self.base_url = self.base_url.rstrip("/")
+        self._session, self._has_answered = requests.Session(), False
         if token is not None:
-            self._session.auth = _Bearer(token)
-        self._has_answered = False
+            self._session.auth = partial(_authorized, f"Bearer {token.strip()}")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Client":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -584,48 +505,19 @@ class Client:
         carrier: int | None = None,
         *,
         last_day: Day | None = None,
-        engine: Engine = "index",
-        as_of: int | None = None,
+        **options: Unpack[Options],
     ) -> Legs:
-        """What happened to flight `flight_number` on `day`, or from then to `last_day`?
-
-        carrier: only that of this DOT number. In all three questions, engine="scan" has every block
-        read and verified, and as_of, a block height, asks for an earlier state of the ledger.
-        """
-        asked: dict[str, object] = {"OP_CARRIER_FL_NUM": flight_number, "FL_DATE": _day(day)}
-        if last_day is not None:
-            asked["FINAL_DATE"] = _day(last_day)
-        asked["OP_CARRIER_AIRLINE_ID"] = carrier
-        answer, as_of_block = self._asked("/filter_transactions", asked, engine, as_of)
-        return _made(Legs, answer, as_of=as_of_block)
+        """What happened to flight `flight_number` on `day`, or from then to `last_day`?"""
+        asked: Json = {"flight_number": flight_number, "day": day, "last_day": last_day}
+        asked["carrier"] = carrier
+        return self._asked(Legs, "/filter_transactions", asked, options)
 
     def average_delays(
-        self,
-        carrier: int | None,
-        first_day: Day,
-        last_day: Day,
-        *,
-        origin_city: str | None = None,
-        destination_city: str | None = None,
-        origin: str | None = None,
-        destination: str | None = None,
-        group_by: Group | None = None,
-        engine: Engine = "index",
-        as_of: int | None = None,
+        self, carrier: int | None, first_day: Day, last_day: Day, **options: Unpack[Cities]
     ) -> Averages:
-        """How late were flights between two dates?
-
-        carrier: its DOT number. origin_city, destination_city: as "Tampa, FL". origin, destination:
-        codes of airports. Each of these that is not None narrows down which flights are meant.
-        """
-        asked = {
-            "OP_CARRIER_AIRLINE_ID": carrier,
-            **_places(origin_city, destination_city, origin, destination),
-            **_period(first_day, last_day),
-            "group_by": group_by,
-        }
-        answer, as_of_block = self._asked("/average_delays", asked, engine, as_of)
-        return _made(Averages, answer, groups=answer.get(f"by_{group_by}", []), as_of=as_of_block)
+        """How late were flights between two dates? carrier: its DOT number."""
+        asked = {"carrier": carrier, "first_day": first_day, "last_day": last_day}
+        return self._asked(Averages, "/average_delays", asked, options)
 
     def flight_counter(
         self,
@@ -633,30 +525,65 @@ class Client:
         destination_city: str | None,
         first_day: Day,
         last_day: Day,
-        *,
-        origin: str | None = None,
-        destination: str | None = None,
-        group_by: Group | None = None,
-        engine: Engine = "index",
-        as_of: int | None = None,
+        **options: Unpack[Options],
     ) -> Count:
-        """How many flights went between two dates? For the places see `average_delays`."""
-        asked = {
-            **_places(origin_city, destination_city, origin, destination),
-            **_period(first_day, last_day),
-            "group_by": group_by,
-        }
-        answer, as_of_block = self._asked("/flight_counter", asked, engine, as_of)
-        return _made(Count, answer, groups=answer.get(f"by_{group_by}", []), as_of=as_of_block)
+        """How many flights went between two dates? The cities are as "Tampa, FL"."""
+        asked: Json = {"origin_city": origin_city, "destination_city": destination_city}
+        asked |= {"first_day": first_day, "last_day": last_day}
+        return self._asked(Count, "/flight_counter", asked, options)
 
-    def _asked(
-        self, path: str, asked: Mapping[str, object], engine: Engine, as_of: int | None
-    ) -> tuple[Mapping[str, Any], AsOf]:
-        """An answer, and the block up to which it counts."""
-        answer = self._get(
-            path, {**asked, "engine": None if engine == "index" else engine, "as_of": as_of}
-        )
-        return answer, _made(AsOf, _part(answer, "as_of", dict))
+    def _asked(self, kind: type[Made], path: str, asked: Json, options: Any) -> Made:
+        """An answer, the block up to which it counts, and its groups."""
+        answer = self._get(path, {**asked, **options})
+        as_of = _made(AsOf, _part(answer, "as_of", dict))
+        groups = answer.get(f"by_{options.get('group_by')}", [])
+        return _made(kind, {**answer, "groups": groups}, as_of=as_of)
+
+    # --- all flights, completions, and what there is
+
+    def flights(
+        self, first_day: Day, last_day: Day, carrier: int | None = None, **options: Unpack[Cities]
+    ) -> Iterator[Json]:
+        """The mined flights between two dates, oldest id first, all as of one block."""
+        cursor = 0
+        asked = {"first_day": first_day, "last_day": last_day, "carrier": carrier, **options}
+        asked |= {"format": "ndjson", "limit": FLIGHTS_PER_PAGE}
+        while True:
+            *page, end = self._lines("/flights", {**asked, "cursor": cursor or None})
+            asked["as_of"] = _part(_part(end, "as_of", dict), "height", int)
+            yield from page
+            if len(page) < FLIGHTS_PER_PAGE:
+                return
+            cursor = _part(page[-1], "TRANSACTION_ID", int) + 1
+
+    def suggest(self, field: Suggested, text: str = "", limit: int | None = None) -> list[Json]:
+        """Completions of `text`, best first."""
+        answer = self._get("/suggest", {"field": field, "q": text, "limit": limit})
+        return _part(answer, "suggestions", list)
+
+    def coverage(self) -> Json:
+        """The first and last day, the carriers, and the airports of the ledger."""
+        answer = self._get("/coverage")
+        _part(answer, "carriers", list)
+        return answer
+
+    # --- proofs, as scripts/verify.py takes them from a file
+
+    def transaction_proof(self, transaction_id: int) -> bytes:
+        """The proof that a transaction is in the ledger, at its place and with every value."""
+        return self._content(f"/transactions/{transaction_id}/proof")
+
+    def answer_proof(self, question: Question, **asked: object) -> bytes:
+        """The proof of an answer. asked: what is asked, as by the method for this question."""
+        return self._content(f"/{question}/proof", asked)
+
+    def growth_proof(self, older: int, newer: int | None = None) -> bytes:
+        """The proof that the log of `newer` blocks, or all, begins with that of `older` blocks."""
+        return self._content("/proofs/consistency", {"from": older, "to": newer})
+
+    def checkpoint(self) -> bytes:
+        """The signed root of the log; keep one, and later proofs can be compared with it."""
+        return self._content("/log/checkpoint")
 
     # --- the chain
 
@@ -685,12 +612,10 @@ class Client:
             if page.get("next") is None or not headers:
                 return
 
-    def transaction(self, transaction_id: int) -> Entry:
-        """A transaction, pending or mined."""
-        return self._entry(f"/transactions/{transaction_id}")
-
-    def _entry(self, path: str) -> Entry:
-        answer = self._get(path)
+    def transaction(self, transaction_id: int | str) -> Entry:
+        """A transaction, pending or mined, by its id; in a cluster also by the path `receipt`."""
+        is_id = isinstance(transaction_id, int)
+        answer = self._get(f"/transactions/{transaction_id}" if is_id else str(transaction_id))
         is_mined = answer.get("block") is not None
         where = _part(answer, "block", dict) if is_mined else {"height": None, "hash": None}
         return _made(Entry, {**answer, **where})
@@ -700,18 +625,16 @@ class Client:
 
         accepted: its receipt, or its id. Raises StillPending after `timeout_s`.
         """
-        known = accepted.transaction_id if isinstance(accepted, Receipt) else accepted
-        is_named = isinstance(accepted, Receipt) and known is None and accepted.receipt
-        path = is_named or f"/transactions/{known}"
+        name: int | str | None = accepted if isinstance(accepted, int) else accepted.transaction_id
+        if isinstance(accepted, Receipt) and name is None:
+            name = accepted.receipt
         deadline = time.monotonic() + timeout_s
         poll_s = FIRST_POLL_S
-        while (entry := self._entry(path)).state != "mined":
+        while (entry := self.transaction("" if name is None else name)).state != "mined":
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise StillPending(
-                    f"{path} is in no block after {timeout_s:g} s; "
-                    "wait longer, or see if a miner runs: tip().next_block_at is None without one"
-                )
+                hint = "wait longer, or see if a miner runs: tip().next_block_at is None if not"
+                raise StillPending(f"transaction {name} is not in a block; {hint}")
             time.sleep(min(poll_s, left_s))
             poll_s = min(2 * poll_s, LONGEST_POLL_S)
         return entry
@@ -725,109 +648,86 @@ class Client:
         FLIGHTCHAIN_COMMIT_WAIT_S), "async" when it has its id. key: a text of your choice; with it
         the flight is sent again after a lost connection, and is added only once.
         """
-        body = _line(flight)
-        answer = self._send(self._post("/transactions", {}, mode, body, JSON, key))
-        known = {"receipt": None, **answer}
-        return _made(Receipt, known, transaction_id=_part(answer, "TRANSACTION_ID", object))
+        answer = self._sent(_Request("/transactions", {"mode": mode}, _line(flight), JSON, key))
+        named = _part(answer, "TRANSACTION_ID", object)
+        return _made(Receipt, {"receipt": None, **answer}, transaction_id=named)
 
     def add_batch(
         self,
-        flights: str | Path | Iterable[Flight],
+        flights: Flights,
         *,
-        mode: Mode = "sync",
-        on_error: OnError = "reject",
-        duplicates: Duplicates = "skip",
-        dry_run: bool = False,
         batch_size: int = BATCH_SIZE,
         key: str | None = None,
         progress: Callable[[Added], None] | None = None,
+        **how: Unpack[Adding],
     ) -> Added:
         """Add any number of flights, or those in a file, `batch_size` in a request.
 
-        on_error="reject": a bad flight keeps its batch out and ends the call (with a Problem, whose
-        `added` says what was added before); "skip": the others are added, the bad ones are in
-        `errors`. duplicates="skip": flights that the ledger has are left out, so another run adds
-        only what is missing; "accept": they are added again and count twice. dry_run: check the
-        flights and add none. progress: is called after every batch. key: the beginning of the keys
-        of the batches. With a key of your own, a second run within a day gets the answers of the
-        first one (with the same flights, batch_size and options).
+        An error ends the call; its `added` says what was added before. progress: is called after
+        every batch. key: the beginning of the keys of the batches; with one of your own, a second
+        run within a day that is the same in all else gets the answers of the first one.
         """
         key = uuid.uuid4().hex if key is None else key
         added = Added()
         with closing(batches(flights, batch_size)) as cut:
             for number, batch in enumerate(cut):
                 try:
-                    receipt = self.send(
-                        batch,
-                        mode=mode,
-                        on_error=on_error,
-                        duplicates=duplicates,
-                        dry_run=dry_run,
-                        key=f"{key}/{number}",
-                    )
+                    added += self.send(batch, f"{key}/{number}", **how)
                 except FlightchainError as error:
                     error.added = added
-                    first = batch.offset + 1
-                    error.add_note(f"in the batch from row {first} on; see `added`")
+                    error.add_note(f"in the batch from row {batch.offset + 1} on; see `added`")
                     raise
-                added = added.and_then(receipt)
                 if progress:
                     progress(added)
         return added
 
-    def send(
-        self,
-        batch: Batch,
-        *,
-        mode: Mode = "sync",
-        on_error: OnError = "reject",
-        duplicates: Duplicates = "skip",
-        dry_run: bool = False,
-        key: str | None = None,
-    ) -> BatchReceipt:
+    def send(self, batch: Batch, key: str | None = None, **how: Unpack[Adding]) -> Added:
         """Send one batch, which `batches` made, as one request."""
-        options = {
-            "on_error": on_error,
-            "duplicates": duplicates,
-            "dry_run": "true" if dry_run else None,
-        }
-        request = self._post(
-            "/transactions/batch", options, mode, batch.body, batch.content_type, key
-        )
+        options = {"mode": "sync", "duplicates": "skip", **how}
+        body, kind = batch.body, batch.content_type
         try:
-            answer = self._send(request)
+            answer = self._sent(_Request("/transactions/batch", options, body, kind, key))
         except Problem as problem:
-            problem.errors = _numbered(problem.errors, batch.offset)
+            problem.errors = _faults(problem.errors, batch.offset)
             raise
-        ids = {"first_transaction": 0, "last_transaction": -1, **answer}
-        if ids["first_transaction"] is None:  # in a cluster
-            ids |= {"first_transaction": 0, "last_transaction": -1}
-        first, last = (_part(ids, name, int) for name in ("first_transaction", "last_transaction"))
+        ids: tuple[range, ...] = ()
+        if answer.get("first_transaction") is not None:  # else none has one yet
+            first, last = (_part(answer, f"{end}_transaction", int) for end in ("first", "last"))
+            ids = (range(first, last + 1),)
         return _made(
-            BatchReceipt,
-            {"state": "none", "durable": False, **answer},
-            transactions=range(first, last + 1),
-            errors=_numbered(_faults(_part(answer, "errors", list)), batch.offset),
+            Added,
+            {"state": "none", **answer},
+            batches=1,
+            transactions=ids,
+            errors=tuple(_faults(_part(answer, "errors", list), batch.offset)),
+            conflicting=tuple(_part(answer, "conflicting", list)),
         )
 
     # --- sending
 
     def _get(self, path: str, parameters: Mapping[str, object] | None = None) -> Json:
-        return self._send(_Request("GET", path, parameters or {}, self.timeout_s))
+        return self._sent(_Request(path, parameters or {}))
 
-    def _post(
-        self,
-        path: str,
-        options: Mapping[str, object],
-        mode: Mode,
-        body: bytes,
-        content_type: str,
-        key: str | None,
-    ) -> _Request:
-        timeout_s = self.commit_timeout_s if mode == "commit" else self.timeout_s
-        return _Request("POST", path, {"mode": mode, **options}, timeout_s, body, content_type, key)
+    def _sent(self, request: _Request) -> Json:
+        response = self._send(request)
+        if (answer := _body(response)) is None:
+            raise _problem(response)
+        return answer
 
-    def _send(self, request: _Request) -> Json:
+    def _content(self, path: str, parameters: Mapping[str, object] | None = None) -> bytes:
+        return self._send(_Request(path, parameters or {})).content
+
+    def _lines(self, path: str, parameters: Mapping[str, object]) -> list[Json]:
+        """The lines of an export, the last of which says that it is complete."""
+        try:
+            rows = [json.loads(line) for line in self._content(path, parameters).splitlines()]
+        except (ValueError, RecursionError):
+            rows = []
+        if not rows or not _part(rows[-1], "complete", bool):
+            raise FlightchainError(f"{path}: the answer is not complete; is this Flightchain?")
+        return rows
+
+    def _send(self, request: _Request) -> requests.Response:
         """Send a request, and again while that may help, if it may be sent more than once."""
         started = time.monotonic()
         for attempt in count(1):
@@ -836,93 +736,97 @@ class Client:
             except (Problem, Unreachable) as error:
                 wait_s = _wait_s(error, attempt)
                 ends_s = time.monotonic() - started + wait_s
-                if not (request.may_repeat() and self._passes(error)):
+                if isinstance(error, Problem):
+                    may_help = error.status in REPEATED
+                else:  # who never answered does not run, or has another address
+                    may_help = self._has_answered or error.may_have_arrived
+                if not (may_help and request.may_repeat()):
                     raise
                 if attempt >= self.attempts or ends_s > self.give_up_after_s:
                     error.add_note(f"given up after {attempt} attempts in {ends_s - wait_s:.1f} s")
                     raise
-                self._on_wait(Wait(error, attempt, wait_s))
+                if self.on_wait:
+                    self.on_wait(Wait(error, attempt, wait_s))
             time.sleep(wait_s)
         raise AssertionError("count() has no end")
 
-    def _passes(self, error: Problem | Unreachable) -> bool:
-        """Whether another attempt may help.
-
-        It does not if the service has never answered: then the address is wrong, or the service is
-        not running.
-        """
-        if isinstance(error, Problem):
-            return error.status in REPEATED
-        return self._has_answered or error.may_have_arrived
-
-    def _sent_once(self, request: _Request) -> Json:
+    def _sent_once(self, request: _Request) -> requests.Response:
         url = self.base_url + request.path
+        waits_for_block = request.parameters.get("mode") == "commit"
+        timeout_s = self.commit_timeout_s if waits_for_block else self.timeout_s
         headers = {} if request.body is None else {"Content-Type": request.content_type}
         if request.key is not None:
             headers["Idempotency-Key"] = request.key
         try:
             response = self._session.request(
-                request.method,
+                "GET" if request.body is None else "POST",
                 url,
-                params={name: str(v) for name, v in request.parameters.items() if v is not None},
+                params=request.asked(),
                 data=request.body,
                 headers=headers,
-                timeout=request.timeout_s,
+                timeout=timeout_s,
                 allow_redirects=False,  # a POST would become a GET
             )
         except (requests.RequestException, UnicodeError) as error:
-            _translate(error, url, request)
+            raise _translated(error, url, request, timeout_s) from error
         self._has_answered = True
-        return _answer(response)
+        if not requests.codes.ok <= response.status_code < requests.codes.multiple_choices:
+            raise _problem(response)
+        return response
 
 
-def _translate(error: Exception, url: str, request: _Request) -> NoReturn:
-    """Raise the error of this module that an error of requests stands for."""
+def _authorized(value: str, request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Add a token, as an `auth`, because requests prefers passwords in ~/.netrc to a header."""
+    request.headers["Authorization"] = value
+    return request
+
+
+def _translated(
+    error: Exception, url: str, request: _Request, timeout_s: float
+) -> FlightchainError:
+    """Return the error of this module that an error of requests stands for."""
     lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
     if not isinstance(error, lost):
-        raise FlightchainError(f"{url}: the request could not be sent: {error}") from error
+        return FlightchainError(f"{url}: the request could not be sent: {error}")
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     never_sent = (requests.ConnectTimeout, requests.exceptions.SSLError)
     if isinstance(error, never_sent) or isinstance(reason, NewConnectionError):
         what = "cannot be connected to; is the service running, and the base_url right?"
-        raise Unreachable(f"{url}: {what} ({reason or error})", may_have_arrived=False) from error
+        return Unreachable(f"{url}: {what} ({reason or error})", may_have_arrived=False)
     what = "the connection was lost before the answer came"
     if isinstance(error, requests.Timeout):
-        what = f"no answer within {request.timeout_s:g} s; try again, or give a longer timeout"
+        what = f"no answer within {timeout_s:g} s; try again, or give a longer timeout"
     if not request.may_repeat():
         what += "; what was sent may have been accepted: a key makes it safe to send it again"
-    raise Unreachable(f"{url}: {what} ({error})", may_have_arrived=True) from error
+    return Unreachable(f"{url}: {what} ({error})", may_have_arrived=True)
 
 
-def _answer(response: requests.Response) -> Json:
-    """The JSON of a good answer. Raises Problem for any other."""
+def _body(response: requests.Response) -> Json | None:
+    """The JSON object of an answer; None if it is none."""
     try:
         body = response.json()
     except (ValueError, RecursionError):
-        body = None
-    status = response.status_code
-    if requests.codes.ok <= status < requests.codes.multiple_choices and isinstance(body, dict):
-        return body
-    if not isinstance(body, dict):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _problem(response: requests.Response) -> Problem:
+    """What an answer says that is no good one."""
+    body = _body(response)
+    if body is None:
         detail = f"{response.url} did not answer with JSON; is the base_url that of Flightchain?"
         if "Location" in response.headers:
             detail = f"{response.url} has moved to {response.headers['Location']}; use that"
         body = {"title": response.reason, "detail": detail}
-    raise Problem(status, body, _retry_after_s(response.headers.get("Retry-After")))
+    return Problem(response.status_code, body, _retry_after_s(response.headers.get("Retry-After")))
 
 
 def _retry_after_s(text: str | None) -> float | None:
     """The seconds to wait. The header holds a number of seconds or a date (RFC 9110, 10.2.3)."""
-    if text is None:
-        return None
-    if text.strip().isdecimal():
+    if text is not None and text.strip().isdecimal():
         return float(text)
-    try:
-        then = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+    moment = parsedate_tz(text or "")
+    return max(0.0, mktime_tz(moment) - datetime.now(UTC).timestamp()) if moment else None
 
 
 def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
@@ -931,35 +835,11 @@ def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
     return float(min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S))
 
 
-def _places(
-    origin_city: str | None, destination_city: str | None, origin: str | None, dest: str | None
-) -> dict[str, str | None]:
-    return {
-        "ORIGIN_CITY_NAME": origin_city,
-        "DEST_CITY_NAME": destination_city,
-        "ORIGIN": origin,
-        "DEST": dest,
-    }
-
-
-def _period(first_day: Day, last_day: Day) -> dict[str, str]:
-    return {"INITIAL_DATE": _day(first_day), "FINAL_DATE": _day(last_day)}
-
-
-def _numbered(faults: Sequence[Fault], offset: int) -> list[Fault]:
-    """The faults of one batch, with the numbers that their rows have among all flights."""
-    return [
-        {**fault, "row": fault["row"] + offset} if "row" in fault else fault for fault in faults
-    ]
-
-
-def _faults(errors: Sequence[object]) -> list[Fault]:
-    """Return what the errors in an answer say of rows; others are left out."""
-    return [
-        cast("Fault", fault)
-        for fault in errors
-        if isinstance(fault, dict) and type(fault.get("row", 0)) is int
-    ]
+def _faults(errors: object, offset: int = 0) -> list[Json]:
+    """What the errors in an answer say of rows, with their numbers among all flights."""
+    known = errors if isinstance(errors, list) else []
+    faults = [e for e in known if isinstance(e, dict) and type(e.get("row", 0)) is int]
+    return [{**f, "row": f["row"] + offset} if "row" in f else f for f in faults]
 
 
 def _printable(text: str) -> str:
@@ -989,11 +869,8 @@ def _made(kind: type[Made], answer: Mapping[str, Any], **more: Any) -> Made:
     return kind(**{name: _part(known, name, _checked_as(hint)) for name, hint in hints.items()})
 
 
-@cache
 def _checked_as(hint: Any) -> Any:
     """What `isinstance` takes for the type of a member: lists and objects as such, 7 as 7.0."""
     if isinstance(hint, UnionType):
-        return tuple(map(_checked_as, get_args(hint)))
-    if is_typeddict(hint):
-        return dict
+        return tuple(map(_checked_as, hint.__args__))
     return (float, int) if hint is float else get_origin(hint) or hint

@@ -231,7 +231,7 @@ def test_the_three_questions_take_and_give_python_types(client: Client) -> None:
     legs = client.filter_transactions(number, first, carrier)
     assert legs.count == len(legs.flights) > 0
     assert legs.flights[0]["BLOCK_HEIGHT"] == 1
-    assert {name: legs.flights[0][name] for name in FIELD_NAMES} == rows[0]  # type: ignore[literal-required]
+    assert {name: legs.flights[0][name] for name in FIELD_NAMES} == rows[0]
 
 
 def test_blocks_and_transactions(service: Service, client: Client, first: int) -> None:
@@ -262,9 +262,48 @@ def test_headers_come_page_by_page(
     assert [header.height for header in client.blocks()] == [*range(tip + more, -1, -1)]
 
 
-def test_the_names_of_the_fields_are_those_of_the_ledger() -> None:
-    names = [*flightchain_client.Transaction.__annotations__]
-    assert names == ["TRANSACTION_ID", "timestamp", *FIELD_NAMES]
+@on_an_empty_ledger
+def test_flights_completions_coverage_and_proofs(
+    service: Service, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flightchain_client, "FLIGHTS_PER_PAGE", 100)
+    assert list(client.flights("2015-01-01", "2015-12-31")) == []
+    made = generated(300)
+    client.add_batch([as_mapping(flight) for flight in made], mode="commit")
+    first, last = date(2015, 1, 1), date(2015, 12, 31)
+    flights_in = client.flights(first, last)
+    seen = [next(flights_in)]
+    client.add(as_mapping(made[0]), mode="commit")  # which is not there as of the first page
+    seen += flights_in
+    assert [tuple(each[name] for name in FIELD_NAMES) for each in seen] == made
+    assert [each["TRANSACTION_ID"] for each in seen] == [*range(300)]
+    assert {each["BLOCK_HEIGHT"] for each in seen} == {1}
+    row = as_mapping(made[7])
+    city, carrier = str(row["ORIGIN_CITY_NAME"]), int(str(row["OP_CARRIER_AIRLINE_ID"]))
+    some = list(client.flights(first, last, carrier, origin_city=city, as_of=1))
+    pairs = [(flight[7], flight[3]) for flight in made]
+    assert len(some) == pairs.count((city, carrier)) > 0
+
+    suggested = client.suggest("city", city[:4], limit=50)
+    assert city in [each["value"] for each in suggested]
+    covered = client.coverage()
+    assert (covered["flights"], covered["as_of"]["height"]) == (301, 2)
+    assert covered["first_date"] == min(str(flight[2]) for flight in made)
+
+    answer = {"carrier": carrier, "first_day": first, "last_day": last}
+    proofs = {
+        "kept": client.checkpoint(),
+        "one.json": client.transaction_proof(7),
+        "answer.ndjson": client.answer_proof("average_delays", **answer),
+        "grown.json": client.growth_proof(1),
+    }
+    for name, content in proofs.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "key").write_bytes(service.get("/log/key").content)
+    command = [sys.executable, str(SCRIPTS / "verify.py"), *list(proofs)[1:], "--key", "key"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    verdict = done.returncode, done.stdout.split()[0], done.stdout.count("proved: ")
+    assert verdict == (0, "VERIFIED", 3), done.stdout + done.stderr
 
 
 # --- adding --------------------------------------------------------------------------------------
@@ -384,6 +423,13 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     with pytest.raises(Problem) as caught:
         client.add_batch(given, batch_size=3, duplicates="accept")
     assert [each["row"] for each in caught.value.errors] == [7]
+    names = [name for name in FIELD_NAMES if name not in {"YEAR", "DAY_OF_WEEK"}]
+    cells = [{**given[0], "FL_DATE": "02/03/2019"}[name] for name in names]
+    path.write_text(",".join(names) + "\n" + ",".join(f'"{cell}"' for cell in cells) + "\n")
+    with pytest.raises(Problem) as caught:
+        client.add_batch(path, dry_run=True)
+    assert caught.value.readings == {"month-first": "2019-02-03", "day-first": "2019-03-02"}
+    assert client.add_batch(path, dry_run=True, dates="day-first", on_error="skip").accepted == 1
     assert len(mined(service)) == 10 + 24 + 6
 
 
@@ -587,7 +633,7 @@ def test_waiting_has_an_end(folder: Path) -> None:
     slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
     with serving(folder, **slow) as service, Client(service.url) as client:
         receipt = client.add(GOOD)
-        with pytest.raises(StillPending, match="/transactions/0"):
+        with pytest.raises(StillPending, match="transaction 0 is not in a block"):
             client.wait(receipt, timeout_s=0.3)
 
 
@@ -620,12 +666,13 @@ def test_a_token_is_sent_even_where_a_netrc_knows_better(
 # --- examples ------------------------------------------------------------------------------------
 
 
-def run_example(text: str, service: Service) -> str:
+def run_example(text: str, service: Service, folder: Path = SCRIPTS) -> str:
     """What an example prints, run as whoever copies it would, with the address of `service`."""
     assert "http://127.0.0.1:8000" in text
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", text.replace("http://127.0.0.1:8000", service.url)],
-        cwd=SCRIPTS,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
         capture_output=True,
         text=True,
         timeout=60,
@@ -639,7 +686,7 @@ def run_example(text: str, service: Service) -> str:
 def test_the_example_of_the_module_works(service: Service) -> None:
     documentation = flightchain_client.__doc__
     assert documentation is not None
-    example = documentation.partition("\n\n")[2].partition("\n\n`add_batch` takes")[0]
+    example = documentation.partition("\n\n")[2].partition("\n\nA GET, and")[0]
     said = run_example(textwrap.dedent(example), service).splitlines()
     assert said == [
         "0 None as of block 0",
@@ -647,19 +694,19 @@ def test_the_example_of_the_module_works(service: Service) -> None:
         "999",
         "1999",
         "2499",
-        "2499 flights: (range(1, 2500),)",
-        "1 of them was there already",
-        "422 ARR_DELAY late",
+        "2499 flights: (range(1, 2500),) 1 were there",
     ]
     assert len(mined(service)) == 2500
 
 
 @on_an_empty_ledger
-def test_the_example_of_the_documents_works(service: Service) -> None:
-    example = PAGE.partition("```python\n")[2].partition("```")[0]
-    said = run_example(example, service).splitlines()
-    assert said[-2] == "added 1 flights, ids (range(0, 1),)"
-    assert said[-1] == "0 were there already, 0 contradict the ledger"
+def test_the_examples_of_the_documents_work(service: Service, tmp_path: Path) -> None:
+    examples = [part.partition("```")[0] for part in PAGE.split("```python\n")[1:]]
+    said = run_example("\n".join(examples), service, tmp_path).splitlines()
+    assert said[-3] == "added 1 flights, ids (range(0, 1),)"
+    assert said[-2] == "0 were there already, 0 contradict the ledger"
+    assert said[-1] == "0 arrived more than an hour late; 0 flights in all"  # it is pending
+    assert (tmp_path / "july.ndjson").read_bytes().startswith(b"{")
     assert len(mined(service)) == 1
 
 

@@ -29,6 +29,9 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "groups": lambda client: client.flight_counter(
         "a", "b", "2015-01-01", "2015-01-02", group_by="day"
     ),
+    "flights": lambda client: list(client.flights("2015-01-01", "2015-01-02")),
+    "suggest": lambda client: client.suggest("airport", "J"),
+    "coverage": lambda client: client.coverage(),
     "add": lambda client: client.add(GOOD),
     "add_batch": lambda client: client.add_batch([GOOD]),
 }
