@@ -12,6 +12,7 @@ from frontend.block_rows import by_height
 from frontend.context import backend
 from frontend.errors import Refused
 from frontend.form_request import BAD_INPUT, FormRequest, filled_in, submit
+from frontend.pages.home import newest_blocks
 from frontend.twins import Twin, twins
 
 BLOCKS_A_PAGE = 25
@@ -81,7 +82,7 @@ def _list_page(form: FormRequest[Json]) -> tuple[str, int]:
         form_request=form,
         blocks=by_height(answer),
         has_older=bool(answer["next"]),
-        tip=backend.get("/tip")["height"],
+        **newest_blocks(),
         cosigned=_cosigned(),
         page_size=BLOCKS_A_PAGE,
     )

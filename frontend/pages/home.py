@@ -8,7 +8,7 @@ from frontend.context import backend
 from frontend.errors import Refused
 from frontend.twins import JSON_ALONE, Twin, twins
 
-RECENT_BLOCKS = 6
+RECENT_BLOCKS, STRIP_BLOCKS = 6, 12
 
 routes = Blueprint("home", __name__)
 
@@ -41,6 +41,18 @@ def _damaged() -> list[int]:
     except Refused as error:
         return list(error.damaged_blocks)
     return []
+
+
+@routes.get("/strip")
+def strip() -> str:
+    """The newest blocks and the next one, as they fill; `refresh.js` puts them in their place."""
+    return render_template("strip.html", **newest_blocks())
+
+
+def newest_blocks() -> Json:
+    """Return the tip, the blocks below it, oldest first, and whether another one is due."""
+    tip, blocks = backend.get("/tip"), by_height(backend.get("/blocks", {"limit": STRIP_BLOCKS}))
+    return {"tip": tip, "strip": blocks[::-1], "is_due": _is_due(tip, blocks)}
 
 
 def _shown(template: str) -> str:

@@ -23,7 +23,7 @@ WIDTHS = (320, 1920, 1280)
 SCHEMES: tuple[Scheme, ...] = ("dark", "light")
 HEIGHT = 900
 
-MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 36_000, 15_000  # compressed
+MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 36_500, 15_000  # compressed
 
 AXE = Axe().axe_script
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

@@ -65,3 +65,31 @@ def test_a_search_leads_to_its_page_without_scripts(visit: Visit, site: Site) ->
     page.locator("#search").fill(site.values["day"])
     page.locator("#search").press("Enter")
     assert page.url == f"{site.url}/days/{site.values['day']}"
+
+
+def test_a_chart_says_its_values_where_the_pointer_or_the_focus_is(
+    visit: Visit, site: Site
+) -> None:
+    carrier = site.values["carrier"]
+    page = visit(site, permissions=["clipboard-read", "clipboard-write"]).open(
+        f"/average_delays?OP_CARRIER_AIRLINE_ID={carrier}"
+    )
+    plot, value = page.locator("svg.plot").last, page.locator("output.value").last
+    titles = plot.locator("rect > title").all_text_contents()
+    assert len(titles) > 3
+    plot.focus()
+    assert value.text_content() == titles[0]
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert value.text_content() == titles[2]
+    page.keyboard.press("End")
+    assert value.text_content() == titles[-1]
+    plot.locator("rect").nth(1).hover()
+    assert value.text_content() == titles[1]
+    page.mouse.move(0, 0)
+    assert value.text_content() == ""
+    page.get_by_text("The same in a script").click()
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"curl '{site.url}/average_delays.csv?OP_CARRIER_AIRLINE_ID={carrier}'"

@@ -47,6 +47,22 @@ def which_airport_is_worst(page: Page, _: Site) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("airports")
 
 
+def which_of_two_carriers_is_better(page: Page, site: Site) -> None:
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Rankings").click()
+    ticks = page.get_by_role("table", name="Carriers,").get_by_role("checkbox")
+    items = [ticks.nth(place).get_attribute("value") for place in (0, 1)]
+    ticks.nth(0).check()
+    ticks.nth(1).check()
+    page.get_by_role("button", name="Compare those ticked").first.click()
+    expect(page.locator(".lead")).to_contain_text("with 95 % confidence")
+    rows = page.get_by_role("table", name="Compared by").get_by_role("row").all_text_contents()
+    for item in items:
+        days = f"INITIAL_DATE={site.values['first']}&FINAL_DATE={site.values['last']}"
+        answer = site.service.json(f"/average_delays?OP_CARRIER_AIRLINE_ID={item}&{days}")
+        share = f"{100 * answer['on_time_share_of_scheduled']:.1f} %"
+        assert any(CARRIER[int(item or 0)].name in row and share in row for row in rows)
+
+
 def which_route_is_worst(page: Page, _: Site) -> None:
     searched(page, "worst route")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Routes")
@@ -60,6 +76,7 @@ def which_route_is_worst(page: Page, _: Site) -> None:
         how_often_is_a_flight_late,
         which_hour_and_carrier_are_best_on_a_route,
         which_airport_is_worst,
+        which_of_two_carriers_is_better,
         which_route_is_worst,
     ],
 )

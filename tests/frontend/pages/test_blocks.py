@@ -55,6 +55,19 @@ def test_a_row_says_what_a_block_holds(pages: FlaskClient, world: World) -> None
     assert "Blocks 4 to 0 · Flightchain" in page
 
 
+@pytest.mark.parametrize("address", ["/blocks", "/strip"])
+def test_the_newest_blocks_are_filled_by_their_flights(
+    pages: FlaskClient, world: World, address: str
+) -> None:
+    page = source(pages, address)
+    strip = page.partition('<ol class="strip"')[2].partition("</ol>")[0]
+    blocks = re.findall(r'<a href="/blocks/(\d+)".*?height="([\d.]+)%"', strip)
+    heights = range(world.tip - 11, world.tip + 1)
+    assert blocks == [(str(h), str(len(in_block(world, h)) / 10)) for h in heights]
+    assert "0 pending<br><small>waits for a flight" in strip.partition('class="next"')[2]
+    assert 'data-refresh="/strip"' in page
+
+
 def test_the_twins_of_the_list_hold_the_same(pages: FlaskClient, world: World) -> None:
     found = pages.get("/blocks.json?before=9").get_json()
     assert [block["hash"] for block in found["blocks"]] == world.hashes[8::-1]

@@ -74,6 +74,22 @@ def test_a_link_leads_to_its_number(pages: FlaskClient, address: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("address", PAGES)
+def test_the_commands_for_scripts_get_the_tables_of_the_page(
+    pages: FlaskClient, address: str
+) -> None:
+    page = html.unescape(pages.get(address).text)
+    commands = re.findall(r"<pre data-copy>(.*?)</pre>", page, re.DOTALL)
+    addresses = [re.findall(r"""["'](http://localhost/[^"']+)["']""", text)[0] for text in commands]
+    assert len({*addresses}) == 1
+    answer = pages.get(addresses[0].removeprefix("http://localhost"))
+    assert answer.status_code == 200
+    if len(commands) == 2:
+        assert commands[1].startswith("import pandas\ntable = pandas.read_csv(")
+        assert answer.mimetype == "text/csv"
+        assert "," in answer.text
+
+
 def test_a_schedule_of_a_flight_does_not_lead_to_the_flights_of_others(pages: FlaskClient) -> None:
     page = pages.get("/report?OP_CARRIER_FL_NUM=1").text
     schedules = page.partition('id="schedules"')[2].partition("</table>")[0]
