@@ -166,11 +166,11 @@ def sentence(text: str) -> str:
 
 
 def status(leg: Mapping[str, Any]) -> str:
-    """Return what happened to a flight: "Late 42 min", "Early 14 min", "On time", "Cancelled", …"""
+    """Return what happened: "Late 42 min", "Early 14 min", "On time, 3 min late", "Cancelled", …"""
     known: str = STATUS.get(leg["status"], leg["status"])
     delay = leg["ARR_DELAY"]
     if leg["status"] == "late":
         return f"{known} {minutes(delay)}"
-    if leg["status"] == "on_time" and delay < 0:
-        return f"Early {minutes(-delay)}"
+    if leg["status"] == "on_time" and delay:
+        return f"Early {minutes(-delay)}" if delay < 0 else f"{known}, {minutes(delay)} late"
     return known

@@ -1,13 +1,13 @@
 """`/days`: a calendar, and the worst days; `/days/YYYY-MM-DD`: a day beside a usual one."""
 
-from datetime import date, timedelta
+from datetime import date
 
 from flask import Blueprint, abort, render_template, request
 
 from frontend.context import coverage
 from frontend.form_request import FormRequest, filled_in, submit
 from frontend.question import CARRIER, DAY
-from frontend.questions.days import DaysReport, day_report, days_report
+from frontend.questions.days import DaysReport, beside, day_report, days_report
 from frontend.questions.group_rows import FIGURES, SORTS, csv_rows
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
@@ -33,6 +33,7 @@ def calendar() -> tuple[str, int]:
         form_request=form,
         report=report,
         sorts=SORTS,
+        sort_names=[(name, measure.noun) for name, measure in SORTS.items()],
         most=WORST_SHOWN,
         intervals=offered(known, report.question.values["FINAL_DATE"] if report else None),
     )
@@ -49,11 +50,11 @@ def calendar_twin() -> Twin:
 
 @routes.get("/days/<day>")
 def page(day: str) -> str:
-    when = _day(day)
+    _day(day)
     report = day_report(day, filled_in(request.args))
-    beside = {"before": str(when - timedelta(1)), "after": str(when + timedelta(1))}
-    links = {name: day if report.known.covers(day) else None for name, day in beside.items()}
-    return render_template("day.html", report=report, known=report.known, **links)
+    return render_template(
+        "day.html", report=report, known=report.known, **beside(day, report.known)
+    )
 
 
 @twins(routes, "/days/<day>")

@@ -6,6 +6,7 @@ from frontend import field_labels
 from frontend.context import coverage
 from frontend.form_request import filled_in, submit
 from frontend.question import DAY
+from frontend.questions.days import beside
 from frontend.questions.departures import HOURS, departures
 from frontend.questions.group_rows import FIGURES, hours
 from frontend.questions.intervals import offered
@@ -24,12 +25,14 @@ def page() -> tuple[str, int]:
     known = coverage.at(request.args.get("as_of"))
     form = submit(request.args, departures)
     board = form.answer
+    day = board.question.values.get(DAY) if board else None
     text = render_template(
         "departures.html",
         known=known,
         form_request=form,
         board=board,
         most=MOST_SHOWN,
+        **(beside(day, known) if day else {}),
         hour_names=[(hour, hours(hour)) for hour in range(HOURS)],
         intervals=offered(known, board.question.values.get("FINAL_DATE") if board else None),
     )

@@ -7,7 +7,7 @@ from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.form_request import Values, filled_in, submit
-from frontend.question import CARRIER, DAY, DAYS, NUMBER, Question, require_known
+from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
 from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import SIGNS, punctuality_reports
 from frontend.search.fields import with_number
@@ -41,7 +41,8 @@ def page() -> tuple[str, int]:
 
 def _question(answer: Json, given: Values) -> Question:
     asked = Question.of("filter_transactions", answer, given).values
-    others = {name: value for name, value in asked.items() if name != DAY}
+    places = {name: value for name, value in answer["query"].items() if name in ENDS}
+    others = {name: value for name, value in asked.items() if name != DAY} | places
     return Question("report", {**others, "INITIAL_DATE": asked[DAY]})
 
 
@@ -53,8 +54,11 @@ def twin() -> Twin:
 
 def _flights(given: dict[str, str]) -> Json:
     """Return all flights of the number in the interval. Raises Refused, BackendAway."""
-    require_known(given, NUMBER, CARRIER, *DAYS)
+    require_known(given, NUMBER, CARRIER, *ENDS, *DAYS)
     known = coverage.at(given.get("as_of"))
     given = all_days(known) | with_number(given, known)
+    places = {name: given.pop(name) for name in ENDS if name in given}
     first = given.pop("INITIAL_DATE", "")
-    return backend.get("/filter_transactions", {**given, "FL_DATE": first} if first else given)
+    answer = backend.get("/filter_transactions", {**given, DAY: first} if first else given)
+    legs = [leg for leg in answer["flights"] if places.items() <= leg.items()]
+    return {**answer, "flights": legs, "query": answer["query"] | places}

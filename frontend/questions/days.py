@@ -1,14 +1,12 @@
 """Makes the pages of days: a calendar of them, and one day beside a usual one."""
 
-from calendar import Calendar
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import cached_property
-from typing import NamedTuple
 
 from frontend.backend_client import Json
-from frontend.charts.time_axis import slots
+from frontend.charts.months import Month, months
 from frontend.context import coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
@@ -22,6 +20,7 @@ from frontend.question import (
     as_of_in,
     require_known,
 )
+from frontend.questions.flight_days import plus
 from frontend.questions.group_queries import Groups, answers_by_group
 from frontend.questions.group_rows import COUNTS, PUNCTUALITY, SORTS, Row, rows_of, together
 
@@ -31,14 +30,6 @@ SUBJECT = (*ENDS, CARRIER)
 OVER_DAYS: Groups = {"day": {}, "month": {}}
 SHOWN = {"limit": "15"}
 ON_A_DAY: Groups = {"carrier": {}, "hour": {}, "origin": SHOWN, "destination": SHOWN}
-MOST_CALENDAR_DAYS = 731
-
-
-class Cell(NamedTuple):
-    """A day of the calendar. row: None for a day without flights."""
-
-    day: date
-    row: Row | None
 
 
 @dataclass(frozen=True)
@@ -70,26 +61,9 @@ class DaysReport:
     def worst_months(self) -> list[Row]:
         return worst_first(self.months, self.sort)
 
-    def calendar(self) -> Iterator[tuple[str, list[list[Cell | None]]]]:
-        """(name of a month, its weeks), Mondays first; None is a day of another month.
-
-        Of more than MOST_CALENDAR_DAYS days the last ones.
-        """
-        by_day = {row.key[DAY]: row for row in self.days}
-        if not by_day:
-            return
-        first, last = date.fromisoformat(min(by_day)), date.fromisoformat(max(by_day))
-        first = max(first, last - timedelta(MOST_CALENDAR_DAYS - 1))
-        for month in slots(first, last, "month"):
-            at = month.first
-            weeks = Calendar().monthdatescalendar(at.year, at.month)
-            yield (
-                f"{at:%B %Y}",
-                [
-                    [Cell(d, by_day.get(str(d))) if d.month == at.month else None for d in week]
-                    for week in weeks
-                ],
-            )
+    def calendar(self) -> Iterator[Month[Row]]:
+        """The days of each month."""
+        return months({row.key[DAY]: row for row in self.days})
 
 
 @dataclass(frozen=True)
@@ -180,6 +154,12 @@ def day_report(day: str, given: Mapping[str, str]) -> DayReport:
     year = answers_by_group({**given, **_year(day, known), **as_of}, {"day": {}})
     others = [row for row in rows_of(year["day"], "day", known, question) if row.key[DAY] != day]
     return DayReport(known, question, answers, others)
+
+
+def beside(day: str, known: Coverage) -> dict[str, str | None]:
+    """Return the day "before" and the one "after"; None for one that the ledger does not cover."""
+    days = {"before": plus(day, -1), "after": plus(day, 1)}
+    return {name: other if known.covers(other) else None for name, other in days.items()}
 
 
 def _question(answer: Json, given: Mapping[str, str], days: Sequence[str]) -> Question:

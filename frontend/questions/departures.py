@@ -59,13 +59,14 @@ class UsualFlight:
         self.cancelled += group["cancelled"]
         self.times[group["departure"]] += group["flights"]
 
-    def in_hour(self, hour: int | None) -> list[tuple[str, int]]:
-        """Return its scheduled times in an hour, or all, with their flights, the most first."""
-        return [
-            (time, count)
-            for time, count in self.times.most_common()
+    def in_hour(self, hour: int | None) -> tuple[int, str]:
+        """Return how many flights were scheduled in an hour, or at all, and mostly at what time."""
+        times = [
+            (count, time)
+            for time, count in self.times.items()
             if time and hour in {None, int(time[:2])}
         ]
+        return sum(count for count, _ in times), max(times, default=(0, ""))[1]
 
 
 @dataclass(frozen=True)
@@ -113,16 +114,15 @@ class Departures:
         return [leg for leg in self.answer["flights"] if not flights_of_day.scheduled(leg, "DEP")]
 
     @cached_property
-    def usual(self) -> list[UsualFlight]:
-        """The flight numbers that leave at the hour, the most frequent first."""
+    def usual(self) -> list[tuple[int, str, UsualFlight]]:
+        """The flights that leave at the hour, and mostly when, of each number; the most first."""
         flights: dict[tuple[object, ...], UsualFlight] = {}
         for group in self.answer.get("by_departure", ()):
             key = (group[CARRIER], group[NUMBER], group["ORIGIN"], group["DEST"])
             flights.setdefault(key, UsualFlight(*key)).add(group)
-        at_hour = [flight for flight in flights.values() if flight.in_hour(self.hour)]
-        return sorted(
-            at_hour, key=lambda flight: -sum(count for _, count in flight.in_hour(self.hour))
-        )
+        counted = [(*flight.in_hour(self.hour), flight) for flight in flights.values()]
+        counted.sort(key=lambda row: -row[0])
+        return [row for row in counted if row[0]]
 
 
 def departures(given: Mapping[str, str]) -> Departures:

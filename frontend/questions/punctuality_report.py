@@ -4,39 +4,22 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from functools import cached_property
 from statistics import fmean, median
 from typing import NamedTuple
 
 from frontend.backend_client import Json
-from frontend.charts.time_axis import slots
+from frontend.charts.months import Month, months
 from frontend.coverage import Carrier, Coverage
-from frontend.filters import short_day
 from frontend.questions.flights_of_day import (
     Leg,
-    outcome_of_all,
     scheduled_departure,
     status_of,
-    worst,
 )
 
 SIGNS = {"on_time": "●", "late": "▲", "cancelled": "✕", "no_arrival": "○", "": "·"}
 """How a day looks in the calendar, by the status of the leg that went worst; "": no flight."""
 MOST_SCHEDULES = 12
-MOST_CALENDAR_DAYS = 731
-
-
-class CalendarDay(NamedTuple):
-    """A day of the calendar. status: see `flights_of_day.worst`; "" without flights."""
-
-    iso: str
-    status: str
-    text: str
-
-    @property
-    def sign(self) -> str:
-        return SIGNS[self.status]
 
 
 class Schedule(NamedTuple):
@@ -156,25 +139,9 @@ class PunctualityReport:
         common = sorted(self.schedules, key=lambda row: -row.flights)[:MOST_SCHEDULES]
         return [row for row in self.schedules if row in common]
 
-    def calendar(self) -> Iterator[tuple[str, list[CalendarDay]]]:
-        """(name of a month, its days) from the first to the last day with flights.
-
-        Of more than MOST_CALENDAR_DAYS days the last ones.
-        """
-        days = list(self.days)
-        end = date.fromisoformat(days[-1])
-        earliest = end - timedelta(days=MOST_CALENDAR_DAYS - 1)
-        start = max(date.fromisoformat(days[0]), earliest)
-        for month in slots(start, end, "month"):
-            in_month = slots(month.first, month.last, "day")
-            yield (
-                f"{month.first:%b %Y}",
-                [self._calendar_day(day.first.isoformat()) for day in in_month],
-            )
-
-    def _calendar_day(self, iso: str) -> CalendarDay:
-        legs = self.days.get(iso, [])
-        return CalendarDay(iso, worst(legs), f"{short_day(iso)}: {outcome_of_all(legs)}")
+    def calendar(self) -> Iterator[Month[list[Leg]]]:
+        """The flights of each day of each month."""
+        return months(self.days)
 
 
 def punctuality_reports(legs: Iterable[Leg], known: Coverage) -> list[PunctualityReport]:

@@ -60,9 +60,10 @@ def test_the_usual_departures_are_flight_numbers_with_all_of_their_flights(
     legs = leaving(world, ORIGIN=ends[0], DEST=ends[1])
     hour = Counter(scheduled(leg)[:2] for leg in legs if scheduled(leg)).most_common(1)[0][0]
     page = pages.get(f"/departures?ORIGIN={ends[0]}&DEST={ends[1]}&hour={int(hour)}").text
+    cells = r'.*?<td class="n">([\d:]+)</td>' * 2
     rows = re.findall(
-        r'OP_CARRIER_FL_NUM=(\d+)&amp;OP_CARRIER_AIRLINE_ID=(\d+).*?<td class="n">(\d\d:\d\d)</td>'
-        r'.*?<td class="n">(\d+)</td>\s*<td class="n">(\d+)</td>\s*<td class="n">([\d.]+) %</td>',
+        rf"OP_CARRIER_FL_NUM=(\d+)&amp;OP_CARRIER_AIRLINE_ID=(\d+){cells}\s*"
+        r'<td class="n spare">(\d+)</td>\s*<td class="n">([\d.]+) %</td>',
         page,
         re.DOTALL,
     )

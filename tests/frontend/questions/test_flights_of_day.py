@@ -145,7 +145,8 @@ CANCELLED, DIVERTED = leg("A", "B"), leg("A", "B", "0600", ARR_DELAY=None)
 
 OUTCOMES = [
     ([], "No flight", ""),
-    ([ON_TIME], "On time", "on_time"),
+    ([ON_TIME], "On time, 14 min late", "on_time"),
+    ([leg("A", "B", "0600", ARR_DELAY=0)], "On time", "on_time"),
     ([LATE], "Late 15 min", "late"),
     ([EARLY], "Early 14 min", "on_time"),
     ([CANCELLED], "Cancelled", "cancelled"),
