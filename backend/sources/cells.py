@@ -6,7 +6,7 @@ These words count in fields that may be empty, and nowhere else: NAN is an airpo
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
@@ -19,12 +19,13 @@ _TWELVE_HOURS = re.compile(r"(0?\d|1[0-2]):([0-5]\d)(?::00)? ?([aApP])\.?[mM]\.?
 _WHOLE = re.compile(r"\d{1,4}(\.0*)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
+_POINTED_CLOCK = re.compile(r"\d{1,2}[.,]([0-5]?[1-9]|[1-5]0?)", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII)
 _NO_DELAY = (9999, -9999)  # stand for nothing where a program knows no empty cell
 _LOST = "\ufffd"  # what programs write for a character that they cannot read
-STRICT, LOOSE, SEMICOLONS = DIALECTS = ("strict", "loose", "semicolons")
-"""How cells are written: as `chain` wants them; as people write them; as they do in a table that
-semicolons separate, where a point may stand before thousands or before decimals."""
+STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
+"""How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
+stand before thousands or before decimals; as they do where it stands before decimals."""
 
 _FLAGS = {"true": 1, "t": 1, "yes": 1, "y": 1, "false": 0, "f": 0, "no": 0, "n": 0}
 _STATE_TABLE = """
@@ -62,13 +63,13 @@ def number(value: object) -> object:
 
 
 def clock(value: object) -> object:
-    """Return a time of day as hhmm if it has a colon."""
+    """Return a time of day as hhmm if it has a colon; 12:00 AM as 2400, as it is no filled zero."""
     text = value.strip() if isinstance(value, str) else ""
     if match := _CLOCK.fullmatch(text):
         return match[1] + match[2]
     if match := _TWELVE_HOURS.fullmatch(text):
         hour = int(match[1]) % 12 + 12 * (match[3] in "pP")
-        return f"{hour:02d}{match[2]}"
+        return f"{hour:02d}{match[2]}".replace("0000", "2400")
     return number(value)
 
 
@@ -101,6 +102,20 @@ def whole(value: object) -> int:
     return int(float(written))
 
 
+def dialect_of(numbers: Iterable[object]) -> str:
+    """Return `DECIMALS` if some numbers show three decimals, as no delay is so many thousands."""
+    matches = (_THOUSANDS.fullmatch(cell.strip()) for cell in numbers if isinstance(cell, str))
+    has_decimals = any(
+        match and (int(match[1]) == 0 or abs(int(match[1])) > 10) for match in matches
+    )
+    return DECIMALS if has_decimals else LOOSE
+
+
+def pointed_clock(times: Iterable[object]) -> object:
+    """Return a time in which a point must separate hours and minutes, if there is one."""
+    return next((time for time in times if _POINTED_CLOCK.fullmatch(str(time).strip())), None)
+
+
 def _meaning(field: Field) -> Callable[[object], object]:
     if field.name.endswith("_STATE_NM"):
         return state
@@ -115,7 +130,7 @@ def _doubt(field: Field, text: str, dialect: str) -> str:
     if field.kind == "time" and (match := _HOURS.fullmatch(text)):
         hour = int(match[1])
         return f"may be {hour}:00 or 0:{hour:02d}; write it with a colon"
-    if dialect == SEMICOLONS and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
+    if dialect == LOOSE and (match := _THOUSANDS.fullmatch(text)) and int(match[1]):
         try:
             field.parse(f"{match[1]}000")
         except InvalidFlight:

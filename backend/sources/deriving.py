@@ -151,6 +151,8 @@ class Deriver:
         """Empty times, delays and minutes that there cannot be."""
         flags = columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
         times = {name: columns[name] for name in _TIMES if name in columns}
+        if _BLANK.issuperset(times.get("AIR_TIME", ())):
+            times.pop("AIR_TIME", None)
         rows = self._cancelled(flags, times) + self._filled(times)
         if not rows:
             return
@@ -158,7 +160,7 @@ class Deriver:
         for row in rows:
             if flags[row] == 1:
                 self._clear_cancelled(changed, row)
-            elif not self.reading.kind.is_export:
+            else:
                 self._clear_filled(changed, row)
         columns |= changed
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from backend.base.day_orders import WRITTEN, YEAR_FIRST
-from backend.base.errors import BadRow, InvalidFlight, InvalidInput, excerpt
+from backend.base.errors import BadRow, InvalidFlight, InvalidInput, excerpt, shown
 from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.cells import PARSERS, STRICT
+from backend.sources.cells import PARSERS, STRICT, dialect_of, pointed_clock
 from backend.sources.dates import DoubtfulDatesError, Evidence, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
@@ -155,7 +155,7 @@ class FlightFile:
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
-        dialect = STRICT if _is_strict(file) else records.dialect
+        dialect = STRICT if _is_strict(file) else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         self._describe(file, reading, deriver, first)
         return deriver, chain(first, records.batches)
@@ -171,7 +171,7 @@ class FlightFile:
 
     def _require_one_order(self, file: PackedFile, deriver: Deriver, batch: RecordBatch) -> None:
         """Raise BadRow if a day can only be meant in another order than that of the file."""
-        if self._orders[file] in (None, YEAR_FIRST):
+        if "FL_DATE" not in deriver.reading.places:
             return
         rows = list(_evidence(deriver.reading, batch))
         reasons = list(map(deriver.contradictions.__getitem__, rows))
@@ -223,6 +223,18 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     columns = [repeat(None) if p is None else batch.columns[p] for p in places]
     days, months, days_of_month, weekdays = columns
     return zip(days, months, days_of_month, weekdays, strict=False)
+
+
+def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
+    """Return how the cells of a file are written. Raises InvalidInput if times have points."""
+    delays, times = (
+        {cell for batch in batches for cell in batch.columns[reading.places[name]]}
+        for name in ("DEP_DELAY", "DEP_TIME")
+    )
+    if time := pointed_clock(times):
+        reason = f"has times such as {shown(time)}, in which a point is neither hhmm nor a colon"
+        raise file.problem(f"{reason}; write them with a colon")
+    return dialect_of(delays)
 
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:

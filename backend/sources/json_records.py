@@ -21,7 +21,7 @@ from backend.base.words import counted
 from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
-from backend.sources.kinds import has_meaning
+from backend.sources.kinds import has_meaning, plain
 from backend.sources.packed import PackedFile, Read
 from backend.sources.records import NeedsNoReason, RecordBatch, Records, batch_of_objects, text_of
 from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
@@ -116,8 +116,10 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     if is_own:
         names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), frozenset(), is_own)
     else:
-        nullable = _NULLABLE if "FL_DATE" in members and "DEST" in members else ()
-        titles = tuple(members | dict.fromkeys(nullable))
+        there = set(map(plain, members))
+        nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
+        others = (name for name in nullable if plain(name) not in there)
+        titles = tuple(members | dict.fromkeys(others))
         names = _Names(titles, set(titles), frozenset(filter(has_meaning, members)), is_own)
     batches = (_batch(part, names) for part in chain([first], parts))
     return Records(tuple(names.titles), batches, unit=unit)

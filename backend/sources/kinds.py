@@ -59,7 +59,6 @@ class Kind:
     marks: str
     is_cancelled_without_departure: bool = False
     is_from_bts: bool = False
-    is_export: bool = False
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
@@ -234,12 +233,15 @@ def _places(kind: Kind, names: Sequence[str]) -> dict[str, int]:
 def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     if not reading.places:
         titles = shown(", ".join(reading.titles))
-        return f"does not have any column of a flight; its first line is {titles}"
+        what = f"does not have any column of a flight; its first line is {titles}"
+        return f"{what}; if its titles are further down, delete what is above them"
     known = ", ".join(reading.titles[place] for place in sorted(reading.places.values()))
     what = f"lacks the columns {', '.join(missing)}, which are not guessed; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
         what += f"; {', '.join(alike)} is not taken for one, because of the brackets: rename it"
-    is_marketing = any(title.startswith("mkt") or "marketing" in title for title in there)
+    is_marketing = any(
+        title.startswith(("mktcarrier", "mktunique")) or "marketing" in title for title in there
+    )
     if is_marketing and not _OPERATING.keys().isdisjoint(missing):
         boxes = " and ".join(_OPERATING.values())
         what += f"; it has the marketing carrier, which is not the operating airline: tick {boxes}"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.sources.cells import LOOSE
 from backend.sources.source import TAKEN_AS_THEY_ARE, Fault, NumberedObject, Unusable
 
 NeedsNoReason = Callable[[], bool]
@@ -62,15 +61,13 @@ class Records:
     titles: the names of the columns as they are written, stripped.
     batches: its rows; the iterator raises InvalidInput where the file cannot be read on.
     unit: what the numbers of rows count: "line", "object", "transaction" or "row".
-    header: what stands above the rows; "" if nothing does. dialect: how cells are written, of
-    `cells.DIALECTS`.
+    header: what stands above the rows; "" if nothing does.
     """
 
     titles: tuple[str, ...]
     batches: Iterator[RecordBatch]
     unit: str = "line"
     header: str = ""
-    dialect: str = LOOSE
 
 
 def batch_of_objects(

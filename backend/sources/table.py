@@ -15,7 +15,6 @@ from functools import partial
 from itertools import chain, compress
 
 from backend.base.errors import BadRow
-from backend.sources.cells import LOOSE, SEMICOLONS
 from backend.sources.packed import PackedFile, Read
 from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records, text_of
 from backend.sources.source import Fault
@@ -35,25 +34,27 @@ _Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[Fault]]
 class _Header:
     """The header of a table.
 
-    number: its line. line: as it stands. titles: what is in its cells. above: Excel's line above
-    it, or "".
+    number: its line. line: as it stands. cells: how many it has. titles: what is in them, without
+    empty ones at the end. above: Excel's line above it, or "".
     """
 
     file: PackedFile
     number: int
     line: str
     separator: str
+    cells: int
     titles: tuple[str, ...]
     above: str = ""
 
     def fits(self, rows: Sequence[list[str]]) -> bool:
         """Return whether these are rows of the table.
 
-        All of them may have the same number of empty cells more. A single one that has more is one
-        in which a comma is not quoted, so that its cells stand in wrong columns.
+        All of them may have the same number of empty cells more, or one more below a title that is
+        empty. A single one that has more is one in which a comma is not quoted, so that its cells
+        stand in wrong columns.
         """
         width, widths = len(self.titles), set(map(len, rows))
-        if widths == {width}:
+        if widths == {width} or (widths == {self.cells} and all(row[-1] for row in rows)):
             return True
         return len(widths) == 1 and min(widths) > width and not any(any(r[width:]) for r in rows)
 
@@ -80,8 +81,7 @@ def read_table(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> 
     header, rest = _header(file, blocks)
     batches = line_batches(chain([rest], blocks), header.number + 1)
     rows = _batches(header, batches, needs_no_reason)
-    dialect = SEMICOLONS if header.separator == ";" else LOOSE
-    return Records(header.titles, rows, "line", header.above + header.line, dialect)
+    return Records(header.titles, rows, header=header.above + header.line)
 
 
 def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, list[str]]:
@@ -93,14 +93,15 @@ def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, lis
             if excel := _EXCEL.fullmatch(line):
                 separators, above = excel[1], f"{line}\n"
             elif line.strip():
-                separator, titles = _titles(file, line, separators)
-                header = _Header(file, number, line, separator, titles, above)
+                separator, cells = _cells(file, line, separators)
+                titles = _titles(file, cells)
+                header = _Header(file, number, line, separator, len(cells), titles, above)
                 return header, lines[position + 1 :]
     raise file.problem("is empty; download it again")
 
 
-def _titles(file: PackedFile, line: str, separators: str) -> tuple[str, tuple[str, ...]]:
-    """Return the separator by which a header has the most cells, and these without empty last."""
+def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]]:
+    """Return the separator by which a header has the most cells, and these."""
     best, cells, problem = separators[0], list[str](), ""
     for separator in separators:
         try:
@@ -112,12 +113,18 @@ def _titles(file: PackedFile, line: str, separators: str) -> tuple[str, tuple[st
             best, cells = separator, row
     if not cells:
         raise file.problem(f"has a first line that {problem}")
-    while len(cells) > 1 and not cells[-1].strip():
-        cells.pop()
-    if len(cells) > MOST_COLUMNS:
-        reason = f"has {len(cells):,} columns, more than the {MOST_COLUMNS:,} that are read"
+    return best, cells
+
+
+def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles in the cells of a header, without empty ones at the end."""
+    titles = [cell.strip() for cell in cells]
+    while len(titles) > 1 and not titles[-1]:
+        titles.pop()
+    if len(titles) > MOST_COLUMNS:
+        reason = f"has {len(titles):,} columns, more than the {MOST_COLUMNS:,} that are read"
         raise file.problem(f"{reason}; keep those of flights")
-    return best, tuple(cell.strip() for cell in cells)
+    return tuple(titles)
 
 
 def _batches(

@@ -28,7 +28,9 @@ def as_utf8(file: PackedFile, start: bytes, read: Read) -> Read:
     """Return what reads a file as UTF-8 with LF. start: what was read of it before."""
     read_again = again(start, read)
     if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return _from_utf16(file, read_again)
+        read_again = _from_utf16(file, read_again)
+        start = read_again(BLOCK_BYTES)
+        read_again = again(start, read_again)
     if b"\r" in start and b"\n" not in start:
         return lambda size: read_again(size).replace(b"\r", b"\n")
     return read_again

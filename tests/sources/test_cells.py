@@ -7,7 +7,7 @@ import pytest
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.sources.airports import airport_of
-from backend.sources.cells import LOOSE, PARSERS, SEMICOLONS, STATES, flag, is_zero
+from backend.sources.cells import DECIMALS, LOOSE, PARSERS, STATES, dialect_of, flag, is_zero
 
 
 def parsed(field: str, value: object, dialect: str = LOOSE) -> Value:
@@ -46,7 +46,8 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("DEP_TIME", "24:00", "2400"),
         ("DEP_TIME", "8:11 AM", "0811"),
         ("DEP_TIME", "08:11:00 pm", "2011"),
-        ("DEP_TIME", "12:00 AM", "0000"),
+        ("DEP_TIME", "12:00 AM", "2400"),
+        ("DEP_TIME", "12:05 a.m.", "0005"),
         ("DEP_TIME", "12:05PM", "1205"),
         ("DEP_TIME", "8.0", "0008"),
         ("DEP_TIME", "811.00", "0811"),
@@ -90,18 +91,19 @@ def test_what_nobody_can_mean_is_refused_as_it_stands(field: str, value: object)
     assert ascii(str(value))[1:-1].replace(":", "") in str(caught.value).replace(":", "")
 
 
-def test_a_point_between_semicolons_may_stand_before_thousands() -> None:
+def test_a_point_before_three_zeros_may_stand_before_thousands() -> None:
     for field, cell in (
         ("DEP_DELAY", "-4.000"),
         ("OP_CARRIER_FL_NUM", "1.000"),
         ("ARR_TIME", "1.000"),
     ):
-        assert str(parsed(field, cell)).lstrip("0") == cell[:-4]
+        assert str(parsed(field, cell, DECIMALS)).lstrip("0") == cell[:-4]
         with pytest.raises(InvalidFlight, match=r"may be .* or .*000; write it without a point"):
-            parsed(field, cell, SEMICOLONS)
-    assert parsed("AIR_TIME", "58.000", SEMICOLONS) == 58  # 58,000 minutes are out of the question
-    assert parsed("AIR_TIME", "0.000", SEMICOLONS) == 0
-    assert parsed("AIR_TIME", "58.00", SEMICOLONS) == 58
+            parsed(field, cell)
+    assert parsed("AIR_TIME", "58.000") == 58  # 58,000 minutes are out of the question
+    assert parsed("AIR_TIME", "0.000") == 0
+    assert dialect_of(["", "-4", "1.000", 7, None, "-10.000"]) == LOOSE
+    assert dialect_of(["1.000", "-11.000"]) == dialect_of(["0.000"]) == DECIMALS
 
 
 @pytest.mark.parametrize(

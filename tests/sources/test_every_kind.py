@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.base.day_orders import DAY_FIRST
+from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.questions.carriers import CARRIERS, Carrier
 from backend.sources.airports import Airport, airport_of
@@ -30,7 +31,8 @@ from backend.sources.kinds import (
     reading_of,
     words,
 )
-from tests.sources.samples import flights_of
+from backend.sources.source import validated
+from tests.sources.samples import flights_of, rows_of
 
 Named = dict[str, Value]
 _NUMBERS = {
@@ -131,8 +133,9 @@ def flights(draw: st.DrawFn) -> Named:
     return dict(zip(FIELD_NAMES, values, strict=True))
 
 
-def _written(path: Path, kind: Kind, pairs: Sequence[tuple[str, str]], rows: list[Named]) -> Path:
-    style = STYLES.get(kind.name, Style())
+def _written(
+    path: Path, kind: Kind, pairs: Sequence[tuple[str, str]], rows: list[Named], style: Style
+) -> Path:
     others = [mark for mark in words(kind.marks) if mark not in {title for _, title in kind.pairs}]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=style.separator)
@@ -165,7 +168,49 @@ def test_the_same_flights_come_back(
         reading_of(tuple(title for _, title in pairs))
     except UnknownKindError:
         pairs = kind.pairs  # which are always enough
-    path = _written(tmp_path_factory.getbasetemp() / "flights.csv", kind, pairs, rows)
-    is_day_first = STYLES.get(kind.name, Style()).day.startswith("%d")
+    style = STYLES.get(kind.name, Style())
+    path = _written(tmp_path_factory.getbasetemp() / "flights.csv", kind, pairs, rows, style)
+    is_day_first = style.day.startswith("%d")
     source = FlightFile(path, dates=DAY_FIRST if is_day_first else "")
     assert flights_of(source) == [_as_stored(kind, {m for m, _ in pairs}, row) for row in rows]
+
+
+FORMS = st.builds(
+    Style,
+    empty=st.sampled_from(("", "NA", "nan", "\\N", " ", "0", "-9999", "?")),
+    minutes=st.sampled_from(("{}", "{}.0", "{}.00", "{}.000", "{},00", "{:+}", "{:,}")),
+    clock=st.sampled_from(
+        (
+            "{:04d}",
+            "{}",
+            "{}.0",
+            "{}.00",
+            "{},0",
+            "{1}:{2:02d}",
+            "{1:02d}:{2:02d}:00",
+            "{1}.{2:02d}",
+        )
+    ),
+    day=st.sampled_from(("%Y-%m-%d", "%Y%m%d", "%-m/%-d/%Y", "%d.%m.%Y", "%-m/%-d/%Y 12:00:00 AM")),
+    flags=st.sampled_from((("0", "1"), ("0.00", "1.00"), ("False", "True"), ("n", "y"))),
+    separator=st.sampled_from(",;\t|"),
+)
+
+
+@given(kind=st.sampled_from(KINDS), style=FORMS, rows=st.lists(flights(), min_size=1, max_size=9))
+def test_flights_are_read_as_they_are_written_or_not_at_all(
+    tmp_path_factory: pytest.TempPathFactory, kind: Kind, style: Style, rows: list[Named]
+) -> None:
+    """Nor are those beside a bad row, if it is left out."""
+    rows = [row | {"OP_CARRIER_FL_NUM": number} for number, row in enumerate(rows, 1)]
+    path = _written(tmp_path_factory.getbasetemp() / "forms.csv", kind, kind.pairs, rows, style)
+    meanings = {meaning for meaning, _ in kind.pairs}
+    expected = [_as_stored(kind, meanings, row) for row in rows]
+    bad, good = list[BadRow](), list[tuple[Value, ...]]()
+    try:
+        good = rows_of(list(validated(FlightFile(path), bad.append)))
+    except InvalidInput as problem:
+        assert len(str(problem).splitlines()) == 1
+    else:
+        assert len(good) + len(bad) == len(rows)
+    assert set(good) <= set(expected)

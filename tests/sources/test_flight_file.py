@@ -272,6 +272,13 @@ def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.parametrize("time", ["8.15", "23,59", "8.3", "20.5"])
+def test_times_with_points_make_those_of_full_hours_doubtful(tmp_path: Path, time: str) -> None:
+    rows = [FLOWN | {"DEP_TIME": clock} for clock in ("8.0", time)]
+    with pytest.raises(InvalidInput, match=f"has times such as '{time}', .* with a colon"):
+        flights_of(FlightFile(written(tmp_path, csv_text(rows))))
+
+
 def test_columns_that_mean_nothing_are_named_those_first_that_seem_to(tmp_path: Path) -> None:
     names = [name for name in FIELD_NAMES if name != "AIR_TIME"]
     titles = ["Tail", "Wheels_Off", "Stände\x1b", "Note", "AIR_TIME (min)"]

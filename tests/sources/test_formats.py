@@ -94,7 +94,13 @@ def test_what_is_not_read_is_refused_by_its_name(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "content", [TABLE.decode().encode("utf-16"), TABLE.replace(b"\n", b"\r"), b"\n\n" + TABLE]
+    "content",
+    [
+        TABLE.decode().encode("utf-16"),
+        TABLE.replace(b"\n", b"\r"),
+        TABLE.decode().replace("\n", "\r").encode("utf-16"),
+        b"\n\n" + TABLE,
+    ],
 )
 def test_text_may_be_utf_16_or_end_its_lines_as_macs_did(tmp_path: Path, content: bytes) -> None:
     assert len(flights_of(open_source(written(tmp_path, content)))) == 3

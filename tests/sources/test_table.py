@@ -57,6 +57,12 @@ def test_the_line_that_excel_writes_names_the_separator(tmp_path: Path, first: s
     assert records.titles == ("a", "b,c,d")
 
 
+def test_a_column_without_a_title_may_be_the_last(tmp_path: Path) -> None:
+    header, *rows = TABLE.splitlines()
+    lines = [f"{header},", *(f"{row},{number}" for number, row in enumerate(rows))]
+    assert len(flights_of(open_source(written(tmp_path, "\n".join(lines))))) == len(rows)
+
+
 @pytest.mark.parametrize("extra", [",", ",,,"])
 @pytest.mark.parametrize("in_header", [False, True])
 def test_empty_cells_at_the_end_do_no_harm(tmp_path: Path, extra: str, in_header: bool) -> None:

@@ -216,7 +216,7 @@ WRONG = [
     (b"PK\x03\x04zip", "It is damaged or incomplete"),
     (gzip.compress(CSV)[:-9], "It is damaged or incomplete"),
     (TWO_TABLES.getvalue(), "It holds 2 tables; unpack it and send each of them."),
-    (b"a,b\n1,2\n", "It does not have any column of a flight; its first line is 'a, b'."),
+    (b"a,b\n1,2\n", "It does not have any column of a flight; its first line is 'a, b'; if its"),
     (CSV.replace(b"CANCELLED", b"CAN: LED"), "It lacks"),
     (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262,144 bytes; no row"),
 ]
