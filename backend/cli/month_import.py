@@ -49,23 +49,23 @@ def import_months(
     make_folder(folder)
     months = list(wanted.months(_newest(settings) if None in (wanted.first, wanted.last) else None))
     memory = _Memory(settings)
-    to_do = [month for month in months if not memory.has(month)]
-    if len(to_do) < len(months):
-        there = counted(len(months) - len(to_do), "month is", "months are")
-        say(f"{there} in the ledger already")
+    there = [month for month in months if memory.has(month)]
+    if there:
+        say(f"{counted(len(there), 'month is', 'months are')} in the ledger already")
+    to_do = [month for month in months if month not in there]
     done = 0
     try:
         with closing(_files(settings, to_do, folder)) as files:
             for month, path in files:
                 import_file(path)
+                if keep is None:  # before it counts as imported, so that nothing is left behind
+                    remove(path)
                 memory.add(month)
                 done += 1
-                if keep is None:
-                    remove(path)
     except FlightchainError as error:
         if done:
             before = counted(done, "month was", "months were")
-            error.args = (f"{error}; {before} imported before that, and stay",)
+            error.args = (f"{error}; {before} imported before that",)
         raise
 
 

@@ -65,6 +65,7 @@ ROWS: Mapping[int, Row] = {
     5: Row(footprint.bytes_on_disk, 12),
     12: Row(footprint.verifies, 36),
     17: Row(footprint.exports, 12),
+    18: Row(footprint.verifies_again, 40),
     1: Row(throughput.questions_against_nothing, 220),
     7: Row(footprint.memory, 80),
     8: Row(throughput.other_answers, 440),

@@ -1,4 +1,4 @@
-"""What the service needs: disk (row 5), start (row 6), memory (row 7), verify (12), exports (17).
+"""What the service needs: disk (row 5), start (6), memory (7), verify (12, 18), export (17).
 
 Memory is told as proportional set sizes: after questions and scans, and after an hour's requests of
 many users, sent as fast as the service answers. The second shows memory that grows with the number
@@ -34,6 +34,21 @@ def verifies(bench: Bench) -> Iterator[Figure]:
     raw = spent_on(chain.flights, walls_s, [spent.cpu_s for spent in done])
     what = f"verify of {chain.label} with its index"
     yield Figure.of(12, what, walls_s, at_most(15), raw, unit=" s")
+
+
+def verifies_again(bench: Bench) -> Iterator[Figure]:
+    """How long `verify --since last` takes when nothing has changed, as a share of the first."""
+    chain, shares, walls_s = bench.month(), [], []
+    for _ in bench.repeats(f"verifying {chain.label} again"):
+        with at_most_cores(CORES):
+            first, again = (
+                backend(chain.folder, "verify", *options, log=bench.log)[1]
+                for options in ((), ("--since", "last"))
+            )
+        shares.append(again.wall_s / first.wall_s)
+        walls_s.append(again.wall_s)
+    what, raw = f"verify of {chain.label}, then --since last / at first", {"again_s": walls_s}
+    yield Figure.of(18, what, shares, at_most(0.1), raw)
 
 
 def exports(bench: Bench) -> Iterator[Figure]:
