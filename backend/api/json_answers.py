@@ -122,7 +122,7 @@ class AnswerCache:
     """
 
     def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+        self.most_bytes = most_bytes
         self._kept = _StateAnswers(
             None
         )  # exchanged in one step, so that no answer gets a wrong state
@@ -145,7 +145,7 @@ class AnswerCache:
         current = self._kept
         if state != current.state:
             current = self._kept = _StateAnswers(state)
-        evicted = current.add(question, answer, self._most_bytes)
+        evicted = current.add(question, answer, self.most_bytes)
         with self._counting:
             self._evictions += evicted
 

@@ -34,6 +34,7 @@ from backend.api.json_answers import AnswerCache
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Lane, Row
+from backend.base import machine
 from backend.base.errors import FlightchainError
 from backend.base.processes import shared_numbers
 from backend.base.processes.shared_numbers import (
@@ -63,6 +64,9 @@ LANE_IN_HAND, LANE_WAITING = "flightchain_lane_in_hand", "flightchain_lane_waiti
 LANE_REFUSED = "flightchain_lane_refused_total"
 LANE_WAIT = "flightchain_lane_wait_seconds"
 BLOCK_CACHE, ANSWER_CACHE = "flightchain_block_cache", "flightchain_answer_cache"
+
+MACHINE = "flightchain_machine"
+MACHINE_INFO = f"{MACHINE}_info"
 
 ROLE = "worker"
 UNMATCHED = "unmatched"  # the route of an unknown address
@@ -119,6 +123,11 @@ COUNTED = (
     Counted(f"{ANSWER_CACHE}_hits_total", CounterMetricFamily, "Answers found."),
     Counted(f"{ANSWER_CACHE}_misses_total", CounterMetricFamily, "Answers not found."),
     Counted(f"{ANSWER_CACHE}_evictions_total", CounterMetricFamily, "Answers evicted."),
+    Counted(
+        f"{ANSWER_CACHE}_limit_bytes",
+        GaugeMetricFamily,
+        "Memory that all workers' answers may take; 0 if none are kept.",
+    ),
     Counted(f"{ANSWER_CACHE}_bytes", GaugeMetricFamily, "Memory of all workers' answers."),
     Counted(f"{ANSWER_CACHE}_answers", GaugeMetricFamily, "Answers kept by all workers."),
     Counted(
@@ -245,6 +254,7 @@ class Metrics:
             self._set(f"{BLOCK_CACHE}_blocks", labels, cache.blocks)
         statistics = self._answers.statistics()
         self._follow(ANSWER_CACHE, (), statistics.hits, statistics.misses, statistics.evictions)
+        self._set(f"{ANSWER_CACHE}_limit_bytes", (), self._answers.most_bytes)
         self._set(f"{ANSWER_CACHE}_bytes", (), statistics.bytes)
         self._set(f"{ANSWER_CACHE}_answers", (), statistics.answers)
 
@@ -367,6 +377,12 @@ class _State(Collector):
         for name, what, ask in ASKED:
             with suppress(FlightchainError, OSError):
                 yield GaugeMetricFamily(name, what, value=ask(self._ledger))
+        info = GaugeMetricFamily(MACHINE_INFO, "The processor; always 1.", labels=("processor",))
+        info.add_metric((machine.processor(),), 1)
+        yield info
+        for reading in machine.readings(self._ledger.settings.folder):
+            kind = CounterMetricFamily if reading.is_total else GaugeMetricFamily
+            yield kind(f"{MACHINE}_{reading.name}", reading.what, value=reading.value)
 
 
 SHOW_METRICS = Operation(

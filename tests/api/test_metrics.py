@@ -458,6 +458,18 @@ def test_roles_that_run_apart_share_the_folder_that_is_set(tmp_path: Path) -> No
         assert again.stop() == 0
 
 
+def test_they_tell_of_the_machine_what_it_tells(service: Service) -> None:
+    def busy_s() -> float:
+        return value(scraped(service), "machine_cpu_seconds_total")
+
+    samples = scraped(service)
+    assert value(samples, "machine_cores") == len(os.sched_getaffinity(0))
+    available = value(samples, "machine_memory_available_bytes")
+    assert 0 < available < value(samples, "machine_memory_bytes")
+    before_s = busy_s()
+    until(lambda: busy_s() > before_s)
+
+
 def test_they_say_which_release_and_commit_runs(client: FlaskClient) -> None:
     families = text_string_to_metric_families(client.get("/metrics").text)
     (build,) = next(each.samples for each in families if each.name == "flightchain_build_info")

@@ -1,0 +1,21 @@
+"""What a machine tells of itself; here a made-up Raspberry Pi."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.base import machine
+
+
+@pytest.mark.parametrize(("flags", "is_throttled"), [("0", 0), ("50000", 0), ("50005", 1)])
+def test_a_pi_tells_its_temperature_and_whether_it_is_slowed_down_now(
+    flags: str, is_throttled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("_TEMPERATURE", "48686\n"), ("_THROTTLED", f"{flags}\n")):
+        (tmp_path / name).write_text(text)
+        monkeypatch.setattr(machine, name, tmp_path / name)
+    monkeypatch.setattr(machine, "_FREQUENCY", tmp_path / "none")
+    found = {reading.name: reading.value for reading in machine.readings(tmp_path)}
+    assert found["temperature_celsius"] == 48.686
+    assert found["throttled"] == is_throttled
+    assert "frequency_hertz" not in found
