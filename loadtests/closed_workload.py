@@ -14,6 +14,7 @@ customer had finished. Every request has a connection of its own, unless --keep-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain, islice, zip_longest
 from random import Random
 from time import monotonic
 
@@ -34,6 +35,7 @@ OPTIONS: options.Table = (
     ("--warm-up", 0, "requests of each customer that are not counted"),
     ("--requests", 0, "requests of each customer after those; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which customers begin no request, if --requests is 0"),
+    ("--each-once", 0, "1: customers share the requests of --paths, each is asked once, in order"),
     ("--keep-alive", 0, "1: a customer keeps the connection as long as the server lets it"),
 )
 
@@ -48,8 +50,8 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     shares = options.shares_from(chosen.mix)
     mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets
     asked = {kind: [(one.path, one.body) for one in some] for kind, some in choices.items()}
-    content = {"choices": asked, "shares": shares}
     customers, requests = chosen.num_users or 1, chosen.warm_up + chosen.requests
+    content = {"choices": asked, "shares": shares, "customers": customers}
     if not chosen.requests:
         return Plan([content] * workers, None, None, chosen.duration)
     return Plan([content] * workers, None, customers * requests, None)
@@ -71,7 +73,11 @@ class Customer(node.Customer):
             kind: [Request(kind, path, body=body) for path, body in asked]
             for kind, asked in mine.content["choices"].items()
         }
-        for number, request in enumerate(mixed(choices, random, mine.content["shares"])):
+        requests = mixed(choices, random, mine.content["shares"])
+        if chosen.each_once:
+            in_turn = filter(None, chain.from_iterable(zip_longest(*choices.values())))
+            requests = islice(in_turn, customer, None, mine.content["customers"])
+        for number, request in enumerate(requests):
             yield due_s
             index = closed_index(customer, number)
             then = partial(self.node.record, mine, index, request.kind, due_s, is_open=False)

@@ -111,7 +111,7 @@ def walk_part(of: Node, mine: Part) -> None:
     def send(arrival: Arrival) -> None:
         due_s = mine.start_s + arrival.intended_s
         then = partial(of.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
-        asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body)
+        asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body, due_s)
 
     schedule = [Arrival(*values) for values in mine.content]
     walk(schedule, mine.start_s, send, lambda: of.is_stopping)

@@ -17,6 +17,7 @@ from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, Generator, judge_run
 from loadtests.generation.schedule import KNOWN_KIND, arrivals, demanded, gamma_demands, load
 from loadtests.grouping import grouped
+from loadtests.lab import generator_check
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.report.drawing import Axis, Series, figure
@@ -43,6 +44,7 @@ GOOD = (
 CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
 LIKELY = {
     "foreign_cpu": "noisy neighbour",
+    "dispatch_lag_mean": "generator late",
     "dispatch_lag_p99": "generator late",
     "client_cpu": "generator late",
     "calibration_drift": "calibration drift",
@@ -57,6 +59,7 @@ def measure(run: Run) -> None:
     """Calibrate, measure for half a minute or a quarter, and calibrate again."""
     duration_s, requests = run.choose(QUICK, FULL)
     folder, say, random = run.results.folder, run.say, run.random("selftest")
+    generator_check.check(run)
     generator = Generator(folder, say=say)
     asked = {KNOWN_KIND: [next(demanded(repeat(DEMAND_S)))]}
     with (

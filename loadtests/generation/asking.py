@@ -1,13 +1,7 @@
-"""What workloads do inside Locust, on gevent: wait for a moment, and choose who asks.
-
-gevent's timers wake about a millisecond late. So `wait_until` sleeps until `EARLY_S` before the
-moment and then only yields to other greenlets until the moment has come. That takes 2 ms of
-processor time for each arrival, which is why the generator needs a core for itself.
-"""
+"""What workloads do inside Locust, on gevent: send arrivals at their times, and choose who asks."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,17 +11,7 @@ from gevent.pool import Group
 from loadtests.generation.client import Client, Origin
 from loadtests.generation.schedule import Arrival
 from loadtests.generation.sql import SqlClient, SqlOrigin
-
-EARLY_S = 0.002
-
-
-def wait_until(due_s: float) -> None:
-    """Return at `due_s` on CLOCK_MONOTONIC, or at once if that is past. Other greenlets run on."""
-    left_s = due_s - monotonic()
-    if left_s > EARLY_S:
-        gevent.sleep(left_s - EARLY_S)
-    while monotonic() < due_s:
-        gevent.sleep(0)
+from loadtests.generation.waiting import EARLY_S, wait_until
 
 
 def walk(
@@ -36,16 +20,17 @@ def walk(
     send: Callable[[Arrival], None],
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Send every arrival at its time, in a greenlet of its own, then wait for all greenlets.
+    """Send every arrival, in a greenlet of its own, then wait for all greenlets.
 
-    start_s: the run's start on CLOCK_MONOTONIC. A slow `send` does not delay the next arrival: that
+    start_s: the run's start on CLOCK_MONOTONIC. `send` is called EARLY_S before the arrival's time,
+    until which it prepares. A slow `send` does not delay the next arrival: that
     makes the workload open. When this greenlet is killed, the senders are killed, too. Raises the
     exception of the first `send` that failed.
     """
     under_way, failures = Group(), list[BaseException]()
     try:
         for arrival in schedule:
-            wait_until(start_s + arrival.intended_s)
+            wait_until(start_s + arrival.intended_s - EARLY_S)
             if failures or is_stopping():
                 break
             sending = gevent.Greenlet(send, arrival)

@@ -8,6 +8,7 @@ rest: rates and models must be computed from this mean, not from the time that w
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import hypot
 from statistics import fmean, variance
 
 from loadtests.generation.rows import Row
@@ -23,7 +24,7 @@ class Calibration:
     """Response times of one customer.
 
     overhead_s: mean time beyond what the server reported; None if it did not report every time.
-    times_s: in the order of the requests.
+    times_s: in the order of the requests. each_once: no other calibration had the same requests.
     """
 
     run: str
@@ -32,6 +33,7 @@ class Calibration:
     variance_s2: float
     overhead_s: float | None
     times_s: Sequence[float] = ()
+    each_once: bool = False
 
 
 def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:
@@ -45,12 +47,15 @@ def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:
 def chance_s(before: Calibration, after: Calibration) -> float:
     """How much two means may differ by chance: half of a 95 % interval of their difference.
 
-    Both asked the same requests in the same order, so each is compared with itself. 0 if the times
+    If both asked the same requests in the same order, each is compared with itself. 0 if the times
     are not known.
     """
+    if not (before.times_s and after.times_s):
+        return 0.0
+    if before.each_once or after.each_once:
+        return hypot(*(confidence_interval(one.times_s).half_width for one in (before, after)))
     pairs = zip(before.times_s, after.times_s, strict=True)
-    differences_s = [later - earlier for earlier, later in pairs]
-    return confidence_interval(differences_s).half_width if differences_s else 0.0
+    return confidence_interval([later - earlier for earlier, later in pairs]).half_width
 
 
 def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:

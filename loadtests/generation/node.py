@@ -36,9 +36,10 @@ from locust.exception import StopUser
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtests.generation import options
-from loadtests.generation.asking import Asker, asker_to, wait_until
+from loadtests.generation.asking import Asker, asker_to
 from loadtests.generation.client import Answer
 from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.waiting import wait_until
 from loadtests.processes import ProgramFailed
 from loadtests.servers.timing import boot_id
 

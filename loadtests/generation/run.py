@@ -19,6 +19,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep, time
 from typing import Any, Protocol
@@ -87,6 +88,7 @@ class RunRecord:
             requests=len(self.rows),
             failed=sum(not row.succeeded for row in self.rows),
             scheduled=self.scheduled,
+            lag_mean_s=fmean(lags_s) if self.scheduled and lags_s else None,
             lag_p99_s=quantile(lags_s, 0.99) if self.scheduled and lags_s else None,
             foreign_cpu=mean_of_known(sample.foreign_cpu for sample in during),
             client_cpu=mean_of_known(sample.client_cpu for sample in during),
@@ -134,10 +136,12 @@ class Generator:
         requests: int = 0,
         warm_up: int = 0,
         duration_s: float = 0.0,
+        each_once: bool = False,
     ) -> RunRecord:
         """Let customers ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
 
-        choices: what is drawn from, each kind as often. `closed_window` has the rows that count.
+        choices: what is drawn from, each kind as often; or, with `each_once`, all that is asked, in
+        its order, kinds in turn; there must be enough. `closed_window` has the rows that count.
         """
         if (requests > 0) == (duration_s > 0):
             both = f"{requests} and {duration_s}"
@@ -151,6 +155,7 @@ class Generator:
                 *("--users", customers, "--spawn-rate", customers, "--paths", paths),
                 *("--think", think_s, "--seed", self.seed, "--warm-up", warm_up),
                 *("--requests", requests, "--duration", duration_s),
+                *("--each-once", int(each_once)),
             )
 
     def interactions(
@@ -178,19 +183,21 @@ class Generator:
             )
 
     def calibrate(
-        self, target: Target, choices: Choices, run: str, *, requests: int
+        self, target: Target, choices: Choices, run: str, *, requests: int, each_once: bool = False
     ) -> Calibration:
         """Measure the service time with one customer, who asks again as soon as an answer comes.
 
-        requests: at least 2, after WARM_UP that do not count. Raises ProgramFailed if one fails.
+        requests: at least 2, after WARM_UP that do not count. choices, each_once: see `closed`.
+        Raises ProgramFailed if one fails.
         """
         if requests < 2:
             raise ValueError(f"requests is {requests}; a variance needs at least 2")
-        record = self.closed(target, choices, run, customers=1, requests=requests, warm_up=WARM_UP)
+        how: dict[str, Any] = {"customers": 1, "warm_up": WARM_UP, "each_once": each_once}
+        record = self.closed(target, choices, run, requests=requests, **how)
         if failed := [row for row in record.rows if not row.succeeded]:
             told = f"{len(failed)} requests failed, one with {failed[0].status}"
             raise ProgramFailed(f"{run}: {told}")
-        return calibration_of(run, record.rows[WARM_UP:])
+        return replace(calibration_of(run, record.rows[WARM_UP:]), each_once=each_once)
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from pymysql.connections import Connection
 
 from loadtests.generation.client import READ_BYTES, TIMEOUT_S, Answer
 from loadtests.generation.rows import NO_ANSWER
+from loadtests.generation.waiting import sleep_until
 from loadtests.servers.timing import NOTHING_TOLD
 
 ANSWERED, REFUSED = 200, 500
@@ -92,10 +93,13 @@ class SqlClient:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._session: _Session | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> Answer:
+    def ask(
+        self, path: str, then: Callable[[Answer], None], body: str = "", due_s: float = 0.0
+    ) -> Answer:
         """Run the statement `body` in the database /`path`, then call `then`, as `Client` does."""
         reply = _Reply()
         status, problem = NO_ANSWER, "stopped before the answer came"
+        sleep_until(due_s)
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):

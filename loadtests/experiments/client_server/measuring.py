@@ -20,6 +20,7 @@ from loadtests.experiments.client_server.systems import (
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.run import Generator, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands
+from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line, TableWriter
 from loadtests.models.random_times import poisson_times
@@ -93,6 +94,7 @@ class Measuring:
 @contextmanager
 def measuring(run: Run, plan: Plan, counts: Sequence[int], loads: Loads) -> Iterator[Measuring]:
     """Make the flights, and keep the table of points open until the `with` block ends."""
+    generator_check.check(run)
     rig = Rig(run)
     with run.results.table(POINTS, PointLine) as points:
         yield Measuring(run, plan, counts, loads, rig, points)

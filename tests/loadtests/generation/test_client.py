@@ -4,7 +4,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import sleep
+from time import monotonic, sleep
 
 import gevent
 import pytest
@@ -88,6 +88,24 @@ def test_too_late_is_no_answer() -> None:
     with answering(OK + b"Content-Length: 0\r\n\r\n", pause_s=0.3) as url:
         answer = ask(url, timeout_s=0.1)
     assert (answer.status, answer.problem) == (0, "no whole answer within 0.1 s")
+
+
+def test_an_answer_has_come_when_its_bytes_came_not_when_they_are_read() -> None:
+    answers: list[Answer] = []
+    with answering(OK + b"Content-Length: 0\r\n\r\n", pause_s=0.1) as url:
+        asking = gevent.spawn(Client(Origin(url)).ask, "/", answers.append)
+        gevent.sleep(0.05)  # it sends
+        sleep(0.5)  # and nothing is read
+        asking.join()
+    assert 0.1 <= answers[0].done_s - answers[0].sent_s < 0.4
+
+
+def test_a_request_is_sent_when_it_is_due() -> None:
+    answers: list[Answer] = []
+    due_s = monotonic() + 0.02
+    with answering(OK + b"Content-Length: 0\r\n\r\n") as url:
+        Client(Origin(url)).ask("/", answers.append, due_s=due_s)
+    assert answers[0].sent_s >= due_s
 
 
 def test_a_request_that_is_killed_has_its_answer_too() -> None:

@@ -1,21 +1,30 @@
 """The dispatcher: every arrival at its time, whatever became of the others."""
 
-from time import monotonic
+from time import monotonic, process_time
 
 import gevent
 import pytest
 
-from loadtests.generation.asking import wait_until, walk
+from loadtests.generation.asking import walk
 from loadtests.generation.schedule import Arrival
+from loadtests.generation.waiting import sleep_until, wait_until
 
 SCHEDULE = [Arrival(n, 0.02 * n, "k", "/") for n in range(5)]
 
 
 def test_nothing_is_done_before_its_time() -> None:
-    due_s = monotonic() + 0.02
-    wait_until(due_s)
-    assert monotonic() >= due_s
-    wait_until(due_s - 1)
+    for wait in (wait_until, sleep_until):
+        due_s = monotonic() + 0.02
+        wait(due_s)
+        assert monotonic() >= due_s
+        wait(due_s - 1)
+
+
+def test_waiting_takes_no_processor_time() -> None:
+    begun_s = process_time()
+    for _ in range(50):
+        wait_until(monotonic() + 0.004)
+    assert process_time() - begun_s < 0.05
 
 
 def test_all_are_under_way_while_none_is_done() -> None:

@@ -24,7 +24,8 @@ LIMITS: dict[str, tuple[Facts, Facts]] = {
     "interrupted": (QUIET, replace(QUIET, is_interrupted=True)),
     "failed_requests": (replace(QUIET, failed=10), replace(QUIET, failed=11)),
     "missed_arrivals": (QUIET, replace(QUIET, scheduled=1001)),
-    "dispatch_lag_p99": (replace(QUIET, lag_p99_s=0.0019), replace(QUIET, lag_p99_s=0.0021)),
+    "dispatch_lag_mean": (replace(QUIET, lag_mean_s=0.0007), replace(QUIET, lag_mean_s=0.0009)),
+    "dispatch_lag_p99": (replace(QUIET, lag_p99_s=0.0079), replace(QUIET, lag_p99_s=0.0081)),
     "foreign_cpu": (replace(QUIET, foreign_cpu=0.099), replace(QUIET, foreign_cpu=0.101)),
     "client_cpu": (replace(QUIET, client_cpu=0.69), replace(QUIET, client_cpu=0.71)),
     "calibration_drift": (replace(QUIET, after_s=0.0397), replace(QUIET, after_s=0.0395)),
@@ -65,6 +66,8 @@ def test_chance_is_of_pairs_of_the_same_request() -> None:
     before = calibration(0.0, 0.0)
     assert chance_s(before, calibration(0.001, 0.0)) == pytest.approx(0.0, abs=1e-15)
     assert chance_s(before, calibration(0.0, 0.001)) == pytest.approx(0.00026, rel=0.02)
+    new = replace(calibration(0.001, 0.0), each_once=True)  # it asked other requests
+    assert chance_s(before, new) == pytest.approx(0.0060, rel=0.03)
 
 
 def test_reasons_name_value_unit_and_limit() -> None:
@@ -78,6 +81,7 @@ def test_what_was_not_measured_is_passed_over_and_that_is_shown() -> None:
     assert verdict.accepted
     assert [name for name, value in verdict.values.items() if value is None] == [
         "missed_arrivals",
+        "dispatch_lag_mean",
         "dispatch_lag_p99",
         "foreign_cpu",
         "client_cpu",

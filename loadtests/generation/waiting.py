@@ -1,0 +1,55 @@
+"""Waits for moments on CLOCK_MONOTONIC, inside Locust on gevent. Linux only.
+
+gevent's own timers end up to a millisecond late, because its event loop waits in whole
+milliseconds. `wait_until` waits for a timer of the kernel, as for a socket: other greenlets run on,
+and no processor time is taken. What must happen at a moment is prepared `EARLY_S` before, because a
+program that slept needs some tenths of a millisecond to get going; then `sleep_until` lets the
+whole process sleep for the rest. Answers that come meanwhile lose nothing by that: the kernel notes
+when they came (`loadtests.generation.client`).
+"""
+
+import ctypes
+import os
+from time import CLOCK_MONOTONIC, monotonic
+
+import gevent
+from gevent.monkey import get_original
+
+EARLY_S = 0.0004
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_TIMER_ABSTIME, _READABLE = 1, 1
+_sleep = get_original("time", "sleep")
+
+
+class _TimerEnd(ctypes.Structure):
+    """The `struct itimerspec` of timerfd_settime(2): the interval of repetition, and the end."""
+
+    _fields_ = tuple(
+        (f"{name}_{unit}", ctypes.c_long) for name in ("interval", "end") for unit in ("s", "ns")
+    )
+
+
+def wait_until(due_s: float) -> None:
+    """Return at `due_s`, or at once if that is past. Other greenlets run on."""
+    if due_s <= monotonic():
+        return
+    timer = _LIBC.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+    if timer < 0:
+        raise OSError(ctypes.get_errno(), "the kernel gave no timer to wait for")
+    loop = gevent.get_hub().loop
+    try:
+        end = _TimerEnd(0, 0, *divmod(int(due_s * 1e9), 1_000_000_000))
+        _LIBC.timerfd_settime(timer, _TIMER_ABSTIME, ctypes.byref(end), None)
+        has_ended = loop.io(timer, _READABLE)
+        has_ended.priority = loop.MAXPRI  # before answers that are to be read
+        gevent.get_hub().wait(has_ended)
+    finally:
+        os.close(timer)
+
+
+def sleep_until(due_s: float) -> None:
+    """Return at `due_s`, or at once if that is past. No greenlet runs meanwhile."""
+    left_s = due_s - monotonic()
+    if left_s > 0:
+        _sleep(left_s)

@@ -1,0 +1,163 @@
+"""Measures what the load generator adds to response times, and how many requests it can send.
+
+The same server, which answers at once, is asked by an independent client, which pauses before each
+request and waits in the kernel for its answer, and by the generator, with Poisson arrivals
+at growing rates. What the generator's requests take longer, from their intended arrivals, is its
+own error. Its limit is the highest of these rates up to which the mean error does not grow.
+
+Every session that sends open arrivals makes such a check first, and `generator.csv` keeps it. Rates
+beyond the limit are refused.
+"""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, repeat
+from math import inf
+from random import Random
+from statistics import fmean
+from time import monotonic, sleep
+from urllib.parse import urlsplit
+
+from loadtests.generation.rows import Row
+from loadtests.generation.schedule import Request, arrivals
+from loadtests.lab.content import Section, Table
+from loadtests.lab.experiment import Run
+from loadtests.lab.repeated import unused_name
+from loadtests.lab.results import Line, Results
+from loadtests.models.random_times import poisson_times
+from loadtests.models.sample_statistics import quantile
+from loadtests.servers.null import null_server
+
+CHECK = "generator"
+RATES_PER_S = (50.0, 100.0, 200.0, 400.0, 800.0)
+EACH_S, QUICK_EACH_S = 3.0, 0.6
+ALONE, QUICK_ALONE = 400, 100  # requests of the independent client, before and after
+PAUSE_S = 0.005  # of the independent client, on average; a server that is awake answers sooner
+WARM_UP_S = 0.5  # at the first rate, which do not count
+MOST_GROWTH_S = 0.0002
+TAIL = 0.99
+_LONGEST_ANSWER = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine(Line):
+    """The generator at one rate, beside an independent client. run: of the generator's requests."""
+
+    run: str
+    rate_per_s: float
+    requests: int
+    mean_s: float
+    p99_s: float
+    alone_mean_s: float
+    alone_p99_s: float
+
+    @property
+    def error_s(self) -> float:
+        """What the generator adds to a mean response time."""
+        return self.mean_s - self.alone_mean_s
+
+    @property
+    def tail_error_s(self) -> float:
+        """What it adds to the 99th percentile."""
+        return self.p99_s - self.alone_p99_s
+
+
+def check(run: Run) -> None:
+    """Measure the generator against a server that answers at once. Raises ProgramFailed."""
+    run.say("the load generator's own error")
+    name, random = unused_name(run.results, CHECK), run.random(CHECK)
+    each_s, alone = run.choose(QUICK_EACH_S, EACH_S), run.choose(QUICK_ALONE, ALONE)
+    warm_up_s = poisson_times(RATES_PER_S[0], random, until_s=WARM_UP_S)
+    parts_s = [poisson_times(rate, random, until_s=each_s) or [0.0] for rate in RATES_PER_S]
+    begins_s = [WARM_UP_S + n * each_s for n in range(len(parts_s))]
+    times_s = warm_up_s + [
+        begin_s + at_s for begin_s, part_s in zip(begins_s, parts_s, strict=True) for at_s in part_s
+    ]
+    with null_server(run.log) as server:
+        alone_s = asked_alone(server.url, alone, random)
+        schedule = arrivals(times_s, repeat(Request(CHECK, "/")))
+        record = run.generator.open(server, schedule, name)
+        alone_s += asked_alone(server.url, alone, random)
+    in_order = sorted(record.rows, key=lambda row: row.index)
+    ends = list(accumulate(map(len, parts_s), initial=len(warm_up_s)))
+    with run.results.more(CHECK, CheckLine) as table:
+        for n, rate_per_s in enumerate(RATES_PER_S):
+            table.add(_line(name, rate_per_s, in_order[ends[n] : ends[n + 1]], alone_s))
+
+
+def _line(name: str, rate: float, rows: Sequence[Row], alone_s: Sequence[float]) -> CheckLine:
+    times_s = [row.open_response_s for row in rows]
+    values = [value for of in (times_s, alone_s) for value in (fmean(of), quantile(of, TAIL))]
+    return CheckLine(name, rate, len(rows), *values)
+
+
+def asked_alone(url: str, count: int, random: Random) -> list[float]:
+    """Response times of an independent client, which asks `count` times, with pauses."""
+    address = urlsplit(url)
+    request = f"GET / HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n\r\n".encode()
+    times_s = []
+    for _ in range(count):
+        sleep(random.expovariate(1 / PAUSE_S))
+        begun_s = done_s = monotonic()
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            connection.sendall(request)
+            while connection.recv(_LONGEST_ANSWER):
+                done_s = monotonic()
+        times_s.append(done_s - begun_s)
+    return times_s
+
+
+def last_check(results: Results) -> list[CheckLine]:
+    """The lines of the last check, by rate; none if there was no check."""
+    lines = results.lines_if_any(CHECK, CheckLine)
+    return [line for line in lines if line.run == lines[-1].run]
+
+
+def limit_per_s(lines: Sequence[CheckLine]) -> float:
+    """The highest rate up to which the mean error grows by no more than MOST_GROWTH_S.
+
+    Infinite without a check.
+    """
+    if not lines:
+        return inf
+    carried = lines[0].rate_per_s
+    for line in lines[1:]:
+        if line.error_s - lines[0].error_s > MOST_GROWTH_S:
+            break
+        carried = line.rate_per_s
+    return carried
+
+
+def own_error_told(lines: Sequence[CheckLine]) -> str:
+    """A sentence on the generator's own error, up to its limit."""
+    carried = [line for line in lines if line.rate_per_s <= limit_per_s(lines)]
+    mean_ms, tail_ms = (
+        1000 * max(errors_s)
+        for errors_s in zip(*((one.error_s, one.tail_error_s) for one in carried), strict=True)
+    )
+    return (
+        f"The load generator itself adds at most {mean_ms:.2f} ms to a mean response time and "
+        f"{tail_ms:.2f} ms to a 99th percentile, up to its limit of {limit_per_s(lines):g} "
+        "requests a second: so much later than to an independent client a server that answers at "
+        "once answered it in this session."
+    )
+
+
+def generator_section(results: Results) -> Section | None:
+    """What the last check says; None if there was none."""
+    if not (lines := last_check(results)):
+        return None
+    table = Table.of(
+        "The load generator's own error",
+        lines,
+        [
+            ("Requests a second", lambda line: line.rate_per_s),
+            ("Requests", lambda line: line.requests),
+            ("Mean / ms", lambda line: 1000 * line.mean_s),
+            ("Independent client / ms", lambda line: 1000 * line.alone_mean_s),
+            ("Adds to the mean / ms", lambda line: 1000 * line.error_s),
+            ("Adds to the 99th percentile / ms", lambda line: 1000 * line.tail_error_s),
+        ],
+    )
+    return Section("The load generator", [own_error_told(lines)], [table])

@@ -1,0 +1,64 @@
+"""The load generator's own error and its limit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadtests.lab import generator_check
+from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.generator_check import (
+    RATES_PER_S,
+    CheckLine,
+    check,
+    generator_section,
+    last_check,
+    limit_per_s,
+    own_error_told,
+)
+from loadtests.lab.results import Results
+
+
+def line(rate_per_s: float, mean_ms: float, p99_ms: float = 1.0) -> CheckLine:
+    return CheckLine("generator-1", rate_per_s, 99, mean_ms / 1000, p99_ms / 1000, 0.0002, 0.0005)
+
+
+@pytest.mark.parametrize(
+    ("means_ms", "limit"),
+    [
+        pytest.param((0.25, 0.26, 0.24), 200, id="it carries all"),
+        pytest.param((0.25, 0.6, 0.25), 50, id="no luck above its limit"),
+        pytest.param((0.25, 0.3, 0.9), 100, id="the queue of its own grows"),
+        pytest.param((1.2, 1.3, 1.2), 200, id="a slow machine is no limit"),
+    ],
+)
+def test_its_limit_is_where_its_error_begins_to_grow(
+    means_ms: tuple[float, ...], limit: float
+) -> None:
+    lines = [line(rate, ms) for rate, ms in zip((50, 100, 200), means_ms, strict=True)]
+    assert limit_per_s(lines) == limit
+
+
+def test_its_error_is_told_up_to_its_limit() -> None:
+    told = own_error_told([line(50, 0.25), line(100, 0.3, 1.5), line(200, 0.9, 9.0)])
+    assert "at most 0.10 ms to a mean response time and 1.00 ms to a 99th percentile" in told
+    assert "100 requests a second" in told
+
+
+def test_each_session_has_a_check_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("QUICK_EACH_S", 0.05), ("QUICK_ALONE", 5), ("WARM_UP_S", 0.05)):
+        monkeypatch.setattr(generator_check, name, value)
+    run = Run(Options(Mode.REAL, quick=True), Results(tmp_path), tmp_path, lambda text: None)
+    assert generator_section(run.results) is None
+    check(run)
+    first = last_check(run.results)
+    assert [line.rate_per_s for line in first] == list(RATES_PER_S)
+    assert all(line.mean_s > 0 and line.alone_mean_s > 0 for line in first)
+    with run.results.more("generator", CheckLine) as table:
+        table.add(replace(line(50, 0.3), run="generator-2"))
+    assert [line.run for line in last_check(run.results)] == ["generator-2"]
+    section = generator_section(run.results)
+    assert section is not None
+    assert "The load generator itself adds" in section.paragraphs[0]
