@@ -114,9 +114,10 @@ def _figure(number: str, of: Sequence[Point]) -> Figure:
         busiest, last = counted[0], counted[-1]
         told = (
             f"With m = {SERVERS}, the response time is {told_ms(busiest.mean_s)} at "
-            f"{_gap_ms(busiest):.3g} ms between arrivals (χ = {busiest.utilisation:.2f}) and "
-            f"{told_ms(last.mean_s)} at {_gap_ms(last):.3g} ms."
+            f"{_gap_ms(busiest):.3g} ms between arrivals (χ = {busiest.utilisation:.2f})"
         )
+        more = f" and {told_ms(last.mean_s)} at {_gap_ms(last):.3g} ms"
+        told += f"{more if last is not busiest else ''}."
     x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
     return telling.points_figure(f"{number}: {of[0].name}", told, of, x, _gap_ms)
 

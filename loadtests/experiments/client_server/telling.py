@@ -54,6 +54,7 @@ def report(
             study_section(),
         ],
         metrics=metrics(found),
+        failure="" if accepted(loads or alone) else NONE_COUNTS,
     )
 
 

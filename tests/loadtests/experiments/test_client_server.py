@@ -36,7 +36,7 @@ from loadtests.experiments.client_server.systems import (
     rows_drawn,
     sizes,
 )
-from loadtests.experiments.request_rate import FULL_SHARES, MOST_PER_S, rates
+from loadtests.experiments.request_rate import FULL_SHARES, MOST_PER_S, _figure, rates
 from loadtests.generation.schedule import Arrival, Request
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.open_queue import ONE
@@ -161,6 +161,8 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert telling.verdicts_told([rejected]) == "No run counts, so no model is judged."
     assert "1 of 2 runs were rejected" in telling.rejected_told([alone, rejected])[0]
     assert telling.metrics([rejected]) == []
+    assert telling.report([rejected], [], [], [rejected]).failure == telling.NONE_COUNTS
+    assert telling.report([alone, rejected], [], [], [rejected]).failure == ""
     assert [one.name for one in telling.curves([rejected], lambda _: 1)] == ["rejected"]
     drawn = {one.name: one for one in telling.curves([alone, rejected], lambda _: 1)}
     assert drawn["measured"].ys == pytest.approx([100.0, None])
@@ -169,6 +171,12 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert "1 agree, 1 disagree" in telling.verdicts_told([alone, slow])
     names = [one.name for one in telling.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
+
+
+def test_a_caption_says_each_time_once() -> None:
+    one, other = point([0.1] * 40, 5.0), point([0.1] * 40, 2.0)
+    assert _figure("Figure 2", [one]).told.count("100 ms") == 1
+    assert _figure("Figure 2", [one, other]).told.count("100 ms") == 2
 
 
 def test_near_saturation_one_run_decides_nothing() -> None:
