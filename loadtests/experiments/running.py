@@ -20,6 +20,7 @@ from loadtests.generation.run import RUNS, Say
 from loadtests.lab import response_times
 from loadtests.lab.content import Cell, Report, Section, Table, capital, summary
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
+from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.report.page import plain_page, report_page
 from loadtests.lab.results import NO, REPORT, Results, ResultsError
@@ -183,6 +184,8 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
         thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
         failures = filter(None, (report.failure, *response_times.broken(thresholds, groups)))
         report = replace(report, metrics=metrics, failure="; ".join(failures))
+    if generator := generator_section(results):
+        more.insert(0, generator)
     if found.study:
         more.append(errata_section(found.study))
     results.write_analysis(summary(report), report_page(found, manifest, report, more))

@@ -8,7 +8,7 @@ divided by the scale K, `model` needs no server at all.
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -39,6 +39,7 @@ class Options:
     quick: bool = False  # everything is run once, within two minutes
     host: str = ""  # URL of a service on another machine, in place of one that is started here
     until_decided: bool = False  # what has a verdict is measured until it is decided
+    minutes: float | None = None  # that all of it may take
     loads: tuple[float, ...] = ()  # those of the experiment that are measured; none means all
     fail_if: tuple[str, ...] = ()  # thresholds that make the report a failure
 
@@ -51,6 +52,7 @@ class Run:
     results: Results
     scratch: Path  # for chains and logs, removed at the end
     say: Callable[[str], None]  # shows one line of progress
+    asked: set[str] = field(default_factory=set)  # paths that a service got which may keep answers
 
     @property
     def log(self) -> Path:

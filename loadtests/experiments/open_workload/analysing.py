@@ -1,10 +1,18 @@
 """Makes the report of open workloads: what was found, in sentences, tables and metrics."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from loadtests import machine_samples as sampling
 from loadtests.experiments.open_workload import comparing, figures, loads
-from loadtests.experiments.open_workload.comparing import AsTheStudy, Steady, give_or_take, percent
+from loadtests.experiments.open_workload.comparing import (
+    FORECASTS,
+    ORDERS,
+    AsTheStudy,
+    Steady,
+    give_or_take,
+    percent,
+)
 from loadtests.experiments.open_workload.demands import Closed, Demands, closed_points, demands
 from loadtests.experiments.open_workload.figures import LOAD, REPORT_S, REPORT_SECONDS, range_s
 from loadtests.experiments.open_workload.gaps import gap_section
@@ -20,6 +28,9 @@ from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Verdict
 from loadtests.models.sequential import LEAST_VALUES
 
 REJECTED = "Every run was rejected, so nothing was found out."
+UNDECIDED = (
+    "Nothing is decided: measure longer (resume, or --until-decided), or on a quieter machine."
+)
 WITHIN = f"within {100 * TOLERANCE:g} %"
 
 
@@ -35,7 +46,7 @@ def analyse(results: Results) -> Report:
     steady = comparing.steady_points(made, is_until_decided=until_decided)
     short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
     first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
-    of_closed = Table.of("Closed runs", closed, _OF_CLOSED, _X_AS_SERVED)
+    of_closed = closed_table(closed)
     calibrations = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
     as_the_study = Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4)
     sections = [
@@ -49,8 +60,9 @@ def analyse(results: Results) -> Report:
         ),
         _section(
             "Steady state",
-            [_STEADY, *([_UNTIL_DECIDED] if until_decided else []), *_limit(steady)],
-            Table.of("Steady state", steady, _OF_STEADY, _RULES),
+            [_STEADY, *([_UNTIL_DECIDED] if until_decided else [])],
+            Table.of("The forecast from one customer", steady, _OF_STEADY, _RULES),
+            Table.of("The order of service", steady, _OF_ORDER),
             Table.of("What lies behind", steady, _OF_CAUSES),
         ),
         gap_section(steady),
@@ -65,12 +77,18 @@ def analyse(results: Results) -> Report:
             *map(_study_finding, short),
             *_bias(short),
             *_without(made, steady),
+            *(line.told for line in results.lines_if_any(loads.REFUSED, loads.RefusedLine)),
         ],
         [section for section in sections if section.parts],
         [*_metrics(runs, steady, closed)],
-        failure="" if runs else REJECTED,
+        failure=_failure(steady, is_quick=manifest.get("quick", False)) if runs else REJECTED,
         conclusion=_conclusion(steady) if runs else REJECTED,
     )
+
+
+def closed_table(closed: Sequence[Closed]) -> Table:
+    """The closed runs, beside what mean value analysis predicts."""
+    return Table.of("Closed runs", closed, _OF_CLOSED, _X_AS_SERVED)
 
 
 def _section(title: str, told: Sequence[str], *parts: Table | Figure | None) -> Section:
@@ -91,42 +109,48 @@ def _over_time(results: Results, runs: Sequence[OpenRun], mode: str) -> Iterator
 
 
 def _conclusion(steady: Sequence[Steady]) -> str:
-    """At how many loads the model of the queue predicts the response time."""
-    verdicts = [point.verdict for point in steady if point.key.is_settled]
-    if not verdicts:
-        return "There is no steady state that could be compared with a formula."
-    at = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
-    given = ", given how long requests took," if any(one.is_as_served for one in steady) else ""
-    told = f"Of {at} that can be decided, the queueing model{given} predicts the mean response "
-    told += f"time {WITHIN} at {verdicts.count(Verdict.AGREES)}"
-    others = {Verdict.DISAGREES: "it does not", Verdict.NOT_DECIDED: "these runs do not decide"}
-    for verdict, words in others.items():
-        if count := verdicts.count(verdict):
-            told += f"; at {count} {words}"
-    return f"{told}."
+    """At how many loads the forecast from one customer holds, and whether service is in order."""
+    points = [point for point in steady if point.key.is_settled]
+    if not points:
+        return "There is no steady state that could be compared with a forecast."
+    loads_told = "1 load" if len(points) == 1 else f"{len(points)} loads"
+    forecasts = Counter(point.forecast for point in points)
+    counts = [
+        f"{words} at {forecasts[verdict]}"
+        for verdict, words in FORECASTS.items()
+        if verdict is Verdict.AGREES or forecasts[verdict]
+    ]
+    orders = Counter(point.order for point in points)
+    served = [
+        f"{words} at {orders[verdict]}" for verdict, words in ORDERS.items() if orders[verdict]
+    ]
+    return (
+        f"Of {loads_told} that can be decided, the forecast of the mean response time from one "
+        f"customer, {WITHIN}, {', '.join(counts)}. Requests were served {', '.join(served)}."
+    )
+
+
+def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
+    """Why the runs are a failure: none decides a forecast, as one of a quick run need not."""
+    forecasts = {point.forecast for point in steady if point.key.is_settled}
+    return UNDECIDED if forecasts == {Verdict.NOT_DECIDED} and not is_quick else ""
 
 
 def _steady_finding(point: Steady) -> str:
-    model, (difference, mean) = point.runs[0].queue.name, point.judged
-    by = "by these runs" if point.key.is_settled else "here, where any runs are too short"
-    words = {
-        Verdict.AGREES: f"{model} agrees {WITHIN}",
-        Verdict.DISAGREES: f"{model} disagrees by more than {100 * TOLERANCE:g} %",
-        Verdict.NOT_DECIDED: f"whether {model} agrees {WITHIN} is not decided {by}",
-    }
-    told = (
-        f"{point.key.told}: {words[point.verdict]} (runs: {len(point.runs)}; "
-        f"{point.judged_name} {percent(difference, mean)}; predicted {point.predicted:.3g} E[S], "
-        f"measured {give_or_take(point.raw)}, replay of the same arrivals "
-        f"{mean if point.is_as_served else point.replayed:.3g})."
-    )
-    if not point.is_as_served or point.slower is None:
-        return told
-    more = 100 * (point.slower.mean - 1)
+    model = point.runs[0].queue.name
+    few = "" if point.key.is_settled else ", because any runs are too short here"
+    served = ""
+    if point.as_served and point.overtaken:
+        served = (
+            f" ({percent(point.as_served, point.served)} from a replay of the times that it told; "
+            f"overtaken: {percent(point.overtaken, 1.0)[1:]} of the requests)"
+        )
     return (
-        f"{told} Requests took {abs(more):.1f} % {'longer' if more > 0 else 'less'} than one "
-        "customer's before; with that in it, the paired difference is "
-        f"{percent(point.difference, point.predicted)}."
+        f"{point.key.told}: the forecast from one customer by {model} {FORECASTS[point.forecast]}"
+        f"{few} (runs: {len(point.runs)}; forecast {point.predicted:.3g} E[S], measured "
+        f"{give_or_take(point.raw)}, difference with the same arrivals "
+        f"{percent(point.difference, point.predicted)}). Requests were served "
+        f"{ORDERS[point.order]}{served}."
     )
 
 
@@ -202,10 +226,8 @@ def _metrics(
     for point in steady:
         name = f"[{point.key.server},{point.key.fraction:g}]"
         yield estimated(point.raw).metric(f"response_time{name}", "")
-        difference, mean = point.judged
-        share = difference.times(1 / mean)
-        what = "as_served" if point.is_as_served else "paired_difference"
-        shares.append(Metric(f"{what}{name}", share.estimate, "", *share.ends))
+        share = point.difference.times(1 / point.predicted)
+        shares.append(Metric(f"forecast_error{name}", share.estimate, "", *share.ends))
     yield from shares
     for one in closed:
         name = f"throughput[{one.of.server},{one.customers}]"
@@ -216,27 +238,24 @@ def _metrics(
 
 _UNITS = "Times are in service times E[S], so that runs at any scale can be compared."
 _STEADY = (
-    "Each run has its own arrivals, and its beginning is left out. The paired difference compares "
-    "every request with the same arrival in a simulated queue, where it takes as long as the "
-    "server measured, or a time of the calibration if the server cannot tell; and what the formula "
-    "gains if requests take longer than at the calibration is added. “As served” is without that, "
-    "from sending on, in per cent of the replay; there a request keeps its worker for the time "
-    "that the server measured and until the worker is seen to begin the next that waits (the "
-    "turnaround), and what else is around a service keeps nobody waiting. So only the order of "
-    "service differs. The service tells how long each request took, so it is judged as served, "
-    "and neither a machine that changes its speed nor a generator that sends late spoils its runs."
+    "The forecast is that of the model, with mean and variance of one customer's service times and "
+    "the arrivals, which are known before a run. Each run has its own arrivals, and its beginning "
+    "is left out. So that chance counts little, every request is compared with the same arrival in "
+    "a simulated queue in which it takes a time of the calibration. Whether service is in order of "
+    "arrival is another question: there a request takes the time that the server told, from "
+    "sending on, and the worker's turnaround to the next; what is left is due to the order. A "
+    "request is overtaken if one that was sent later was served sooner."
 )
 _UNTIL_DECIDED = (
     f"Each load up to {SETTLED_UP_TO:g} of L was measured until it was decided. So the interval of "
-    "its paired difference is a confidence sequence over calibrations (Lai 1976; Wang and Ramdas "
+    "its difference is a confidence sequence over calibrations (Lai 1976; Wang and Ramdas "
     "2025), which holds however often one looks and whenever one stops; after fewer than "
     f"{LEAST_VALUES} calibrations nothing is decided, and after as many ten runs are not needed."
 )
 _RULES = (
     f"Times are in service times. Left out of each run are its first {loads.WARM_UP} arrivals "
     f"({loads.BRIEF_WARM_UP} up to {loads.BRIEF_UP_TO:g} of L), or a tenth if that is more. The "
-    f"tolerance of {100 * TOLERANCE:g} % was fixed before the run. The verdict is about the paired "
-    "difference, but for the service about the difference as served. Runs that share a calibration "
+    f"tolerance of {100 * TOLERANCE:g} % was fixed before the run. Runs that share a calibration "
     "share its error, so intervals are over calibrations; one calibration has none, and fewer than "
     f"{LEAST_VALUES} decide nothing. From {comparing.REPLICATIONS_FROM:g} of L on, neither do "
     f"fewer than {REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short "
@@ -273,21 +292,27 @@ _OF_STEADY: Sequence[Column[Steady]] = [
     ("Model", lambda point: point.runs[0].queue.name),
     ("Runs counted", lambda point: point.counted),
     ("Arrivals", lambda point: point.arrivals),
-    ("Predicted", lambda point: point.predicted),
+    ("Forecast", lambda point: point.predicted),
     ("Measured", lambda point: give_or_take(point.raw)),
-    ("Paired estimate", lambda point: point.paired.estimate),
-    ("Paired difference", lambda point: percent(point.difference, point.predicted)),
-    ("As served", lambda p: percent(p.as_served, p.served) if p.as_served else None),
-    ("Verdict", lambda point: str(point.verdict)),
+    ("Difference", lambda point: percent(point.difference, point.predicted)),
+    ("The forecast", lambda point: FORECASTS[point.forecast]),
+]
+_OF_ORDER: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Measured from sending on", lambda p: p.served + (p.as_served.estimate if p.as_served else 0)),
+    ("Replay as served", lambda p: p.served if p.as_served else None),
+    ("Difference", lambda p: percent(p.as_served, p.served) if p.as_served else None),
+    ("Overtaken", lambda p: percent(p.overtaken, 1.0)[1:] if p.overtaken else None),
+    ("Served", lambda point: ORDERS[point.order]),
 ]
 _OF_CAUSES: Sequence[Column[Steady]] = [
     *LOAD,
-    ("Replayed / E[S]", lambda point: point.replayed),
     (
         "Slower than calibrated",
         lambda p: f"{100 * (p.slower.mean - 1):+.1f} %" if p.slower and p.is_told else None,
     ),
-    ("Sent late, p99 / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
+    ("Replayed with these times / E[S]", lambda point: point.replayed),
+    ("Sent late, mean / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
 ]
 _OF_SHORT: Sequence[Column[AsTheStudy]] = [
     ("Share of L", lambda point: f"{point.key.fraction:g}"),
@@ -332,22 +357,3 @@ _OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
     ("Rate / 1/s", lambda run: run.rate_per_s),
     ("ρ by the model", lambda run: run.utilisation),
 ]
-
-
-def _limit(steady: Sequence[Steady]) -> Iterator[str]:
-    """How late the generator sent requests, if anything was sent."""
-    worst = max(steady, key=lambda point: point.lag, default=None)
-    if worst is None or not worst.lag:
-        return
-    told = (
-        f"Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
-        f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.key.server]}, "
-        f"{worst.key.fraction:.2g} of L, the worst)"
-    )
-    yield (
-        f"{told}. This counts as waiting at the server, but not in the time as served."
-        if worst.is_as_served
-        else "The limit of measurement is how late requests are sent: this counts as waiting at "
-        f"the server. {told}, and above 5 % a run is rejected; so questions that take less than 20 "
-        "times that cannot be measured by this generator."
-    )

@@ -1,9 +1,15 @@
-"""Compares measurement and models at each share of L. Times are in E[S].
+"""Compares measurement and models at each share of L, by two verdicts. Times are in E[S].
 
-What the five layers of the comparison are, and what “as served” is, tells `loadtests/README.md`. A
-verdict is about the paired estimate, formula + mean(measured − replayed): each arrival is compared
-with the same arrival in a simulated queue, so chance is the same on both sides. The model agrees if
-the 95 % interval of the difference is within ±5 % of the formula, and disagrees if it is outside.
+The forecast is the mean response time of the model, from what was known before a run: mean and
+variance of one customer's service times, and the arrivals. So that chance counts little, each
+arrival is compared with the same arrival in a simulated queue, in which it takes a time drawn from
+the calibration; that difference is what the run is off the forecast. The forecast holds if the 95 %
+interval of the difference is within ±5 % of the formula, and does not if it is outside.
+
+The order tells whether a server serves in the order of arrival: whether it takes as long as a queue
+in which each request takes the time that the server measured for it, and whether hardly a request
+is overtaken by a later one. Nothing is said there about how long requests take: a server that is
+slow, or slow again and again, may well serve in order.
 
 Runs that share a calibration share the error of its E[S], which at 0.85 of L is six times as large
 in the formula; so intervals are over calibrations, and fewer than five decide nothing. From 0.8 of
@@ -14,7 +20,7 @@ as one whose length was fixed before. Simulated runs are their own replay, so th
 that of the raw mean from the formula.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf, sqrt
@@ -22,7 +28,7 @@ from random import Random
 from statistics import fmean
 
 from loadtests.experiments.open_workload import loads
-from loadtests.experiments.open_workload.loads import SMALL, LoadKey, OpenRun
+from loadtests.experiments.open_workload.loads import LoadKey, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated, accepted
@@ -31,7 +37,7 @@ from loadtests.models import estimates
 from loadtests.models.estimates import REPLICATIONS, Interval, Verdict
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Gamma
-from loadtests.models.sample_statistics import Summary, quantile, summary
+from loadtests.models.sample_statistics import Summary, summary
 from loadtests.models.sequential import (
     LEAST_VALUES,
     confidence_sequence,
@@ -39,6 +45,17 @@ from loadtests.models.sequential import (
     values_needed,
 )
 
+FORECASTS: Mapping[Verdict, str] = {
+    Verdict.AGREES: "holds",
+    Verdict.DISAGREES: "does not hold",
+    Verdict.NOT_DECIDED: "is not decided",
+}
+ORDERS: Mapping[Verdict | None, str] = {
+    Verdict.AGREES: "in order of arrival",
+    Verdict.DISAGREES: "not in order of arrival",
+    Verdict.NOT_DECIDED: "in an order that is not decided",
+    None: "in an order that the server does not tell",
+}
 SIMULATED_RUNS = 10_000
 REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
 PUBLISHED = {one.fraction: one.tested_s / UNROUNDED.mean_s for one in OPEN_WORKLOADS}
@@ -49,9 +66,8 @@ PUBLISHED = {one.fraction: one.tested_s / UNROUNDED.mean_s for one in OPEN_WORKL
 class AtLoad(Repeated[OpenRun]):
     """The runs of a server at one share of L that count.
 
-    Formula and replay must be of the same distribution, or its effect would be taken for one of the
-    server. So a request is replayed with the time that the server measured, and if the server did
-    not tell, with one of the calibration's, drawn at random; never with their mean.
+    With its replay, each request takes the time that the server measured, and if the server did not
+    tell, one of the calibration's, drawn at random; never their mean.
     """
 
     @property
@@ -88,21 +104,14 @@ class AtLoad(Repeated[OpenRun]):
         both = zip(self.runs, self.served_s, strict=True)
         return summary([time_s / run.busy_s for run, of_run in both for time_s in of_run])
 
-    @cached_property
-    def cv(self) -> float:
-        """The coefficient of variation of the service times with which runs are replayed."""
-        if self.slower is None:
-            return self.calibrated_cv
-        return sqrt(self.slower.squares / self.slower.count) / self.slower.mean
-
     @property
-    def calibrated_cv(self) -> float:
-        """The coefficient of variation of service times by the calibrations alone."""
+    def cv(self) -> float:
+        """The coefficient of variation of service times by the calibrations."""
         return sqrt(fmean([run.cv**2 for run in self.runs]))
 
     @cached_property
     def predicted(self) -> float:
-        """The mean response time by the formula."""
+        """The forecast: the mean response time by the formula."""
         return self.predicted_at(self.key.fraction)
 
     def predicted_at(self, fraction: float) -> float:
@@ -112,16 +121,14 @@ class AtLoad(Repeated[OpenRun]):
         return fmean([s / run.service_time_s for s, run in zip(each_s, self.runs, strict=True)])
 
     @cached_property
-    def _replays(self) -> list[tuple[OpenRun, list[float], list[float]]]:
-        """Each run with its service times, and its response times in the queue of the model."""
-        services_s = self.served_s or [run.drawn_s() for run in self.runs]
-        both = zip(self.runs, services_s, strict=True)
-        return [(run, of_run, run.replayed_s(of_run)) for run, of_run in both]
-
-    @property
     def replayed(self) -> float:
-        """The mean response time of the same arrivals in the queue of the model."""
-        return fmean(self.means(replayed_s for *_, replayed_s in self._replays))
+        """The mean response time of the same arrivals and service times in the queue of the model.
+
+        Times that the server did not tell are drawn from the calibration.
+        """
+        services_s = self.served_s or [next(run.drawn_s()) for run in self.runs]
+        both = zip(self.runs, services_s, strict=True)
+        return fmean(self.means(run.replayed_s(of_run) for run, of_run in both))
 
 
 @dataclass(frozen=True)
@@ -135,11 +142,6 @@ class Steady(AtLoad):
         """Whether a server told how long requests took."""
         return bool(self.served_s) and not self.runs[0].is_simulated
 
-    @property
-    def is_as_served(self) -> bool:
-        """Whether the verdict is about `as_served`, not `difference`."""
-        return self.is_told and loads.is_as_served(self.key.server, self.runs[0].overhead_s)
-
     @cached_property
     def raw(self) -> Interval:
         """The mean response time as measured."""
@@ -147,38 +149,39 @@ class Steady(AtLoad):
 
     @cached_property
     def _differences_s(self) -> list[list[float]]:
-        """The response time of each request less that of its replay, and what the formula gains.
-
-        It gains by how much it changes if all requests take as long as this one took; to first
-        order, so that times that vary around the calibrated mean change nothing on average. So a
-        server that is slower than at the calibration is not hidden by the replay of its own times.
-        """
-        found = []
-        for run, services_s, replayed_s in self._replays:
-            ends_s = [run.predicted_s(self.cv, slower=1 + step) for step in (-SMALL, SMALL)]
-            slope_s = (ends_s[1] - ends_s[0]) / (2 * SMALL) if self.served_s else 0.0
-            each = zip(run.responses_s, replayed_s, services_s, strict=True)
-            found.append(
-                [ours - theirs + slope_s * (took / run.busy_s - 1) for ours, theirs, took in each]
-            )
-        return found
+        return [run.more_than_forecast_s() for run in self.runs]
 
     @cached_property
     def difference(self) -> Interval:
-        """The paired difference, measured less replayed."""
+        """The measured mean less the forecast, paired by the arrivals."""
         if self.runs[0].is_simulated:
             return self.raw.plus(-self.predicted)
-        return self._interval(self._differences_s, is_judged=not self.is_as_served)
+        if self.is_until_decided and self.key.is_settled:
+            return confidence_sequence(self.by_calibration)
+        return self._interval(self._differences_s)
 
     @property
     def paired(self) -> Interval:
-        """The paired estimate of the mean response time."""
+        """The measured mean, without the chance of its arrivals."""
         return self.difference.plus(self.predicted)
 
-    @cached_property
-    def _more_than_served_s(self) -> list[list[float]]:
-        both = zip(self.runs, self.served_s, strict=True)
-        return [run.more_than_served_s(of_run) for run, of_run in both]
+    @property
+    def by_calibration(self) -> list[float]:
+        """The difference from the forecast, of the runs of each calibration."""
+        both = zip(self.runs, self.means(self._differences_s), strict=True)
+        by_unit = grouped(both, lambda pair: pair[0].unit).values()
+        return [fmean([mean for _, mean in of_unit]) for of_unit in by_unit]
+
+    @property
+    def forecast(self) -> Verdict:
+        """Whether the forecast from one customer holds.
+
+        Too few values, or runs that do not reach the steady state, decide nothing. A confidence
+        sequence needs no ten runs.
+        """
+        if self.is_until_decided and self.key.is_settled:
+            return sequential_verdict(self.by_calibration, self.predicted)
+        return self._verdict(self.difference, self.predicted)
 
     @cached_property
     def as_served(self) -> Interval | None:
@@ -188,68 +191,52 @@ class Steady(AtLoad):
         """
         if not self.is_told:
             return None
-        return self._interval(self._more_than_served_s, is_judged=self.is_as_served)
+        both = zip(self.runs, self.served_s, strict=True)
+        return self._interval([run.more_than_served_s(of_run) for run, of_run in both])
 
-    @property
+    @cached_property
     def served(self) -> float:
         """The mean of the replay with which `as_served` compares."""
         sent_s = [[row.closed_response_s for row in run.rows] for run in self.runs]
         return fmean(self.means(sent_s)) - (self.as_served.estimate if self.as_served else 0.0)
 
-    @property
-    def judged(self) -> tuple[Interval, float]:
-        """The difference that the verdict is about, and the mean of which it is a share."""
-        if self.as_served and self.is_as_served:
-            return self.as_served, self.served
-        return self.difference, self.predicted
+    @cached_property
+    def overtaken(self) -> Interval | None:
+        """The share of requests that a later one overtook; None if the server told no times."""
+        if not self.is_told:
+            return None
+        of_runs = [
+            [run.service_time_s * is_so for is_so in run.overtaken(of_run)]
+            for run, of_run in zip(self.runs, self.served_s, strict=True)
+        ]
+        return self._interval(of_runs)
 
     @property
-    def judged_name(self) -> str:
-        """What that difference is called."""
-        return "difference as served" if self.is_as_served else "paired difference"
+    def order(self) -> Verdict | None:
+        """Whether service is in order of arrival; None if the server told no times."""
+        if self.as_served is None or self.overtaken is None:
+            return None
+        found = {self._verdict(self.as_served, self.served), self._verdict(self.overtaken, 1.0)}
+        by_severity = (Verdict.DISAGREES, Verdict.NOT_DECIDED, Verdict.AGREES)
+        return next(verdict for verdict in by_severity if verdict in found)
 
-    @property
-    def by_calibration(self) -> list[float]:
-        """That difference, of the runs of each calibration."""
-        values_s = self._more_than_served_s if self.is_as_served else self._differences_s
-        both = zip(self.runs, self.means(values_s), strict=True)
-        by_unit = grouped(both, lambda pair: pair[0].unit).values()
-        return [fmean([mean for _, mean in of_unit]) for of_unit in by_unit]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict. Too few values, or runs that do not reach the steady state, decide nothing.
-
-        A confidence sequence needs no ten runs.
-        """
-        difference, mean = self.judged
-        if self.is_until_decided and self.key.is_settled:
-            return sequential_verdict(self.by_calibration, mean)
+    def _verdict(self, difference: Interval, mean: float) -> Verdict:
         least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0
         if difference.values < LEAST_VALUES or len(self.runs) < least or not self.key.is_settled:
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
 
     @property
-    def lag_s(self) -> float:
-        """The 99th percentile of how late requests were sent, in seconds."""
-        return quantile([row.lag_s for run in self.runs for row in run.rows], 0.99)
-
-    @property
     def lag(self) -> float:
-        """The 99th percentile of how late requests were sent, in service times."""
-        return self.lag_s / fmean([run.service_time_s for run in self.runs])
+        """How late requests were sent on average, in service times."""
+        return fmean(self.means([row.lag_s for row in run.rows] for run in self.runs))
 
-    def _interval(
-        self, values_s: Sequence[Sequence[float]], *, is_judged: bool = False
-    ) -> Interval:
+    def _interval(self, values_s: Sequence[Sequence[float]]) -> Interval:
         """The interval of the mean in service times, over calibrations.
 
         A single calibration does not tell how much it is wrong itself, so the interval is
         infinitely wide. It is that of batches if E[S] is not measured but given to a single run.
         """
-        if is_judged and self.is_until_decided and self.key.is_settled:
-            return confidence_sequence(self.by_calibration)
         means, units = self.means(values_s), [run.unit for run in self.runs]
         if len(set(units)) > 1:
             return estimates.clustered_interval(means, units)
@@ -319,11 +306,12 @@ def progress(results: Results, key: LoadKey, each_s: float) -> tuple[bool, str]:
     points = steady_points(runs, is_until_decided=True)
     if not points:
         return False, "no run counts yet"
-    (point,), (found, mean) = points, points[0].judged
-    known = f"{point.judged_name} {percent(found, mean)}, calibrations: {found.values}"
-    if point.verdict is not Verdict.NOT_DECIDED:
-        return True, f"{known}: the model {point.verdict}"
-    more = values_needed(point.by_calibration, mean)
+    (point,) = points
+    known = f"measured less forecast {percent(point.difference, point.predicted)}, "
+    known += f"calibrations: {point.difference.values}"
+    if point.forecast is not Verdict.NOT_DECIDED:
+        return True, f"{known}: the forecast {FORECASTS[point.forecast]}"
+    more = values_needed(point.by_calibration, point.predicted)
     if more is None:
         return False, f"{known}: it cannot be said yet when this is decided"
     minutes = max(1, ceil(more * each_s / 60))

@@ -14,14 +14,13 @@ come: with several workers it is not 1/E[S], and not known to be that times thei
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
-from math import inf
+from math import ceil, inf
 from statistics import fmean
 
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
-from loadtests.generation.schedule import Choices
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
@@ -214,13 +213,13 @@ class Rated:
         return max(0.0, (found.overhead_s or 0.0) - self.front_s)
 
 
-def explored(run: Run, found: Measured, server: str, asked: Choices, before: Calibration) -> Rated:
+def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rated:
     """Make the closed runs and learn the demands, as far as the results lack them."""
     results = run.results
     made = {(line.server, line.customers) for line in results.lines_if_any(CLOSED, ClosedLine)}
     for customers in run.choose(QUICK_CUSTOMERS, CUSTOMERS):
         if (server, customers) not in made:
-            _closed(run, found, server, asked, customers, before)
+            _closed(run, found, server, customers, before)
     rows = rows_by_run(results)
     xs_per_s = [  # of rejected runs, too: they only choose the rates
         x.estimate
@@ -228,10 +227,9 @@ def explored(run: Run, found: Measured, server: str, asked: Choices, before: Cal
         if line.server == server and (x := throughput_per_s(rows[line.run])) is not None
     ]
     highest_per_s = max(xs_per_s, default=1 / before.mean_s)
-    queue = found.queue or Queue(workers(highest_per_s, before))
-    tried(lambda: server in demands(results), lambda: learn(run, found, server, queue))
+    tried(lambda: server in demands(results), lambda: learn(run, found, server))
     of = demands(results).get(server)
-    return Rated(queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
+    return Rated(found.queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
 
 
 def tried(is_done: Callable[[], bool], make: Callable[[], object]) -> bool:
@@ -243,30 +241,23 @@ def tried(is_done: Callable[[], bool], make: Callable[[], object]) -> bool:
     return is_done()
 
 
-def workers(highest_per_s: float, found: Calibration) -> int:
-    """How many workers give this throughput, if each is busy for the time that the server reports.
-
-    E[S] as a customer sees it would give more of them: while a request is on its way, its worker
-    serves others.
-    """
-    return max(1, round(highest_per_s * (found.mean_s - (found.overhead_s or 0.0))))
-
-
-def _closed(
-    run: Run, found: Measured, server: str, asked: Choices, customers: int, before: Calibration
-) -> None:
+def _closed(run: Run, found: Measured, server: str, customers: int, before: Calibration) -> None:
     name = f"closed-{server}-{customers}"
     run.say(f"{server}, closed, customers: {customers}")
-    duration_s = run.choose(QUICK_CLOSED_S, CLOSED_S)
-    record = run.generator.closed(
-        found.target, asked, name, customers=customers, duration_s=duration_s
+    at_once = min(customers, found.queue.servers)
+    is_brief = run.options.quick or run.options.minutes is not None
+    requests = ceil(
+        (QUICK_CLOSED_S if is_brief else CLOSED_S) * at_once / before.mean_s / customers
     )
+    asked = found.choices(run.random(name), customers * requests)
+    given = found.target, asked, name
+    record = run.generator.closed(*given, customers=customers, requests=requests, each_once=True)
     judge_run(run.results.folder, record, record.facts(before))
     with run.results.more(CLOSED, ClosedLine) as table:
         table.add(ClosedLine(name, server, customers))
 
 
-def learn(run: Run, found: Measured, server: str, queue: Queue, pause_s: float = 0.0) -> None:
+def learn(run: Run, found: Measured, server: str, pause_s: float = 0.0) -> None:
     """Let one customer ask, and note the processor time of the service for each request.
 
     server: the name under which `demands` has them. pause_s: mean time, exponentially distributed,
@@ -289,4 +280,4 @@ def learn(run: Run, found: Measured, server: str, queue: Queue, pause_s: float =
     used = begun.until(moment(target.pid))
     cpu_s = None if target.pid is None else used.server_s / len(made)
     with run.results.more(DEMANDS, DemandsLine) as table:
-        table.add(DemandsLine(name, server, WARM_UP, queue.servers, cpu_s))
+        table.add(DemandsLine(name, server, WARM_UP, found.queue.servers, cpu_s))

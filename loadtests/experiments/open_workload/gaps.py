@@ -34,8 +34,8 @@ def gap_section(points: Sequence[Steady]) -> Section:
 def _figure(point: Steady) -> Figure:
     accounts, predicted_s = [], []
     for run in point.runs:
-        known = _calibrated(run, point.calibrated_cv)
-        predicted_s.append(run.predicted_s(point.calibrated_cv))
+        known = _calibrated(run, point.cv)
+        predicted_s.append(run.predicted_s(point.cv))
         model = Model(run.rate_per_s, predicted_s[-1], run.queue.replayed_s, run.servers)
         random = Random(run.run)  # noqa: S311  no secrets
         accounts.append(account(_recorded(run, known), known, model, random))
@@ -57,7 +57,7 @@ def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
         [row.intended_s for row in run.rows],
         [row.sent_s for row in run.rows],
         [row.done_s for row in run.rows],
-        own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in run.drawn_s()],
+        own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in next(run.drawn_s())],
         starts_s if has_starts else None,
         run.warm_up,
         is_told=own_s is not None,

@@ -5,11 +5,16 @@ since the run's start: `intended_s`, when it was to arrive; `sent_s`; `server_st
 server shares the generator's clock; `done_s`; and `service_s`, the time that the server measured.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, islice
+from math import inf
 from random import Random
 from typing import NamedTuple
+
+import numpy as np
 
 from loadtests.generation.calibration import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.calibration import turnaround_s
@@ -30,7 +35,8 @@ AS_THE_STUDY, STEADY = "as-the-study", "steady"
 
 STUDY, SCAN = "study", "scan"
 SERVICE, SERVICE_SCANS, SERVICE_WORKERS = "service", "service-scans", "service-workers"
-ELSEWHERE = "elsewhere"  # on another machine
+ELSEWHERE, ELSEWHERE_SCANS = "elsewhere", "elsewhere-scans"  # on another machine
+ELSEWHERE_QUESTIONS = "elsewhere-questions"
 WORKERS = 2  # of the service as shipped
 SERVERS: Mapping[str, str] = {
     STUDY: "the study's way",
@@ -39,6 +45,8 @@ SERVERS: Mapping[str, str] = {
     SERVICE_WORKERS: f"the service, index, {WORKERS} workers",
     SERVICE_SCANS: "the service, scans, one worker",
     ELSEWHERE: "the service at --host",
+    ELSEWHERE_SCANS: "the service at --host, scans",
+    ELSEWHERE_QUESTIONS: "the service at --host, the three questions",
 }
 """Name in tables -> what it is."""
 
@@ -47,16 +55,17 @@ _OF_MODE: Mapping[Mode, Sequence[str]] = {
     Mode.EMULATED: (STUDY, SCAN),
     Mode.REAL: (SERVICE, SERVICE_WORKERS, SERVICE_SCANS),
 }
-_AS_SERVED = (*_OF_MODE[Mode.REAL], ELSEWHERE)
 _BRIEFLY = (SCAN, SERVICE_WORKERS, SERVICE_SCANS)
-_ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
+ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
 
 BRIEF_WARM_UP, WARM_UP = 50, WARM_UP_ARRIVALS
 BRIEF_UP_TO = 0.5
 SETTLED_UP_TO = 0.85
 MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
+DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
-PLAN, CALIBRATION = "plan", "calibration-"
+PLAN, REFUSED, CALIBRATION = "plan", "refused", "calibration-"
+SERVICE_FACTS = "service"
 SIMULATED = "model"  # the kind of simulated requests
 
 
@@ -103,16 +112,6 @@ class Load:
         return f"{self.server}-{self.part}-{self.fraction:g}-{number:02}"
 
 
-def is_as_served(server: str, overhead_s: float | None) -> bool:
-    """Whether a server is judged as served: by arrivals and service times as they were in the run.
-
-    The service is, if it tells how long each request took (overhead_s is not None). Then neither a
-    machine that changes its speed nor a generator that sends late can be taken for an error of the
-    model, so runs are not rejected for these; the gap ledger accounts for the difference.
-    """
-    return server in _AS_SERVED and overhead_s is not None
-
-
 def planned(options: Options) -> Sequence[Load]:
     """All loads, or those that were chosen, in the order in which they are measured."""
     servers = (ELSEWHERE,) if options.host else _OF_MODE[options.mode]
@@ -132,8 +131,8 @@ def _full(server: str, reps: int | None) -> Sequence[Load]:
         Load(server, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
         for fraction in STUDY_FRACTIONS
     ]
-    chosen = (0.5, 0.85) if server in _BRIEFLY else _ARRIVALS
-    steady = [Load(server, STEADY, f, reps or REPLICATIONS, arrivals=_ARRIVALS[f]) for f in chosen]
+    chosen = (0.5, 0.85) if server in _BRIEFLY else ARRIVALS
+    steady = [Load(server, STEADY, f, reps or REPLICATIONS, arrivals=ARRIVALS[f]) for f in chosen]
     sweep = [Load(server, STEADY, f, reps or 4, arrivals=320) for f in (0.9, 0.95)]
     return [*of_study, *steady, *sweep] if server == STUDY else steady
 
@@ -145,6 +144,31 @@ def _quick(server: str, reps: int | None) -> Sequence[Load]:
         return steady[:1]
     of_study = [Load(server, AS_THE_STUDY, f, 2, services=STUDY_SERVICES) for f in (0.3, 0.85)]
     return [*of_study, *steady]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLine(Line):
+    """A load that was not measured, because its rate is beyond the limit of the load generator."""
+
+    server: str
+    part: str
+    fraction: float
+    rate_per_s: float
+    limit_per_s: float
+
+    @property
+    def key(self) -> LoadKey:
+        """The load."""
+        return LoadKey(self.server, self.part, self.fraction)
+
+    @property
+    def told(self) -> str:
+        """Why it was not measured, in a sentence."""
+        return (
+            f"{self.key.told}: not measured, because it would be {self.rate_per_s:.3g} requests a "
+            f"second, and this load generator is proven up to {self.limit_per_s:g}; ask questions "
+            "that take longer, as scans do."
+        )
 
 
 # --- runs that were made -------------------------------------------------------------------------
@@ -262,24 +286,51 @@ class OpenRun(RunLine):
         more_s = self.overhead_s - self.delay_s
         return [self.busy_s if time_s is None else time_s + more_s for time_s in told]
 
-    def drawn_s(self) -> list[float]:
-        """A time from the calibration for each request, always the same ones for the same run."""
+    def drawn_s(self) -> Iterator[list[float]]:
+        """Endless draws of a time from the calibration for each request, the same for a run."""
         times_s = [max(0.0, row.closed_response_s - self.delay_s) for row in self.before]
         random = Random(self.run)  # noqa: S311  no secrets
-        return random.choices(times_s or [self.busy_s], k=len(self.rows))
+        while True:
+            yield random.choices(times_s or [self.busy_s], k=len(self.rows))
+
+    def more_than_forecast_s(self) -> list[float]:
+        """By how much each request took longer than it does in the queue of the model on average.
+
+        There its service time is drawn from the calibration, again and again.
+        """
+        replays_s = [self.replayed_s(times_s) for times_s in islice(self.drawn_s(), DRAWS)]
+        more_s: list[float] = np.subtract(self.responses_s, np.mean(replays_s, axis=0)).tolist()
+        return more_s
+
+    def overtaken(self, served_s: Sequence[float]) -> list[bool]:
+        """Whether a later request overtook each: it was sent later, and served sooner.
+
+        Both by more than the time around a service, which varies. served_s: service times.
+        """
+        margin_s = self.overhead_s or 0.0
+        both = zip(self.rows, served_s, strict=True)
+        begun_s = [row.done_s - time_s for row, time_s in both]
+        order = sorted(range(len(self.rows)), key=lambda n: self.rows[n].sent_s)
+        sent_s = [self.rows[n].sent_s for n in order]
+        soonest_s = [inf, *accumulate((begun_s[n] for n in reversed(order)), min)][::-1]
+        found = [False] * len(order)
+        for n, at_s in zip(order, sent_s, strict=True):
+            later = bisect_right(sent_s, at_s + margin_s)
+            found[n] = soonest_s[later] < begun_s[n] - margin_s
+        return found
 
     def replayed_s(self, services_s: Sequence[float]) -> list[float]:
         """Response times of the same arrivals in the queue of the model."""
         times_s = self.queue.replayed_s([row.intended_s for row in self.rows], services_s)
         return [time_s + self.delay_s for time_s in times_s]
 
-    def predicted_s(self, cv: float, *, slower: float = 1.0, busier: float = 1.0) -> float:
+    def predicted_s(self, cv: float, *, busier: float = 1.0) -> float:
         """E[R] in the long run; Unstable is raised if there is none. cv: of the service times.
 
-        slower: how many times as long service takes. busier: how many times the rate is as high.
+        busier: how many times the rate is as high.
         """
-        rate_per_s, busy_s = busier * self.rate_per_s, slower * self.busy_s
-        return self.queue.steady(rate_per_s, busy_s, cv).response_time_s + self.delay_s
+        steady = self.queue.steady(busier * self.rate_per_s, self.busy_s, cv)
+        return steady.response_time_s + self.delay_s
 
     def more_than_served_s(self, served_s: Sequence[float]) -> list[float]:
         """By how much each request took longer, from sending on, than in the queue as served.

@@ -1,8 +1,9 @@
 """Measures each server in turns of a calibration and some runs at one share of L.
 
-All calibrations of a server send the same requests, so a difference between two is due to the
-machine. Runs between two that differ are rejected together, so there are only a few runs between
-two; and at most a fifth of those of the steady state, because runs that share a calibration are one
+Calibrations and loads ask what comes from one source, so that both are of the same distribution: of
+the service each question is asked once, so that none is answered from memory. Runs between two
+calibrations that differ are rejected together, so there are only a few runs between two; and at
+most a fifth of those of the steady state, because runs that share a calibration are one
 replication. A rejected run is made again with new arrivals, whatever the reason, until as many runs
 count as planned; at most twice as many are made as were lacking at the start or at a resumption.
 Response times play no part in this. With the option `until_decided` there is a calibration after
@@ -11,6 +12,8 @@ each run of the steady state, and a load ends as soon as its confidence sequence
 
 L is 1/E[S] where one request is served at a time. Of the service it is the highest throughput of
 closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the calibrations.
+Rates beyond the limit of the load generator (`lab.generator_check`) are not sent, and `refused.csv`
+lists them.
 
 Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.RunLine`); and
 `demands.csv` and `closed.csv` for the service. In the mode `model` there is no server, and rows
@@ -23,6 +26,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from math import ceil
 from random import Random
+from statistics import fmean
 from time import monotonic
 
 from loadtests.experiments.open_workload import loads
@@ -30,11 +34,12 @@ from loadtests.experiments.open_workload.comparing import progress
 from loadtests.experiments.open_workload.demands import Rated, explored
 from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, STARTS, Measured
-from loadtests.generation.calibration import Calibration
+from loadtests.generation.calibration import WARM_UP, Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS, RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
 from loadtests.grouping import grouped
+from loadtests.lab import generator_check
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, unused_name
@@ -61,8 +66,15 @@ class Missing:
 
 
 def measure(run: Run) -> None:
-    """Make the runs that the results lack, at first all, in the order of the plan."""
-    left = _missing(run)
+    """Check the load generator, and make the runs that the results lack, at first all."""
+    if run.options.mode is not Mode.MODEL:
+        generator_check.check(run)
+    measure_loads(run, loads.planned(run.options))
+
+
+def measure_loads(run: Run, plan: Sequence[Load]) -> None:
+    """Make the runs of these loads that the results lack, in order."""
+    left = _missing(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, of_server in grouped(left, lambda one: one.load.server).items():
             if run.options.mode is Mode.MODEL:
@@ -75,18 +87,19 @@ def measure(run: Run) -> None:
             left = left[len(of_server) :]
 
 
-def _missing(run: Run) -> list[Missing]:
+def _missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
     verdicts, is_judged = accepted_by_run(run.results), run.options.mode is not Mode.MODEL
+    refused = {line.key for line in run.results.lines_if_any(loads.REFUSED, loads.RefusedLine)}
     lines, found = run.results.lines_if_any(loads.PLAN, RunLine), []
     made = Counter(line.key for line in lines)
     accepted = Counter(line.key for line in lines if verdicts.get(line.run, not is_judged))
-    for planned in loads.planned(run.options):
+    for planned in plan:
         load = planned
         if run.options.until_decided and load.key.is_settled:
             load = replace(load, runs=AT_MOST_TIMES * load.runs)
             if made[load.key] and progress(run.results, load.key, 0.0)[0]:
                 continue
-        if accepted[load.key] < load.runs:
+        if accepted[load.key] < load.runs and load.key not in refused:
             found.append(Missing(load, made[load.key], load.runs - accepted[load.key]))
     return found
 
@@ -101,22 +114,25 @@ class _UnderTest:
     def __init__(self, run: Run, table: TableWriter, server: str, found: Measured) -> None:
         self._run, self._table, self._found = run, table, found
         self._calibrations = f"{loads.CALIBRATION}{server}"
-        self._asked = found.choices(run.random(self._calibrations))
-        more = VARIED_TIMES if found.is_service else 1
+        more = VARIED_TIMES if found.is_service and run.options.minutes is None else 1
         self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
         self._before = self._calibrated()
         self._rated = Rated()
         if found.is_service:
-            self._rated = explored(run, found, server, self._asked, self._before)
+            self._rated = explored(run, found, server, self._before)
 
     def _calibrated(self) -> Calibration:
         generator = replace(self._run.generator, say=self._run.say)
         name = unused_name(self._run.results, self._calibrations)
-        return generator.calibrate(self._found.target, self._asked, name, requests=self._requests)
+        asked = self._found.choices(self._run.random(name), WARM_UP + self._requests)
+        given = self._found.target, asked, name
+        return generator.calibrate(*given, requests=self._requests, each_once=True)
 
     def make(self, left: Sequence[Missing]) -> None:
         """Make the runs that the first of these loads lacks."""
         run, load, made, lacking = self._run, left[0].load, left[0].made, left[0].lacking
+        if self._is_refused(load):
+            return
         run.say(self._progress(left))
         most = made + run.choose(lacking, MOST_TIMES * lacking)
         begun_s, looks = monotonic(), 0
@@ -131,6 +147,18 @@ class _UnderTest:
                 run.say(f"{load.fraction:g} of L: {known}")
                 if run.options.until_decided and is_decided:
                     break
+
+    def _is_refused(self, load: Load) -> bool:
+        """Whether the load generator cannot send so many requests a second; it is listed then."""
+        rate_per_s = load.fraction * self._rated.busy_workers / self._before.mean_s
+        limit_per_s = generator_check.limit_per_s(generator_check.last_check(self._run.results))
+        if rate_per_s <= limit_per_s:
+            return False
+        line = loads.RefusedLine(*load.key, rate_per_s, limit_per_s)
+        self._run.say(line.told)
+        with self._run.results.more(loads.REFUSED, loads.RefusedLine) as table:
+            table.add(line)
+        return True
 
     def _progress(self, left: Sequence[Missing]) -> str:
         """Which load comes now, and how long it and all that is left take.
@@ -187,17 +215,13 @@ class _UnderTest:
 
         A run of the study's length has too few requests for a 99th percentile of its own.
         """
-        as_served = loads.is_as_served(load.server, before.overhead_s)
         lags_s = [row.lag_s for record in records for row in record.rows]
-        lag_p99_s = quantile(lags_s, 0.99) if lags_s and load.part == loads.AS_THE_STUDY else None
         accepted = 0
         for record in records:
-            facts = record.facts(before, None if as_served else after)
-            facts = replace(
-                facts,
-                is_interrupted=facts.is_interrupted or after is None,
-                lag_p99_s=None if as_served else lag_p99_s or facts.lag_p99_s,
-            )
+            facts = record.facts(before, after)
+            if load.part == loads.AS_THE_STUDY and lags_s:
+                facts = replace(facts, lag_p99_s=quantile(lags_s, 0.99), lag_mean_s=fmean(lags_s))
+            facts = replace(facts, is_interrupted=facts.is_interrupted or after is None)
             accepted += judge_run(self._run.results.folder, record, facts)
         return accepted
 

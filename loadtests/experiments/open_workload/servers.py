@@ -8,9 +8,9 @@ blocks take (46 + 39)/K ms each, and ours as long for each block read from a fil
 answered from memory, and the queue of scans has room for all. Its three plain questions take less
 than a millisecond, as long as a load generator is late; so it is asked for rankings of all routes,
 which the index adds up in tens of milliseconds, and for scans. Of each kind a worker answers one at
-a time, in the order in which they come. The service leaves the generator a core, if it has fewer
-workers than there are cores, and gives way to it on all of them. With `--host` the service on
-another machine is asked for rankings.
+a time, in the order in which they come. Each question is asked once. The service leaves the
+generator a core, if it has fewer workers than there are cores, and gives way to it on all of them.
+With `--host` the service on another machine is asked the same, with whatever settings it has.
 """
 
 import os
@@ -25,20 +25,23 @@ from loadtests.chains import Chain, generated, imported
 from loadtests.experiments.open_workload import loads
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.machine import at_most_cores
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.processes import ProgramFailed, Service, Site, running
-from loadtests.questions import Flight, sample
+from loadtests.questions import KINDS, Flight, drawn, sample
 from loadtests.servers import study
 from loadtests.servers.service import as_in_the_study
+from loadtests.service_facts import ServiceFacts
 
 SCALE = 500.0
 FLIGHTS, QUICK_FLIGHTS = 60_000, 40_000  # with fewer, a scan is too quick to be measured
 STUDY_BLOCKS = study.BLOCKS
 RUN_BLOCKS = 2  # read at once; the study's 19 of 522 would be most of so short a chain
-CALIBRATIONS_DRAWN = 1000  # number of requests from which a calibration draws
 SAMPLED_BLOCKS = 20
+DRAWN_AT_ONCE = 100  # questions of each kind
+MOST_REPEATED = 1000  # in a row, before there are no new questions
 LONGEST_PAGE = 20  # of a ranking
 KEPT_PAGES = 20  # asked again and again
 POLITELY = ("nice",)  # a service that computes all the time would make the generator late
@@ -52,19 +55,18 @@ Requests = Callable[[Random], Iterator[Request]]
 class Measured:
     """A running server, and the requests to it.
 
-    queue: its model. None: it is a service elsewhere, and the number of its workers is not known.
-    is_service: its demands are learnt from one customer, and closed runs are made, too.
+    queue: its model. is_service: its demands are learnt from one customer, and closed runs are
+    made, too.
     """
 
     target: Target
     requests: Requests
-    queue: Queue | None = ONE
+    queue: Queue = ONE
     is_service: bool = False
 
-    def choices(self, random: Random) -> Mapping[str, list[Request]]:
-        """Requests for calibrations to draw from."""
-        found = list(islice(self.requests(random), CALIBRATIONS_DRAWN))
-        return {found[0].kind: found}
+    def choices(self, random: Random, count: int) -> Mapping[str, list[Request]]:
+        """The next `count` requests by kind, for closed runs."""
+        return grouped(islice(self.requests(random), count), lambda request: request.kind)
 
 
 def _all_days(flights: Sequence[Flight]) -> str:
@@ -97,6 +99,62 @@ def scans(flights: Sequence[Flight]) -> Requests:
     """Requests for a scan of the whole chain, the same each time, as in the study."""
     path = f"/flight_counter?{_all_days(flights)}&ORIGIN={flights[0]['ORIGIN']}&engine=scan"
     return lambda random: repeat(Request("scan", path))
+
+
+def different_scans(flights: Sequence[Flight]) -> Requests:
+    """Requests for scans of the whole chain for the flights between two airports at random."""
+    airports = sorted({str(flight[end]) for flight in flights for end in ("ORIGIN", "DEST")})
+    scan = f"/flight_counter?{_all_days(flights)}&engine=scan"
+
+    def asked(random: Random) -> Iterator[Request]:
+        while True:
+            origin, destination = random.choices(airports, k=2)
+            yield Request("scan", f"{scan}&ORIGIN={origin}&DEST={destination}")
+
+    return asked
+
+
+def questions_of(kind: str, flights: Sequence[Flight]) -> Requests:
+    """Requests for questions of one of the three kinds."""
+
+    def asked(random: Random) -> Iterator[Request]:
+        while True:
+            for question in drawn(flights, DRAWN_AT_ONCE, random.getrandbits(32))[kind]:
+                yield Request(kind, question.path)
+
+    return asked
+
+
+def in_turn(kinds: Sequence[Requests]) -> Requests:
+    """One request of each kind after the other."""
+
+    def asked(random: Random) -> Iterator[Request]:
+        streams = [requests(Random(random.random())) for requests in kinds]  # noqa: S311
+        return (request for of_each in zip(*streams, strict=True) for request in of_each)
+
+    return asked
+
+
+def each_once(requests: Requests, asked: set[str]) -> Requests:
+    """Those of these requests that were not made before, by whatever random numbers.
+
+    asked: the paths of those; it grows. Raises ProgramFailed when there is hardly a new one left.
+    """
+
+    def new(random: Random) -> Iterator[Request]:
+        repeated = 0
+        for request in requests(random):
+            if request.path not in asked:
+                asked.add(request.path)
+                repeated = 0
+                yield request
+            elif (repeated := repeated + 1) > MOST_REPEATED:
+                told = f"its flights give no more than about {len(asked)} different questions"
+                raise ProgramFailed(
+                    f"{told}, and each is asked once; measure fewer or a longer chain"
+                )
+
+    return new
 
 
 @contextmanager
@@ -141,7 +199,7 @@ def shipped(
     if not kept:
         settings["answer_cache_bytes"] = 0
     with _beside_the_generator(run, _chain(run), settings) as service:
-        requests = asked(sample(service, SAMPLED_BLOCKS))
+        requests = each_once(asked(sample(service, SAMPLED_BLOCKS)), run.asked)
         again = list(islice(requests(run.random("kept answers")), KEPT_PAGES)) if kept else []
         for request in again:
             service.get(request.path)
@@ -167,13 +225,21 @@ def _beside_the_generator(
 
 
 @contextmanager
-def _elsewhere(run: Run) -> Iterator[Measured]:
+def _elsewhere(run: Run, *kinds: Callable[[list[Flight]], Requests]) -> Iterator[Measured]:
+    """The service at --host, as it is. Raises ProgramFailed if there is none."""
     site = Site(run.options.host.rstrip("/"))
-    try:
-        flights = sample(site, SAMPLED_BLOCKS)
-    except OSError as problem:
-        raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
-    yield Measured(site, rankings(flights), queue=None, is_service=True)
+    facts = ServiceFacts.of(site)
+    run.say(facts.told)
+    with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
+        table.add(facts)
+    flights = sample(site, SAMPLED_BLOCKS)
+    requests = in_turn([each_once(kind(flights), run.asked) for kind in kinds])
+    session = run.results.folder.name  # what an earlier session asked, the service may have kept
+
+    def new_to_the_service(random: Random) -> Iterator[Request]:
+        return requests(Random(f"{session} {random.random()}"))  # noqa: S311  no secrets
+
+    yield Measured(site, new_to_the_service, Queue(facts.workers), is_service=True)
 
 
 def _chain(run: Run) -> Chain:
@@ -186,7 +252,11 @@ STARTS: Mapping[str, Callable[[Run], AbstractContextManager[Measured]]] = {
     loads.SCAN: lambda run: emulated(run, run.options.scale or SCALE),
     loads.SERVICE: shipped,
     loads.SERVICE_WORKERS: lambda run: shipped(run, workers=loads.WORKERS),
-    loads.SERVICE_SCANS: lambda run: shipped(run, scans),
-    loads.ELSEWHERE: _elsewhere,
+    loads.SERVICE_SCANS: lambda run: shipped(run, different_scans),
+    loads.ELSEWHERE: lambda run: _elsewhere(run, rankings),
+    loads.ELSEWHERE_QUESTIONS: lambda run: _elsewhere(
+        run, *(partial(questions_of, kind) for kind in KINDS)
+    ),
+    loads.ELSEWHERE_SCANS: lambda run: _elsewhere(run, different_scans),
 }
 """Name -> runs the server of this name until the `with` block ends. Raises ProgramFailed."""

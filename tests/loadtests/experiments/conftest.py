@@ -11,7 +11,7 @@ from loadtests.chains import Chain, Source
 from loadtests.experiments.capacity import measuring
 from loadtests.experiments.client_server import systems
 from loadtests.experiments.open_workload import servers
-from loadtests.lab import ledgers
+from loadtests.lab import generator_check, ledgers
 from tests.api.worlds import copy_chain
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
@@ -39,4 +39,12 @@ def imported_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in IMPORTING:
             patch.setattr(module, "imported", imported)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unchecked_generator() -> Iterator[None]:
+    """The load generator is not checked before each experiment; `lab/test_generator_check` is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generator_check, "check", lambda run: None)
         yield

@@ -1,0 +1,93 @@
+"""Asks a running service what it is: version, workers, caches, and the machine below it.
+
+All of it is in `GET /` and `GET /metrics`, so it is known of a service on any machine.
+"""
+
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any, Self
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from loadtests.processes import ProgramFailed, Site, exchanged
+from loadtests.tables import Line
+
+NAME = "Flightchain"
+Numbers = dict[str, float]
+"""Name of a metric, with the labels that matter as `{role="worker"}` -> its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceFacts(Line):
+    """What a service says of itself. answer_limit_bytes: memory for kept answers; 0: none is kept.
+
+    cores: of its machine. None: it is of a release that does not tell.
+    """
+
+    version: str
+    workers: int
+    cores: int | None
+    processor: str
+    answer_limit_bytes: float | None
+
+    @classmethod
+    def of(cls, site: Site) -> Self:
+        """Ask. Raises ProgramFailed with a sentence if it is not a Flightchain."""
+        version = _version(site)
+        samples, processor = _samples(site)
+        cores = samples.get("flightchain_machine_cores")
+        return cls(
+            version,
+            max(1, int(samples.get('flightchain_processes{role="worker"}', 1))),
+            None if cores is None else int(cores),
+            processor,
+            samples.get("flightchain_answer_cache_limit_bytes"),
+        )
+
+    @property
+    def told(self) -> str:
+        """What it is, in a sentence."""
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        on = f" on {self.processor}" if self.processor else ""
+        on += f" with {self.cores} cores" if self.cores else ""
+        limit = self.answer_limit_bytes
+        kept = "kept answers are not known"
+        if limit is not None:
+            kept = f"answers are kept in {limit / 1e6:.3g} MB" if limit else "no answers are kept"
+        return f"The service is {NAME} {self.version} with {workers}{on}; {kept}."
+
+
+def numbers(site: Site) -> Numbers:
+    """The service's metrics now. Raises ProgramFailed, OSError."""
+    return _samples(site)[0]
+
+
+def _version(site: Site) -> str:
+    try:
+        found: Any = site.get("/")
+    except OSError as problem:
+        raise ProgramFailed(f"no service answers at {site.url}: {problem}") from problem
+    except ProgramFailed:
+        found = None
+    if not isinstance(found, dict) or found.get("service") != NAME:
+        raise ProgramFailed(
+            f"{site.url} is a server, but not a {NAME}: GET / does not say so. The lab asks the "
+            "questions of that service; give the address of one, with its port."
+        )
+    return str(found.get("version", "unknown"))
+
+
+def _samples(site: Site) -> tuple[Numbers, str]:
+    """The metrics, and the name of the processor."""
+    try:
+        with site.connection() as connection:
+            text = exchanged(connection, "/metrics", status=200)[1].decode("utf-8")
+    except HTTPException as problem:
+        raise ProgramFailed(f"{site.url}/metrics did not answer in HTTP: {problem!r}") from problem
+    found, processor = Numbers(), ""
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            processor = sample.labels.get("processor", processor)
+            role = sample.labels.get("role")
+            found[sample.name + (f'{{role="{role}"}}' if role else "")] = sample.value
+    return found, processor
