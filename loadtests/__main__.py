@@ -13,6 +13,8 @@ from typing import Any
 import click
 
 from loadtests.experiments import NAMES, OF_FILES, experiment, running
+from loadtests.experiments.pi import measuring as pi_measuring
+from loadtests.experiments.pi import settings
 from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import REPORT, Results, ResultsError
@@ -114,6 +116,30 @@ def run(
             failures.append(f"{name}: {report.failure}")
     if failures:
         raise click.ClickException("\n".join(failures))
+
+
+@main.command()
+@click.argument("url")
+@click.option("--minutes", type=_POSITIVE, default=pi_measuring.MINUTES, show_default=True)
+@click.option("--ssh", default="", help="Who may set the service there up: USER@HOST.")
+@click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
+@_SEED
+@_OUT
+def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
+    """Measure a Raspberry Pi, or any machine, on which the service runs.
+
+    Progress is shown with the time that is left; `resume` goes on with what was interrupted. The
+    exit status is 1 if nothing is decided.
+    """
+    site = settings.address(url)
+    for told in settings.advice(site, ssh):
+        _say(told)
+    folder = _new_folder("pi", out)
+    options = Options(Mode.REAL, host=site.url, **chosen)
+    report = running.run(experiment("pi"), options, folder, _say)
+    click.echo(folder)
+    if report and report.failure:
+        raise click.ClickException(report.failure)
 
 
 @main.command()

@@ -29,9 +29,13 @@ NAMES: tuple[str, ...] = (
 OF_FILES = "tool-results"  # which measures nothing: its runs come from files
 
 
+ELSEWHERE: tuple[str, ...] = ("pi",)
+"""Those that have a command of their own, because they need to know where a service runs."""
+
+
 def experiment(name: str) -> Experiment:
     """The experiment called `name`. Raises KeyError if there is none."""
-    if name not in {*NAMES, OF_FILES}:
+    if name not in {*NAMES, *ELSEWHERE, OF_FILES}:
         raise KeyError(name)
     module = import_module(f"loadtests.experiments.{name.replace('-', '_')}")
     found: Experiment = module.EXPERIMENT

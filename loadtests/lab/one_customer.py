@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from itertools import islice, repeat
+from math import inf
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
@@ -66,11 +67,13 @@ class Customer:
         warm_up: int = 0,
         least: int = 1,
         least_s: float = 0.0,
+        most_s: float = inf,
         pauses_s: Iterable[float] = repeat(0.0),
     ) -> list[Row]:
         """Send `warm_up` requests, which do not count, then more until both minima are reached.
 
         least: smallest number of requests that count. least_s: least time they take together.
+        most_s: time after which no more are sent, even if they are fewer.
         pauses_s: how long the customer waits before each request, so many as are needed. Returns
         the rows of all requests.
         """
@@ -82,7 +85,8 @@ class Customer:
         for row in answers:
             rows.append(row)
             took_s += row.closed_response_s
-            if len(rows) >= warm_up + least and took_s >= least_s:
+            is_enough = len(rows) >= warm_up + least and took_s >= least_s
+            if is_enough or took_s >= most_s:
                 break
         used = before.until(moment(server.pid))
         record = RunRecord(run, "closed", tuple(rows), (), None, begun_unix_s)

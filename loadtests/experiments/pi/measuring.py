@@ -1,0 +1,235 @@
+"""Measures a service on another machine within some minutes, in steps that can be resumed.
+
+First one customer asks the three questions, each by the index and by a scan. From what they take
+follows what can be measured under load in the time: the three questions by the index if they take
+long enough for the load generator, else rankings; and scans. At each share of L there are ten runs;
+with less time there are fewer shares, the highest left out first, because they take longest.
+
+Beside the files of `open_workload`, `service-times.csv` has a line for each run of one customer,
+and `machine.csv` what the Pi told of itself in `/metrics` meanwhile.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPException
+
+from loadtests.experiments.open_workload import loads, measuring
+from loadtests.experiments.open_workload.loads import (
+    ARRIVALS,
+    ELSEWHERE,
+    ELSEWHERE_QUESTIONS,
+    ELSEWHERE_SCANS,
+    STEADY,
+    Load,
+    LoadKey,
+)
+from loadtests.experiments.open_workload.servers import (
+    SAMPLED_BLOCKS,
+    Requests,
+    each_once,
+    rankings,
+)
+from loadtests.generation.schedule import Request
+from loadtests.grouping import grouped
+from loadtests.lab import generator_check
+from loadtests.lab.experiment import Run
+from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.results import Line, Results
+from loadtests.models.estimates import REPLICATIONS
+from loadtests.models.sample_statistics import mean_of
+from loadtests.models.sequential import LEAST_VALUES
+from loadtests.processes import ProgramFailed, Site
+from loadtests.questions import KINDS, Question, drawn, sample
+from loadtests.service_facts import ServiceFacts, numbers
+
+INDEX, SCAN, RANKING = "index", "scan", "ranking"
+ENGINES = (INDEX, SCAN)
+MINUTES = 20.0
+SERVICE_TIMES, MACHINE = "service-times", "machine"
+DRAWN = 3000  # questions of each kind
+WARM_UP = 1
+LEAST = {INDEX: 50, SCAN: 5}  # requests of one customer, if they fit into the time
+ASKED_SHARE = 1 / 100  # of all the time, for each question by each engine
+LOAD_SHARE = 0.4  # of all the time, for the open runs of each engine and their calibrations
+LEAST_FACTOR = 0.7  # of the usual arrivals; with fewer, a run is nothing but its warm-up
+MOST_FACTOR = 4.0
+SHORTEST_S = 0.0025  # a question that takes less is too quick for the load generator
+SAMPLE_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTimeLine(Line):
+    """A run of one customer. run: its rows. warm_up: its first requests, which do not count."""
+
+    run: str
+    kind: str
+    engine: str
+    warm_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLine(Line):
+    """What the machine told. at_s: seconds since 1970. None: it does not tell."""
+
+    at_s: float
+    cores: float | None
+    cpu_seconds_total: float | None
+    memory_bytes: float | None
+    memory_available_bytes: float | None
+    temperature_celsius: float | None
+    throttled: float | None
+    disk_busy_seconds_total: float | None
+
+
+def measure(run: Run) -> None:
+    """Measure what the results lack. Raises ProgramFailed."""
+    site = Site(run.options.host.rstrip("/"))
+    facts = ServiceFacts.of(site)
+    run.say(facts.told)
+    with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
+        table.add(facts)
+    with _watched(run.results, site):
+        generator_check.check(run)
+        ask_alone(run, site)
+        plan = planned(run)
+        for told in left_out(load.key for load in plan):
+            run.say(told)
+        measuring.measure_loads(run, plan)
+
+
+# --- one customer ----------------------------------------------------------------------------
+
+
+def ask_alone(run: Run, site: Site) -> None:
+    """Let one customer ask each question by each engine, as far as the results lack it."""
+    done = {(line.kind, line.engine) for line in _lines(run.results)}
+    wanted = [(RANKING, INDEX), *((kind, engine) for engine in ENGINES for kind in KINDS)]
+    missing = [pair for pair in wanted if pair not in done]
+    if not missing:
+        return
+    seconds = 60 * (run.options.minutes or MINUTES) * ASKED_SHARE
+    run.say(f"service times: about {len(missing) * seconds / 60:.1f} min")
+    seed = f"{run.results.folder.name} {len(done)}"  # questions that no session asked before
+    random, flights = run.random(seed), sample(site, SAMPLED_BLOCKS)
+    asked = drawn(flights, DRAWN, random.getrandbits(32))
+    for kind, engine in missing:
+        name = f"alone-{engine}-{kind}"
+        requests = rankings(flights) if kind == RANKING else _always(asked[kind], engine)
+        with one_customer(run.results) as customer:
+            customer.asks(
+                site,
+                name,
+                each_once(requests, run.asked)(random),
+                warm_up=WARM_UP,
+                least=LEAST[engine],
+                least_s=seconds,
+                most_s=2 * seconds,
+            )
+        with run.results.more(SERVICE_TIMES, ServiceTimeLine) as table:
+            table.add(ServiceTimeLine(name, kind, engine, WARM_UP))
+
+
+def _always(questions: Sequence[Question], engine: str) -> Requests:
+    """Requests for these questions, whatever the random numbers."""
+    paths = [one.path if engine == INDEX else one.scan_path for one in questions]
+    return lambda _: (Request(questions[0].kind, path) for path in paths)
+
+
+def _lines(results: Results) -> list[ServiceTimeLine]:
+    return results.lines_if_any(SERVICE_TIMES, ServiceTimeLine)
+
+
+def alone(results: Results) -> dict[tuple[str, str], Recorded]:
+    """The runs of one customer, by kind and engine, whether the rules accept them or not."""
+    runs = recorded(results, {line.run: line.warm_up for line in _lines(results)})
+    return {
+        (line.kind, line.engine): runs[line.run] for line in _lines(results) if line.run in runs
+    }
+
+
+# --- what fits into the time -----------------------------------------------------------------
+
+
+def planned(run: Run) -> list[Load]:
+    """The open runs that fit into the time, by what one customer was told."""
+    found, options = alone(run.results), run.options
+    workers = run.results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
+    seconds = 60 * (options.minutes or MINUTES) * LOAD_SHARE
+    ranking_s = mean_of(found[RANKING, INDEX].times_s)
+    index_s, scan_s = (
+        mean_of([mean_of(found[kind, engine].times_s) for kind in KINDS]) for engine in ENGINES
+    )
+    limit_per_s = generator_check.limit_per_s(generator_check.last_check(run.results))
+    is_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
+    index = (ELSEWHERE_QUESTIONS, index_s) if is_slow else (ELSEWHERE, ranking_s)
+    return [
+        load
+        for server, each_s in (index, (ELSEWHERE_SCANS, scan_s))
+        for load in fitting(server, each_s / workers, seconds)
+        if not options.loads or load.fraction in options.loads
+    ]
+
+
+def fitting(server: str, each_s: float, seconds: float) -> list[Load]:
+    """Ten runs at as many shares of L as fit into the time, the lowest first; at least at one.
+
+    each_s: how often the server can answer when it is busy.
+    """
+    for count in range(len(ARRIVALS), 0, -1):
+        fractions = sorted(ARRIVALS)[:count]
+        calibrating_s = count * (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * each_s
+        usual_s = sum(REPLICATIONS * ARRIVALS[share] / share * each_s for share in fractions)
+        factor = min(MOST_FACTOR, (seconds - calibrating_s) / usual_s)
+        if factor >= LEAST_FACTOR or count == 1:
+            break
+    factor = max(LEAST_FACTOR, factor)
+    return [
+        Load(server, STEADY, share, REPLICATIONS, arrivals=round(factor * ARRIVALS[share]))
+        for share in fractions
+    ]
+
+
+def left_out(made: Iterable[LoadKey]) -> Iterator[str]:
+    """A sentence for each engine whose higher loads did not fit into the time."""
+    for server, keys in grouped(made, lambda key: key.server).items():
+        highest = max(key.fraction for key in keys)
+        if others := [f"{share:g}" for share in sorted(ARRIVALS) if share > highest]:
+            yield (
+                f"{loads.SERVERS[server]}: {' and '.join(others)} of L did not fit into the time; "
+                "with more --minutes they are measured, too."
+            )
+
+
+# --- the machine meanwhile -------------------------------------------------------------------
+
+
+@contextmanager
+def _watched(results: Results, site: Site) -> Iterator[None]:
+    """Note every few seconds what the machine tells of itself, until the `with` block ends."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        with results.more(MACHINE, MachineLine) as table:
+            while True:
+                with suppress(OSError, ProgramFailed, HTTPException):
+                    table.add(_machine_now(site))
+                if is_over.wait(SAMPLE_EVERY_S):
+                    return
+
+    watching = threading.Thread(target=watch, name="machine", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watching.join()
+
+
+def _machine_now(site: Site) -> MachineLine:
+    told = numbers(site)
+    names = MachineLine.columns()[1:]
+    values = [told.get(f"flightchain_machine_{name}") for name in names]
+    return MachineLine(time.time(), *values)

@@ -1,0 +1,158 @@
+"""A Pi over the network: what fits into its time, how it is set up, and all of it in miniature."""
+
+import os
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from loadtests import chains, service_facts
+from loadtests.__main__ import main
+from loadtests.experiments.open_workload import demands as learning
+from loadtests.experiments.open_workload import measuring as open_measuring
+from loadtests.experiments.open_workload.loads import (
+    ELSEWHERE,
+    ELSEWHERE_SCANS,
+    STEADY,
+    Load,
+    open_runs,
+)
+from loadtests.experiments.open_workload.servers import each_once, in_turn, questions_of
+from loadtests.experiments.pi import measuring, settings
+from loadtests.experiments.pi.measuring import LEAST_FACTOR, MachineLine, fitting, left_out
+from loadtests.experiments.running import resume
+from loadtests.generation import run as generation_run
+from loadtests.generation.rules import RULES, Facts, Verdict
+from loadtests.lab.results import Results
+from loadtests.processes import ProgramFailed, Site, free_port, running
+from loadtests.questions import KINDS
+from loadtests.servers.null import null_server
+from loadtests.service_facts import ServiceFacts
+
+
+class TestFitting:
+    @pytest.mark.parametrize(
+        ("each_s", "highest"),
+        [(0.002, 0.85), (0.016, 0.85), (0.025, 0.8), (0.04, 0.5), (5.0, 0.3)],
+    )
+    def test_the_lowest_loads_come_first(self, each_s: float, highest: float) -> None:
+        planned = fitting(ELSEWHERE, each_s, 480)
+        assert max(load.fraction for load in planned) == highest
+        takes_s = sum(load.runs * load.arrivals / load.fraction * each_s for load in planned)
+        assert takes_s < 480 or highest == 0.3
+        assert all(load.arrivals >= LEAST_FACTOR * 120 for load in planned)
+
+    def test_what_is_left_out_is_told(self) -> None:
+        keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
+        (told,) = left_out(keys)
+        assert told.startswith("the service at --host, scans: 0.8 and 0.85 of L did not fit")
+
+
+def test_kinds_of_questions_take_turns_and_none_is_asked_twice() -> None:
+    days = [f"2015-01-{day:02}" for day in range(1, 29)]
+    flights = [
+        {"FL_DATE": day, "OP_CARRIER_FL_NUM": n, "OP_CARRIER_AIRLINE_ID": 19393 + n % 3}
+        | {"ORIGIN_CITY_NAME": f"A{n}", "DEST_CITY_NAME": f"B{n}"}
+        for n, day in enumerate(days)
+    ]
+    asked = set[str]()
+    requests = in_turn([each_once(questions_of(kind, flights), asked) for kind in KINDS])
+    first, second = (list(islice(requests(Random(seed)), 30)) for seed in (1, 1))
+    assert [request.kind for request in first] == [*KINDS] * 10
+    assert len({request.path for request in first + second}) == 60
+    with pytest.raises(ProgramFailed, match="different questions, and each is asked once"):
+        list(islice(requests(Random(2)), 1000))
+
+
+class TestSettings:
+    @pytest.fixture
+    def ssh(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """An ssh that writes down what it is asked for; its exit status is in `status`."""
+        program = tmp_path / "ssh"
+        script = f'echo "$@" >{tmp_path}/asked; exit $(cat {tmp_path}/status)'
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        (tmp_path / "status").write_text("0")
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        return tmp_path
+
+    def test_are_written_by_ssh_and_the_service_is_restarted(self, ssh: Path) -> None:
+        settings.set_up("pi@pi.local")
+        asked = (ssh / "asked").read_text()
+        assert "-- pi@pi.local sudo sed" in asked
+        assert "FLIGHTCHAIN_WORKERS=1 FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 | sudo tee -a" in asked
+        assert "sudo systemctl restart flightchain-backend" in asked
+
+    def test_a_failure_of_ssh_is_told(self, ssh: Path) -> None:
+        (ssh / "status").write_text("255")
+        with pytest.raises(ProgramFailed, match="could not set the service up: status 255"):
+            settings.set_up("pi@pi")
+
+    @pytest.mark.parametrize("url", ["", "ftp://pi", "http://"])
+    def test_an_address_is_one(self, url: str) -> None:
+        with pytest.raises(ProgramFailed, match="must be like http://pi"):
+            settings.address(url)
+
+    def test_another_server_and_none_are_told(self, tmp_path: Path) -> None:
+        told = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
+        with null_server(tmp_path / "log") as server, told:
+            list(settings.advice(server, ""))
+        with pytest.raises(ProgramFailed, match="no service answers at http"):
+            list(settings.advice(Site(f"http://127.0.0.1:{free_port()}"), ""))
+
+
+@pytest.fixture
+def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few requests of each kind, and nothing is rejected."""
+
+    def judge(facts: Facts) -> Verdict:
+        return Verdict((), {rule.name: rule.value(facts) for rule in RULES})
+
+    monkeypatch.setattr(generation_run, "judge", judge)
+    monkeypatch.setattr(open_measuring, "CALIBRATION_REQUESTS", 4)
+    monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
+    monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
+    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("QUICK_CLOSED_S", 1.5)):
+        monkeypatch.setattr(learning, name, value)
+    plan = [Load(ELSEWHERE, STEADY, 0.5, 1, arrivals=75)]
+    monkeypatch.setattr(measuring, "planned", lambda run: plan)
+
+
+@pytest.mark.usefixtures("little_of_everything")
+def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_path: Path) -> None:
+    chain = chains.imported(chains.generated(1000), tmp_path / "chain", tmp_path / "log")
+    with running(chain.folder, tmp_path / "log") as service:
+        words = ["pi", service.url, "--minutes", "0.01", "--out", str(tmp_path / "out")]
+        asked = CliRunner().invoke(main, words)
+        metrics = service_facts.numbers(service)
+        (folder,) = (tmp_path / "out").iterdir()
+        rows = (folder / "requests.csv").read_bytes()
+        resume(folder, lambda text: None)  # lacks nothing
+        assert (folder / "requests.csv").read_bytes() == rows
+    assert asked.exit_code == 1, asked.output
+    assert "No forecast under load is decided" in asked.output
+    assert "set FLIGHTCHAIN_WORKERS=1 and FLIGHTCHAIN_ANSWER_CACHE_BYTES=0" in asked.output
+    assert metrics["flightchain_answer_cache_misses_total"] > 100
+    assert metrics["flightchain_answer_cache_hits_total"] == 0
+    results = Results(folder)
+    facts = results.lines("service", ServiceFacts)[0]
+    assert facts.workers == metrics['flightchain_processes{role="worker"}']
+    (found,) = open_runs(results)
+    assert (len(found.rows), found.servers) == (75, facts.workers)
+    assert {row["status"] for row in results.rows("requests")} == {"200"}
+    assert results.rows("demands")[0]["server_cpu_s"] == ""
+    looks = results.lines("machine", MachineLine)
+    assert len(looks) > 2
+    assert looks[0].cores == len(os.sched_getaffinity(0))
+    page = (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert "where the Pi of study 000 took 40.5 s" in page
+    for title in (
+        "Service times, study 000 and this Pi",
+        "Response time against load",
+        "Throughput against customers",
+        "The Pi meanwhile",
+    ):
+        assert title in page
+    assert "<dt>machine of the generator: cpu</dt>" in page
