@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +53,7 @@ class Run:
     results: Results
     scratch: Path  # for chains and logs, removed at the end
     say: Callable[[str], None]  # shows one line of progress
+    until_s: float = inf  # on CLOCK_MONOTONIC, when no new run is to begin
     asked: set[str] = field(default_factory=set)  # paths that a service got which may keep answers
 
     @property

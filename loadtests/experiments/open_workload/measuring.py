@@ -131,12 +131,12 @@ class _UnderTest:
     def make(self, left: Sequence[Missing]) -> None:
         """Make the runs that the first of these loads lacks."""
         run, load, made, lacking = self._run, left[0].load, left[0].made, left[0].lacking
-        if self._is_refused(load):
+        if self._is_refused(load) or monotonic() > run.until_s:
             return
         run.say(self._progress(left))
         most = made + run.choose(lacking, MOST_TIMES * lacking)
         begun_s, looks = monotonic(), 0
-        while lacking > 0 and made < most:
+        while lacking > 0 and made < most and monotonic() < run.until_s:
             together = min(self._together(load), lacking, most - made)
             lacking -= self._accepted(load, range(made + 1, made + together + 1))
             made += together

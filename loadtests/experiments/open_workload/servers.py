@@ -27,13 +27,13 @@ from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
+from loadtests.lab.service_facts import ServiceFacts
 from loadtests.machine import at_most_cores
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.processes import ProgramFailed, Service, Site, running
 from loadtests.questions import KINDS, Flight, drawn, sample
 from loadtests.servers import study
 from loadtests.servers.service import as_in_the_study
-from loadtests.service_facts import ServiceFacts
 
 SCALE = 500.0
 FLIGHTS, QUICK_FLIGHTS = 60_000, 40_000  # with fewer, a scan is too quick to be measured

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 
 from loadtests.experiments.open_workload import loads, measuring
@@ -38,12 +38,12 @@ from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.results import Line, Results
+from loadtests.lab.service_facts import ServiceFacts, numbers
 from loadtests.models.estimates import REPLICATIONS
 from loadtests.models.sample_statistics import mean_of
 from loadtests.models.sequential import LEAST_VALUES
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import KINDS, Question, drawn, sample
-from loadtests.service_facts import ServiceFacts, numbers
 
 INDEX, SCAN, RANKING = "index", "scan", "ranking"
 ENGINES = (INDEX, SCAN)
@@ -54,6 +54,7 @@ WARM_UP = 1
 LEAST = {INDEX: 50, SCAN: 5}  # requests of one customer, if they fit into the time
 ASKED_SHARE = 1 / 100  # of all the time, for each question by each engine
 LOAD_SHARE = 0.4  # of all the time, for the open runs of each engine and their calibrations
+LATEST = 1.25  # times that; after it, no rejected run is made again
 LEAST_FACTOR = 0.7  # of the usual arrivals; with fewer, a run is nothing but its warm-up
 MOST_FACTOR = 4.0
 SHORTEST_S = 0.0025  # a question that takes less is too quick for the load generator
@@ -97,7 +98,10 @@ def measure(run: Run) -> None:
         plan = planned(run)
         for told in left_out(load.key for load in plan):
             run.say(told)
-        measuring.measure_loads(run, plan)
+        seconds = LATEST * _load_s(run)
+        for of_server in grouped(plan, lambda load: load.server).values():
+            in_time = replace(run, until_s=time.monotonic() + seconds)
+            measuring.measure_loads(in_time, of_server)
 
 
 # --- one customer ----------------------------------------------------------------------------
@@ -157,7 +161,6 @@ def planned(run: Run) -> list[Load]:
     """The open runs that fit into the time, by what one customer was told."""
     found, options = alone(run.results), run.options
     workers = run.results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
-    seconds = 60 * (options.minutes or MINUTES) * LOAD_SHARE
     ranking_s = mean_of(found[RANKING, INDEX].times_s)
     index_s, scan_s = (
         mean_of([mean_of(found[kind, engine].times_s) for kind in KINDS]) for engine in ENGINES
@@ -168,9 +171,14 @@ def planned(run: Run) -> list[Load]:
     return [
         load
         for server, each_s in (index, (ELSEWHERE_SCANS, scan_s))
-        for load in fitting(server, each_s / workers, seconds)
+        for load in fitting(server, each_s / workers, _load_s(run))
         if not options.loads or load.fraction in options.loads
     ]
+
+
+def _load_s(run: Run) -> float:
+    """How long the open runs of a server and their calibrations are to take."""
+    return 60 * (run.options.minutes or MINUTES) * LOAD_SHARE
 
 
 def fitting(server: str, each_s: float, seconds: float) -> list[Load]:

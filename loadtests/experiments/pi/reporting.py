@@ -27,10 +27,10 @@ from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import OPEN_WORKLOADS, SERVICE_TIMES, UNROUNDED
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import Verdict
 from loadtests.models.sample_statistics import mean_of, summary
 from loadtests.questions import KINDS
-from loadtests.service_facts import ServiceFacts
 
 PUBLISHED = {one.fraction: one for one in OPEN_WORKLOADS}
 COUNTER = "flight_counter"

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import LOOK_EVERY_S, ProgramFailed, Site, wait_for
-from loadtests.service_facts import ServiceFacts
 
 WANTED = {"FLIGHTCHAIN_WORKERS": "1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES": "0"}
 ENVIRONMENT = "/etc/flightchain.env"

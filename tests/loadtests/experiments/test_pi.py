@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from loadtests import chains, service_facts
+from loadtests import chains
 from loadtests.__main__ import main
 from loadtests.experiments.open_workload import demands as learning
 from loadtests.experiments.open_workload import measuring as open_measuring
@@ -25,11 +25,12 @@ from loadtests.experiments.pi.measuring import LEAST_FACTOR, MachineLine, fittin
 from loadtests.experiments.running import resume
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict
+from loadtests.lab import service_facts
 from loadtests.lab.results import Results
+from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
-from loadtests.service_facts import ServiceFacts
 
 
 class TestFitting:
