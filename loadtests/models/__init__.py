@@ -19,8 +19,6 @@ The frontend, which shows the models on a page, may import nothing else of `load
     estimates          confidence intervals, paired differences, the verdict on a model
     sequential         intervals and verdicts that may be asked after every value
     gap_ledger         measured less predicted, cause by cause
-    scalability        the universal scalability law
-    linear             linear equations, least squares
     recorded           customers in the system over the time of a recorded run, and the load average
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its

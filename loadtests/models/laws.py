@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from loadtests.models import linear
 from loadtests.models.domain import count, not_negative, positive
 
 
@@ -73,9 +72,25 @@ def visit_ratios(routing: Routing, reference: str) -> dict[str, Fraction]:
         raise ValueError(f"no path leads from station {lost[0]!r} back to {reference!r}")
     others = [name for name in routing if name != reference]
     matrix = [[Fraction(a == b) - routing[b].get(a, 0) for b in others] for a in others]
-    found = linear.solve(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
+    found = _solved(matrix, [Fraction(routing[reference].get(a, 0)) for a in others])
     ratios = dict(zip(others, found, strict=True)) | {reference: Fraction(1)}
     return {name: ratios[name] for name in routing}
+
+
+def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """The single x of `matrix`·x = `right`, by Gauss-Jordan elimination.
+
+    There is one, because a path leads from each station back to the reference.
+    """
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for column in range(len(rows)):
+        pivot = next(at for at in range(column, len(rows)) if rows[at][column])
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        own = [value / rows[column][column] for value in rows[column]]
+        for at, row in enumerate(rows):
+            rows[at] = [a - row[column] * b for a, b in zip(row, own, strict=True)]
+        rows[column] = own
+    return [row[-1] for row in rows]
 
 
 def demands_s(

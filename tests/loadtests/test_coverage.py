@@ -33,6 +33,7 @@ from loadtests.experiments.queueing_network.predicting import (
 )
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.schedule import Arrival
+from loadtests.lab.scalability import ScalabilityLaw, knee_interval
 from loadtests.models import replay
 from loadtests.models.estimates import (
     Interval,
@@ -42,7 +43,6 @@ from loadtests.models.estimates import (
 )
 from loadtests.models.open_queue import ONE, mg1
 from loadtests.models.random_times import Gamma, ServiceTimes, poisson_times
-from loadtests.models.scalability import ScalabilityLaw, knee_interval
 from tests.loadtests.experiments.made_up_rounds import ROUND
 
 SERVICE_S = 0.05

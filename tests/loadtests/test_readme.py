@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from loadtests.__main__ import main
 from loadtests.experiments import NAMES
 from loadtests.generation.rows import COLUMNS
@@ -16,11 +14,14 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}
 OF_LOCUST |= {"-u", "-r", "-t", "--processes", "--csv", "--html"}
+SCENARIOS = ("open_workload", "closed_workload")
 SHOW_OPTIONS = """
-from loadtests import {name} as scenario
+from importlib import import_module
 from loadtests.generation import options
-tables = (scenario.OPTIONS, getattr(scenario, "FILES", ()), options.COMMON, options.FILES)
-print(*(row[0] for table in tables for row in table))
+for name in {names}:
+    scenario = import_module(f"loadtests.{{name}}")
+    tables = (scenario.OPTIONS, getattr(scenario, "FILES", ()), options.COMMON, options.FILES)
+    print(*(row[0] for table in tables for row in table))
 """
 
 
@@ -52,25 +53,21 @@ def test_every_command_is_named() -> None:
     assert set(main.commands) == set(re.findall(r"^scripts/lab (\w+)", README, re.MULTILINE))
 
 
-def own_options(name: str) -> set[str]:
-    """Those that a scenario adds; asked in a process of its own, because Locust changes its own."""
+def test_the_options_of_the_scenarios_are_those_that_exist() -> None:
+    """Asked in a process of its own, because Locust changes the one that it is imported in."""
     asked = subprocess.run(
-        [sys.executable, "-c", SHOW_OPTIONS.format(name=name)],
+        [sys.executable, "-c", SHOW_OPTIONS.format(names=SCENARIOS)],
         cwd=HERE.parent,
         capture_output=True,
         text=True,
         check=True,
     )
-    return set(asked.stdout.split())
-
-
-@pytest.mark.parametrize("name", ["open_workload", "closed_workload"])
-def test_the_options_of_the_scenarios_are_those_that_exist(name: str) -> None:
-    commands = re.findall(rf"locust -f loadtests/{name}\.py(?!,) ((?:.*\\\n)*.*)", README)
-    assert len(commands) >= 3
-    known = OF_LOCUST | own_options(name)
-    for arguments in commands:
-        assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", arguments)) <= known
+    for name, own in zip(SCENARIOS, asked.stdout.splitlines(), strict=True):
+        commands = re.findall(rf"locust -f loadtests/{name}\.py(?!,) ((?:.*\\\n)*.*)", README)
+        assert len(commands) >= 3
+        for arguments in commands:
+            named_here = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", arguments))
+            assert named_here <= OF_LOCUST | set(own.split()), name
 
 
 def test_the_columns_of_the_raw_rows_are_those_that_are_written() -> None:

@@ -17,8 +17,8 @@ from loadtests.experiments.capacity.measuring import (
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
+from loadtests.lab.scalability import Scaling
 from loadtests.models import laws
-from loadtests.models.scalability import Scaling
 from loadtests.servers.service import WORKER_TYPES
 
 RESAMPLES = 200

@@ -21,6 +21,8 @@ from operator import attrgetter
 from random import Random
 from statistics import fmean
 
+import numpy as np
+
 from loadtests.experiments.client_server.measuring import ALONE, POINTS, PointLine
 from loadtests.experiments.client_server.systems import KNOWN, KNOWN_SERVICE_TIME_S, SYSTEMS, sizes
 from loadtests.generation.run import SCHEDULES
@@ -36,7 +38,6 @@ from loadtests.models.estimates import (
     mean_over_runs,
     verdict,
 )
-from loadtests.models.linear import least_squares
 from loadtests.models.open_queue import Queue, Unstable
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.random_times import Empirical, Gamma
@@ -121,10 +122,10 @@ def line_through(
 
     There is none if sizes do not vary independently, or if it explains less than LEAST_R2.
     """
-    try:
-        line_s = least_squares(asked, times_s)
-    except ValueError:
+    found, _, rank, _ = np.linalg.lstsq(np.array(asked, dtype=float), np.array(times_s))
+    if rank < len(asked[0]):
         return (), None
+    line_s = [float(value) for value in found]
     missed = math.fsum(
         (time_s - _along(line_s, of)) ** 2 for time_s, of in zip(times_s, asked, strict=True)
     )

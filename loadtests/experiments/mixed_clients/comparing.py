@@ -26,9 +26,9 @@ from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, Repeated, accepted, recorded_runs, samples_by_run
 from loadtests.lab.results import Results
+from loadtests.lab.scalability import Scaling
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known
-from loadtests.models.scalability import Scaling
 from loadtests.scenarios import STEPS
 
 LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator

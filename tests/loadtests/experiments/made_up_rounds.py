@@ -6,7 +6,7 @@ from random import Random
 
 from loadtests.experiments.capacity.measuring import NOTHING, QUESTIONS, Round
 from loadtests.lab.results import Results
-from loadtests.models.scalability import ScalabilityLaw
+from loadtests.lab.scalability import ScalabilityLaw
 
 LAWS = {
     "asgi": ScalabilityLaw(4000, 0.4, 0.0005),

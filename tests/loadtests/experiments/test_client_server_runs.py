@@ -1,4 +1,4 @@
-"""The three experiments from end to end, as small as they can be: real servers, real MariaDB."""
+"""One of three experiments from end to end with a real MariaDB, and the reports of all three."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,10 @@ from loadtests.experiments.client_server.measuring import Plan
 from loadtests.experiments.client_server.systems import (
     AVERAGE,
     INDEXED,
-    KEY,
     POSITION,
     SELECT,
     SERVICE,
     SYSTEMS,
-    UNINDEXED,
-    WRITE,
 )
 from loadtests.experiments.running import run
 from loadtests.lab.experiment import Experiment, Mode, Options
@@ -56,21 +53,6 @@ def succeeded(results: Results) -> bool:
     return bool(rows) and {row["status"] for row in rows} <= {"200", "202"}
 
 
-def test_query_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    small(monkeypatch, query_type)
-    kinds = {KEY: (), UNINDEXED: (), SERVICE: (WRITE,), POSITION: (AVERAGE,), INDEXED: (WRITE,)}
-    only(monkeypatch, kinds)
-    results, report = done(query_type.EXPERIMENT, tmp_path / "one")
-    assert succeeded(results)
-    assert [row["run"] for row in results.rows("points")] == [
-        "mariadb-position-average-alone-rep01",
-        "mariadb-indexed-write-alone-rep01",
-        "service-write-alone-rep01",
-    ]
-    assert "Figure 1, average" in report
-    assert "(1 − χ)² m!" in report  # of the errata
-
-
 def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small(monkeypatch, request_rate)
     monkeypatch.setattr(request_rate, "QUICK_KINDS", {})
@@ -85,14 +67,9 @@ def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert len(asked) == 24
     assert all(statement.startswith("SELECT * FROM flights LIMIT ") for statement in asked)
     assert "Figure 3: MariaDB, as in the study, select" in report
-
-
-def test_server_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    small(monkeypatch, server_threads)
-    monkeypatch.setattr(server_threads, "QUICK_SERVERS", (2,))
-    results, report = done(server_threads.EXPERIMENT, tmp_path / "one")
-    assert succeeded(results)
-    names = [row["run"] for row in results.rows("points")]
-    assert {"known-known-m2-rep01", "service-scan-average-m2-rep01"} <= set(names)
-    assert "No steady state" in report
-    assert [row["run"] for row in results.rows("runs")].count("known-known-m2-rep01") == 1
+    by_type, by_servers = query_type.analyse(results), server_threads.analyse(results)
+    assert "Figure 1, select" in {part.title for part in by_type.sections[0].parts}  # type: ignore[union-attr]
+    assert len(by_servers.sections[0].parts) == len(
+        {row["system"] for row in results.rows("points")}
+    )
+    assert "(1 − χ)² m!" in report  # of what the study prints wrong

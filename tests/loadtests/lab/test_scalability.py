@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.scalability import ScalabilityLaw, fit, knee_interval
+from loadtests.lab.scalability import ScalabilityLaw, fit, knee_interval
 
 CLIENTS = [1, 2, 4, 8, 16, 32, 64]
 LAWS = st.builds(

@@ -18,13 +18,16 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE
-from loadtests.models.linear import least_squares
-from loadtests.models.sample_statistics import summary
+from loadtests.models.sample_statistics import mean_of, summary
 
 Measurements = Mapping[int, Sequence[float]]  # N -> throughputs (1/s), one for each repetition
-_Points = list[tuple[int, float, int]]  # N, mean throughput, number of measurements
+Values = NDArray[np.float64]
+Points = Values  # rows of N, mean throughputs, numbers of measurements
 _COLUMNS = ((0, 1, 2), (0, 2), (0, 1), (0,))  # which of a, b, c are free in each attempt
 _MOST_STEPS = 200
 _LEAST_STEP = 1e-9  # the share of a step below which halving it has no sense
@@ -84,19 +87,17 @@ def knee_interval(
     enough samples have no peak.
     """
     count("resamples", resamples)
-    points = _points(measurements)
+    n, x, weight = _points(measurements)
     found = [summary(xs) for xs in measurements.values()]
     freedom = sum(one.count - 1 for one in found)
     if freedom < 1:
         raise ValueError("every N was measured once; an interval needs repetitions")
     deviation = math.sqrt(math.fsum(one.squares / one.mean**2 for one in found) / freedom)
 
-    def moved() -> _Points:
+    def moved() -> Points:
         uncertain = deviation * math.sqrt(freedom / (2 * rng.gammavariate(freedom / 2, 1)))
-        return [
-            (n, x * max(_LEAST_SHARE, 1 + uncertain * rng.gauss(0, 1) / math.sqrt(weight)), weight)
-            for n, x, weight in points
-        ]
+        chance = np.array([rng.gauss(0, 1) for _ in n]) / np.sqrt(weight)
+        return np.stack([n, x * np.maximum(_LEAST_SHARE, 1 + uncertain * chance), weight])
 
     knees = sorted(_fit(moved()).knee for _ in range(resamples))
     outside = int((1 - CONFIDENCE) / 2 * resamples)
@@ -125,21 +126,22 @@ class Scaling:
         return knee_interval(self.measurements, self.rng, resamples=self.resamples)
 
 
-def _points(measurements: Measurements) -> _Points:
+def _points(measurements: Measurements) -> Points:
     """The mean and count at each N suffice for a fit: Σ (x − X)² = k·(mean − X)² + a constant."""
     for n, throughputs in measurements.items():
         for x in throughputs:
             positive(f"the throughput at N = {n}", x)
     if len(measurements) < 3:
         raise ValueError(f"three unknowns need three different N, there are {len(measurements)}")
-    return [(count("N", n), summary(found).mean, len(found)) for n, found in measurements.items()]
+    rows = [(count("N", n), mean_of(xs), len(xs)) for n, xs in measurements.items()]
+    return np.array(rows, dtype=float).T
 
 
-def _fit(points: _Points) -> ScalabilityLaw:
+def _fit(points: Points) -> ScalabilityLaw:
     """The best fit with b ≥ 0 and c ≥ 0, of those with both, one or none of b and c free."""
     fits = []
     for free in _COLUMNS:
-        error, abc = _fitted(points, free)
+        error, abc = _fitted(points, list(free))
         if min(abc) >= 0:
             fits.append((error, abc))
             if len(free) == 3:
@@ -148,52 +150,37 @@ def _fit(points: _Points) -> ScalabilityLaw:
     return ScalabilityLaw(1 / a, b / a, c / a)
 
 
-def _fitted(points: _Points, free: Sequence[int]) -> tuple[float, list[float]]:
-    """The error of the best fit, and its a, b and c."""
-    abc = _aim(points, [n / x for n, x, _ in points], free)
-    if _error(points, abc) == math.inf:  # then it begins with a constant throughput per customer
-        abc = [points[0][0] / points[0][1], 0.0, 0.0]
-    error = _error(points, abc)
-    for _ in range(_MOST_STEPS):
-        aim, share, found = _aim(points, _divisors(points, abc), free), 1.0, math.inf
-        if all(math.isclose(v, to, rel_tol=_ENOUGH) for v, to in zip(abc, aim, strict=True)):
-            break
-        while found >= error and share > _LEAST_STEP:
-            moved = [v + share * (to - v) for v, to in zip(abc, aim, strict=True)]
-            found, share = _error(points, moved), share / 2
-        if found >= error:
-            break
-        abc, error = moved, found
-    return error, abc
+def _fitted(points: Points, free: Sequence[int]) -> tuple[float, list[float]]:
+    """The error of the best fit, and its a, b and c.
 
-
-def _divisors(points: _Points, abc: Sequence[float]) -> list[float]:
-    """N/X(N) = a + b(N−1) + cN(N−1) of each point."""
-    a, b, c = abc
-    return [a + b * (n - 1) + c * n * (n - 1) for n, _, _ in points]
-
-
-def _error(points: _Points, abc: Sequence[float]) -> float:
-    """Σ (measured − X(N))²; infinite where the law would have a pole or a negative throughput."""
-    divisors = _divisors(points, abc)
-    if min(abc[0], *divisors) <= 0:
-        return math.inf
-    pairs = zip(points, divisors, strict=True)
-    return math.fsum(weight * (x - n / divisor) ** 2 for (n, x, weight), divisor in pairs)
-
-
-def _aim(points: _Points, divisors: Sequence[float], free: Sequence[int]) -> list[float]:
-    """The a, b and c that fit best if X changes with N/X as it does at `divisors`.
-
-    Near a divisor d is X = N/d' ≈ 2N/d − d'·N/d², which is linear in them.
+    Near a divisor d = N/X is X = N/d' ≈ 2N/d − d'·N/d², which is linear in a, b and c.
     """
-    rows, values = [], []
-    for (n, x, weight), divisor in zip(points, divisors, strict=True):
-        slope = math.sqrt(weight) * n / divisor**2
-        terms = slope, slope * (n - 1), slope * n * (n - 1)
-        rows.append([terms[at] for at in free])
-        values.append(2 * slope * divisor - math.sqrt(weight) * x)
-    abc = [0.0, 0.0, 0.0]
-    for at, value in zip(free, least_squares(rows, values), strict=True):
-        abc[at] = value
-    return abc
+    n, x, weight = points
+    terms = np.stack([np.ones_like(n), n - 1, n * (n - 1)])[free]
+
+    def error_of(found: Values) -> float:
+        divisors = found @ terms  # a law with a pole or a negative throughput is none
+        is_law = found[0] > 0 and divisors.min() > 0
+        return float(np.sum(weight * (x - n / divisors) ** 2)) if is_law else math.inf
+
+    def aim(divisors: Values) -> Values:
+        slopes = np.sqrt(weight) * n / divisors**2
+        values = 2 * slopes * divisors - np.sqrt(weight) * x
+        return np.asarray(np.linalg.lstsq((slopes * terms).T, values)[0], dtype=float)
+
+    found = aim(n / x)
+    if error_of(found) == math.inf:  # then it begins with a constant throughput per customer
+        found = np.array([n[0] / x[0], *[0.0] * (len(free) - 1)])
+    error = error_of(found)
+    for _ in range(_MOST_STEPS):
+        target, share = aim(found @ terms), 1.0
+        if np.allclose(found, target, rtol=_ENOUGH, atol=0.0):
+            break
+        while error_of(moved := found + share * (target - found)) >= error and share > _LEAST_STEP:
+            share /= 2
+        if error_of(moved) >= error:
+            break
+        found, error = moved, error_of(moved)
+    abc = np.zeros(3)
+    abc[free] = found
+    return error, [float(value) for value in abc]
