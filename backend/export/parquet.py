@@ -163,6 +163,8 @@ def check(chain: Path, folder: Path, progress: Progress) -> Manifest:
     if manifest is None:
         raise ExportRefused(f"{folder} holds no export: {manifests.NAME} is not there")
     manifests.require_own_folder(folder)
+    if not manifest.runs:
+        raise ExportRefused(f"{folder} holds no flights yet: a run was interrupted; export again")
     if left := manifests.left_over(folder, manifest):
         raise ExportRefused(
             f"{left[0]} is not in {manifests.NAME}: a run was interrupted, or is not at its end; "

@@ -201,6 +201,11 @@ def steps(
 def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
     chain: Path, folder: Path, tmp_path: Path
 ) -> None:
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        steps(patch, 3, Killed)  # when the manifest was begun
+        export(chain, folder, silent)
+    with pytest.raises(ExportRefused, match="no flights yet: a run was interrupted"):
+        check(chain, folder, silent)
     export(chain, folder, silent)
     earlier = made_of(folder)
     add(chain, 300)
