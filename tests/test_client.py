@@ -41,6 +41,7 @@ from flightchain_client import (
 from tests.api.processes import ROOT, Service, environment, free_port, serving, until
 from tests.api.worlds import GOOD, Json, generated
 from tests.flights import csv_of, flights, on_disk
+from tests.hostile_keys import wrong_answers
 from tests.sources.samples import MONTHLY_TITLES
 
 SCRIPTS = ROOT / "scripts"
@@ -484,6 +485,10 @@ def test_a_later_run_with_the_same_key_gets_the_same_ids(service: Service, first
         with pytest.raises(Problem, match="Idempotency-Key"):
             client.add_batch(mappings(100, 7000), batch_size=20, key="mine")
     assert mined(service) == flights(100, 7000)
+
+
+def test_keys_of_hostile_clients_are_refused_or_taken_as_they_are(service: Service) -> None:
+    assert list(wrong_answers(service.port, "127.0.0.1")) == []
 
 
 def test_a_full_mempool_is_waited_for(folder: Path) -> None:

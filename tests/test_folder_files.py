@@ -4,6 +4,7 @@ Each harm comes to each file and folder, before a service starts and while one h
 The mempool's files have their own matrix.
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -15,6 +16,8 @@ from backend.chain.placeholder import VOID
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
+from backend.sealing.importer import import_flights
+from backend.sources.generated import Generated
 from backend.verify.folder_files import kind_of
 from tests.flights import on_disk, transactions_in
 from tests.folder_harms import (
@@ -142,6 +145,25 @@ def test_a_folder_that_cannot_be_written_to_is_named_with_the_remedy(houses: Hou
             said = [one for one in ledger.not_ready() if f"{folder} cannot be written to" in one]
             assert bool(said) == is_named
             assert all("neither accepted nor sealed; give it to the user" in one for one in said)
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_loss_of_imports_alone_is_named_or_it_is_said_that_nobody_knows(
+    tmp_path: Path, is_marked: bool
+) -> None:
+    """The mempool has never held what was imported: only acknowledged.dat tells how much it was."""
+    folder = tmp_path / "chain"
+    import_flights(settings_of(folder), Generated(100, seed=1))
+    shutil.copytree(folder / "blocks", tmp_path / "older")
+    import_flights(settings_of(folder), Generated(50, seed=2))
+    shutil.rmtree(folder / "blocks")
+    (tmp_path / "older").rename(folder / "blocks")
+    if not is_marked:
+        (folder / "acknowledged.dat").unlink()
+    said = " ".join(accept_loss(folder))
+    assert ("acknowledged flights are lost, transactions 100 to 149" in said) == is_marked
+    assert ("nobody can tell whether the lost blocks held flights" in said) != is_marked
+    assert not [line for line in accept_loss(folder) if "lost" in line]
 
 
 def test_after_a_person_accepted_the_loss_of_blocks_ids_go_on_and_the_lost_are_named(

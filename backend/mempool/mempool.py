@@ -50,12 +50,18 @@ from backend.mempool.rebuild import contents_of, finish_replacing, rebuild
 from backend.mempool.records import Accepted, Record, records_of
 from backend.mempool.store import Store
 from backend.mempool.syncs import GroupCommit
+from backend.mempool.watermark import NAME as MARK_NAME
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage import unfinished_restore
 from backend.storage.genesis import Genesis
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
+LOSS_UNKNOWN = (
+    f"{MARK_NAME} is missing or damaged, too, so nobody can tell whether the lost blocks held "
+    "flights that were acknowledged or imported, nor under which ids, which are given again: "
+    "compare with what was kept elsewhere, then post or import what is missing"
+)
 
 Result = TypeVar("Result")
 
@@ -297,10 +303,12 @@ class Mempool:
     def accept_loss(self) -> None:
         """Let void entries take the places of flights that were in blocks which are gone for good.
 
-        Nothing happens if no flight is missing. Raises DamagedMempool if the file is another
-        ledger's.
+        Nothing happens if no flight is missing. It is reported if that cannot be known. Raises
+        DamagedMempool if the file is another ledger's.
         """
         with self.locked(), self._lock:
+            if self._watermark.read() is None:
+                self._report(LOSS_UNKNOWN)
             try:
                 self._look_and_repair(reads_all=True)
             except DamagedMempool as error:

@@ -88,6 +88,8 @@ class Store:
         if self._log_descriptor is not None:
             os.close(self._log_descriptor)
             self._log_descriptor = None
+            # The kernel tells of a sync that fails from now on to nobody who opens the log later.
+            self._is_log_ours = False
         self._forget()
 
     # --- looking ---------------------------------------------------------------------------------
@@ -410,8 +412,22 @@ class Store:
             is_empty = database.empty_log(self.path)
         except apsw.Error as error:
             raise self._refused(error) from error
+        if not (is_empty or self._is_log_ours):
+            self._write_log_again()
         self._is_log_ours = True
         self._log_limit = LOG_BYTES if is_empty else self._log_size() + LOG_BYTES
+
+    def _write_log_again(self) -> None:
+        """Write the bytes of the log over themselves, so that the next sync of it writes them all.
+
+        A reader that was stopped may keep it from being emptied for long.
+        """
+        descriptor = files.open_for_writing(self.log_path)
+        try:
+            data = files.read_at(descriptor, _size_of(self.log_path), 0, self.log_path)
+            files.write_at(descriptor, data, 0, self.log_path)
+        finally:
+            os.close(descriptor)
 
 
 def _size_of(path: Path) -> int:

@@ -2,9 +2,9 @@
 
 Some connections are silent, some send a byte a second, some do not read what they asked for, some
 send heads without end, some try to hide a second request in the first, some ask for scans or, at
-the service, for rankings. The others must hardly notice: their 99th percentile stays within
-`probes.P99_S`. The hostile ones have a process of their own, `python -m tests.faults.hostile ATTACK
-PORT`, so that those who measure do not wait for them.
+the service, for rankings, or post with idempotency keys of all kinds. The others must hardly
+notice: their 99th percentile stays within `probes.P99_S`. The hostile ones have a process of their
+own, `python -m tests.faults.hostile ATTACK PORT`, so that those who measure do not wait for them.
 """
 
 import random
@@ -26,6 +26,7 @@ from tests.api.processes import ROOT, Service, backend, free_port
 from tests.api.worlds import Json
 from tests.faults.probes import judge, probes, probing
 from tests.faults.report import Outcome, Task
+from tests.hostile_keys import LONGEST, post_of, wrong_answers
 from tests.raw_http import (
     HELD,
     HIDDEN_STATUS,
@@ -160,6 +161,17 @@ def _ask_rankings(port: int, stopping: threading.Event) -> None:
         _ask(port, f"{RANKING}{random.randrange(PLACES)}", stopping)
 
 
+def _post_with_keys(port: int, stopping: threading.Event) -> None:
+    """Post flights, each with the longest key, or with one of few that were used for others."""
+    serial = random.randrange(8 * 10**8, 9 * 10**8)  # other connections post others
+    while not stopping.is_set():
+        serial += 1
+        key = f"{serial if serial % 2 else serial % 7:0>{LONGEST}}"
+        with suppress(OSError), _connection(port) as connection:
+            connection.sendall(post_of(serial, f"Idempotency-Key: {key}".encode()))
+            _wait_for_end(connection, stopping)
+
+
 def _ask(port: int, target: str, stopping: threading.Event) -> None:
     """Ask over a connection, and read the answer."""
     asked = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
@@ -177,6 +189,7 @@ ATTACKS = (
     Attack(UNREAD, 900, _read_no_blocks, (SERVICE,)),
     Attack("clients that scan", 100, _ask_scans),
     Attack("clients that rank", 100, _ask_rankings, (SERVICE,)),
+    Attack("clients with keys", 20, _post_with_keys, (SERVICE,)),
 )
 
 
@@ -199,6 +212,8 @@ def run(task: Task) -> Outcome:
                     _judge_memory(service, before, outcome)
                 task.says(f"{name}: {len(outcome.findings)} findings")
                 outcome.done += 1
+        for wrong in wrong_answers(service.port, STRANGER):
+            outcome.found("wrong", wrong)
     return outcome
 
 

@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -210,34 +210,50 @@ def test_a_failed_sync_poisons_and_is_not_tried_again(
     assert everything(again) == numbered([*flights(2)[:first], flight(9)])
 
 
+@pytest.mark.parametrize("is_read", [False, True], ids=["", "while a reader is stopped"])
 @pytest.mark.parametrize("is_miner", [False, True], ids=["accepts", "trims"])
 def test_who_writes_first_after_a_start_relies_on_no_sync_of_before(
     house: House,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     is_miner: bool,
+    is_read: bool,
 ) -> None:
     """After a failed sync the kernel takes the lost bytes for written, and each later sync works.
 
-    What it had not written is zeros after a power cut, and SQLite reads nothing behind them.
+    What it had not written is zeros after a power cut, and SQLite reads nothing behind them. As
+    long as somebody reads, the log cannot be emptied; then its bytes are written once more.
     """
     failing = house.mempool()
     accept_in(failing, [flight(0)], T)
     with monkeypatch.context() as patch, pytest.raises(WriteFailed):
         patch.setattr(os, "fdatasync", mock.Mock(side_effect=OSError(errno.EIO, "I/O error")))
         accept_in(failing, [flight(1)], T)
-    unsynced = house.log.read_bytes()
-    started = house.mempool()
-    if is_miner:
-        house.chain.transactions = 1
-        started.trim(1)
-    else:
-        accept_in(started, [flight(2)], T)
-    cut = House(tmp_path_factory.mktemp("cut"))
-    shutil.copytree(house.folder, cut.folder, dirs_exist_ok=True)
+    lost_bytes = bytearray(house.log.read_bytes())
+    started, log_inode = house.mempool(), house.log.stat().st_ino
+    pwrite = os.pwrite
+
+    def noting_pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        if os.fstat(descriptor).st_ino == log_inode:
+            lost_bytes[offset : offset + len(data)] = b""  # they reach the disk with the next sync
+        return pwrite(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", noting_pwrite)
+    with ExitStack() as stack:
+        if is_read:
+            reader = stack.enter_context(closing(database.connected(house.path)))
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM record").fetchall()
+        if is_miner:
+            house.chain.transactions = 1
+            started.trim(1)
+        else:
+            accept_in(started, [flight(2)], T)
+        cut = House(tmp_path_factory.mktemp("cut"))
+        shutil.copytree(house.folder, cut.folder, dirs_exist_ok=True)
     log = cut.log.read_bytes()
-    if log.startswith(unsynced[:100]):
-        cut.log.write_bytes(bytes(len(unsynced)) + log[len(unsynced) :])
+    if log.startswith(lost_bytes[:100]):
+        cut.log.write_bytes(bytes(len(lost_bytes)) + log[len(lost_bytes) :])
     cut.log.with_name(f"{cut.path.name}-shm").unlink()
     expected = {0: flight(0), 1: flight(1), 2: flight(2)}
     if is_miner:
@@ -246,6 +262,21 @@ def test_who_writes_first_after_a_start_relies_on_no_sync_of_before(
     assert dict(everything(cut.mempool())) == expected
     assert cut.lost() == {}
     cut.close()
+
+
+def test_who_opens_the_log_again_relies_on_no_sync_of_before(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel tells of a failed sync once to each descriptor that was open then."""
+    alive = house.mempool()
+    accept_in(alive, [flight(0)], T)
+    alive._store.close()
+    with monkeypatch.context() as patch, pytest.raises(WriteFailed):
+        patch.setattr(os, "fdatasync", mock.Mock(side_effect=OSError(errno.EIO, "I/O error")))
+        accept_in(house.mempool(), [flight(1)], T)
+    unsynced = house.log.read_bytes()
+    accept_in(alive, [flight(2)], T)
+    assert not house.log.read_bytes().startswith(unsynced[:100])
 
 
 def test_a_new_file_whose_name_cannot_be_synced_poisons(
