@@ -2,5 +2,5 @@
 
 time_axis    an interval, cut into days, months or years
 plots        bars and lines
-maps         the map of a route, with sphere: great circles
+maps         routes on a map, with sphere: great circles
 """

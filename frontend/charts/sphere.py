@@ -45,6 +45,11 @@ def way(start: Place, end: Place, pieces: int) -> list[Place]:
     ]
 
 
+def middle(places: Sequence[Place]) -> Place:
+    """Return the place in the middle of others, or any place if they are all around the earth."""
+    return _place([sum(parts) for parts in zip(*map(_vector, places), strict=True)])
+
+
 def _vector(place: Place) -> Vector:
     latitude, longitude = map(radians, place)
     return cos(latitude) * cos(longitude), cos(latitude) * sin(longitude), sin(latitude)

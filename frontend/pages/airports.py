@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from flask import Blueprint, abort, render_template, request
 
 from frontend.backend_client import Json
+from frontend.charts.maps import map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import FormRequest, filled_in
@@ -26,8 +27,8 @@ from frontend.questions.group_rows import (
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
-ROUTES_SHOWN = 15
-_LARGEST = {"limit": str(ROUTES_SHOWN)}  # the most flights first
+ROUTES_SHOWN, ROUTES_DRAWN = 15, 60
+_LARGEST = {"limit": str(ROUTES_DRAWN)}  # the most flights first
 LEAVING: Groups = {"carrier": {}, **WEEK, "destination": _LARGEST}
 ARRIVING: Groups = {"origin": _LARGEST}
 
@@ -73,6 +74,11 @@ def page(code: str) -> str:
         known=known,
         form_request=FormRequest(delays.question.values),
         intervals=offered(known, delays.question.values["FINAL_DATE"]),
+        shown=ROUTES_SHOWN,
+        map=map_of_routes(
+            known,
+            {(delays.airport.code, row.key["DEST"]): row for row in delays.rows["destination"]},
+        ),
         others=other_airports(known, delays.airport),
         only_origins=only_origins(known),
     )

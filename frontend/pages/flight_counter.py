@@ -3,7 +3,7 @@
 from flask import Blueprint, render_template, request
 
 from frontend.backend_client import Json
-from frontend.charts.maps import map_of_route
+from frontend.charts.maps import distance_between
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
@@ -39,7 +39,7 @@ def page() -> tuple[str, int]:
         cities=[question.city(end, known) for end in BOTH],
         counts=counts,
         report=CountsReport(counts, known) if counts else None,
-        map=map_of_route(known, *(question.airports(end, known) for end in BOTH))
+        distance=distance_between(*(question.airports(end, known) for end in BOTH))
         if counts
         else None,
         only_origins=only_origins(known) if is_one_way else [],

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from flask import Blueprint, render_template, request
 
 from frontend.backend_client import Json
+from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
@@ -56,6 +57,13 @@ class RankingPage:
     @property
     def rows(self) -> list[Row]:
         return self.ranking.ranked[self.first - 1 :][:ROWS_A_PAGE]
+
+    @property
+    def map(self) -> RoutesMap | None:
+        """The routes of the page on a map; None for other groups."""
+        rows = self.rows if self.options["by"] == "route" else []
+        known = coverage.now()
+        return map_of_routes(known, {(row.key["ORIGIN"], row.key["DEST"]): row for row in rows})
 
     @property
     def pages(self) -> int:

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, render_template, request
 
-from frontend.charts.maps import map_of_route
+from frontend.charts.maps import distance_between
 from frontend.context import coverage
 from frontend.form_request import filled_in, submit
 from frontend.questions.group_rows import FIGURES, csv_rows
@@ -24,7 +24,7 @@ def page() -> tuple[str, int]:
         known=known,
         route=route,
         intervals=offered(known, route.question.values["FINAL_DATE"] if route else None),
-        map=map_of_route(known, *route.airports) if route else None,
+        distance=distance_between(*route.airports) if route else None,
     )
     return text, form.status
 

@@ -2,7 +2,7 @@
 import { node } from "./page.js";
 
 for (const plot of document.querySelectorAll("svg.plot")) {
-  const marks = [...plot.querySelectorAll("rect")].filter((rect) => rect.firstChild);
+  const marks = [...plot.querySelectorAll("rect, path")].filter((mark) => mark.firstChild);
   const value = node("output", { class: "value" }, "");
   let at = -1;
   const show = (next) => {

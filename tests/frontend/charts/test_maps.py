@@ -1,53 +1,37 @@
-"""Maps of routes: fitted to the route, clipped, labelled where there is room."""
+"""Maps of routes: as wide as most of them, coloured, labelled where there is room."""
 
 import re
-from itertools import combinations, pairwise
+from dataclasses import dataclass
+from itertools import combinations
 
-import airportsdata
 import pytest
 
-from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, RouteMap, map_of_route, places_of
+from frontend.charts.maps import APART, HEIGHT, WIDTH, RoutesMap, distance_between, map_of_routes
 from frontend.coverage import Airport, Coverage
 
 CITIES = {
-    "ORD": "Chicago, IL", "MDW": "Chicago, IL", "LGA": "New York, NY", "JFK": "New York, NY",
+    "JFK": "New York, NY", "LGA": "New York, NY", "ORD": "Chicago, IL", "MDW": "Chicago, IL",
     "LAX": "Los Angeles, CA", "SFO": "San Francisco, CA", "SEA": "Seattle, WA", "MIA": "Miami, FL",
     "DEN": "Denver, CO", "DFW": "Dallas, TX", "ATL": "Atlanta, GA", "STL": "St. Louis, MO",
+    "EWR": "Newark, NJ", "PHL": "Philadelphia, PA", "BWI": "Baltimore, MD", "BOS": "Boston, MA",
+    "HNL": "Honolulu, HI", "SYD": "Sydney", "ZZZ": "Nowhere, KS",
 }  # fmt: skip
-FAR = {"HNL": "Honolulu, HI", "GUM": "Guam, TT", "ANC": "Anchorage, AK", "SJU": "San Juan, PR"}
-UNKNOWN = {"ZZZ": "Nowhere, KS"}
+KNOWN = Coverage(
+    1, None, None, (),
+    tuple(Airport(code, city, "", 99 - n) for n, (code, city) in enumerate(CITIES.items())),
+)  # fmt: skip
 
 
-def between(known: Coverage, *cities: str) -> RouteMap | None:
-    ends = ([airport for airport in known.airports if airport.city == city] for city in cities)
-    return map_of_route(known, *ends)
+@dataclass(frozen=True)
+class Shown:
+    level: int = 4
+    flights: int = 1
 
 
-NEAR = {
-    "EWR": "Newark, NJ", "PHL": "Philadelphia, PA", "BWI": "Baltimore, MD", "ABE": "Allentown, PA",
-}  # fmt: skip
-
-
-def many(count: int) -> dict[str, str]:
-    """So many airports of the mainland, in cities of their own."""
-    found = [
-        code
-        for code, airport in airportsdata.load("IATA").items()
-        if airport["country"] == "US" and -125 < airport["lon"] < -67 and code not in NEAR
-    ]
-    return {code: f"City of {code}" for code in sorted(found)[:count]}
-
-
-def covering(cities: dict[str, str]) -> Coverage:
-    airports = (
-        Airport(code, city, "", 100 - place) for place, (code, city) in enumerate(cities.items())
-    )
-    return Coverage(1, "2013-01-01", "2013-01-01", (), tuple(airports))
-
-
-def route(origin: str, destination: str, cities: dict[str, str]) -> RouteMap:
-    found = between(covering(cities), origin, destination)
-    assert found is not None
+def from_jfk(*codes: str, **more: Shown) -> RoutesMap:
+    routes = {("JFK", code): more.get(code, Shown()) for code in (*codes, *more)}
+    found = map_of_routes(KNOWN, routes)
+    assert found
     return found
 
 
@@ -55,74 +39,54 @@ def points(path: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in re.findall(r"(-?\d+) (-?\d+)", path)]
 
 
-EVERYWHERE = CITIES | FAR
+MAINLAND = [code for code in CITIES if code not in {"JFK", "LGA", "HNL", "SYD", "ZZZ"}]
 
 
-ROUTES = list(combinations(sorted(set(EVERYWHERE.values())), 2))
-
-
-@pytest.mark.parametrize(("origin", "destination"), ROUTES)
-def test_every_route_is_whole_with_room_for_its_labels(origin: str, destination: str) -> None:
-    found = route(origin, destination, EVERYWHERE)
-    for x, y in points(found.route):
-        assert 0.2 * WIDTH <= x <= 0.8 * WIDTH
-        assert 0.2 * HEIGHT <= y <= 0.8 * HEIGHT
-    one, other = found.ends
-    assert one.is_above != other.is_above
-    assert (one.y <= other.y) == one.is_above
-    for end in found.ends:
-        assert end.anchor == ("start" if end.x < 40 else "end" if end.x > 60 else "middle")
-
-
-def test_a_great_circle_over_the_date_line_does_not_jump() -> None:
-    line = points(route("Guam, TT", "Honolulu, HI", EVERYWHERE).route)
-    assert max(abs(x - u) + abs(y - v) for (x, y), (u, v) in pairwise(line)) < WIDTH / 10
+def test_all_routes_are_inside_and_fill_the_map() -> None:
+    drawn = from_jfk(*MAINLAND)
+    places = [point for line in drawn.lines for point in points(line.path)]
+    for axis, size in ((0, WIDTH), (1, HEIGHT)):
+        assert all(0 <= point[axis] <= size for point in places)
+    west, east = (pick(x for x, _ in places) for pick in (min, max))
+    south, north = (pick(y for _, y in places) for pick in (min, max))
+    assert east - west > 0.8 * WIDTH or north - south > 0.8 * HEIGHT
+    assert all(line.path.startswith(drawn.lines[0].path.split("L")[0]) for line in drawn.lines)
 
 
 def test_a_far_island_does_not_squeeze_the_rest() -> None:
-    near = route("Chicago, IL", "Miami, FL", CITIES)
-    with_far = route("Chicago, IL", "Miami, FL", EVERYWHERE)
-    assert near.route == with_far.route
-    assert near.land_width == with_far.land_width
+    near, all_routes = from_jfk(*MAINLAND), from_jfk(*MAINLAND, "HNL", "SYD")
+
+    def width(drawn: RoutesMap) -> float:
+        (line,) = [line for line in drawn.lines if line.ends[1] == "LAX"]
+        return abs(points(line.path)[0][0] - points(line.path)[-1][0])
+
+    assert width(all_routes) > 0.5 * width(near)
 
 
-def test_a_city_has_all_its_airports_and_the_distance_is_between_the_busiest() -> None:
-    found = route("New York, NY", "Chicago, IL", CITIES)
-    assert [end.codes for end in found.ends] == [("LGA", "JFK"), ("ORD", "MDW")]
-    assert found.airports == ("LGA", "ORD")
-    assert len(points(found.near)) == 4
-    assert found.distance_km == pytest.approx(1180, abs=5)
-    assert found.distance_miles == pytest.approx(733, abs=3)
+def test_the_worst_routes_are_drawn_last() -> None:
+    drawn = from_jfk("LAX", "ORD", SEA=Shown(0), MIA=Shown(2))
+    assert [line.shown.level for line in drawn.lines] == [4, 4, 2, 0]
 
 
-def test_a_country_of_airports_is_shown_with_its_land() -> None:
-    found = route("Newark, NJ", "Baltimore, MD", NEAR | many(LEAST_AIRPORTS))
-    assert found.has_land
-    assert set(points(found.near)) <= set(points(found.dots))
+def test_labels_are_apart_and_those_of_the_busiest() -> None:
+    drawn = from_jfk(*(code for code in MAINLAND if code != "BWI"), BWI=Shown(flights=1000))
+    assert {"JFK", "BWI"} <= drawn.labels.keys()
+    for (x, y), (left, top) in combinations(drawn.labels.values(), 2):
+        assert abs(x - left) > APART[0] or abs(y - top) > APART[1]
 
 
-def test_around_a_few_airports_no_land_is_drawn_that_nobody_would_recognise() -> None:
-    few = NEAR | many(LEAST_AIRPORTS - len(NEAR) - 1)
-    found = route("Newark, NJ", "Baltimore, MD", few)
-    assert not found.has_land
-    assert len(points(found.near)) == 2
-    assert len(points(found.dots)) > len(NEAR)
+@pytest.mark.parametrize("codes", [(), ("LAX", "ORD"), ("LAX", "ORD", "ZZZ")])
+def test_there_is_no_map_of_a_few_routes_or_of_unknown_places(codes: tuple[str, ...]) -> None:
+    assert map_of_routes(KNOWN, {("JFK", code): Shown() for code in codes}) is None
 
 
-@pytest.mark.parametrize(
-    ("origin", "destination"),
-    [
-        ("Nowhere, KS", "Chicago, IL"),
-        ("Chicago, IL", "Nowhere, KS"),
-        ("Atlantis", "Chicago, IL"),
-        ("Chicago, IL", "Chicago, IL"),
-    ],
-)
-def test_without_two_known_places_there_is_no_map(origin: str, destination: str) -> None:
-    assert between(covering(CITIES | UNKNOWN), origin, destination) is None
-
-
-def test_a_place_is_looked_up_once_be_it_known_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert places_of(["ORD", "ZZZ"]).keys() == {"ORD"}
-    monkeypatch.setattr("airportsdata.load", lambda _: pytest.fail("read again"))
-    assert places_of(["ZZZ", "ORD"]).keys() == {"ORD"}
+def test_the_distance_is_that_of_the_busiest_airports() -> None:
+    airports = {code: [a for a in KNOWN.airports if a.city == CITIES[code]] for code in CITIES}
+    found = distance_between(airports["JFK"], airports["ORD"])
+    assert found
+    assert found.airports == ("JFK", "ORD")
+    assert found.miles == pytest.approx(740, abs=2)
+    assert found.km == pytest.approx(1191, abs=3)
+    assert distance_between(airports["JFK"], airports["ZZZ"]) is None
+    assert distance_between(airports["JFK"], airports["LGA"]) is None
+    assert distance_between([], airports["ORD"]) is None

@@ -1,4 +1,4 @@
-"""The page of a route: its counts are those of the flights; its map and its suggestions."""
+"""The page of a route: its counts are those of the flights; its length and its suggestions."""
 
 import re
 from collections import Counter
@@ -8,7 +8,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
-from frontend.charts import maps
 from frontend.filters import number
 from frontend.settings import Settings
 from tests.api.processes import Service
@@ -88,24 +87,10 @@ def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:
     assert body.split() == ["FL_DATE,count", *(f"{day},{counts[day]}" for day in sorted(counts))]
 
 
-@pytest.fixture
-def _known_land(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few airports are enough for a land that people recognise."""
-    monkeypatch.setattr(maps, "LEAST_AIRPORTS", 3)
-
-
-@pytest.mark.usefixtures("_known_land")
-def test_the_route_is_on_a_map_and_in_words(pages: FlaskClient) -> None:
-    page = counter(pages, over_days())
-    assert 'class="map"' in page
-    assert re.search(r"54\d km \(33\d miles\) along the great circle from SFO to LAX", page)
-
-
-def test_without_a_recognisable_land_there_is_no_map(pages: FlaskClient) -> None:
+def test_the_length_of_the_route_is_said_in_words(pages: FlaskClient) -> None:
     for page in (counter(pages, over_days()), pages.get("/route?ORIGIN=SFO&DEST=LAX").text):
-        assert 'class="map"' not in page
-        assert "The dots are" not in page
         assert re.search(r"54\d km \(33\d miles\) along the great circle", page)
+    assert "from SFO to LAX, their busiest airports" in counter(pages, over_days())
 
 
 def test_cities_that_are_none_are_answered_with_what_may_be_meant(
@@ -140,7 +125,7 @@ def test_cities_without_flights_between_them_are_no_mistake(pages: FlaskClient) 
     page = counter(pages, over_days(FROM, FROM))
     assert '<p class="figure-large">0</p>' in page
     assert "Show all days." in page
-    assert "There is no map of a route that ends where it begins." in page
+    assert "The route ends where it begins." in page
     assert "no city called" not in page
 
 
@@ -165,16 +150,13 @@ def test_all_numbers_are_as_of_the_same_block(year: Year, year_pages: FlaskClien
     assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]
 
 
-@pytest.mark.usefixtures("_known_land")
 def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:
     asked = asking("New York, NY", "Honolulu, HI")
     page = small_source(year_pages, "/flight_counter", query_string=asked)
     table = slot_rows(page)
     assert table.count('<th scope="row">') == 365
-    assert 'class="map"' in page
 
 
 def test_a_place_that_nobody_knows_is_said_in_words(year_pages: FlaskClient) -> None:
     page = counter(year_pages, asking("Nowhere, KS", "Chicago, IL"))
-    assert "There is no map, because the location of an airport is not known." in page
-    assert 'class="map"' not in page
+    assert "Its length is not known, because the location of an airport is not." in page

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from frontend.questions import group_queries
+from frontend.questions import group_queries, group_rows
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.group_queries import WEEK
 from frontend.questions.group_rows import SORTS, Row, months_of_year
@@ -332,3 +332,20 @@ def test_the_verdict_on_a_ranking_is_about_what_it_is_sorted_by(
     first = pages.get(address.replace("?", ".json?")).get_json()["ranked"][0]
     assert f"{first['name']} has the highest {SORTS[sort].noun}" in lead
     assert "delay" not in lead
+
+
+@pytest.mark.parametrize("address", ["/airports/ORD", "/rankings?by=route&page=1"])
+def test_routes_are_on_a_map_in_the_colour_of_their_share(
+    pages: FlaskClient, world: World, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_rows, "FEW_ARRIVALS", 5)
+    page = pages.get(address).text
+    lines = re.findall(
+        r'<path class="route l(\d)" d="[^"]+"><title>(\w+) to (\w+): ([\d.]+) % of (\d+) ', page
+    )
+    assert len(lines) > 3
+    for level, origin, dest, percent, count in lines:
+        flown = [e for e in world.transactions if (e["ORIGIN"], e["DEST"]) == (origin, dest)]
+        share = averages_of(flown)["on_time_share_of_scheduled"]
+        assert (int(count), percent) == (len(flown), f"{100 * share:.1f}")
+        assert int(level) == sum(share >= least for least in group_rows.LEVELS)
