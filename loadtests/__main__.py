@@ -29,6 +29,9 @@ _NAMES, _MODES = click.Choice([*NAMES, "all"]), click.Choice([*map(str, Mode)])
 _POSITIVE, _COUNT = click.FloatRange(min=0, min_open=True), click.IntRange(min=1)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SEED = click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+_SHARED = click.option(
+    "--shared", is_flag=True, help="Reject no run for what others do here; mark the report."
+)
 _QUICK = click.option("--quick", is_flag=True, help="Do everything once, within two minutes.")
 _FAIL_IF = click.option(
     "--fail-if",
@@ -91,6 +94,7 @@ def list_experiments() -> None:
     callback=_numbers,
     help="Only these: shares of L for open-workload, numbers of customers for queueing-network.",
 )
+@_SHARED
 @click.option("--host", default="", help="URL of a running service to measure, on any machine.")
 @_FAIL_IF
 @_SEED
@@ -123,6 +127,7 @@ def run(
 @click.option("--minutes", type=_POSITIVE, default=pi_measuring.MINUTES, show_default=True)
 @click.option("--ssh", default="", help="Who may set the service there up: USER@HOST.")
 @click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
+@_SHARED
 @_SEED
 @_OUT
 def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:

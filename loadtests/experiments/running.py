@@ -184,6 +184,8 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
         thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
         failures = filter(None, (report.failure, *response_times.broken(thresholds, groups)))
         report = replace(report, metrics=metrics, failure="; ".join(failures))
+    if manifest.get("shared") and report.conclusion:
+        report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")
     if generator := generator_section(results):
         more.insert(0, generator)
     if found.study:

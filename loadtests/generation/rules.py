@@ -35,13 +35,17 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A run is rejected when `value` is above `limit`, both in `unit`."""
+    """A run is rejected when `value` is above `limit`, both in `unit`.
+
+    is_of_machine: it rejects what a machine that others share does to a run.
+    """
 
     name: str
     limit: float
     unit: str
     value: Callable[[Facts], float | None]
     reason: str
+    is_of_machine: bool = False
 
 
 def _percent(part: float | None, whole: float | None = 1.0) -> float | None:
@@ -78,16 +82,19 @@ RULES: Sequence[Rule] = (
         *("dispatch_lag_mean", 2, "% of E[S]"),
         lambda of: _percent(of.lag_mean_s, of.before_s),
         "the generator sent too late, and its delay counts as waiting at the server",
+        is_of_machine=True,
     ),
     Rule(
         *("dispatch_lag_p99", 20, "% of E[S]"),
         lambda of: _percent(of.lag_p99_s, of.before_s),
         "the generator sent some requests far too late",
+        is_of_machine=True,
     ),
     Rule(
         *("foreign_cpu", 10, "% of a core"),
         lambda of: _percent(of.foreign_cpu),
         "other programs took processor time from the server and the generator",
+        is_of_machine=True,
     ),
     Rule(
         *("client_cpu", 70, "% of a core"),
@@ -98,6 +105,7 @@ RULES: Sequence[Rule] = (
         *("calibration_drift", 1, "%"),
         _drift,
         "the service time changed while it was measured, by more than chance",
+        is_of_machine=True,
     ),
 )
 
@@ -116,6 +124,10 @@ class Verdict:
     def accepted(self) -> bool:
         """Whether the run counts."""
         return not self.broken
+
+    def on_shared_machine(self) -> "Verdict":
+        """The verdict without the rules about the machine, for a report that is marked."""
+        return Verdict(tuple(rule for rule in self.broken if not rule.is_of_machine), self.values)
 
     @property
     def reasons(self) -> str:

@@ -45,7 +45,7 @@ from loadtests.processes import (
 from loadtests.tables import cell, to_append
 
 REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", "schedules"
-LOCUST_LOG = "locust.log"
+LOCUST_LOG, MANIFEST = "locust.log", "manifest.json"
 BEGIN_WITHIN_S = 120
 SAY_EVERY_S = 5.0
 
@@ -330,10 +330,19 @@ def _why(command: Sequence[str], status: int | None, log: Path) -> str:
 
 
 def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bool:
-    """Judge a run by the rules, by all that it tells or by `facts`; list it; tell if it counts."""
+    """Judge a run by the rules, by all that it tells or by `facts`; list it; tell if it counts.
+
+    The rules about the machine reject nothing in a folder whose manifest says that it is shared.
+    """
     verdict = judge(facts or record.facts())
+    if _is_shared(folder / MANIFEST):
+        verdict = verdict.on_shared_machine()
     append_verdict(folder, record, verdict)
     return verdict.accepted
+
+
+def _is_shared(manifest: Path) -> bool:
+    return manifest.exists() and json.loads(manifest.read_bytes()).get("shared", False)
 
 
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:

@@ -40,6 +40,7 @@ class Options:
     quick: bool = False  # everything is run once, within two minutes
     host: str = ""  # URL of a service on another machine, in place of one that is started here
     until_decided: bool = False  # what has a verdict is measured until it is decided
+    shared: bool = False  # on a machine that others share: no run is rejected for that
     minutes: float | None = None  # that all of it may take
     loads: tuple[float, ...] = ()  # those of the experiment that are measured; none means all
     fail_if: tuple[str, ...] = ()  # thresholds that make the report a failure

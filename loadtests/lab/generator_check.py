@@ -10,7 +10,7 @@ beyond the limit are refused.
 """
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, repeat
 from math import inf
@@ -20,6 +20,7 @@ from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import Row
+from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.schedule import Request, arrivals
 from loadtests.lab.content import Section, Table
 from loadtests.lab.experiment import Run
@@ -37,6 +38,7 @@ PAUSE_S = 0.005  # of the independent client, on average; a server that is awake
 WARM_UP_S = 0.5  # at the first rate, which do not count
 MOST_GROWTH_S = 0.0002
 TAIL = 0.99
+ON_SHARED = "Close them, or go on with --shared: then no run is rejected for it, and it is marked."
 _LONGEST_ANSWER = 65536
 
 
@@ -64,7 +66,10 @@ class CheckLine(Line):
 
 
 def check(run: Run) -> None:
-    """Measure the generator against a server that answers at once. Raises ProgramFailed."""
+    """Measure the generator against a server that answers at once, and say what would be rejected.
+
+    Raises ProgramFailed.
+    """
     run.say("the load generator's own error")
     name, random = unused_name(run.results, CHECK), run.random(CHECK)
     each_s, alone = run.choose(QUICK_EACH_S, EACH_S), run.choose(QUICK_ALONE, ALONE)
@@ -84,6 +89,25 @@ def check(run: Run) -> None:
     with run.results.more(CHECK, CheckLine) as table:
         for n, rate_per_s in enumerate(RATES_PER_S):
             table.add(_line(name, rate_per_s, in_order[ends[n] : ends[n + 1]], alone_s))
+    for told in would_be_rejected(record.facts(), is_shared=run.options.shared):
+        run.say(told)
+
+
+def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
+    """What the rules would say of runs on this machine now, with what can be done."""
+    limits, lag_s = {rule.name: rule.limit for rule in RULES}, facts.lag_mean_s or 0.0
+    foreign = 100 * (facts.foreign_cpu or 0.0)
+    if foreign > limits["foreign_cpu"]:
+        yield (
+            f"Other programs use {foreign:.0f} % of a core now, and above "
+            f"{limits['foreign_cpu']:g} % every run is rejected. "
+            + ("Runs are kept, and the report is marked." if is_shared else ON_SHARED)
+        )
+    shortest_ms = 1000 * lag_s / (limits["dispatch_lag_mean"] / 100)
+    yield (
+        f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so what takes less than "
+        f"{shortest_ms:.2g} ms cannot be decided."
+    )
 
 
 def _line(name: str, rate: float, rows: Sequence[Row], alone_s: Sequence[float]) -> CheckLine:

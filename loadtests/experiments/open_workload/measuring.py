@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, hypot
 from random import Random
 from statistics import fmean
 from time import monotonic
@@ -44,7 +44,8 @@ from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import TableWriter
-from loadtests.models.open_queue import ONE
+from loadtests.models.estimates import TOLERANCE, confidence_interval
+from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.sample_statistics import quantile
 from loadtests.models.sequential import LEAST_VALUES
@@ -52,6 +53,7 @@ from loadtests.models.sequential import LEAST_VALUES
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
 VARIED_TIMES = 4  # times of the service vary by 0.07 of their mean, where waits vary by 0.01
+NONE_DECIDED = "No load can be decided now; wait until the machine is quiet"
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 AT_MOST_TIMES = 3  # as many runs as planned, if they do not decide
 
@@ -118,6 +120,8 @@ class _UnderTest:
         self._requests = more * run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS)
         self._before = self._calibrated()
         self._rated = Rated()
+        if told := changes_told(self._before, found.queue, loads.STUDY_FRACTIONS):
+            run.say(told)
         if found.is_service:
             self._rated = explored(run, found, server, self._before)
 
@@ -224,6 +228,37 @@ class _UnderTest:
             facts = replace(facts, is_interrupted=facts.is_interrupted or after is None)
             accepted += judge_run(self._run.results.folder, record, facts)
         return accepted
+
+
+def changes_told(found: Calibration, queue: Queue, fractions: Sequence[float]) -> str:
+    """Which loads cannot be decided if E[S] goes on changing as in this calibration; "" if all can.
+
+    A forecast moves by more than E[S] does, and the more the busier the server is.
+    """
+    half = len(found.times_s) // 2
+    if half < 2:
+        return ""
+    earlier, later = found.times_s[:half], found.times_s[half:]
+    chance_s = hypot(*(confidence_interval(one).half_width for one in (earlier, later)))
+    change = max(0.0, abs(fmean(later) - fmean(earlier)) - chance_s) / found.mean_s
+    cv = found.variance_s2**0.5 / found.mean_s
+    moved = {}
+    for fraction in fractions:
+        busier = min(fraction * (1 + change), 0.999)
+        forecast, changed = (
+            queue.steady(share * queue.servers, 1.0, cv).response_time_s
+            for share in (fraction, busier)
+        )
+        moved[fraction] = (1 + change) * changed / forecast - 1
+    decided = [f"{fraction:g}" for fraction in fractions if moved[fraction] <= TOLERANCE]
+    if len(decided) == len(fractions):
+        return ""
+    can = f"Loads that can be decided now: --loads {','.join(decided)}" if decided else NONE_DECIDED
+    return (
+        f"E[S] changed by {100 * change:.1f} % more than by chance within one calibration; that "
+        f"moves the forecast at {fractions[-1]:g} of L by {100 * moved[fractions[-1]]:.0f} %, more "
+        f"than the {100 * TOLERANCE:g} % that decide. {can}."
+    )
 
 
 def _duration_s(load: Load, rated: Rated, before: Calibration) -> float:

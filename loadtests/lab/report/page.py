@@ -15,6 +15,11 @@ EMULATED = (
     "39/K ms for its check. {how} This tests queueing behaviour and our models; it is not a "
     "measurement of any disk or of a Raspberry Pi. Seconds in report units are {report_seconds}."
 )
+SHARED = (
+    "Measured on a machine that others share: no run was rejected because other programs took "
+    "processor time, requests were sent late or the service time changed. The table of runs has "
+    "how much; other runs may say something else."
+)
 MODES = {
     "real": "Real: the service as shipped",
     "emulated": "Emulated storage, K = {scale:g}",
@@ -42,6 +47,8 @@ def report_page(
         setting = f"{told}{found.waited.format(**waits)}."
     if manifest["state"] != "complete":
         warnings.append("This run was interrupted. It shows what was measured until then.")
+    if manifest.get("shared"):
+        warnings.append(SHARED)
     if manifest["quick"]:
         warnings.append("This was a quick run: everything once and briefly. It proves nothing.")
     return plain_page(

@@ -297,11 +297,29 @@ class TestPlan:
         assert total_s < 3600
 
 
+@pytest.mark.parametrize(
+    ("slower", "can"),
+    [
+        (1.0, ""),
+        (1.02, "--loads 0.3,0.5"),
+        (1.032, "--loads 0.3."),
+        (1.3, "No load can be decided"),
+    ],
+)
+def test_what_cannot_be_decided_on_a_machine_that_changes_is_said(slower: float, can: str) -> None:
+    times_s = [0.04] * 100 + [slower * 0.04] * 100
+    found = Calibration("c", 200, fmean(times_s), 0.0, 0.0, times_s)
+    told = measuring.changes_told(found, ONE, loads.STUDY_FRACTIONS)
+    assert can in told
+    assert bool(can) == bool(told)
+
+
 class TestChosenLoads:
     def test_are_measured_alone_and_so_they_are_when_it_goes_on(self, tmp_path: Path) -> None:
         out = tmp_path / "out"
         words = [
             "run",
+            "--shared",
             "open-workload",
             "--mode",
             "model",
@@ -314,6 +332,9 @@ class TestChosenLoads:
         asked = CliRunner().invoke(main, [*words, "--out", str(out)])
         assert asked.exit_code == 0, asked.output
         (folder,) = out.iterdir()
+        assert "Measured on a machine that others share" in page_of(Results(folder))
+        said = Results(folder).summary()["conclusion"]
+        assert said.startswith("On a shared machine: Of 1 load")
         resume(folder, lambda text: None)
         runs = open_runs(Results(folder))
         assert {(run.part, run.fraction) for run in runs} == {(STEADY, 0.85), (AS_THE_STUDY, 0.85)}

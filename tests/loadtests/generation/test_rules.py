@@ -1,12 +1,14 @@
 """Each rule rejects just above its limit, and a quiet run passes them all."""
 
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean, variance
 
 import pytest
 
 from loadtests.generation.calibration import Calibration, chance_s
 from loadtests.generation.rules import RULES, Facts, judge
+from loadtests.generation.run import RunRecord, judge_run
 
 QUIET = Facts(
     requests=1000,
@@ -44,6 +46,19 @@ def test_a_rule_rejects_above_its_limit_and_not_below(name: str) -> None:
     assert not too_much.accepted
     assert [rule.name for rule in too_much.broken] == [name]
     assert too_much.reasons.startswith(f"{name} ")
+
+
+def test_a_shared_machine_rejects_only_what_is_not_its_doing(tmp_path: Path) -> None:
+    record = RunRecord("r", "open", (), (), 1, 0.0)
+    names = {name: facts for name, (_, facts) in LIMITS.items()}
+
+    def rejected() -> set[str]:
+        return {name for name, facts in names.items() if not judge_run(tmp_path, record, facts)}
+
+    assert rejected() == set(names)
+    (tmp_path / "manifest.json").write_text('{"shared": true}')
+    kept = {"dispatch_lag_mean", "dispatch_lag_p99", "foreign_cpu", "calibration_drift"}
+    assert rejected() == set(names) - kept
 
 
 def test_calibrations_may_differ_by_what_chance_explains() -> None:

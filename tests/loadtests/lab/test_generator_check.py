@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from loadtests.generation.rules import Facts
 from loadtests.lab import generator_check
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import (
@@ -15,6 +16,7 @@ from loadtests.lab.generator_check import (
     last_check,
     limit_per_s,
     own_error_told,
+    would_be_rejected,
 )
 from loadtests.lab.results import Results
 
@@ -37,6 +39,18 @@ def test_its_limit_is_where_its_error_begins_to_grow(
 ) -> None:
     lines = [line(rate, ms) for rate, ms in zip((50, 100, 200), means_ms, strict=True)]
     assert limit_per_s(lines) == limit
+
+
+@pytest.mark.parametrize(
+    ("is_shared", "advice"), [(False, "go on with --shared"), (True, "the report is marked")]
+)
+def test_what_would_be_rejected_is_said_at_the_start(is_shared: bool, advice: str) -> None:
+    busy = Facts(requests=9, failed=0, foreign_cpu=0.83, lag_mean_s=0.0003)
+    others, late = would_be_rejected(busy, is_shared=is_shared)
+    assert others.startswith("Other programs use 83 % of a core now, and above 10 % every run")
+    assert advice in others
+    assert "what takes less than 15 ms cannot be decided" in late
+    assert len(list(would_be_rejected(replace(busy, foreign_cpu=0.02), is_shared=False))) == 1
 
 
 def test_its_error_is_told_up_to_its_limit() -> None:
