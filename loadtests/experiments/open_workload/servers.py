@@ -102,14 +102,18 @@ def scans(flights: Sequence[Flight]) -> Requests:
 
 
 def different_scans(flights: Sequence[Flight]) -> Requests:
-    """Requests for scans of the whole chain for the flights between two airports at random."""
+    """Requests for scans of nearly the whole chain for the flights between two airports."""
     airports = sorted({str(flight[end]) for flight in flights for end in ("ORIGIN", "DEST")})
-    scan = f"/flight_counter?{_all_days(flights)}&engine=scan"
+    days = sorted({str(flight["FL_DATE"]) for flight in flights})
+    ends = max(1, len(days) // 10)
 
     def asked(random: Random) -> Iterator[Request]:
         while True:
             origin, destination = random.choices(airports, k=2)
-            yield Request("scan", f"{scan}&ORIGIN={origin}&DEST={destination}")
+            first, last = random.choice(days[:ends]), random.choice(days[-ends:])
+            interval = f"INITIAL_DATE={first}&FINAL_DATE={last}"
+            between = f"ORIGIN={origin}&DEST={destination}"
+            yield Request("scan", f"/flight_counter?{interval}&{between}&engine=scan")
 
     return asked
 

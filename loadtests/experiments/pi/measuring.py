@@ -2,8 +2,9 @@
 
 First one customer asks the three questions, each by the index and by a scan. From what they take
 follows what can be measured under load in the time: the three questions by the index if they take
-long enough for the load generator, else rankings; and scans. At each share of L there are ten runs;
-with less time there are fewer shares, the highest left out first, because they take longest.
+long enough for the load generator and there are enough of them, else rankings; and scans. At each
+share of L there are ten runs; with less time there are fewer shares, the highest left out first,
+because they take longest.
 
 Beside the files of `open_workload`, `service-times.csv` has a line for each run of one customer,
 and `machine.csv` what the Pi told of itself in `/metrics` meanwhile.
@@ -58,6 +59,7 @@ LATEST = 1.25  # times that; after it, no rejected run is made again
 LEAST_FACTOR = 0.7  # of the usual arrivals; with fewer, a run is nothing but its warm-up
 MOST_FACTOR = 4.0
 SHORTEST_S = 0.0025  # a question that takes less is too quick for the load generator
+LEAST_VARIETY = 0.9  # of drawn questions that differ; with fewer, there are soon no new ones
 SAMPLE_EVERY_S = 10.0
 
 
@@ -166,14 +168,21 @@ def planned(run: Run) -> list[Load]:
         mean_of([mean_of(found[kind, engine].times_s) for kind in KINDS]) for engine in ENGINES
     )
     limit_per_s = generator_check.limit_per_s(generator_check.last_check(run.results))
-    is_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
-    index = (ELSEWHERE_QUESTIONS, index_s) if is_slow else (ELSEWHERE, ranking_s)
+    are_slow = index_s >= SHORTEST_S and max(ARRIVALS) * workers / index_s <= limit_per_s
+    are_many = are_slow and _variety(Site(options.host.rstrip("/"))) >= LEAST_VARIETY
+    index = (ELSEWHERE_QUESTIONS, index_s) if are_many else (ELSEWHERE, ranking_s)
     return [
         load
         for server, each_s in (index, (ELSEWHERE_SCANS, scan_s))
         for load in fitting(server, each_s / workers, _load_s(run))
         if not options.loads or load.fraction in options.loads
     ]
+
+
+def _variety(site: Site) -> float:
+    """The share of different ones among many questions of the kind that repeats itself most."""
+    found = drawn(sample(site, SAMPLED_BLOCKS), DRAWN, seed=1)
+    return min(len({one.path for one in asked}) for asked in found.values()) / DRAWN
 
 
 def _load_s(run: Run) -> float:

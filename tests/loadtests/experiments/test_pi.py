@@ -14,6 +14,7 @@ from loadtests.experiments.open_workload import demands as learning
 from loadtests.experiments.open_workload import measuring as open_measuring
 from loadtests.experiments.open_workload.loads import (
     ELSEWHERE,
+    ELSEWHERE_QUESTIONS,
     ELSEWHERE_SCANS,
     STEADY,
     Load,
@@ -24,13 +25,21 @@ from loadtests.experiments.pi import measuring, settings
 from loadtests.experiments.pi.measuring import LEAST_FACTOR, MachineLine, fitting, left_out
 from loadtests.experiments.running import resume
 from loadtests.generation import run as generation_run
+from loadtests.generation.rows import Row
 from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.lab import service_facts
+from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.one_customer import Asked, Recorded
 from loadtests.lab.results import Results
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
+
+
+def _run(time_s: float) -> Recorded:
+    row = Row("r", 0, "k", 0.0, 0.0, None, time_s, None, 200, "")
+    return Recorded("r", True, [Asked(row, {})])
 
 
 class TestFitting:
@@ -44,6 +53,33 @@ class TestFitting:
         takes_s = sum(load.runs * load.arrivals / load.fraction * each_s for load in planned)
         assert takes_s < 480 or highest == 0.3
         assert all(load.arrivals >= LEAST_FACTOR * 120 for load in planned)
+
+    @pytest.mark.parametrize(
+        ("index_s", "variety", "server"),
+        [
+            pytest.param(0.004, 1.0, ELSEWHERE_QUESTIONS, id="the three questions"),
+            pytest.param(0.001, 1.0, ELSEWHERE, id="too quick"),
+            pytest.param(0.004, 0.5, ELSEWHERE, id="too few different ones"),
+        ],
+    )
+    def test_the_index_is_asked_what_can_be_measured(
+        self,
+        index_s: float,
+        variety: float,
+        server: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        times_s = {"index": index_s, "scan": 0.2}
+        found = {(kind, engine): _run(times_s[engine]) for kind in KINDS for engine in times_s}
+        found["ranking", "index"] = _run(0.02)
+        monkeypatch.setattr(measuring, "alone", lambda results: found)
+        monkeypatch.setattr(measuring, "_variety", lambda site: variety)
+        run = Run(Options(Mode.REAL, host="http://pi"), Results(tmp_path), tmp_path, print)
+        with run.results.table("service", ServiceFacts) as table:
+            table.add(ServiceFacts("1.1.0", 1, 4, "a Pi", 0))
+        planned = measuring.planned(run)
+        assert {load.server for load in planned} == {server, ELSEWHERE_SCANS}
 
     def test_what_is_left_out_is_told(self) -> None:
         keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
