@@ -12,13 +12,12 @@ from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from itertools import islice, product
-from typing import NamedTuple
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
-from frontend.search.vocabulary import GENERIC, UNRANKED, WEEK, YEAR_FOLLOWS
+from frontend.search.vocabulary import GENERIC, UNRANKED, WEEK
 
 MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
@@ -40,34 +39,6 @@ RANKINGS = (  # what is asked for often
 )
 
 _WORD = re.compile(r"[^\s-]+")
-_DIGITS_AT_END = re.compile(r"(?P<before>.*?)(?P<digits>(?<!\d)[1-9]\d{0,4})", re.ASCII)
-
-
-class NumberBegun(NamedTuple):
-    """The first digits of a flight number, at the end of a text.
-
-    before: the text in front of them. carriers: DOT numbers of those that it names, if any.
-    """
-
-    before: str
-    carriers: frozenset[int]
-    digits: str
-
-
-def number_begun(text: str, known: Coverage) -> NumberBegun | None:
-    """The flight number that `text` may end with, if only a carrier is named in front of it."""
-    match = _DIGITS_AT_END.fullmatch(bare(text))
-    if match is None or match["before"].lower().split()[-1:] in [[word] for word in YEAR_FOLLOWS]:
-        return None
-    carriers: set[int] = set()
-    read = readings(f"{match['before']}1", known)  # a number is there already
-    for reading in read:
-        if reading.unknown or replace(reading, carriers=(), wanted=frozenset()) != Reading(
-            number=1
-        ):
-            return None
-        carriers |= {carrier.number for group in reading.carriers for carrier in group}
-    return NumberBegun(match["before"], frozenset(carriers), match["digits"]) if read else None
 
 
 def completed(text: str, known: Coverage) -> Iterator[str]:
@@ -93,9 +64,8 @@ def _without_airports_of_cities(things: list[Thing], typed: str) -> list[Thing]:
         thing
         for thing in things
         if isinstance(thing, Carrier)
-        or not thing.airport
         or thing.city not in cities
-        or thing.airport.lower() == typed
+        or thing.airport.lower() in {"", typed}
     ]
 
 
@@ -104,12 +74,10 @@ def similar(text: str, known: Coverage) -> Iterator[str]:
     yield from completed(text, known)
     text, names = bare(text), names_in(known)
     for reading in readings(text, known)[:1]:
-        runs = list(_runs(reading.unknown, text))
-        alike = [_alike(text[start:end], names, known) for start, end in runs]
-        for chosen in islice(product(*alike), MOST_NAMES if runs else 0):
-            yield _with(text, runs, chosen)
-        if runs:
-            yield _with(text, runs, [""] * len(runs))
+        if runs := _runs(reading.unknown, text):
+            alike = [_alike(text[start:end], names, known) for start, end in runs]
+            for chosen in (*islice(product(*alike), MOST_NAMES), ("",) * len(runs)):
+                yield _with(text, runs, chosen)
 
 
 def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
@@ -143,18 +111,15 @@ def spoken(carrier: Carrier) -> str:
     return " ".join(words)
 
 
-def _runs(unknown: tuple[Unknown, ...], text: str) -> Iterator[tuple[int, int]]:
+def _runs(unknown: tuple[Unknown, ...], text: str) -> list[tuple[int, int]]:
     """(start, end) of each piece of `text` in which all words are unknown."""
-    start, end = 0, 0
+    runs: list[tuple[int, int]] = []
     for word in unknown:
-        if end and not text[end : word.start].strip(" ,"):
-            end = word.end
-            continue
-        if end:
-            yield start, end
-        start, end = word.start, word.end
-    if end:
-        yield start, end
+        if word.end and runs and not text[runs[-1][1] : word.start].strip(" ,"):
+            runs[-1] = (runs[-1][0], word.end)
+        elif word.end:
+            runs.append((word.start, word.end))
+    return runs
 
 
 def _alike(text: str, names: Names, known: Coverage) -> list[str]:
@@ -166,7 +131,7 @@ def _alike(text: str, names: Names, known: Coverage) -> list[str]:
     return list(dict.fromkeys([*close, *begun, *in_state]))[:MOST_NAMES]
 
 
-def _with(text: str, runs: list[tuple[int, int]], names: tuple[str, ...] | list[str]) -> str:
+def _with(text: str, runs: list[tuple[int, int]], names: tuple[str, ...]) -> str:
     """`text` with names in place of its `runs`."""
     for (start, end), name in reversed(list(zip(runs, names, strict=True))):
         text = f"{text[:start]}{name}{text[end:]}"

@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterator
 from datetime import date
 
-from frontend.backend_client import Backend, Json
-from frontend.coverage import Coverage, CoverageKeeper
-from frontend.errors import Refused
+from frontend.backend_client import Backend
+from frontend.coverage import Coverage, CoverageKeeper, all_days
 from frontend.search.completing import spoken
 
 MAKE_AGAIN_S = 60.0
@@ -40,27 +39,17 @@ class Examples:
     def _make(self, known: Coverage) -> list[str]:
         if not known.carriers or known.last_date is None:
             return []
-        height = self._backend.get("/tip")["height"]
-        flight = self._newest_flight(height)
+        newest = date.fromisoformat(known.last_date)
         return [
             *self._flight_numbers(known),
-            *_routes(flight),
+            *self._routes(known),
             f"How late is {spoken(known.carriers[0])}?",
-            *_times(date.fromisoformat(known.last_date)),
-            f"block {height}",
-            *(f"transaction {newest['TRANSACTION_ID']}" for newest in flight),
+            f"Worst route in {newest:%B}",
+            f"{newest:%B %Y}",
+            newest.isoformat(),
+            f"block {self._backend.get('/tip')['height']}",
+            "transaction 0",
         ]
-
-    def _newest_flight(self, height: int) -> list[Json]:
-        """Return the first flight of the newest block; [] if it has none, or is damaged."""
-        try:
-            block = self._backend.get(f"/blocks/{height}", {"limit": 1})["block"]
-        except Refused as error:
-            if not error.damaged_blocks:
-                raise
-            return []
-        flights: list[Json] = block["transactions"][:1]
-        return flights
 
     def _flight_numbers(self, known: Coverage) -> Iterator[str]:
         """Yield the most common flight number, with the carrier that uses it most."""
@@ -69,15 +58,10 @@ class Examples:
             carrier = known.carrier(number["carriers"][0]["OP_CARRIER_AIRLINE_ID"])
             yield f"{carrier.code or ''} {number['label']}".strip()
 
-
-def _routes(flights: list[Json]) -> Iterator[str]:
-    for flight in flights:
-        yield f"{flight['ORIGIN']}-{flight['DEST']}"
-        cities = (flight[f"{end}_CITY_NAME"].partition(",")[0] for end in ("ORIGIN", "DEST"))
-        yield " to ".join(cities)
-
-
-def _times(newest: date) -> Iterator[str]:
-    yield f"Worst route in {newest:%B}"
-    yield f"{newest:%B %Y}"
-    yield newest.isoformat()
+    def _routes(self, known: Coverage) -> Iterator[str]:
+        """Yield the route with the most flights, by its airports and by its cities."""
+        question = {**all_days(known), "group_by": "route", "limit": 1}
+        for route in self._backend.get("/average_delays", question)["by_route"]:
+            yield f"{route['ORIGIN']}-{route['DEST']}"
+            cities = (route[f"{end}_CITY_NAME"].partition(",")[0] for end in ("ORIGIN", "DEST"))
+            yield " to ".join(cities)

@@ -1,6 +1,6 @@
 """Finds which meanings of a search exist in the ledger, their pages, and what these show."""
 
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -15,15 +15,19 @@ from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
 from frontend.search.answers import Lead, leads
 from frontend.search.meanings import BLOCK, HASH, TRANSACTION, meanings
-from frontend.search.sentences import Reading, readings
+from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
 
 MOST_SUGGESTIONS = 8
 MOST_COMPLETIONS = 7
-MOST_NUMBERS = 50  # the backend suggests so many at once
+MOST_NUMBERS = 20  # with the same beginning that are suggested
+MOST_DIGITS = 5  # of a flight number
 MOST_READ = 60  # texts that are tried, as each may be a question to the backend
 NO_FLIGHTS = "there are no such flights in this ledger"
 DAMAGED: Json = {"damaged": True}  # in place of an answer
 BAD_INPUT = {400, 422}
+_DIGITS_AT_END = re.compile(
+    rf"(?P<before>.*?)(?<!\d)(?<!in )(?P<digits>[1-9]\d{{0,{MOST_DIGITS - 1}}})", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,9 @@ class Finder:
         elif answer is not None:
             flight = answer["transaction"]
             where = f"in block {answer['block']['height']:,}" if answer["block"] else "pending"
-            shows = f"{self._flight_name(flight)} on {filters.day(flight['FL_DATE'])}, {where}"
+            name = self._coverage.carrier(flight[CARRIER]).flight(flight[NUMBER])
+            route = f"from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
+            shows = f"{name} {route} on {filters.day(flight['FL_DATE'])}, {where}"
             yield Page(label, address, shows)
 
     def _block(self, digits: str) -> Iterator[Page]:
@@ -123,7 +129,7 @@ class Finder:
         known = self._coverage
         read = chain(self._read(text), self._all_read(completing.similar(text, known)))
         near = (r for reading in read for r in (reading, *completing.looser(reading, known)))
-        return _first(chain(self._pages_of(near), self._numbers_like(text)), MOST_SUGGESTIONS)
+        return _first(chain(self._pages_of(near), self._numbers(text, 1)), MOST_SUGGESTIONS)
 
     def completions(self, text: str) -> list[Page]:
         """Return pages for what `text` means, and for texts that begin like it."""
@@ -134,7 +140,7 @@ class Finder:
 
     def _pages_of(self, read: Iterable[Reading]) -> Iterator[Page]:
         """Yield the pages for the first `MOST_READ` readings, each of which is looked up once."""
-        for reading in _once(islice(read, MOST_READ)):
+        for reading in dict.fromkeys(islice(read, MOST_READ)):
             yield from self._named(reading)
 
     def _all_read(self, texts: Iterable[str]) -> Iterator[Reading]:
@@ -143,32 +149,30 @@ class Finder:
     def _read(self, text: str) -> list[Reading]:
         return readings(text, self._coverage)
 
-    def _numbers(self, text: str, digits: int | None = None) -> Iterator[Page]:
-        """Flights whose numbers begin with the last digits of `text`, or the first few of these."""
-        begun = completing.number_begun(text, self._coverage)
-        if begun is None:
-            return
-        flights: Counter[str] = Counter()
-        for number in self._suggested(begun.digits[:digits], MOST_NUMBERS):
-            for used in number["carriers"]:
-                if not begun.carriers or used[CARRIER] in begun.carriers:
-                    flights[number["label"]] += used["flights"]
-        for label, count in flights.most_common(MOST_COMPLETIONS):
-            for reading in self._read(f"{begun.before}{label}"):
-                if reading.number:
-                    yield from (_page(lead, count) for lead in leads(reading, self._coverage))
+    def _numbers(self, text: str, least: int = MOST_DIGITS) -> Iterator[Page]:
+        """Yield flights whose numbers begin with the digits at the end of `text`.
 
-    def _numbers_like(self, text: str) -> Iterator[Page]:
-        """Flights whose numbers begin like the one in `text`, with ever fewer digits in common."""
-        if begun := completing.number_begun(text, self._coverage):
-            for digits in range(len(begun.digits) - 1, 0, -1):
-                yield from self._numbers(text, digits)
+        least: numbers that have only so many of the digits follow.
+        """
+        match = _DIGITS_AT_END.fullmatch(text)
+        if match is None or len(text) > MAX_CHARACTERS:
+            return
+        for digits in range(len(match["digits"]), min(least, len(match["digits"])) - 1, -1):
+            begun = {"field": "flight_number", "q": match["digits"][:digits], "limit": MOST_NUMBERS}
+            for number in self._backend.get("/suggest", begun)["suggestions"]:
+                flights = {used[CARRIER]: used["flights"] for used in number["carriers"]}
+                for reading in self._read(f"{match['before']}{number['label']}"):
+                    yield from self._flights(reading, flights)
+
+    def _flights(self, reading: Reading, flights: Mapping[int, int]) -> Iterator[Page]:
+        """Yield the flights of a number, if only that and carriers are named that use it."""
+        named = [carrier.number for group in reading.carriers for carrier in group] or [*flights]
+        count = sum(flights.get(carrier, 0) for carrier in named)
+        flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
+        if count and reading.number and reading == flight:
+            yield from (_page(lead, count) for lead in leads(reading, self._coverage))
 
     # --- asking
-
-    def _flight_name(self, flight: Mapping[str, Any]) -> str:
-        name = self._coverage.carrier(flight[CARRIER]).flight(flight[NUMBER])
-        return f"{name} from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
 
     def _if_there(self, path: str, **parameters: Any) -> Json | None:
         """Return the answer; None if there is no such thing, `DAMAGED` if its block is damaged."""
@@ -180,21 +184,6 @@ class Finder:
             if error.status not in {400, 404}:
                 raise
             return None
-
-    def _suggested(self, digits: str, limit: int) -> list[Json]:
-        """Return the most common flight numbers that begin with these digits."""
-        question = {"field": "flight_number", "q": digits, "limit": limit}
-        suggestions: list[Json] = self._backend.get("/suggest", question)["suggestions"]
-        return suggestions
-
-
-def _once(read: Iterable[Reading]) -> Iterator[Reading]:
-    """Yield the readings without those that were there before, and read no further than asked."""
-    seen = set()
-    for reading in read:
-        if reading not in seen:
-            seen.add(reading)
-            yield reading
 
 
 def _first(pages: Iterable[Page], most: int) -> list[Page]:

@@ -3,7 +3,7 @@
 import pytest
 
 from frontend.coverage import NOTHING_KNOWN, Carrier
-from frontend.search.completing import completed, looser, number_begun, similar, spoken, written
+from frontend.search.completing import completed, looser, similar, spoken, written
 from frontend.search.sentences import readings
 from tests.frontend.search.ledger import KNOWN
 
@@ -28,30 +28,6 @@ COMPLETED: dict[str, list[str]] = {
 @pytest.mark.parametrize(("text", "expected"), COMPLETED.items())
 def test_a_text_is_completed_by_names(text: str, expected: list[str]) -> None:
     assert list(completed(text, KNOWN)) == expected
-
-
-DIGITS: dict[str, tuple[str, set[int], str] | None] = {
-    "15": ("", set(), "15"),
-    "UA 15": ("UA ", {19977}, "15"),
-    "ua15": ("ua", {19977}, "15"),
-    "united 15": ("united ", {19977}, "15"),
-    "how late is UA 15": ("how late is UA ", {19977}, "15"),
-    "OH 1": ("OH ", {20417, 20397}, "1"),
-    "flight 15": ("flight ", set(), "15"),
-    "united in 20": None,
-    "EWR 15": None,
-    "XX 15": None,
-    "2013-07": None,
-    "UA 123456": None,
-    "UA": None,
-    "": None,
-}
-
-
-@pytest.mark.parametrize(("text", "expected"), DIGITS.items())
-def test_digits_begin_a_number(text: str, expected: tuple[str, set[int], str] | None) -> None:
-    found = number_begun(text, KNOWN)
-    assert (found and (found.before, set(found.carriers), found.digits)) == expected
 
 
 SIMILAR = {

@@ -33,7 +33,7 @@ class Ledger:
         answers: dict[str, Callable[[Mapping[str, str]], Any]] = {
             "/coverage": lambda _: coverage(),
             "/tip": lambda _: {"height": 0},
-            "/blocks/0": lambda _: {"block": {"transactions": []}},
+            "/average_delays": lambda _: {"by_route": []},
             "/suggest": lambda given: {"suggestions": suggested(given.get("q", ""))},
             "/filter_transactions": lambda given: {"count": 3 * self._flies(given)},
             "/flight_counter": lambda given: {"count": 3 * (given.get("ORIGIN") in {None, "EWR"})},
