@@ -87,6 +87,9 @@ ADDRESSES: dict[str, list[str]] = {
     "which united flight leaves JFK for LAX at 8": [
         f"/departures?{UNITED}&ORIGIN=JFK&DEST=LAX&hour=8"
     ],
+    "departures from JFK on 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
+    "departures from JFK": ["/airports/JFK"],
+    "arrivals at JFK": ["/airports/JFK"],
     "from Newark at 12 a.m.": ["/departures?ORIGIN_CITY_NAME=Newark%2C+NJ&hour=0"],
     # rankings
     "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
