@@ -35,11 +35,14 @@ HEADLINES = (
     ("/rankings?by=route", "main .lead, main .notice"),
     ("/report?OP_CARRIER_FL_NUM={number}", "main .lead"),
     ("/route?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}", "main .lead"),
-    ("/airports/{airport}", ".facts"),
+    ("/airports/{airport}", "main .lead"),
     ("/days/{day}", "main .lead"),
+    ("/days", "main .lead"),
+    ("/departures?ORIGIN={airport}&FL_DATE={day}", "main .lead"),
+    ("/compare?what=carrier&item=WN&item=AA", "main .lead"),
     ("/search?q=worst+airport", ".found"),
 )
-ANSWER_ABOVE = 480
+ANSWER_ABOVE = 400
 STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")
 
 

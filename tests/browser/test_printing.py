@@ -29,10 +29,17 @@ def test_text_is_dark_whatever_the_screen(printed: Page) -> None:
 
 
 def test_what_cannot_be_used_on_paper_is_left_out(printed: Page) -> None:
-    for selector in ("header.site", "form", ".intervals", "summary"):
+    for selector in (
+        "header.site",
+        "form",
+        ".intervals",
+        "details:not(.asked) > summary",
+        ".asked > summary span",
+    ):
         found = printed.locator(selector)
         assert found.count() > 0
         assert not any(each.is_visible() for each in found.all()), selector
+    assert printed.locator(".asked > summary").is_visible()  # says which days
 
 
 def test_no_column_of_the_comparison_is_cut_off(printed: Page) -> None:
