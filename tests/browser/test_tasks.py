@@ -3,19 +3,21 @@
 A new task is a new row. A step does one thing: searches, follows a link, or sends a form.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_plus, urlencode
 
 import pytest
 import requests
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from backend.questions.carriers import CARRIER
 from frontend.filters import counted, day, minutes, number, share
-from tests.browser.conftest import Visit
+from tests.api.processes import ROOT
 from tests.browser.sites import Site
+from tests.browser.visits import Visitor
 
 WIDE, NARROW = {"width": 1200, "height": 800}, {"width": 360, "height": 740}
 WAYS = [(WIDE, "light"), (NARROW, "dark")]
@@ -30,6 +32,16 @@ class Asked:
 
     def __init__(self, site: Site) -> None:
         self._site, self.values = site, values_of(site)
+        others = {
+            "other_airport": self._other("origin", "ORIGIN", "airport"),
+            "other_carrier": self._other("carrier", "OP_CARRIER_AIRLINE_ID", "carrier"),
+        }
+        self.values |= others | {"other_airline": CARRIER[int(others["other_carrier"])].name}
+
+    def _other(self, by: str, field: str, value: str) -> str:
+        """The most frequent value of a field but the one that is among the values."""
+        keys = [str(row[field]) for row in self("average_delays", by)[f"by_{by}"]]
+        return next(key for key in keys if key != self.values[value])
 
     def __call__(self, name: str, group_by: str = "", **parameters: str) -> Json:
         """Its answer to a question; without days about all. Values have names as in `Site`."""
@@ -45,7 +57,8 @@ class Asked:
 def values_of(site: Site) -> dict[str, str]:
     """The values of a site as people write them, and some more."""
     values = {name: unquote_plus(value) for name, value in site.values.items()}
-    return {**values, "airline": CARRIER[int(values["carrier"])].name}
+    carrier = CARRIER[int(values["carrier"])]
+    return {**values, "airline": carrier.name, "code": carrier.code}
 
 
 def search(text: str) -> Step:
@@ -116,14 +129,62 @@ def of_route(ask: Asked) -> list[str]:
     return [number(total["flights"]), share(total["on_time_share_of_scheduled"])]
 
 
-def largest(by: str) -> Callable[[Asked], list[str]]:
+def largest(by: str, **narrowed: str) -> Callable[[Asked], list[str]]:
     """The figures of the group with the most flights, which every ranking has."""
 
     def shown(ask: Asked) -> list[str]:
-        row = ask("average_delays", group_by=by)[f"by_{by}"][0]
+        row = ask("average_delays", by, **narrowed)[f"by_{by}"][0]
         return [number(row["flights"]), share(row["on_time_share_of_scheduled"])]
 
     return shown
+
+
+def both(field: str, *values: str) -> Callable[[Asked], list[str]]:
+    """The figures of two things that are compared."""
+
+    def shown(ask: Asked) -> list[str]:
+        totals = [ask("average_delays", **{field: value}) for value in values]
+        shares = [share(total["on_time_share_of_scheduled"]) for total in totals]
+        return [number(total["flights"]) for total in totals] + shares
+
+    return shown
+
+
+def most_cancelled_day(ask: Asked) -> list[str]:
+    days = ask("average_delays", group_by="day")["by_day"]
+    worst = max(days, key=lambda row: (row["cancelled"] / row["flights"], row["flights"]))
+    return [day(worst["FL_DATE"]), share(worst["cancelled"] / worst["flights"])]
+
+
+def count_of_flights(ask: Asked) -> list[str]:
+    asked = {"ORIGIN_CITY_NAME": "origin", "DEST_CITY_NAME": "destination"}
+    days = {"INITIAL_DATE": "first", "FINAL_DATE": "last"}
+    return [number(ask("flight_counter", **asked, **days)["count"])]
+
+
+def legs_of_flight(ask: Asked) -> list[str]:
+    legs = ask("filter_transactions", OP_CARRIER_FL_NUM="number", FL_DATE="day",
+        OP_CARRIER_AIRLINE_ID="carrier")["flights"]  # fmt: skip
+    times = [leg[name] for leg in legs for name in ("DEP_TIME", "ARR_TIME") if leg[name]]
+    ids = [f"Transaction {number(leg['TRANSACTION_ID'])}" for leg in legs]
+    return [*ids, *(f"{time[:2]}:{time[2:]}" for time in times)]
+
+
+def last_days_flown(ask: Asked) -> list[str]:
+    legs = ask("filter_transactions", OP_CARRIER_FL_NUM="number", FL_DATE="first",
+        FINAL_DATE="last")["flights"]  # fmt: skip
+    return [day(max(leg["FL_DATE"] for leg in legs))]
+
+
+def block_of_record(ask: Asked) -> list[str]:
+    found = ask(f"transactions/{ask.values['id']}")
+    flight = found["transaction"]
+    return [f"in block {number(found['block']['height'])}", flight["ORIGIN_CITY_NAME"]]
+
+
+def hash_of_block(ask: Asked) -> list[str]:
+    block = ask(f"blocks/{ask.values['tip']}")["block"]
+    return [block["hash"], block["transactions_root"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,21 +235,69 @@ TASKS = (
     ),
     Task("Which day was worst?", (follow("Days"),), worst_day),
     Task("What happened on a day?", (search("{day}"),), a_day),
-)
+    Task("Which day had the most cancelled flights?", (search("most cancelled day"),),
+        most_cancelled_day),
+    Task("Which airline is best to a city?", (search("best airline to {destination}"),),
+        largest("carrier", DEST_CITY_NAME="destination")),
+    Task("Which airline is best on a route?",
+        (search("which airline is best from {origin} to {destination}"),),
+        largest("carrier", ORIGIN_CITY_NAME="origin", DEST_CITY_NAME="destination")),
+    Task("Which route of an airline is worst?", (search("worst route of {airline}"),),
+        largest("route", OP_CARRIER_AIRLINE_ID="carrier")),
+    Task("Which of two airports is better?", (search("{airport} vs {other_airport}"),),
+        both("ORIGIN", "airport", "other_airport")),
+    Task("Which of two airlines is better?", (search("{airline} or {other_airline}"),),
+        both("OP_CARRIER_AIRLINE_ID", "carrier", "other_carrier")),
+    Task("How is an airport?", (search("{airport}"),), largest("origin", ORIGIN="airport")),
+    Task("How many flights go from one city to another?",
+        (send("Count the flights", ORIGIN_CITY_NAME="{origin}", DEST_CITY_NAME="{destination}"),),
+        count_of_flights),
+    Task("What happened to a flight on a day?", (search("{code} {number} on {day}"),),
+        legs_of_flight),
+    Task("On which days did a flight fly?",
+        (follow("Flight status"),
+         send("Show the flight", OP_CARRIER_FL_NUM="{number}", FL_DATE="")),
+        last_days_flown),
+    Task("In which block is a record?", (search("transaction {id}"),), block_of_record),
+    Task("What does a block claim?", (search("block {tip}"),), hash_of_block),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("size", "scheme"), WAYS, ids=["wide", "narrow"])
+@pytest.fixture(scope="module")
+def ask(sites: dict[str, Site]) -> Asked:
+    asked = Asked(sites["many"])
+    first = asked("departures", FL_DATE="day", ORIGIN="airport")["flights"][0]
+    asked.values["hour"] = str(scheduled_hour(first))
+    return asked
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=["wide", "narrow"])
+def visitor(
+    browser: Browser, sites: dict[str, Site], request: pytest.FixtureRequest
+) -> Iterator[tuple[Visitor, Page]]:
+    """Somebody who does all tasks one after the other, and their page."""
+    size, scheme = request.param
+    somebody = Visitor(browser, sites["many"], viewport=size, color_scheme=scheme)
+    yield somebody, somebody.context.new_page()
+    somebody.context.close()
+    assert somebody.faults == []
+
+
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.question)
-def test_a_task_is_done_in_two_steps(
-    visit: Visit, site: Site, task: Task, size: dict[str, int], scheme: str
-) -> None:
-    page, ask = visit(site, viewport=size, color_scheme=scheme).open("/"), Asked(site)
-    first = ask("departures", FL_DATE="day", ORIGIN="airport")["flights"][0]
-    values = {**ask.values, "hour": str(scheduled_hour(first))}
+def test_a_task_is_done_in_two_steps(visitor: tuple[Visitor, Page], ask: Asked, task: Task) -> None:
+    somebody, tab = visitor
+    page = somebody.open("/", page=tab)
     assert len(task.steps) <= MOST_STEPS
     for step in task.steps:
-        step(page, values)
+        step(page, ask.values)
     content = page.locator("main")
     for text in task.shown(ask):
         expect(content).to_contain_text(text)
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_tasks_are_those_that_the_page_about_the_browser_lists() -> None:
+    listed = (ROOT / "docs/how-to/browser.md").read_text()
+    questions = re.findall(r"^\d+\. (.*\?)$", listed, re.MULTILINE)
+    assert questions == [task.question for task in TASKS]
+    assert len(questions) >= 20
