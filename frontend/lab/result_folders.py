@@ -44,7 +44,7 @@ FILES = {
 AMOUNTS = ("response_time", "service_time", "throughput", "latency")
 """Beginnings of the names of metrics that are never below 0."""
 
-MODES = {"real": "Real", "emulated": "Emulated", "model": "Model"}
+MODES = {"real": "Real", "emulated": "Emulated", "model": "Model", "files": "From files"}
 
 
 class Unreadable(ValueError):

@@ -74,7 +74,7 @@ def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
     """
     results = _new(folder)
     manifest = _manifest(tool_results.EXPERIMENT, Options(Mode.REAL), folder)
-    manifest["machine"] = {"cpu": "not known, because the files were brought"}
+    manifest |= {"mode": "files", "machine": {"cpu": "not known, because the files were brought"}}
     try:
         tool_results.bring(files, results, workers)
     except ResultsError:

@@ -395,7 +395,8 @@ def analyse(results: Results) -> Report:
     if loads:
         lead = [_LEAD.format(mean=told_s(calibrated.mean_s), cv=calibrated.cv, n=len(alone))]
         sections.append(Section("The forecast of one customer", lead, [_table(loads)]))
-    return Report(found, sections, [*_metrics(loads, calibrated)] if alone else [])
+    metrics = [*_metrics(loads, calibrated)] if alone else []
+    return Report(found, sections, metrics, conclusion=_conclusion(loads))
 
 
 def groups(results: Results) -> list[Group]:
@@ -413,6 +414,19 @@ _LEAD = (
     "E[S] = {mean} with a coefficient of variation of {cv:.2g}, by {n} runs of one customer. Open "
     "runs are replayed with their own arrivals and times drawn from these, in order of arrival."
 )
+
+
+def _conclusion(loads: Sequence[Load]) -> str:
+    """At how many loads the forecast holds; nothing if a finding says it already."""
+    if len(loads) < 2:
+        return ""
+    verdicts = [load.verdict for load in loads]
+    held, missed = verdicts.count(Verdict.AGREES), verdicts.count(Verdict.DISAGREES)
+    open_ = len(loads) - held - missed
+    told = f"The forecast of one customer holds within {100 * TOLERANCE:g} % at {held} of "
+    told += f"{len(loads)} loads"
+    told += f"; it misses at {missed}" if missed else ""
+    return told + (f"; at {open_} these runs do not decide." if open_ else ".")
 
 
 def _sentence(load: Load) -> str:

@@ -25,8 +25,7 @@ WORDS: Mapping[Cause, str] = {
     Cause.CONNECTING: "Connecting, accepting and writing, otherwise than in the calibration,",
     Cause.DRIFT: "The change of the service time between two calibrations",
     Cause.SERVICE_MEAN: "A mean service time other than the calibrated one",
-    Cause.SERVICE_CV: "A spread of service times other than the calibrated one",
-    Cause.AUTOCORRELATION: "That slow requests come in a row, or in bunches of arrivals,",
+    Cause.SPREAD: "Service times that vary otherwise than in the calibration, or come in a row,",
     Cause.EMPTY: "Beginning with an empty queue",
     Cause.SAMPLING: "The chance that brought just these arrivals",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from loadtests.lab.content import NONE, Report, Section, Table, shown, together
+from loadtests.lab.content import NONE, Figure, Report, Section, Table, shown, together
 from loadtests.lab.experiment import Experiment, Mode
 
 READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
@@ -24,6 +24,7 @@ MODES = {
     "real": "Real: the service as shipped",
     "emulated": "Emulated storage, K = {scale:g}",
     "model": "Model: no server was measured",
+    "files": "From files of load generators",
 }
 FOLDED_ROWS = 40  # a table with more rows is folded until a reader opens it
 LONG_WORDS = 60  # characters; a column with longer text is made wide enough to be read
@@ -34,7 +35,10 @@ _HERE = Path(__file__).parent
 def report_page(
     found: Experiment, manifest: Mapping[str, Any], report: Report, more: Sequence[Section]
 ) -> str:
-    """The report of a run of an experiment. more: sections after the report's own, like errata."""
+    """The report of a run of an experiment. more: sections after the report's own, like errata.
+
+    The conclusion comes first, then a figure and its numbers; findings do not repeat it.
+    """
     mode, scale = manifest["mode"], manifest["scale"] or 1
     told = MODES[mode].format(scale=scale)
     lead, warnings, emulated, setting = [found.about], [], "", ""
@@ -51,6 +55,8 @@ def report_page(
         warnings.append(SHARED)
     if manifest["quick"]:
         warnings.append("This was a quick run: everything once and briefly. It proves nothing.")
+    conclusion = report.conclusion or next(iter(report.findings), "")
+    figures = (part for of in report.sections for part in of.parts if isinstance(part, Figure))
     return plain_page(
         found.title,
         lead,
@@ -59,13 +65,17 @@ def report_page(
         setting=setting,
         emulated=emulated,
         warnings=warnings,
-        conclusion=report.conclusion,
-        findings=report.findings,
+        conclusion=conclusion,
+        findings=[one for one in dict.fromkeys(report.findings) if one != conclusion],
+        first_figure=next(figures, None),
         facts=list(_facts(manifest)),
     )
 
 
-_OF_A_RUN = ("mode", "setting", "emulated", "warnings", "conclusion", "findings", "facts")
+_OF_A_RUN = (
+    *("mode", "setting", "emulated", "warnings", "conclusion", "findings", "first_figure"),
+    "facts",
+)
 
 
 def plain_page(

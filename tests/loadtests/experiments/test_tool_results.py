@@ -78,6 +78,8 @@ def test_runs_of_several_tools_are_one_load(tmp_path: Path) -> None:
     paths = files(tmp_path, [vegeta_csv, hey_csv, k6_json])
     paths += files_elsewhere(tmp_path / "fast", rate=20.0)
     running.bring(paths, tmp_path / "one", 1)
+    report = tool_results.analyse(Results(tmp_path / "one"))
+    assert report.conclusion.startswith("The forecast of one customer holds within 5 % at 1 of 2")
     loads = pooled([run for run in measured_runs(Results(tmp_path / "one")) if not run.is_alone])
     assert [len(runs) for runs in loads.values()] == [6, 5]
     assert abs(float(list(loads)[1].removesuffix("/s")) - 20) < 1

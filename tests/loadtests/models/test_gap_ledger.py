@@ -178,13 +178,13 @@ CASES = [
         lambda: formula_s(1.02 - 0.02 * CONNECTING_S) - formula_s(),
     ),
     Case(
-        Cause.SERVICE_CV,
+        Cause.SPREAD,
         Server(services_s=spread(0.6)),
         lambda: formula_s(cv=0.6) - formula_s(),
         runs=20,
     ),
     Case(
-        Cause.AUTOCORRELATION,
+        Cause.SPREAD,
         Server(services_s=in_phases),
         of_phases_s,
         calibrated=replace(CALIBRATED, variance_s2=PHASES_S**2),
