@@ -154,21 +154,16 @@ def _fitting(row: Evidence) -> set[str]:
 
 def contradiction(row: Evidence, order: str | None) -> str:
     """Return why a day cannot be in this order, although it is in another one; "" if it can."""
-    days = readings(row[0])
-    if not days and (match := _YEAR_FIRST.fullmatch(str(row[0]).strip())):
-        is_swapped = match[3] is not None and int(match[4]) <= 12 < int(match[3]) <= 31
-        return "is no day if the month comes after the year; write all in this order" * is_swapped
     if order not in (DAY_FIRST, MONTH_FIRST):
         return ""
+    days = readings(row[0])
     if YEAR_FIRST in days or (order in days and _agrees(days[order], row)):
         return ""
     other = DAY_FIRST if order == MONTH_FIRST else MONTH_FIRST
     if other not in days or not _agrees(days[other], row):
         return ""
-    return (
-        f"is a day if written {WRITTEN[other]}, but not if {WRITTEN[order]}, as all are read; "
-        f"write all in one order, or say --dates {other} if all others are meant so"
-    )
+    what = f"is a day if written {WRITTEN[other]}, but not if {WRITTEN[order]}"
+    return f"{what}, as the others are read; write all in one order"
 
 
 def _agrees(day: date, row: Evidence) -> bool:

@@ -171,7 +171,7 @@ class FlightFile:
 
     def _require_one_order(self, file: PackedFile, deriver: Deriver, batch: RecordBatch) -> None:
         """Raise BadRow if a day can only be meant in another order than that of the file."""
-        if "FL_DATE" not in deriver.reading.places:
+        if self._orders[file] in (None, YEAR_FIRST):
             return
         rows = list(_evidence(deriver.reading, batch))
         reasons = list(map(deriver.contradictions.__getitem__, rows))

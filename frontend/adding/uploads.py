@@ -23,8 +23,8 @@ EMPTY = "It is empty; download it again."
 DAY_ORDERS = ("month-first", "day-first")  # as the backend names them
 # "body, line 7: line b'…': is longer than …"; the quoted text may be cut, and then has no end.
 _problem = re.compile(
-    r"body(?:, line (?P<line>\d+): line)? "
-    r"b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|['\"].*?…): (?P<reason>.*)",
+    r"body(?:, line (?P<line>\d+): (?P<field>\w+))? "
+    r"(?P<value>b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|['\"].*?…)): (?P<reason>.*)",
     re.DOTALL,
 )
 
@@ -185,4 +185,6 @@ def _send(
         if (match := _problem.fullmatch(refused.detail)) is None:
             raise
         line = int(match["line"]) if match["line"] else None
-        raise Unreadable(f"It {match['reason']}.", line) from None
+        is_of_all = match["field"] in {None, "line"}
+        what = "It" if is_of_all else f"{match['field']} {match['value']}"
+        raise Unreadable(f"{what} {match['reason']}.", line) from None

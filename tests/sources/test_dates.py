@@ -133,8 +133,6 @@ def test_the_clock_of_transtats_does_not_hide_a_day_above_12() -> None:
         (("2019-03-02", None, None, "6"), DAY_FIRST, False),
         (("soon", None, None, None), DAY_FIRST, False),
         (("13/03/2019", None, None, None), None, False),
-        (("2019-23-03", None, None, None), YEAR_FIRST, True),
-        (("2019-23-13", None, None, None), YEAR_FIRST, False),
     ],
 )
 def test_a_day_in_the_other_order_contradicts(row: Evidence, order: str, is_wrong: bool) -> None:

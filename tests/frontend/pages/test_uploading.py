@@ -208,6 +208,10 @@ with ZipFile(TWO_TABLES, "w") as archive:
     archive.writestr("a.csv", CSV)
     archive.writestr("b.csv", CSV)
 
+TWO_ORDERS = re.sub(r"20\d\d-\d\d-\d\d", "13/01/2015", csv_of(generated(1001)))
+TWO_ORDERS = TWO_ORDERS.replace("YEAR,DAY_OF_WEEK", "Y,W") + TWO_ORDERS.splitlines()[1]
+TWO_ORDERS = "01/14/2015".join(TWO_ORDERS.rsplit("13/01/2015", 1))
+
 WRONG = [
     (b"", "It is empty; download it again."),
     (b"\n \r\n", "It is empty; download it again."),
@@ -218,6 +222,7 @@ WRONG = [
     (TWO_TABLES.getvalue(), "It holds 2 tables; unpack it and send each of them."),
     (b"a,b\n1,2\n", "It does not have any column of a flight; its first line is 'a, b'; if its"),
     (CSV.replace(b"CANCELLED", b"CAN: LED"), "It lacks"),
+    (TWO_ORDERS.encode(), "Line 1003: FL_DATE '01/14/2015' is a day if written month, day, year,"),
     (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262,144 bytes; no row"),
 ]
 
