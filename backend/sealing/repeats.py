@@ -50,14 +50,17 @@ class LegHashes:
                 buckets[place] = array("q")
 
     def groups(self) -> list[range]:
-        """Return ranges of buckets, in each of which about `MOST_AT_ONCE` hashes are repeated."""
+        """Return ranges of all buckets, with about `MOST_AT_ONCE` repeated hashes in each.
+
+        There are none if no hash is repeated.
+        """
         groups, first, count = [], 0, 0
         for place in range(BUCKETS):
             count += len(self.repeated(range(place, place + 1)))
             if count >= MOST_AT_ONCE or (count and place == BUCKETS - 1):
                 groups.append(range(first, place + 1))
                 first, count = place + 1, 0
-        return groups
+        return [*groups[:-1], *(range(group.start, BUCKETS) for group in groups[-1:])]
 
     def repeated(self, buckets: range) -> Set[int]:
         """Return the hashes in some buckets that occur more than once."""
@@ -87,7 +90,7 @@ class Part(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """How far a comparison is. flights: how many were read. fraction: of all, 0 to 1."""
+    """How far a comparison is. flights: how many are done. fraction: of all, 0 to 1."""
 
     flights: int
     fraction: float
@@ -115,8 +118,8 @@ def without_repeats(
     groups = legs.groups()
     if not groups:
         return list(parts)
-    count = sum(part.flights for part in parts) * min(2, len(groups))
-    comparison = _Comparison(parts, _counter(count, report))
+    flights = sum(part.flights for part in parts)
+    comparison = _Comparison(parts, _counter(flights, min(2, len(groups)), report))
     if len(groups) == 1:
         comparison.add(legs.repeated(groups[0]), _rows(spool, parts))
     else:
@@ -130,16 +133,20 @@ def without_repeats(
     ]
 
 
-def _counter(count: int, report: Report) -> Callable[[int], None]:
-    """Return what is called with numbers of flights, `count` in all, and reports now and then."""
-    done = reported = 0
+def _counter(flights: int, readings: int, report: Report) -> Callable[[int], None]:
+    """Return what is called with numbers of flights that were read, and reports now and then.
 
-    def add(flights: int) -> None:
+    flights, readings: how many there are, and how often each is read.
+    """
+    done = reported = 0
+    count = flights * readings
+
+    def add(number: int) -> None:
         nonlocal done, reported
-        done += flights
+        done += number
         if done - reported >= ROWS_PER_REPORT or done == count:
             reported = done
-            report(Compared(done, done / count))
+            report(Compared(done // readings, done / count))
 
     return add
 
@@ -158,7 +165,7 @@ class _Split:
     def __init__(self, spool: Spool, groups: Sequence[range]) -> None:
         """groups: of buckets of their hashes."""
         self._spool = spool
-        self._groups = {bucket: n for n, buckets in enumerate(groups) for bucket in buckets}
+        self._group_of = [n for n, buckets in enumerate(groups) for _ in buckets]
         self._held: list[list[tuple[Value, ...]]] = [[] for _ in groups]
         self._chunks: list[list[tuple[int, int, int]]] = [[] for _ in groups]
 
@@ -171,9 +178,7 @@ class _Split:
                 part = batch.part
             rows = zip(*batch.columns, batch.numbers, strict=True)
             for number, row in zip(hashes_of(batch.columns), rows, strict=True):
-                group = self._groups.get(number % BUCKETS)
-                if group is not None:
-                    self._held[group].append(row)
+                self._held[self._group_of[number % BUCKETS]].append(row)
             self._write_all(part, SPLIT_ROWS)
         self._write_all(part, 1)
 
