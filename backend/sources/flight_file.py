@@ -19,7 +19,15 @@ from backend.sources.cells import PARSERS, STRICT, dialect_of, pointed_clock
 from backend.sources.dates import DoubtfulDatesError, Evidence, doubt, order_of, readings
 from backend.sources.deriving import Deriver
 from backend.sources.formats import opened_records
-from backend.sources.kinds import DAY, MONTH, Reading, UnknownKindError, reading_of
+from backend.sources.kinds import (
+    DAY,
+    MONTH,
+    MOST_NOT_USED,
+    Reading,
+    UnknownKindError,
+    readable,
+    reading_of,
+)
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
 from backend.sources.source import RawRows, Unusable, Written
@@ -136,7 +144,8 @@ class FlightFile:
                     self._require_one_order(file, deriver, batch)
                     known.repeated_headers += batch.repeated_headers
                     if batch.more_titles:
-                        known.not_used = [*known.not_used, *batch.more_titles]
+                        more = map(readable, batch.more_titles)
+                        known.not_used = [*known.not_used, *more][:MOST_NOT_USED]
                     written = Written(records.header, batch.text)
                     yield replace(deriver.raw_rows(batch, file.part), written=written)
         self._done = len(self._files)

@@ -131,7 +131,7 @@ def _batch(part: Part, names: _Names) -> RecordBatch:
         fault = None
         if not (isinstance(value, Fault) or names.known >= value.keys()):
             fault = names.fault(number, value)
-            harmless |= {} if fault else dict.fromkeys(value.keys() - names.known)
+            harmless |= {} if fault else dict.fromkeys(n for n in value if n not in names.known)
         objects.append((number, fault or value))
     names.known.update(harmless)
     return batch_of_objects(objects, names.titles, part.text, part.hopeless, tuple(harmless))

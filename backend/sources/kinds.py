@@ -20,6 +20,7 @@ from backend.chain.fields import FIELD_NAMES
 MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but derived from
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
 MOST_CHARACTERS = 60  # of a title that are shown
+MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
 BTS_TABLE = "Reporting Carrier On-Time Performance"
 MAY_BE_EMPTY = ("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME")
 DERIVED: Mapping[str, Sequence[tuple[str, ...]]] = {
@@ -159,7 +160,8 @@ class Reading:
         """The titles of columns that mean nothing, those first that resemble a missing field."""
         used = self.places.values()
         titles = [title for place, title in enumerate(self.titles) if title and place not in used]
-        return sorted(titles, key=lambda title: not self.resembles(title, FIELD_NAMES))
+        titles.sort(key=lambda title: not self.resembles(title, FIELD_NAMES))
+        return titles[:MOST_NOT_USED]
 
     def resembles(self, title: str, fields: Sequence[str]) -> bool:
         """Return whether a title is that of one of some fields and a unit: AIR_TIME (min)."""
@@ -205,13 +207,13 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
         if there.issuperset(map(plain, marks.split())):
             raise UnknownKindError(f"{reason}; download {BTS_TABLE} from TranStats")
     kind = next(kind for kind in KINDS if kind.plain_marks <= there)
-    reading = Reading(kind, _places(kind, names), [_readable(title) for title in titles])
+    reading = Reading(kind, _places(kind, names), [readable(title) for title in titles])
     if missing := reading.missing():
         raise UnknownKindError(_reason(reading, missing, there))
     return reading
 
 
-def _readable(title: str) -> str:
+def readable(title: str) -> str:
     """Return a title without what a terminal or JSON would not take, and not too long."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in title[:MOST_CHARACTERS])
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -140,13 +141,13 @@ def test_objects_may_leave_out_what_is_empty_until_late(tmp_path: Path) -> None:
 def test_a_name_that_comes_late_and_means_nothing_is_not_used_and_named(
     tmp_path: Path, form: str
 ) -> None:
-    later = json.dumps(FLOWN | {"CANCELLATION_CODE": "A"})
+    later = json.dumps(FLOWN | {"CANCELLATION_CODE": "A", "x\ud800": math.nan})
     objects = [json.dumps(FLOWN)] * 1500 + [later]
     content = "\n".join(objects) if form == LINES_FORM else f"[{','.join(objects)}]"
     source = open_source(written(tmp_path, content, "flights"))
     assert len(flights_of(source)) == 1501
     assert isinstance(source, FlightFile)
-    assert source.understood().not_used == ["CANCELLATION_CODE"]
+    assert source.understood().not_used == ["CANCELLATION_CODE", "x\\ud800"]
 
 
 @pytest.mark.parametrize("name", ["AirTime", "AIR_TIM"])
