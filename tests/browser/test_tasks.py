@@ -90,6 +90,24 @@ def send(button: str, **fields: str) -> Step:
     return step
 
 
+def tick_two_and_compare(page: Page, values: dict[str, str]) -> None:
+    """Tick the first two rows of a ranking. Adds what they are to `values`."""
+    ticks = page.get_by_role("table", name="Carriers,").get_by_role("checkbox")
+    for place in range(2):
+        values[f"ticked_{place}"] = ticks.nth(place).get_attribute("value") or ""
+        ticks.nth(place).check()
+    page.get_by_role("button", name="Compare those ticked").first.click()
+
+
+def usual_departures(ask: Asked) -> list[str]:
+    route, hour = {"ORIGIN": "airport", "DEST": "to"}, int(ask.values["hour"])
+    groups = ask("average_delays", group_by="departure", **route)["by_departure"]
+    at_hour = [row for row in groups if row["departure"][:2] == f"{hour:02}"]
+    hours = ask("average_delays", group_by="hour", **route)["by_hour"]
+    flights = next(row["flights"] for row in hours if row["hour"] == hour)
+    return [number(flights), *(str(row["OP_CARRIER_FL_NUM"]) for row in at_hour)]
+
+
 def worst_day(ask: Asked) -> list[str]:
     days = ask("average_delays", group_by="day")["by_day"]
     worst = min(days, key=lambda row: (row["on_time_share_of_scheduled"], -row["flights"]))
@@ -258,6 +276,10 @@ TASKS = (
         (follow("Flight status"),
          send("Show the flight", OP_CARRIER_FL_NUM="{number}", FL_DATE="")),
         last_days_flown),
+    Task("Which flight leaves an airport for another at an hour?",
+        (search("{airport} to {to} at {hour}:00"),), usual_departures),
+    Task("Which of the airlines in a ranking is better?", (follow("Rankings"), tick_two_and_compare),
+        both("OP_CARRIER_AIRLINE_ID", "ticked_0", "ticked_1")),
     Task("In which block is a record?", (search("transaction {id}"),), block_of_record),
     Task("What does a block claim?", (search("block {tip}"),), hash_of_block),
 )  # fmt: skip
@@ -267,7 +289,7 @@ TASKS = (
 def ask(sites: dict[str, Site]) -> Asked:
     asked = Asked(sites["many"])
     first = asked("departures", FL_DATE="day", ORIGIN="airport")["flights"][0]
-    asked.values["hour"] = str(scheduled_hour(first))
+    asked.values |= {"hour": str(scheduled_hour(first)), "to": first["DEST"]}
     return asked
 
 
