@@ -4,7 +4,6 @@ A leg is a transaction as the backend shows it. The ledger has local times witho
 follow from the zones of the airports and, where those are unknown, are the days that fit best.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ LATE_FROM_MINUTES = 15  # below that it is on time, as the US Department of Tran
 DAY_MINUTES = 24 * 60
 USUAL_TAXI_MINUTES = 30
 DOUBTFUL_MINUTES = 60  # by so much a recorded time in the air may be too long
+MOST_CHAINED = 300
 ZONE_MINUTES = 60  # by so much the clock may have gone back after the shortest of flights
 WESTWARD_MINUTES = 3 * 60  # by so much it may have gone back if the air time is not known
 
@@ -136,8 +136,6 @@ def day_in_words(days: int) -> str:
 
 # --- order ---------------------------------------------------------------------------------------
 
-Leaving = dict[str, dict[str, list[Leg]]]  # origin -> destination -> legs, the earliest first
-
 
 def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
     """Return the legs of one carrier's flight on a day, chained: where one ends the next begins.
@@ -145,17 +143,17 @@ def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
     A route starts at an airport that more legs leave than reach. Where there is a choice, a leg
     whose end another leg leaves comes before one whose end none leaves, and then the earlier
     departure wins. A leg that left before the leg in front of it belongs to the day before, and is
-    a route of its own, like legs that fit nowhere. The routes are in the order of their departure.
+    a route of its own, like legs that fit nowhere, and like all of more than MOST_CHAINED. The
+    routes are in the order of their departure.
     """
-    leaving: Leaving = {}
-    for leg in sorted(legs, key=_by_departure):
-        leaving.setdefault(leg["ORIGIN"], {}).setdefault(leg["DEST"], []).append(leg)
+    left = sorted(legs, key=_by_departure)
+    if len(left) > MOST_CHAINED:
+        return [[leg] for leg in left]
     chains: list[list[Leg]] = []
-    while leaving:
-        origin, dest = _first(leaving)
-        route = [_take(leaving, origin, dest, 0)]
-        while onward := _next(leaving, route[-1]):
-            route.append(_take(leaving, *onward))
+    while left:
+        route = [left.pop(_first(left))]
+        while (place := _onward(left, route[-1])) is not None:
+            route.append(left.pop(place))
         chains.append(route)
     return sorted(chains, key=lambda route: _by_departure(route[0]))
 
@@ -165,43 +163,25 @@ def _by_departure(leg: Leg) -> tuple[int, int]:
     return (DAY_MINUTES if minute is None else minute), leg["TRANSACTION_ID"]
 
 
-def _first(leaving: Leaving) -> tuple[str, str]:
-    """(origin, destination) of the first leg of the next route."""
-    surplus: Counter[str] = Counter()
-    for origin, onward in leaving.items():
-        for dest, legs in onward.items():
-            surplus[origin] += len(legs)
-            surplus[dest] -= len(legs)
-    ends = ((origin, dest) for origin, onward in leaving.items() for dest in onward)
-    return min(
-        ends,
-        key=lambda end: (
-            surplus[end[0]] <= 0,
-            end[1] not in leaving,
-            _by_departure(leaving[end[0]][end[1]][0]),
-        ),
-    )
+def _first(left: Sequence[Leg]) -> int:
+    """Return the place of the first leg of the next route. left: in the order of departure."""
+    leave, reach = (Counter(leg[end] for leg in left) for end in ("ORIGIN", "DEST"))
+
+    def rank(place: int) -> tuple[bool, bool]:
+        origin, dest = left[place]["ORIGIN"], left[place]["DEST"]
+        return leave[origin] <= reach[origin], dest not in leave
+
+    return min(range(len(left)), key=rank)
 
 
-def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
-    """The leg after `leg` in `leaving`: origin, destination, place; None if there is none."""
+def _onward(left: Sequence[Leg], leg: Leg) -> int | None:
+    """Return the place of the leg after `leg`; None if there is none."""
     minute, _ = _by_departure(leg)
-    earliest = (-1 if minute == DAY_MINUTES else minute - ZONE_MINUTES, -1)
-    here = leg["DEST"]
-    onward = []
-    for dest, legs in leaving.get(here, {}).items():
-        place = bisect_left(legs, earliest, key=_by_departure)
-        if place < len(legs):
-            onward.append(((dest not in leaving, _by_departure(legs[place])), (here, dest, place)))
-    return min(onward)[1] if onward else None
-
-
-def _take(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
-    """Take the leg from `origin` to `dest` at `place` out of `leaving`."""
-    onward = leaving[origin]
-    leg = onward[dest].pop(place)
-    if not onward[dest]:
-        del onward[dest]
-    if not onward:
-        del leaving[origin]
-    return leg
+    earliest = 0 if minute == DAY_MINUTES else minute - ZONE_MINUTES
+    origins = {other["ORIGIN"] for other in left}
+    onward = [
+        place
+        for place, other in enumerate(left)
+        if other["ORIGIN"] == leg["DEST"] and _by_departure(other)[0] >= earliest
+    ]
+    return min(onward, key=lambda place: left[place]["DEST"] not in origins, default=None)
