@@ -11,6 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 from frontend.backend_client import Json
+from frontend.charts.time_axis import slots
 from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
 from frontend.filters import day, minutes, number, share
@@ -125,6 +126,11 @@ def rows_of(answer: Json, by: str, known: Coverage, question: Question) -> list[
 
 def _page(asked: Mapping[str, Any], key: Json) -> str:
     """Return the address of a page about a group; "" if none shows its figures."""
+    if "month" in key:
+        first, last = (date.fromisoformat(asked[name]) for name in DAYS)
+        month = next(slots(date.fromisoformat(f"{key['month']}-01"), last, "month"))
+        days = dict(zip(DAYS, map(str, (max(first, month.first), month.last)), strict=True))
+        return Question("days", {**asked, **days}).address()
     if "DAY_OF_WEEK" in key or not key.keys() & {CARRIER, *BOTH, HOUR, DAY}:
         return ""
     dropped = dict.fromkeys(
@@ -178,7 +184,13 @@ def months_of_year(rows: Sequence[Row]) -> list[Row]:
                 row for month in months for row in by_month[month]
             ]
     return [
-        Row({}, name, "", together([row.figures for row in group])) for name, group in named.items()
+        Row(
+            {},
+            name,
+            group[0].address if len(group) == 1 else "",
+            together([row.figures for row in group]),
+        )
+        for name, group in named.items()
     ]
 
 

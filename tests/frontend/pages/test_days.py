@@ -8,6 +8,9 @@ from statistics import fmean
 import pytest
 from flask.testing import FlaskClient
 
+from frontend.coverage import NOTHING_KNOWN
+from frontend.question import Question
+from frontend.questions.group_rows import FIGURES, rows_of
 from tests.api.worlds import Json, World, averages_of
 from tests.frontend.pages.reading import table
 
@@ -119,3 +122,15 @@ def test_what_is_no_day_is_not_found(pages: FlaskClient, text: str) -> None:
     page = pages.get(f"/days/{text}")
     assert page.status_code == 404
     assert "is not a day" in page.text
+
+
+def test_a_month_leads_to_those_of_its_days_that_were_counted() -> None:
+    counts = {**dict.fromkeys(FIGURES, 0), "flights": 1}
+    months = [{"month": month, **counts} for month in ("2013-01", "2013-02", "2013-03")]
+    days = {"INITIAL_DATE": "2013-01-10", "FINAL_DATE": "2013-03-05"}
+    question = Question("airports/JFK", {"ORIGIN": "JFK", **days})
+    rows = rows_of({"query": days, "by_month": months}, "month", NOTHING_KNOWN, question)
+    assert [row.address for row in rows] == [
+        f"/days?ORIGIN=JFK&INITIAL_DATE=2013-{first}&FINAL_DATE=2013-{last}"
+        for first, last in (("01-10", "01-31"), ("02-01", "02-28"), ("03-01", "03-05"))
+    ]

@@ -5,6 +5,9 @@ from collections import Counter
 
 from flask.testing import FlaskClient
 
+from frontend.coverage import NOTHING_KNOWN
+from frontend.question import Question
+from frontend.questions.departures import Departures
 from tests.api.worlds import Json, World
 from tests.frontend.pages.reading import ids_on, table
 from tests.index.worlds import scheduled
@@ -91,3 +94,27 @@ def test_an_hour_without_flights_says_so(pages: FlaskClient) -> None:
     page = pages.get("/departures?FL_DATE=1987-10-01&hour=3").text
     assert "no flight is recorded in this hour" in page
     assert not ids_on(page)
+
+
+def group(number: int, time: str, flights: int, on_time: float) -> Json:
+    """A group of the service's answer; flights without a time are cancelled."""
+    ends = {"ORIGIN": "JFK", "DEST": "SFO", "OP_CARRIER_AIRLINE_ID": 19977, "departure": time}
+    counts = {"flights": flights, "cancelled": 0 if time else flights}
+    shares = {"on_time_share_of_scheduled": on_time, "on_time_share_of_arrived": 1.0}
+    return {**ends, "OP_CARRIER_FL_NUM": number, **counts, **shares}
+
+
+def test_cancelled_flights_count_where_their_number_does() -> None:
+    groups = [
+        group(1, "0805", 6, 0.5),
+        group(1, "0815", 2, 1.0),
+        group(1, "0900", 4, 0.25),
+        group(1, "", 8, 0.0),
+        group(2, "0900", 9, 1.0),
+        group(3, "0830", 9, 1.0),
+    ]
+    board = Departures(NOTHING_KNOWN, Question("", {"hour": 8}), {}, {"by_departure": groups})
+    (nine, half_past, third), (eight, five_past, first) = board.usual
+    assert (nine, half_past, third.number) == (9, "0830", 3)
+    assert (eight, five_past, first.number) == (8, "0805", 1)
+    assert (first.flights, first.on_time, first.cancelled) == (20, 6, 8)
