@@ -128,7 +128,8 @@ def _page(asked: Mapping[str, Any], key: Json) -> str:
     """Return the address of a page about a group; "" if none shows its figures."""
     if "month" in key:
         first, last = (date.fromisoformat(asked[name]) for name in DAYS)
-        month = next(slots(date.fromisoformat(f"{key['month']}-01"), last, "month"))
+        start = date.fromisoformat(f"{key['month']}-01")
+        month = next(slots(start, max(start, last), "month"))
         days = dict(zip(DAYS, map(str, (max(first, month.first), month.last)), strict=True))
         return Question("days", {**asked, **days}).address()
     if "DAY_OF_WEEK" in key or not key.keys() & {CARRIER, *BOTH, HOUR, DAY}:
