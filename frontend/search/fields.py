@@ -9,7 +9,7 @@ several meanings, stays as it was typed, and the service says what is wrong with
 import re
 from collections.abc import Iterable, Mapping
 
-from frontend.coverage import Carrier, Coverage
+from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
 from frontend.search.names import Place
@@ -20,9 +20,12 @@ DAY_FIELDS = frozenset((DAYS_FIELD, DAY, *DAYS))
 FIELDS = DAY_FIELDS | ENDS.keys() | {CARRIER, NUMBER}
 Values = Mapping[str, str]
 NOTHING_ELSE: Values = {}
+NO_NUMBER = (
+    "must be a number such as 1545; what is in front of it must name one carrier of this ledger, "
+    "the one that is chosen"
+)
 
 _is_number = re.compile(r"[0-9]{1,9}", re.ASCII).fullmatch
-_with_code = re.compile(r"([A-Za-z][A-Za-z0-9]|[0-9][A-Za-z])[ -]?[0-9]{1,5}", re.ASCII).fullmatch
 
 
 def as_asked(pairs: Iterable[tuple[str, str]], known: Coverage) -> list[tuple[str, str]]:
@@ -95,64 +98,33 @@ def _carrier(text: str, known: Coverage) -> dict[str, str]:
     """Return the number of the one carrier that a text names; {} if there are none or several."""
     if _is_number(text):
         return {CARRIER: text}
-    for reading in readings(text, known):
-        match reading.carriers:
-            case ((carrier,),) if reading == Reading(carriers=reading.carriers):
-                return _named(carrier)
-    return {}
+    groups = [r.carriers for r in readings(text, known) if r == Reading(carriers=r.carriers)]
+    carriers = [carrier for group in groups for named in group for carrier in named]
+    return {CARRIER: str(carriers[0].number)} if len(carriers) == 1 else {}
 
 
 def _flight_number(given: Values, known: Coverage) -> dict[str, str]:
     """Return the number alone, and the carrier in front of it unless another field names it."""
     try:
-        number, carrier = _number_and_carrier(given, known)
+        values = with_number(given, known)
     except Refused:
         return {}
-    return {NUMBER: number} | _named(carrier if CARRIER not in given else None)
+    found = {name: values[name] for name in (NUMBER, CARRIER) if name in values}
+    return found if CARRIER not in given else {NUMBER: found[NUMBER]}
 
 
 def with_number(given: Values, known: Coverage) -> dict[str, str]:
     """Return the fields of a form with the number alone; what is in front of it names the carrier.
 
-    Raises Refused for a code that no carrier has, and for a carrier that is not the one chosen.
+    Raises Refused if that is not one carrier of the ledger, or not the one that is chosen.
     """
-    number, carrier = _number_and_carrier(given, known)
-    return {**given, **({NUMBER: number} if NUMBER in given else {}), **_named(carrier)}
-
-
-def _named(carrier: Carrier | None) -> dict[str, str]:
-    return {CARRIER: str(carrier.number)} if carrier else {}
-
-
-def _number_and_carrier(given: Values, known: Coverage) -> tuple[str, Carrier | None]:
-    text = given.get(NUMBER, "")
-    for reading in [] if _is_number(text) else readings(text, known):
-        carriers = [carrier for group in reading.carriers for carrier in group]
-        if carriers and reading == Reading(
-            number=reading.number, carriers=reading.carriers, wanted=reading.wanted
-        ):
-            return str(reading.number), _one_of(carriers, given, known)
-    if unknown := _with_code(text):
-        code = unknown[1].upper()
-        raise _refused(
-            text, f"no carrier in this ledger has the code {code}; enter the number alone"
-        )
-    return text, None
-
-
-def _one_of(carriers: list[Carrier], given: Values, known: Coverage) -> Carrier:
-    """Return the carrier that the number names, and the form, too, if it names any."""
-    chosen = given.get(CARRIER, "")
-    same = [carrier for carrier in carriers if chosen in {"", str(carrier.number)}]
-    if len(same) == 1:
-        return same[0]
-    named = " or ".join(carrier.called for carrier in carriers)
-    code = carriers[0].code or carriers[0].number
-    if same:
-        raise _refused(given[NUMBER], f"{code} may be {named}; please choose the carrier")
-    other = known.carrier(chosen).label if _is_number(chosen) else repr(chosen)
-    raise _refused(given[NUMBER], f"{code} is {named}, but the carrier chosen is {other}")
-
-
-def _refused(text: str, detail: str) -> Refused:
-    return Refused({"field": NUMBER, "value": text, "detail": detail}, 400)
+    text, chosen = given.get(NUMBER, ""), given.get(CARRIER, "")
+    if not text or _is_number(text):
+        return dict(given)
+    for reading in readings(text, known):
+        flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
+        carriers = [str(carrier.number) for group in reading.carriers for carrier in group]
+        fitting = [carrier for carrier in carriers if chosen in {"", carrier}]
+        if reading == flight and len(fitting) == 1:
+            return {**given, NUMBER: str(reading.number), CARRIER: fitting[0]}
+    raise Refused({"field": NUMBER, "value": text, "detail": NO_NUMBER}, 400)

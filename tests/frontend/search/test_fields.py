@@ -56,14 +56,14 @@ def test_a_flight_number_names_its_carrier(text: str) -> None:
     assert asked(OP_CARRIER_FL_NUM=text, OP_CARRIER_AIRLINE_ID="19977") == both
     other = {"OP_CARRIER_FL_NUM": text, "OP_CARRIER_AIRLINE_ID": "19790"}
     assert asked(**other) == other
-    with pytest.raises(Refused, match="UA is United Airlines, but the carrier chosen is Delta"):
+    with pytest.raises(Refused, match="the one that is chosen"):
         with_number(other, KNOWN)
 
 
 def test_a_code_of_several_carriers_needs_a_choice() -> None:
     typed = {"OP_CARRIER_FL_NUM": "OH 12"}
     assert asked(**typed) == typed
-    with pytest.raises(Refused, match="OH may be Comair or PSA Airlines"):
+    with pytest.raises(Refused, match="must name one carrier"):
         with_number(typed, KNOWN)
     assert asked(**typed, OP_CARRIER_AIRLINE_ID="20397")["OP_CARRIER_FL_NUM"] == "12"
 
