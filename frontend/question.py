@@ -229,6 +229,14 @@ def as_of_in(given: Mapping[str, str]) -> dict[str, str]:
     return {AS_OF: given[AS_OF]} if AS_OF in given else {}
 
 
+def ends_in(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that name the ends of a route. Raises Refused if one is not named."""
+    for end in BOTH:
+        if not {end, f"{end}_CITY_NAME"} & given.keys():
+            raise Refused({"field": f"{end}_CITY_NAME", "detail": "is missing"}, 400)
+    return {name: given[name] for name in ENDS if name in given}
+
+
 def require_known(given: Mapping[str, str], *names: str) -> None:
     """Raise Refused for a parameter that a page with these does not take."""
     for name in given:

@@ -6,10 +6,9 @@ from frontend.backend_client import Json
 from frontend.charts.maps import distance_between
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
-from frontend.errors import Refused
 from frontend.evidence import Citation, Evidence, uncited
 from frontend.form_request import filled_in, submit
-from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, require_known
+from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, ends_in, require_known
 from frontend.questions.flight_counts import CountsReport
 from frontend.questions.group_queries import only_origins
 from frontend.questions.intervals import offered
@@ -60,9 +59,7 @@ def twin() -> Twin:
 def _counts(given: dict[str, str]) -> Json:
     """Return the backend's answers by day and by carrier, up to the same block, as one answer."""
     require_known(given, *KINDS[NAME].parameters)
-    for end in BOTH:
-        if not {end, f"{end}_CITY_NAME"} & given.keys():
-            raise Refused({"field": f"{end}_CITY_NAME", "detail": "is missing"}, 400)
+    ends_in(given)
     question = all_days(coverage.at(given.get(AS_OF))) | given
     counts = backend.get(PATH, question | {"group_by": "day"})
     question[AS_OF] = str(counts[AS_OF]["height"])

@@ -7,8 +7,7 @@ from functools import cached_property
 from frontend.backend_client import Json
 from frontend.context import coverage
 from frontend.coverage import Airport, Coverage
-from frontend.errors import Refused
-from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, require_known
+from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, ends_in, require_known
 from frontend.questions.group_queries import (
     WEEK,
     Groups,
@@ -83,7 +82,7 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     """Return the route that a request asks for. Raises Refused, BackendAway."""
     require_known(given, *ENDS, *DAYS)
     known = coverage.at(given.get("as_of"))
-    ends = _ends(given)
+    ends = ends_in(given)
     more = {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
     answers = answers_by_group(ends | more, GROUPS)
     carriers = answers["carrier"]
@@ -91,11 +90,3 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     back = total({**more, **question.turned.values}, carriers["as_of"]["height"])
     is_one_way = not (carriers["flights"] and back["flights"])
     return RouteDelays(known, question, answers, back, only_origins(known) if is_one_way else [])
-
-
-def _ends(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters that name the ends. Raises Refused if one of them is not named."""
-    for end in BOTH:
-        if not {end, f"{end}_CITY_NAME"} & given.keys():
-            raise Refused({"field": f"{end}_CITY_NAME", "detail": "is missing"}, 400)
-    return {name: given[name] for name in ENDS if name in given}

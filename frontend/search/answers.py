@@ -46,8 +46,9 @@ class Lead:
 class _Page(NamedTuple):
     """A kind of page. needs: alternatives of what must be named. tells: what it tells of.
 
-    path, label: with the members of `_Question.words`. days: how an address names them. counted:
-    the question whose answer counts the flights that it shows.
+    path, label: with words of a `_Question` in braces. days: how an address names them, as an
+    "interval" if any are named, the "whole" ledger's otherwise, a single "day" as FL_DATE, or
+    "none". counted: the question whose answer counts the flights that the page shows.
     """
 
     path: str
@@ -227,11 +228,12 @@ class _Question(NamedTuple):
         for (by, name), (origin, destination), carriers in product(
             ranked, self._ends(page), self._carriers(page)
         ):
-            ends = (*_end("ORIGIN", origin), *_end("DEST", destination))
+            ends = origin.as_end("ORIGIN") if origin else {}
+            ends |= destination.as_end("DEST") if destination else {}
             number = ((NUMBER, reading.number),) if "number" in self.told else ()
             hour = (("hour", reading.hour),) if "hour" in self.told else ()
             who = tuple((CARRIER, carrier.number) for carrier in carriers)
-            pairs = (*by, *number, *who, *(() if "{airport}" in page.path else ends), *hour)
+            pairs = (*by, *number, *who, *(() if "{airport}" in page.path else ends.items()), *hour)
             yield pairs, self._said(origin, destination, carriers) | {"ranking": name}
 
     def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
@@ -292,12 +294,6 @@ class _Question(NamedTuple):
 def _order(reading: Reading) -> tuple[str, str, str]:
     """Return the sort of a ranking, its order, and that in words."""
     return next(order for words, order in ORDERS if words <= reading.wanted)
-
-
-def _end(end: str, place: Place | None) -> Pairs:
-    if place is None:
-        return ()
-    return ((end, place.airport),) if place.airport else ((f"{end}_CITY_NAME", place.city),)
 
 
 def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, dict[str, str]]]:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
-from frontend.search.names import Place
 from frontend.search.sentences import Reading, readings
 
 DAYS_FIELD = "days"  # stands for both ends of an interval
@@ -66,7 +65,7 @@ def _place(name: str, text: str, given: Values, known: Coverage) -> dict[str, st
     end = name.partition("_")[0]
     if len(places) != 1 or (end != name and end in given):
         return {}
-    return _end(end, *places.pop())
+    return places.pop()[0].as_end(end)
 
 
 def route(text: str, known: Coverage) -> dict[str, str]:
@@ -74,12 +73,8 @@ def route(text: str, known: Coverage) -> dict[str, str]:
     for reading in readings(text, known):
         ends = reading.origin, reading.destination
         if reading == Reading(origin=ends[0], destination=ends[1]) and {*map(len, ends)} == {1}:
-            return _end("ORIGIN", *ends[0]) | _end("DEST", *ends[1])
+            return ends[0][0].as_end("ORIGIN") | ends[1][0].as_end("DEST")
     return {}
-
-
-def _end(end: str, place: Place) -> dict[str, str]:
-    return {end: place.airport} if place.airport else {f"{end}_CITY_NAME": place.city}
 
 
 def _days(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:

@@ -32,6 +32,10 @@ class Place:
         """A name such as "Chicago, IL" or "Chicago, IL (ORD)"."""
         return f"{self.city} ({self.airport})" if self.airport else self.city
 
+    def as_end(self, end: str) -> dict[str, str]:
+        """Return the parameter of the service for it as an end, "ORIGIN" or "DEST"."""
+        return {end: self.airport} if self.airport else {f"{end}_CITY_NAME": self.city}
+
 
 Thing = Carrier | Place
 
