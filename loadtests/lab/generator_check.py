@@ -157,7 +157,7 @@ def own_error_told(lines: Sequence[CheckLine]) -> str:
     """A sentence on the generator's own error, up to its limit."""
     carried = [line for line in lines if line.rate_per_s <= limit_per_s(lines)]
     mean_ms, tail_ms = (
-        1000 * max(errors_s)
+        1000 * max(0.0, *errors_s)
         for errors_s in zip(*((one.error_s, one.tail_error_s) for one in carried), strict=True)
     )
     return (

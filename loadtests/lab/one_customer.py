@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPException
-from itertools import islice, repeat
+from itertools import islice
 from math import inf
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
@@ -68,17 +68,15 @@ class Customer:
         least: int = 1,
         least_s: float = 0.0,
         most_s: float = inf,
-        pauses_s: Iterable[float] = repeat(0.0),
     ) -> list[Row]:
         """Send `warm_up` requests, which do not count, then more until both minima are reached.
 
         least: smallest number of requests that count. least_s: least time they take together.
         most_s: time after which no more are sent, even if they are fewer.
-        pauses_s: how long the customer waits before each request, so many as are needed. Returns
-        the rows of all requests.
+        Returns the rows of all requests.
         """
         begun_unix_s, start_s = time.time(), time.monotonic()
-        answers = self._answers(server, run, zip(requests, pauses_s, strict=False), start_s)
+        answers = self._answers(server, run, requests, start_s)
         rows = list(islice(answers, warm_up))
         before = moment(server.pid)
         took_s = 0.0
@@ -96,11 +94,10 @@ class Customer:
         return rows
 
     def _answers(
-        self, server: Target, run: str, requests: Iterable[tuple[Request, float]], start_s: float
+        self, server: Target, run: str, requests: Iterable[Request], start_s: float
     ) -> Iterator[Row]:
         """Send a request whenever the row of the last one is taken, and write its row."""
-        for number, (request, pause_s) in enumerate(requests):
-            time.sleep(pause_s)
+        for number, request in enumerate(requests):
             sent_s = time.monotonic() - start_s
             status, headers = _answer(server.url, request.path)
             done_s = time.monotonic() - start_s

@@ -11,9 +11,9 @@ Closed runs of several customers tell the highest throughput, from which the rat
 come: with several workers it is not 1/E[S], and not known to be that times their number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import pairwise
 from math import ceil, inf
 from statistics import fmean
 
@@ -21,7 +21,6 @@ from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run
-from loadtests.grouping import grouped
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.repeated import accepted_by_run, rows_by_run, unused_name
@@ -146,18 +145,10 @@ class Closed:
 
 def demands(results: Results) -> dict[str, Demands]:
     """The demands by server, from its last run that counts; none if no service was measured."""
-    return {server: runs[-1][0] for server, runs in learnt(results).items()}
-
-
-def learnt(results: Results) -> dict[str, list[tuple[Demands, Recorded]]]:
-    """The runs of one customer by server, as far as they count, each with the demands it tells."""
     lines = results.lines_if_any(DEMANDS, DemandsLine)
     runs = recorded(results, {line.run: line.warm_up for line in lines})
     known = [line for line in lines if line.run in runs and runs[line.run].is_accepted]
-    return {
-        server: [(_demands(line, runs[line.run]), runs[line.run]) for line in of_server]
-        for server, of_server in grouped(known, lambda line: line.server).items()
-    }
+    return {line.server: _demands(line, runs[line.run]) for line in known}
 
 
 def _demands(line: DemandsLine, run: Recorded) -> Demands:
@@ -227,18 +218,11 @@ def explored(run: Run, found: Measured, server: str, before: Calibration) -> Rat
         if line.server == server and (x := throughput_per_s(rows[line.run])) is not None
     ]
     highest_per_s = max(xs_per_s, default=1 / before.mean_s)
-    tried(lambda: server in demands(results), lambda: learn(run, found, server))
+    for _ in range(TRIES):
+        if server not in demands(results):
+            _learn(run, found, server)
     of = demands(results).get(server)
     return Rated(found.queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
-
-
-def tried(is_done: Callable[[], bool], make: Callable[[], object]) -> bool:
-    """Make a run until one counts, at most TRIES times. Returns whether one does."""
-    for _ in range(TRIES):
-        if is_done():
-            return True
-        make()
-    return is_done()
 
 
 def _closed(run: Run, found: Measured, server: str, customers: int, before: Calibration) -> None:
@@ -257,16 +241,11 @@ def _closed(run: Run, found: Measured, server: str, customers: int, before: Cali
         table.add(ClosedLine(name, server, customers))
 
 
-def learn(run: Run, found: Measured, server: str, pause_s: float = 0.0) -> None:
-    """Let one customer ask, and note the processor time of the service for each request.
-
-    server: the name under which `demands` has them. pause_s: mean time, exponentially distributed,
-    for which the customer leaves the service idle before each request.
-    """
+def _learn(run: Run, found: Measured, server: str) -> None:
+    """Let one customer ask, and note the processor time of the service for each request."""
     target = found.target
     name = unused_name(run.results, f"demands-{server}")
     run.say(f"{server}: what one request demands")
-    pauses = run.random(f"{name} pauses")
     begun = moment(target.pid)
     with one_customer(run.results) as customer:
         made = customer.asks(
@@ -275,7 +254,6 @@ def learn(run: Run, found: Measured, server: str, pause_s: float = 0.0) -> None:
             found.requests(run.random(name)),
             warm_up=WARM_UP,
             least=run.choose(QUICK_REQUESTS, REQUESTS),
-            pauses_s=(pause_s * pauses.expovariate(1.0) for _ in count()),
         )
     used = begun.until(moment(target.pid))
     cpu_s = None if target.pid is None else used.server_s / len(made)

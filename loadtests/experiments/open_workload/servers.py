@@ -43,7 +43,6 @@ SAMPLED_BLOCKS = 20
 DRAWN_AT_ONCE = 100  # questions of each kind
 MOST_REPEATED = 1000  # in a row, before there are no new questions
 LONGEST_PAGE = 20  # of a ranking
-KEPT_PAGES = 20  # asked again and again
 POLITELY = ("nice",)  # a service that computes all the time would make the generator late
 DOORS = 100_000  # requests that may wait, as in a queue without end
 
@@ -74,11 +73,10 @@ def _all_days(flights: Sequence[Flight]) -> str:
     return f"INITIAL_DATE={days[0]}&FINAL_DATE={days[-1]}"
 
 
-def rankings(flights: Sequence[Flight], engine: str = "") -> Requests:
+def rankings(flights: Sequence[Flight]) -> Requests:
     """Requests for pages of the ranking of all routes by delay; each page adds up all of them.
 
     Pages differ in where they begin and how long they are, so that hardly one is asked for twice.
-    engine: the end of the query, if it is not the index that is to answer.
     """
     pairs = {(flight["ORIGIN"], flight["DEST"]) for flight in flights}
     ranking = f"/average_delays?{_all_days(flights)}&group_by=route&sort=average_delay"
@@ -86,13 +84,9 @@ def rankings(flights: Sequence[Flight], engine: str = "") -> Requests:
     def asked(random: Random) -> Iterator[Request]:
         while True:
             offset, limit = random.randrange(len(pairs)), random.randint(1, LONGEST_PAGE)
-            yield Request("ranking", f"{ranking}&offset={offset}&limit={limit}{engine}")
+            yield Request("ranking", f"{ranking}&offset={offset}&limit={limit}")
 
     return asked
-
-
-scanned_rankings = partial(rankings, engine="&engine=scan")
-"""Requests for the same pages, added up by scans."""
 
 
 def scans(flights: Sequence[Flight]) -> Requests:
@@ -171,8 +165,9 @@ def _study(run: Run) -> Iterator[Measured]:
 
 
 @contextmanager
-def emulated(run: Run, scale: float) -> Iterator[Measured]:
-    """Our own scan, with the time of the study's disk divided by `scale`. Raises ProgramFailed."""
+def _emulated(run: Run) -> Iterator[Measured]:
+    """Our own scan, with the time of the study's disk divided by K. Raises ProgramFailed."""
+    scale = run.options.scale or SCALE
     if scale != int(scale):
         raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
     chain = _chain(run)
@@ -187,32 +182,14 @@ def emulated(run: Run, scale: float) -> Iterator[Measured]:
 
 
 @contextmanager
-def shipped(
-    run: Run,
-    asked: Callable[[list[Flight]], Requests] = rankings,
-    *,
-    workers: int = 1,
-    kept: float = 0.0,
+def _shipped(
+    run: Run, asked: Callable[[list[Flight]], Requests] = rankings, workers: int = 1
 ) -> Iterator[Measured]:
-    """The service as shipped. Raises ProgramFailed.
-
-    asked: what it is asked for, given some of its flights. kept: the share of requests that were
-    asked before, and whose answers are kept.
-    """
-    settings: dict[str, object] = {"lab": "yes", "workers": workers, "lane_queue": DOORS}
-    if not kept:
-        settings["answer_cache_bytes"] = 0
+    """The service as shipped, asked for this. Raises ProgramFailed."""
+    settings = {"lab": "yes", "workers": workers, "lane_queue": DOORS, "answer_cache_bytes": 0}
     with _beside_the_generator(run, _chain(run), settings) as service:
         requests = each_once(asked(sample(service, SAMPLED_BLOCKS)), run.asked)
-        again = list(islice(requests(run.random("kept answers")), KEPT_PAGES)) if kept else []
-        for request in again:
-            service.get(request.path)
-
-        def some_again(random: Random) -> Iterator[Request]:
-            for request in requests(random):
-                yield random.choice(again) if random.random() < kept else request
-
-        yield Measured(service, some_again, Queue(workers), is_service=True)
+        yield Measured(service, requests, Queue(workers), is_service=True)
 
 
 @contextmanager
@@ -253,10 +230,10 @@ def _chain(run: Run) -> Chain:
 
 STARTS: Mapping[str, Callable[[Run], AbstractContextManager[Measured]]] = {
     loads.STUDY: _study,
-    loads.SCAN: lambda run: emulated(run, run.options.scale or SCALE),
-    loads.SERVICE: shipped,
-    loads.SERVICE_WORKERS: lambda run: shipped(run, workers=loads.WORKERS),
-    loads.SERVICE_SCANS: lambda run: shipped(run, different_scans),
+    loads.SCAN: _emulated,
+    loads.SERVICE: _shipped,
+    loads.SERVICE_WORKERS: lambda run: _shipped(run, workers=loads.WORKERS),
+    loads.SERVICE_SCANS: lambda run: _shipped(run, different_scans),
     loads.ELSEWHERE: lambda run: _elsewhere(run, rankings),
     loads.ELSEWHERE_QUESTIONS: lambda run: _elsewhere(
         run, *(partial(questions_of, kind) for kind in KINDS)

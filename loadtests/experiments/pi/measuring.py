@@ -214,8 +214,10 @@ def left_out(made: Iterable[LoadKey]) -> Iterator[str]:
     for server, keys in grouped(made, lambda key: key.server).items():
         highest = max(key.fraction for key in keys)
         if others := [f"{share:g}" for share in sorted(ARRIVALS) if share > highest]:
+            *first, last = others
+            shares = f"{', '.join(first)} and {last}" if first else last
             yield (
-                f"{loads.SERVERS[server]}: {' and '.join(others)} of L did not fit into the time; "
+                f"{loads.SERVERS[server]}: {shares} of L did not fit into the time; "
                 "with more --minutes they are measured, too."
             )
 

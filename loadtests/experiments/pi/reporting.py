@@ -138,8 +138,7 @@ def _service_times(found: dict[tuple[str, str], Recorded]) -> Table:
             "The study's over our scan's",
         ),
         rows,
-        "The study's chain had 522 blocks of one day's flights each, on a hard disk; ours has what "
-        "its ledger holds.",
+        "The study's chain had 522 blocks on a hard disk; this one is as long as its ledger.",
     )
 
 
@@ -237,9 +236,12 @@ def _metrics(found: dict[tuple[str, str], Recorded], steady: Sequence[Steady]) -
 
 _ALONE = (
     "One customer asks again as soon as an answer comes, each question once. So nobody waits, and "
-    "these are service times, as seen over the network."
+    "these are service times, as seen over the network; their mean is E[S], and cv their standard "
+    "deviation over their mean."
 )
 _LOAD = (
-    "Requests arrive as a Poisson process at shares of L. The forecast is made from one customer "
-    "before each run; it holds if the 95 % interval of measured less forecast is within 5 %."
+    "Requests arrive at random, as from many people (a Poisson process), at shares of L, the most "
+    "that is answered in a second. The forecast of the mean response time is made from one "
+    "customer before each run; it holds if the 95 % interval of measured less forecast is within "
+    "5 %."
 )

@@ -151,6 +151,7 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_measuring, "CALIBRATION_REQUESTS", 4)
     monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
     monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
+    monkeypatch.setattr(measuring, "ASKED_SHARE", 1e-5)
     for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("QUICK_CLOSED_S", 1.5)):
         monkeypatch.setattr(learning, name, value)
     plan = [Load(ELSEWHERE, STEADY, 0.5, 1, arrivals=75)]
@@ -161,7 +162,7 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_path: Path) -> None:
     chain = chains.imported(chains.generated(1000), tmp_path / "chain", tmp_path / "log")
     with running(chain.folder, tmp_path / "log") as service:
-        words = ["pi", service.url, "--minutes", "0.01", "--out", str(tmp_path / "out")]
+        words = ["pi", service.url, "--minutes", "5", "--out", str(tmp_path / "out")]
         asked = CliRunner().invoke(main, words)
         metrics = service_facts.numbers(service)
         (folder,) = (tmp_path / "out").iterdir()

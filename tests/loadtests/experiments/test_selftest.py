@@ -147,9 +147,18 @@ def test_a_short_one_leaves_all_that_its_report_needs(
 
 
 def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "loadtests", "run", "selftest", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "loadtests",
+        "run",
+        "selftest",
+        "--quick",
+        "--out",
+        str(tmp_path),
+    ]
     with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as lab:
-        until(lambda: any(tmp_path.glob(f"*/{REQUESTS}")))
+        until(lambda: any(tmp_path.glob(f"*/{REQUESTS}")), within_s=60)
         lab.send_signal(signal.SIGTERM)
         _, said = lab.communicate(timeout=60)
     assert lab.returncode == 130
