@@ -14,7 +14,7 @@ from frontend.form_request import filled_in, submit
 from frontend.question import AS_OF, CARRIER, KINDS, Question, require_known
 from frontend.questions.delays import DAY_COLUMNS, DelaysReport, day_rows, report
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group
-from frontend.questions.group_rows import rows_of
+from frontend.questions.group_rows import PUNCTUALITY, Row, Verdict, compared, rows_of
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
@@ -42,6 +42,7 @@ def page() -> tuple[str, int]:
         most_carriers=MOST_CARRIERS,
         intervals=offered(known, (question.values if question else given).get("FINAL_DATE")),
         report=delays,
+        compared=_compared(answers, known),
         weeks=[
             {by: rows_of(answer, by, known, each.question) for by in WEEK if f"by_{by}" in answer}
             for each, answer in zip(evidence, answers, strict=True)
@@ -58,6 +59,12 @@ def _warnings(answers: list[Json]) -> list[Json]:
     """Return the warnings of all answers, each once."""
     found = (warning for answer in answers for warning in answer.get("warnings", ()))
     return list({(warning["field"], warning["value"]): warning for warning in found}.values())
+
+
+def _compared(answers: list[Json], known: Coverage) -> Verdict | None:
+    """Return which of several carriers is the best."""
+    named = ((known.carrier(answer["query"][CARRIER]).called, answer) for answer in answers)
+    return compared([Row({}, name, "", answer) for name, answer in named], PUNCTUALITY)
 
 
 def _question(evidence: list[Evidence]) -> Question:

@@ -8,8 +8,9 @@ from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.form_request import Values, filled_in, submit
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
+from frontend.questions.group_rows import Row
 from frontend.questions.intervals import offered
-from frontend.questions.punctuality_report import SIGNS, punctuality_reports
+from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports
 from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
@@ -25,18 +26,26 @@ def page() -> tuple[str, int]:
     known = coverage.at(request.args.get("as_of"))
     form = submit(request.args, _flights)
     query = form.answer["query"] if form.answer else {}
+    question = _question(form.answer, form.values) if form.answer else None
+    reports = punctuality_reports(form.answer["flights"], known) if form.answer else []
     text = render_template(
         "report.html",
         known=known,
         form_request=form,
         query=query,
-        question=_question(form.answer, form.values) if form.answer else None,
-        reports=punctuality_reports(form.answer["flights"], known) if form.answer else [],
+        question=question,
+        reports=reports,
+        rows=[_row(report, question) for report in reports if question],
         intervals=offered(known, query.get("FINAL_DATE")),
         signs=SIGNS,
         as_of=form.answer["as_of"]["height"] if form.answer else None,
     )
     return text, form.status
+
+
+def _row(report: PunctualityReport, question: Question) -> Row:
+    key = {CARRIER: report.carrier.number}
+    return Row(key, report.carrier.label, question.address(**key), report.figures)
 
 
 def _question(answer: Json, given: Values) -> Question:

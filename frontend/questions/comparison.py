@@ -6,7 +6,7 @@ from datetime import date
 
 from frontend.backend_client import Json
 from frontend.context import coverage
-from frontend.coverage import Carrier, Coverage, all_days
+from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
 from frontend.question import (
     AS_OF,
@@ -32,7 +32,7 @@ from frontend.questions.group_rows import (
     best_first,
     compared,
 )
-from frontend.questions.punctuality_report import PunctualityReport
+from frontend.questions.punctuality_report import figures_of
 from frontend.search.fields import DAYS_FIELD, route, understood
 from frontend.search.times import Days
 
@@ -40,7 +40,6 @@ WHAT, SORT = "what", "sort"
 LEAST_ITEMS, MOST_ITEMS = 2, 6
 SHARED = (CARRIER, *ENDS, *DAYS)
 """What may narrow down all things that are compared."""
-NOBODY = Carrier(0, None, None, 0)
 
 Parameters = dict[str, str]
 
@@ -176,6 +175,5 @@ def _answer(question: Parameters, height: int | None) -> Json:
         return answer_as_of({**question, "distribution": "true"}, height)
     asked = {DAY if name == "INITIAL_DATE" else name: value for name, value in question.items()}
     answer = answer_as_of(asked, height, "/filter_transactions")
-    report = PunctualityReport(NOBODY, answer["flights"])
-    days = {"INITIAL_DATE": answer["query"][DAY]}
-    return {**answer, **report.figures, "query": {**answer["query"], **days}}
+    query = {**answer["query"], "INITIAL_DATE": answer["query"][DAY]}
+    return {**answer, **figures_of(answer["flights"]), "query": query}

@@ -368,7 +368,7 @@ def compared(rows: Iterable[Row], sort: str) -> Verdict | None:
 def scale(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the ends of a scale for the shares on time of some groups, in steps of 10 %."""
     shares = [row.on_time_of_scheduled for row in rows if not row.is_few] or [0.0, 1.0]
-    return floor(10 * min(shares)) / 10, max(floor(10 * max(shares)) / 10 + 0.1, 0.1)
+    return floor(10 * min(*shares, 0.9)) / 10, min(floor(10 * max(shares)) / 10 + 0.1, 1.0)
 
 
 def other_airports(known: Coverage, airport: Airport) -> list[Airport]:

@@ -63,57 +63,8 @@ class PunctualityReport:
         return sum(any(not leg["CANCELLED"] for leg in legs) for legs in self.days.values())
 
     @cached_property
-    def delays(self) -> list[int]:
-        """The arrival delays in minutes, the least first."""
-        return sorted(leg["ARR_DELAY"] for leg in self.legs if leg["ARR_DELAY"] is not None)
-
-    @cached_property
-    def on_time_flights(self) -> int:
-        return sum(status_of(leg) == "on_time" for leg in self.legs)
-
-    @property
-    def on_time(self) -> float | None:
-        """The share of the arrivals that were on time."""
-        return self.on_time_flights / len(self.delays) if self.delays else None
-
-    @property
-    def on_time_of_scheduled(self) -> float:
-        """The share of all flights that were on time; the cancelled ones were not."""
-        return self.on_time_flights / len(self.legs)
-
-    @property
-    def mean(self) -> float | None:
-        return fmean(self.delays) if self.delays else None
-
-    @property
-    def median(self) -> float | None:
-        return median(self.delays) if self.delays else None
-
-    @property
-    def p90(self) -> int | None:
-        """The least delay in minutes that at least 90 % of the arrivals do not exceed."""
-        return self.delays[math.ceil(0.9 * len(self.delays)) - 1] if self.delays else None
-
-    @property
-    def cancelled(self) -> int:
-        return sum(leg["CANCELLED"] for leg in self.legs)
-
-    @property
     def figures(self) -> Json:
-        """All figures, by the names that `/average_delays` has for them."""
-        arrived, departures = len(self.delays), [leg["DEP_DELAY"] for leg in self.legs]
-        departures = [minutes for minutes in departures if minutes is not None]
-        return {
-            "flights": len(self.legs),
-            "arrived": arrived,
-            "cancelled": self.cancelled,
-            "no_arrival": len(self.legs) - arrived - self.cancelled,
-            "average_delay": self.mean,
-            "average_departure_delay": fmean(departures) if departures else None,
-            "on_time_share_of_arrived": self.on_time,
-            "on_time_share_of_scheduled": self.on_time_of_scheduled if self.legs else None,
-            "distribution": {"median": self.median, "p90": self.p90},
-        }
+        return figures_of(self.legs)
 
     @property
     def worst(self) -> Leg | None:
@@ -142,6 +93,29 @@ class PunctualityReport:
     def calendar(self) -> Iterator[Month[list[Leg]]]:
         """The flights of each day of each month."""
         return months(self.days)
+
+
+def figures_of(legs: Sequence[Leg]) -> Json:
+    """Return the figures of flights with their distribution, as `/average_delays` names them.
+
+    p90: the least delay in minutes that at least 90 % of the arrivals do not exceed.
+    """
+    delays = sorted(leg["ARR_DELAY"] for leg in legs if leg["ARR_DELAY"] is not None)
+    departures = [leg["DEP_DELAY"] for leg in legs if leg["DEP_DELAY"] is not None]
+    on_time = sum(status_of(leg) == "on_time" for leg in legs)
+    cancelled, arrived = sum(leg["CANCELLED"] for leg in legs), len(delays)
+    p90 = delays[math.ceil(0.9 * arrived) - 1] if delays else None
+    return {
+        "flights": len(legs),
+        "arrived": arrived,
+        "cancelled": cancelled,
+        "no_arrival": len(legs) - arrived - cancelled,
+        "average_delay": fmean(delays) if delays else None,
+        "average_departure_delay": fmean(departures) if departures else None,
+        "on_time_share_of_arrived": on_time / arrived if arrived else None,
+        "on_time_share_of_scheduled": on_time / len(legs) if legs else None,
+        "distribution": {"median": median(delays) if delays else None, "p90": p90},
+    }
 
 
 def punctuality_reports(legs: Iterable[Leg], known: Coverage) -> list[PunctualityReport]:

@@ -108,6 +108,16 @@ def usual_departures(ask: Asked) -> list[str]:
     return [number(flights), *(str(row["OP_CARRIER_FL_NUM"]) for row in at_hour)]
 
 
+def hours_of_the_week(ask: Asked) -> list[str]:
+    """How punctual the departures of an airport are by hour."""
+    rows = ask("average_delays", group_by="hour", ORIGIN="airport")["by_hour"]
+    return [
+        "By hour and weekday",
+        *(f"{row['hour']:02}:00" for row in rows),
+        *(f"{100 * row['on_time_share_of_scheduled']:.0f}" for row in rows),
+    ]
+
+
 def worst_day(ask: Asked) -> list[str]:
     days = ask("average_delays", group_by="day")["by_day"]
     worst = min(days, key=lambda row: (row["on_time_share_of_scheduled"], -row["flights"]))
@@ -251,6 +261,7 @@ TASKS = (
         ),
         departures_of_a_day,
     ),
+    Task("When is the best time to leave an airport?", (search("{airport}"),), hours_of_the_week),
     Task("Which day was worst?", (follow("Days"),), worst_day),
     Task("What happened on a day?", (search("{day}"),), a_day),
     Task("Which day had the most cancelled flights?", (search("most cancelled day"),),

@@ -91,5 +91,5 @@ def test_a_punctual_flight_has_no_longest_delay(pages: FlaskClient, world: World
     query = {name: early[name] for name in ("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID")}
     days = dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), early["FL_DATE"])
     text = pages.get("/report", query_string=query | days).text
-    assert "Mean delay" in text
+    assert "Mean arrival delay" in text
     assert "The longest delay" not in text
