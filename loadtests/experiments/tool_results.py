@@ -87,8 +87,8 @@ def bring(files: Sequence[Path], results: Results, workers: int) -> None:
 
 def _line(run: ToolRun, workers: int) -> RunLine:
     def line(requests: int, failed: int, duration_s: float, mean_s: float) -> RunLine:
-        of = run.name, run.tool, workers, requests, failed, duration_s, mean_s
-        return RunLine(*of, run.customers)
+        sums = requests, failed, duration_s, mean_s
+        return RunLine(run.name, run.tool, workers, *sums, run.customers)
 
     if not run.rows:
         return line(run.requests, run.failed, run.duration_s, run.mean_s)
@@ -123,16 +123,17 @@ class Measured:
     @property
     def rate_per_s(self) -> float:
         """Arrivals a second."""
-        if len(self.rows) > 1:
-            return float((len(self.rows) - 1) / (self.starts_s[-1] - self.starts_s[0]))
-        return self.line.requests / self.line.duration_s
+        length_s = float(self.starts_s[-1] - self.starts_s[0]) if len(self.rows) else 0.0
+        if length_s > 0:
+            return (len(self.rows) - 1) / length_s
+        return self.line.requests / self.line.duration_s  # all at once, or only summed up
 
     @property
     def times(self) -> Times:
         """Its response times for percentiles."""
-        of = self.line
-        given = of.requests, of.failed, of.duration_s, of.mean_s
-        return Times(*given, self.starts_s, self.responses_s, self.quantiles)
+        line = self.line
+        sums = line.requests, line.failed, line.duration_s, line.mean_s
+        return Times(*sums, self.starts_s, self.responses_s, self.quantiles)
 
     @cached_property
     def is_alone(self) -> bool:
@@ -166,7 +167,7 @@ class Measured:
     def gaps_cv(self) -> float:
         """How much the times between arrivals vary; 0 if only one or two are known."""
         gaps_s = np.diff(self.starts_s)
-        return float(gaps_s.std() / gaps_s.mean()) if len(gaps_s) > 1 else 0.0
+        return float(gaps_s.std() / gaps_s.mean()) if gaps_s.any() else 0.0
 
     @property
     def think_s(self) -> float:
@@ -185,10 +186,10 @@ class Measured:
     @property
     def busy_share(self) -> float:
         """The part of a response time that the server reported as service; 1 if it reports none."""
-        told = [row.service_s for row in self.rows if row.service_s is not None]
-        if not told or len(told) < len(self.rows):
+        reported_s = [row.service_s for row in self.rows if row.service_s is not None]
+        if not reported_s or len(reported_s) < len(self.rows):
             return 1.0
-        return min(1.0, sum(told) / float(self.responses_s.sum()))
+        return min(1.0, sum(reported_s) / float(self.responses_s.sum()))
 
 
 def _mean_of(quantiles: Sequence[tuple[float, float]]) -> float:
@@ -200,8 +201,8 @@ def measured_runs(results: Results) -> list[Measured]:
     """All runs, in their order."""
     rows = rows_by_run(results)
     quantiles: dict[str, list[tuple[float, float]]] = {}
-    for of in results.lines(QUANTILES, QuantileLine):
-        quantiles.setdefault(of.run, []).append((of.share, of.value_s))
+    for line in results.lines(QUANTILES, QuantileLine):
+        quantiles.setdefault(line.run, []).append((line.share, line.value_s))
     return [
         Measured(
             line,
@@ -272,8 +273,8 @@ def _simulated_s(run: Measured, services_s: Values, rng: np.random.Generator) ->
     if workers > 1:
         return float(np.mean(replay.multi_server(starts_s.tolist(), services_s.tolist(), workers)))
     done_s = np.cumsum(services_s)
-    begun_s = np.maximum.accumulate(starts_s - done_s + services_s)
-    return float(np.mean(begun_s + done_s - starts_s))
+    idle_s = np.maximum.accumulate(starts_s - done_s + services_s)
+    return float(np.mean(idle_s + done_s - starts_s))
 
 
 def _closed_s(services_s: Values, thinks_s: Values | None, customers: int, workers: int) -> float:
@@ -319,15 +320,15 @@ class Load:
         means_s = self.calibrated.means_s
         if min(len(values), len(means_s)) < 2:
             return Interval(float(np.mean(values)), float("inf"), 1)
-        found = confidence_interval(values)
+        over_runs = confidence_interval(values)
         ends_s = [
             np.mean([self.calibrated.forecast_s(run, 1 + step) for run in self.runs])
             for step in (-STEP, STEP)
         ]
         slope = float(ends_s[1] - ends_s[0]) / (2 * STEP)
         of_calibrations = slope * confidence_interval(means_s).half_width / self.calibrated.mean_s
-        half = hypot(found.half_width, of_calibrations)
-        return Interval(found.estimate, half, min(found.values, len(means_s)))
+        half = hypot(over_runs.half_width, of_calibrations)
+        return Interval(over_runs.estimate, half, min(over_runs.values, len(means_s)))
 
     @property
     def is_enough(self) -> bool:
@@ -359,8 +360,8 @@ def pooled(runs: Sequence[Measured]) -> Mapping[str, list[Measured]]:
 
 
 def _is_same_rate(group: Sequence[Measured], run: Measured) -> bool:
-    mean = float(np.mean([one.rate_per_s for one in group]))
-    errors = [_rate_error(one) for one in group]
+    mean = float(np.mean([other.rate_per_s for other in group]))
+    errors = [_rate_error(other) for other in group]
     chance = hypot(_rate_error(run), sqrt(sum(error**2 for error in errors)) / len(errors))
     return run.rate_per_s - mean <= mean * (2 * chance + SAME_RATE)
 
@@ -385,18 +386,18 @@ def analyse(results: Results) -> Report:
     alone = [run for run in runs if run.is_alone]
     busy = [run for run in runs if not run.is_alone]
     calibrated = Calibrated(alone)
-    loads = [Load(name, of, calibrated) for name, of in pooled(busy).items()] if alone else []
-    found = [*map(_sentence, loads)]
+    loads = [Load(name, same, calibrated) for name, same in pooled(busy).items()] if alone else []
+    findings = [*map(_sentence, loads)]
     if not alone:
-        found.append(NO_CALIBRATION)
+        findings.append(NO_CALIBRATION)
     elif not loads:
-        found.append(ONLY_CALIBRATIONS)
+        findings.append(ONLY_CALIBRATIONS)
     sections = []
     if loads:
         lead = [_LEAD.format(mean=told_s(calibrated.mean_s), cv=calibrated.cv, n=len(alone))]
         sections.append(Section("The forecast of one customer", lead, [_table(loads)]))
     metrics = [*_metrics(loads, calibrated)] if alone else []
-    return Report(found, sections, metrics, conclusion=_conclusion(loads))
+    return Report(findings, sections, metrics, conclusion=_conclusion(loads))
 
 
 def groups(results: Results) -> list[Group]:
@@ -405,7 +406,7 @@ def groups(results: Results) -> list[Group]:
     alone = [run.times for run in runs if run.is_alone]
     loads = pooled([run for run in runs if not run.is_alone])
     named = ({"one customer": alone} if alone else {}) | {
-        name: [run.times for run in of] for name, of in loads.items()
+        name: [run.times for run in same] for name, same in loads.items()
     }
     return response_times.of_runs(named)
 
@@ -423,10 +424,10 @@ def _conclusion(loads: Sequence[Load]) -> str:
     verdicts = [load.verdict for load in loads]
     held, missed = verdicts.count(Verdict.AGREES), verdicts.count(Verdict.DISAGREES)
     open_ = len(loads) - held - missed
-    told = f"The forecast of one customer holds within {100 * TOLERANCE:g} % at {held} of "
-    told += f"{len(loads)} loads"
-    told += f"; it misses at {missed}" if missed else ""
-    return told + (f"; at {open_} these runs do not decide." if open_ else ".")
+    sentence = f"The forecast of one customer holds within {100 * TOLERANCE:g} % at {held} of "
+    sentence += f"{len(loads)} loads"
+    sentence += f"; it misses at {missed}" if missed else ""
+    return sentence + (f"; at {open_} these runs do not decide." if open_ else ".")
 
 
 def _sentence(load: Load) -> str:
@@ -446,9 +447,10 @@ def _sentence(load: Load) -> str:
 
 
 def _percent(load: Load) -> str:
-    of, mean_s = load.difference, load.forecast_s
-    size = "" if of.ends == (None, None) else f" ± {100 * of.half_width / mean_s:.1f}"
-    return f"{100 * of.estimate / mean_s:+.1f}{size} %"
+    difference, mean_s = load.difference, load.forecast_s
+    is_known = difference.ends != (None, None)
+    size = f" ± {100 * difference.half_width / mean_s:.1f}" if is_known else ""
+    return f"{100 * difference.estimate / mean_s:+.1f}{size} %"
 
 
 def _table(loads: Sequence[Load]) -> Table:

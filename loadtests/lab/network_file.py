@@ -64,22 +64,22 @@ def network_from(content: object) -> Network:
     """The network that parsed content describes. Raises ValueError."""
     top = _table(content, "the file", ("title", "classes", "stations"))
     classes = tuple(map(_class, _tables(top, "classes")))
-    _check_names("classes", [of.name for of in classes])
-    taken = {of.name for of in classes} & {*OF_STATION, *OF_DEMAND}
+    _check_names("classes", [group.name for group in classes])
+    taken = {group.name for group in classes} & {*OF_STATION, *OF_DEMAND}
     if taken:
         raise ValueError(
             f"a class is called {min(taken)!r}, which is a field of a station; rename it"
         )
-    stations = tuple(_station(one, classes) for one in _tables(top, "stations"))
+    stations = tuple(_station(table, classes) for table in _tables(top, "stations"))
     _check_names("stations", [station.name for station in stations])
     return Network(str(top.get("title", "")), classes, stations)
 
 
 def _tables(top: Mapping[str, Any], name: str) -> Sequence[object]:
-    found = top.get(name)
-    if not isinstance(found, list) or not found:
+    tables = top.get(name)
+    if not isinstance(tables, list) or not tables:
         raise ValueError(f"it has no {name}; write a [[{name}]] for each")
-    return found
+    return tables
 
 
 def _table(content: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
@@ -115,19 +115,23 @@ def _class(content: object) -> CustomerClass:
     customers = _number(table, "customers", f"class {name!r}", 0)
     if customers != int(customers):
         raise ValueError(f"customers of class {name!r} must be a whole number, is {customers}")
-    think_s, rate = (_number(table, of, f"class {name!r}") for of in ("think_time_s", "rate_per_s"))
+    think_s, rate = (
+        _number(table, field, f"class {name!r}") for field in ("think_time_s", "rate_per_s")
+    )
     return CustomerClass(name, int(customers), think_s, rate)
 
 
 def _station(content: object, classes: Sequence[CustomerClass]) -> ServiceStation:
-    names = [of.name for of in classes]
+    names = [group.name for group in classes]
     own = OF_DEMAND if len(classes) == 1 else ()
     table = _table(content, "a station", (*OF_STATION, *own, *names))
     where = f"station {_name(table, 'stations')!r}"
     demands_s = []
     for name in names:
         if len(names) == 1 and name not in table:
-            demands_s.append(_demand_s({of: table[of] for of in OF_DEMAND if of in table}, where))
+            demands_s.append(
+                _demand_s({field: table[field] for field in OF_DEMAND if field in table}, where)
+            )
         else:
             each = _table(table.get(name, {}), f"{name!r} of {where}", OF_DEMAND)
             demands_s.append(_demand_s(each, f"{name!r} at {where}") if each else 0.0)
@@ -178,7 +182,7 @@ def solve(path: Path) -> tuple[Network, tuple[ClassMeans, ...]]:
 
 def as_json(network: Network, means: Sequence[ClassMeans]) -> str:
     """The means as JSON."""
-    content = {"title": network.title, "classes": [asdict(of) for of in means]}
+    content = {"title": network.title, "classes": [asdict(group) for group in means]}
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 
@@ -186,31 +190,36 @@ def as_text(network: Network, means: Sequence[ClassMeans]) -> str:
     """The means as tables of text: classes, then each at each station, then the stations."""
     lines = [network.title, ""] if network.title else []
     rows = [
-        [of.name, _shown(of.throughput_per_s), _shown(of.response_time_s), _shown(of.customers)]
-        for of in means
+        [
+            group.name,
+            _shown(group.throughput_per_s),
+            _shown(group.response_time_s),
+            _shown(group.customers),
+        ]
+        for group in means
     ]
     lines += _text_table(("class", "X, 1/s", "R, s", "customers"), rows)
     visited = [
         [
-            of.name,
+            group.name,
             at.name,
             _shown(at.residence_time_s),
             _shown(at.customers),
             _shown(at.utilisation),
         ]
-        for of in means
-        for at in of.at
+        for group in means
+        for at in group.at
         if at.residence_time_s
     ]
     lines += ["", *_text_table(("class", "station", "R, s", "customers", "U"), visited)]
     totals = [
         [
             station.name,
-            _shown(sum(at.customers for at in of)),
-            _shown(sum(at.utilisation for at in of)),
+            _shown(sum(at.customers for at in means_there)),
+            _shown(sum(at.utilisation for at in means_there)),
         ]
-        for station, of in zip(
-            network.stations, zip(*(one.at for one in means), strict=True), strict=True
+        for station, means_there in zip(
+            network.stations, zip(*(group.at for group in means), strict=True), strict=True
         )
     ]
     lines += ["", *_text_table(("station", "customers", "U"), totals), "", _EXACT]

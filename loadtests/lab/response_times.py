@@ -110,10 +110,10 @@ def _bootstrapped(values: Values, share: float) -> Values:
 
 def check_threshold(text: str) -> str:
     """`text`, if it is a threshold. Raises ResultsError."""
-    found = _THRESHOLD.fullmatch(text)
-    kind = "time" if found and found[1] not in {"failed", "rate"} else found and found[1]
+    match = _THRESHOLD.fullmatch(text)
+    kind = "time" if match and match[1] not in {"failed", "rate"} else match and match[1]
     units = {"time": {*_UNITS}, "failed": {"%"}, "rate": {"/s"}}
-    if not found or (found[4] or "") not in units[str(kind)]:
+    if not match or (match[4] or "") not in units[str(kind)]:
         raise ResultsError(
             f"{text!r} is no threshold; write one like 'p99 > 50 ms', 'mean > 0.2 s', "
             "'failed > 1 %' or 'rate < 90 /s'"
@@ -124,9 +124,9 @@ def check_threshold(text: str) -> str:
 def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
     """A sentence for each threshold and group of which it is true."""
     for text in thresholds:
-        found = _THRESHOLD.fullmatch(check_threshold(text))
-        assert found is not None
-        name, sign, limit, unit = found[1], found[2], float(found[3]), found[4]
+        match = _THRESHOLD.fullmatch(check_threshold(text))
+        assert match is not None
+        name, sign, limit, unit = match[1], match[2], float(match[3]), match[4]
         for group in groups:
             value = _value(group, name) / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
             if value > limit if sign == ">" else value < limit:
@@ -193,9 +193,9 @@ def _distribution(groups: Sequence[Group]) -> Figure:
         series.append(Series(group.name, source, xs, shares, shape="steps"))
         rows.append([group.name, *(xs[round(POINTS * share)] for share in (0, 0.25, 0.5, 0.75, 1))])
     table = Table("Distribution", ("Load", "Least / ms", "25 %", "50 %", "75 %", "Most / ms"), rows)
-    told = "Share of the requests that took no longer than a time, of each load."
+    words = "Share of the requests that took no longer than a time, of each load."
     x, y = Axis("response time / ms", is_logarithmic=True), Axis("share of the requests")
-    return figure("How response times are distributed", told, x, y, series, table)
+    return figure("How response times are distributed", words, x, y, series, table)
 
 
 def _course(groups: Sequence[Group]) -> Figure:
@@ -209,9 +209,9 @@ def _course(groups: Sequence[Group]) -> Figure:
         parts = (known[:third], known[third : 2 * third], known[2 * third :])
         rows.append([group.name, *(float(np.mean(part)) if part else None for part in parts)])
     table = Table("Course", ("Load", "First third / ms", "Second / ms", "Last / ms"), rows)
-    told = "Mean response time over the time of a run, of all runs of each load together."
+    words = "Mean response time over the time of a run, of all runs of each load together."
     x, y = Axis("share of the run"), Axis("mean response time / ms")
-    return figure("Response time over a run", told, x, y, series, table)
+    return figure("Response time over a run", words, x, y, series, table)
 
 
 def _means_over_time(group: Group) -> list[float | None]:
@@ -233,14 +233,14 @@ def of_runs(runs: Mapping[str, Sequence[Times]]) -> list[Group]:
 
 def groups_of(results: Results) -> list[Group]:
     """The accepted open and closed runs of a folder, by their names without the number."""
-    rows, found = rows_by_run(results), dict[str, list[Times]]()
+    rows, times_by_group = rows_by_run(results), dict[str, list[Times]]()
     for line in results.rows_if_any(RUNS.removesuffix(".csv")):
         run, workload = line["run"], line.get("workload")
         if line.get("accepted") != YES or workload not in {"open", "closed"}:
             continue
         if times := times_of(rows[run], is_open=workload == "open"):
-            found.setdefault(_NUMBER.sub("", run), []).append(times)
-    return of_runs(found)
+            times_by_group.setdefault(_NUMBER.sub("", run), []).append(times)
+    return of_runs(times_by_group)
 
 
 def times_of(rows: Sequence[Row], *, is_open: bool) -> Times | None:

@@ -107,22 +107,24 @@ def _of_requests(path: Path, tool: str, requests: Sequence[_Request]) -> list[To
     """A run from its requests. If times are whole seconds, which do not order them, it sums up."""
     if not requests:
         return [ToolRun(path.stem, tool)]
-    begun_s = min(one.start_s for one in requests)
-    inside = sorted(requests, key=lambda one: one.start_s)
-    rows = [_row(path.stem, index, one, begun_s) for index, one in enumerate(inside)]
-    told = Counter(one.customers for one in requests)
-    most, times = told.most_common(1)[0]
+    begun_s = min(request.start_s for request in requests)
+    inside = sorted(requests, key=lambda request: request.start_s)
+    rows = [_row(path.stem, index, request, begun_s) for index, request in enumerate(inside)]
+    counts = Counter(request.customers for request in requests)
+    most, times = counts.most_common(1)[0]
     customers = int(most) if most and times >= 0.9 * len(requests) else None
     run = ToolRun(path.stem, tool, tuple(rows), customers=customers)
-    if all(float(one.start_s).is_integer() for one in requests):
+    if all(float(request.start_s).is_integer() for request in requests):
         return [_summed(run)]
     return [run]
 
 
-def _row(run: str, index: int, one: _Request, begun_s: float) -> Row:
-    status = int(one.status) if one.status.isdigit() else NO_ANSWER
-    at_s = one.start_s - begun_s
-    return Row(run, index, one.kind or "-", at_s, at_s, None, at_s + one.took_s, None, status, "")
+def _row(run: str, index: int, request: _Request, begun_s: float) -> Row:
+    status = int(request.status) if request.status.isdigit() else NO_ANSWER
+    at_s = request.start_s - begun_s
+    return Row(
+        run, index, request.kind or "-", at_s, at_s, None, at_s + request.took_s, None, status, ""
+    )
 
 
 def _summed(run: ToolRun) -> ToolRun:
@@ -217,20 +219,20 @@ def _json_lines(path: Path) -> Iterator[Any]:
 
 
 def _vegeta_json(path: Path) -> list[ToolRun]:
-    found = [
-        _Request(_unix_s(one["timestamp"]), one["latency"] * NS, str(one["code"]))
-        for one in _json_lines(path)
+    requests = [
+        _Request(_unix_s(line["timestamp"]), line["latency"] * NS, str(line["code"]))
+        for line in _json_lines(path)
     ]
-    return _of_requests(path, "vegeta", found)
+    return _of_requests(path, "vegeta", requests)
 
 
 def _k6_json(path: Path) -> list[ToolRun]:
     requests, users = [], Counter[int]()
-    for one in _json_lines(path):
-        data = one.get("data", {})
-        if one.get("type") != "Point" or one.get("metric") not in {"http_req_duration", "vus"}:
+    for line in _json_lines(path):
+        data = line.get("data", {})
+        if line.get("type") != "Point" or line.get("metric") not in {"http_req_duration", "vus"}:
             continue
-        if one["metric"] == "vus":
+        if line["metric"] == "vus":
             users[int(data["value"])] += 1
             continue
         took_s, tags = data["value"] * MS, data.get("tags") or {}
@@ -252,13 +254,13 @@ def _unix_s(text: str) -> float:
 
 
 def _jmeter_xml(path: Path) -> list[ToolRun]:
-    text, found = path.read_text(encoding="utf-8"), []
+    text, requests = path.read_text(encoding="utf-8"), []
     for sample in re.finditer(r"<(?:httpSample|sample)\b([^>]*)>", text):
         at = dict(re.findall(r'(\w+)="([^"]*)"', sample[1]))
         label, customers = unescape(at.get("lb", "")), at.get("na", "")
         times_s = float(at["ts"]) * MS, float(at["t"]) * MS
-        found.append(_Request(*times_s, at.get("rc", "200"), label, customers))
-    return _of_requests(path, "JMeter", found)
+        requests.append(_Request(*times_s, at.get("rc", "200"), label, customers))
+    return _of_requests(path, "JMeter", requests)
 
 
 # --- files that only sum up ----------------------------------------------------------------------
@@ -316,8 +318,8 @@ def _k6_summary(path: Path) -> list[ToolRun]:
     metrics = json.loads(path.read_text(encoding="utf-8"))["metrics"]
 
     def values(name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = metrics.get(name, {})
-        inner: Mapping[str, Any] = found.get("values", found)
+        metric: Mapping[str, Any] = metrics.get(name, {})
+        inner: Mapping[str, Any] = metric.get("values", metric)
         return inner
 
     took, made, users = values("http_req_duration"), values("http_reqs"), values("vus_max")
@@ -342,20 +344,20 @@ def _k6_summary(path: Path) -> list[ToolRun]:
 
 def _oha_json(path: Path) -> list[ToolRun]:
     content = json.loads(path.read_text(encoding="utf-8"))
-    of, at = content["summary"], content["latencyPercentiles"]
+    sums, at = content["summary"], content["latencyPercentiles"]
     quantiles = {float(name[1:]) / 100: value for name, value in at.items() if value is not None}
     codes = content.get("statusCodeDistribution", {})
     good = sum(count for code, count in codes.items() if code[0] in "23")
-    made = sum(codes.values()) or round(of["requestsPerSec"] * of["total"])
+    made = sum(codes.values()) or round(sums["requestsPerSec"] * sums["total"])
     return [
         ToolRun(
             path.stem,
             "oha",
             requests=made,
             failed=made - good if codes else 0,
-            duration_s=of["total"],
-            mean_s=of["average"],
-            quantiles=_in_order(quantiles | {0.0: of["fastest"], 1.0: of["slowest"]}),
+            duration_s=sums["total"],
+            mean_s=sums["average"],
+            quantiles=_in_order(quantiles | {0.0: sums["fastest"], 1.0: sums["slowest"]}),
         )
     ]
 
@@ -367,7 +369,7 @@ def _locust(path: Path) -> list[ToolRun]:
     """The run of Locust's two files, whichever is given: one has percentiles, the other users."""
     base = path.name.removesuffix(HISTORY).removesuffix(STATS)
     stats, history = (path.with_name(base + end) for end in (STATS, HISTORY))
-    if missing := [one.name for one in (stats, history) if not one.exists()]:
+    if missing := [file.name for file in (stats, history) if not file.exists()]:
         raise UnreadableOutput(
             f"is one of Locust's two files; beside it {missing[0]} is missing, and only both "
             "together tell times and numbers of users"
@@ -399,10 +401,10 @@ def _locust(path: Path) -> list[ToolRun]:
 
 def _aggregated(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        found = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
-    if not found:
+        rows = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
+    if not rows:
         raise UnreadableOutput("has no row Aggregated, so no request was made")
-    return found
+    return rows
 
 
 # --- which form ----------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class Curve:
         }
         if self.balanced:
             row |= {f"balanced_{name}": getattr(self.balanced[at], name) for name in BALANCED}
-        return row | {f"utilisation {one.name}": one.utilisation for one in solution.stations}
+        return row | {f"utilisation {at.name}": at.utilisation for at in solution.stations}
 
 
 def curve(stations: Sequence[Station], most_customers: int, think_time_s: float = 0.0) -> Curve:

@@ -124,8 +124,8 @@ def closed_states(
     """
     dependent = sum(_depends(station) for station in stations)
     if dependent > MOST_DEPENDENT:
-        told = f"{dependent} stations have several servers or rates"
-        raise ValueError(f"{told}; at most {MOST_DEPENDENT} can be solved")
+        counted = f"{dependent} stations have several servers or rates"
+        raise ValueError(f"{counted}; at most {MOST_DEPENDENT} can be solved")
     size = math.prod(number + 1 for number in customers) * 2**dependent
     if size * len(stations) * len(customers) > MOST_STEPS:
         raise ValueError("the network has too many populations to solve; take fewer customers")
@@ -151,8 +151,8 @@ def _states(
     dependent = [at for at in there if _depends(stations[at])]
     for names in (left_out | {at} for at in dependent):
         if names not in known:
-            found = _states(stations, thinks_s, customers, names, known)
-            known[names] = [state.throughputs_per_s for state in found]
+            solved = _states(stations, thinks_s, customers, names, known)
+            known[names] = [state.throughputs_per_s for state in solved]
     strides = [math.prod(n + 1 for n in customers[at + 1 :]) for at in range(len(customers))]
     states: list[State] = []
     for index, numbers in enumerate(product(*(range(number + 1) for number in customers))):
@@ -219,11 +219,11 @@ def _idle(
     if not finite:
         return states[0][1].idle[at]
     r, state = finite[0]
-    found = [state.idle[at][0] * x[r] / x_without[r]]
+    probabilities = [state.idle[at][0] * x[r] / x_without[r]]
     for j, rate in enumerate(rates[:-1]):
         shares = (x[r] * station.demands_s[r] * state.idle[at][j] for r, state in finite)
-        found.append(math.fsum(shares) / rate)
-    return tuple(found)
+        probabilities.append(math.fsum(shares) / rate)
+    return tuple(probabilities)
 
 
 # --- open and mixed networks ---------------------------------------------------------------------
@@ -262,19 +262,19 @@ def solve(
     """
     shares = [_open_shares(classes, station) for station in stations]
     beside = [_Beside(station, sum(share)) for station, share in zip(stations, shares, strict=True)]
-    closed = [at for at, of in enumerate(classes) if not of.is_open]
-    seen = [
-        ServiceStation(one.name, tuple(one.demands_s[at] for at in closed), found.rates)
-        for one, found in zip(stations, beside, strict=True)
+    closed = [at for at, group in enumerate(classes) if not group.is_open]
+    of_closed = [
+        ServiceStation(station.name, tuple(station.demands_s[at] for at in closed), seen.rates)
+        for station, seen in zip(stations, beside, strict=True)
     ]
     thinks_s = [classes[at].think_time_s for at in closed]
-    *_, last = closed_states(seen, thinks_s, [classes[at].customers for at in closed])
+    *_, last = closed_states(of_closed, thinks_s, [classes[at].customers for at in closed])
     means = []
-    for at, of in enumerate(classes):
-        x = of.rate_per_s if of.is_open else last.throughputs_per_s[closed.index(at)]
+    for at, group in enumerate(classes):
+        x = group.rate_per_s if group.is_open else last.throughputs_per_s[closed.index(at)]
         rows = []
         for k, station in enumerate(stations):
-            if of.is_open:
+            if group.is_open:
                 each = beside[k].open_customers(last.queues[k], last.idle[k])
                 stay_s = station.demands_s[at] * each
             else:
@@ -282,14 +282,14 @@ def solve(
             used = x * station.demands_s[at] / (station.rates[-1] if station.rates else 1)
             rows.append(AtStation(station.name, stay_s, x * stay_s, used))
         response_s = math.fsum(row.residence_time_s for row in rows)
-        means.append(ClassMeans(of.name, x, response_s, x * response_s, tuple(rows)))
+        means.append(ClassMeans(group.name, x, response_s, x * response_s, tuple(rows)))
     return tuple(means)
 
 
 def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> list[float]:
     """λ·D of each open class at a station."""
     both = zip(classes, station.demands_s, strict=True)
-    shares = [of.rate_per_s * demand_s for of, demand_s in both if of.is_open]
+    shares = [group.rate_per_s * demand_s for group, demand_s in both if group.is_open]
     if station.rates and sum(shares) > MOST_LOAD * station.rates[-1]:
         raise ValueError(
             f"open classes bring {sum(shares):.4g} s of work a second to station {station.name!r}, "

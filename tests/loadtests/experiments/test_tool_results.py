@@ -1,6 +1,7 @@
 """Runs of other load generators: pooled by load, forecast from one customer, judged, thresholds."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -169,6 +170,14 @@ def test_files_that_only_sum_up_are_forecast_with_evenly_spaced_arrivals(tmp_pat
         paths[-1].write_text(wrk2(random, 2.0 if at < 6 else 20.0))
     (finding,) = reported(tmp_path / "one", paths).findings
     assert finding.startswith("20/s: the forecast of one customer agrees within 5 %")
+
+
+def test_requests_that_all_begin_at_once_are_a_load_like_others(tmp_path: Path) -> None:
+    paths = files(tmp_path, [oha_csv], runs=0, calibrations=2)
+    paths.append(tmp_path / "burst.csv")
+    paths[-1].write_text(oha_csv([(0.25, 0.040 * at) for at in range(1, 31)]))
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert re.search(r"measured 620 ms, forecast [567]\d\d ms", finding)
 
 
 def test_a_file_that_is_not_known_leaves_no_folder(tmp_path: Path) -> None:
