@@ -1,8 +1,9 @@
 """Percentiles with intervals, distribution and course over time of response times, and thresholds.
 
-A group has runs of the same load. A percentile is the mean of its runs', over four of them with
-Student's t, of fewer with a bootstrap of blocks, because times that follow each other are alike.
-Of files that only sum up there is no interval until there are four.
+A group has runs of the same load. A percentile is that of all their requests together. Its interval
+comes from how much the percentiles of sections differ from it, with Student's t: sections are runs,
+or five parts of each if there are fewer than four runs (S. Asmussen and P. W. Glynn, Stochastic
+Simulation, 2007, section IV.5). Runs that are only summed up have none until there are four.
 
 A threshold is written like `p99 > 50 ms`, `mean > 0.2 s`, `failed > 1 %` or `rate < 90 /s`. If it
 is true of any group, the report is a failure.
@@ -11,6 +12,8 @@ is true of any group, the report is a failure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +24,12 @@ from loadtests.lab.content import Cell, Figure, Metric, Section, Table
 from loadtests.lab.repeated import Estimate, estimate, rows_by_run
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import YES, Results, ResultsError
+from loadtests.models import student_t
+from loadtests.models.estimates import CONFIDENCE
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 LEAST_RUNS = 4  # for an interval over runs
-BLOCKS, DRAWS = 20, 400
+SECTIONS = 5  # of each run, if there are fewer
 DRAWN_GROUPS, POINTS, BINS = 6, 80, 30
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "fourth", "model", "study")
 _THRESHOLD = re.compile(
@@ -54,7 +59,7 @@ class Times:
     def quantile_s(self, share: float) -> float:
         """The time that this share of the requests does not exceed."""
         if len(self.responses_s):
-            return float(np.quantile(self.responses_s, share, method="inverted_cdf"))
+            return _quantile_s(self.responses_s, share)
         shares, values_s = (np.array(part) for part in zip(*self.quantiles, strict=True))
         return float(np.interp(share, shares, values_s))
 
@@ -68,15 +73,21 @@ class Group:
 
     def percentile_s(self, share: float) -> Estimate:
         """The percentile with its interval, if it has one."""
-        values = [run.quantile_s(share) for run in self.runs]
-        if len(values) >= LEAST_RUNS:
-            return estimate(values)
-        drawn = np.array([_bootstrapped(run.responses_s, share) for run in self.runs])
-        mean_s = float(np.mean(values))
-        if not drawn.size:
-            return Estimate(mean_s)
-        low, high = np.quantile(drawn.mean(axis=0), [0.025, 0.975])
-        return Estimate(mean_s, min(low, mean_s), max(high, mean_s), 3)
+        each_s = [run.quantile_s(share) for run in self.runs]
+        if not all(len(run.responses_s) for run in self.runs):
+            return estimate(each_s) if len(each_s) >= LEAST_RUNS else Estimate(fmean(each_s))
+        together_s = _quantile_s(np.concatenate([run.responses_s for run in self.runs]), share)
+        if len(each_s) < LEAST_RUNS:
+            parts = (
+                part for run in self.runs for part in np.array_split(run.responses_s, SECTIONS)
+            )
+            each_s = [_quantile_s(part, share) for part in parts if len(part)]
+        if (count := len(each_s)) < 2:
+            return Estimate(together_s)
+        deviations = sum((value_s - together_s) ** 2 for value_s in each_s)
+        t = student_t.quantile((1 + CONFIDENCE) / 2, count - 1)
+        half_s = t * sqrt(deviations / (count * (count - 1)))
+        return Estimate(together_s, max(0.0, together_s - half_s), together_s + half_s, count)
 
     @property
     def mean_s(self) -> Estimate:
@@ -94,15 +105,8 @@ class Group:
         return float(np.mean([(run.requests - run.failed) / run.duration_s for run in self.runs]))
 
 
-def _bootstrapped(values: Values, share: float) -> Values:
-    """The quantile of runs that were put together from blocks of this one; none without values."""
-    size = len(values) // BLOCKS
-    if size == 0:
-        return np.empty(0)
-    rng = np.random.default_rng(len(values))
-    blocks = values[: size * BLOCKS].reshape(BLOCKS, size)
-    chosen = blocks[rng.integers(0, BLOCKS, (DRAWS, BLOCKS))].reshape(DRAWS, -1)
-    return np.asarray(np.quantile(chosen, share, axis=1, method="inverted_cdf"), dtype=float)
+def _quantile_s(values_s: Values, share: float) -> float:
+    return float(np.quantile(values_s, share, method="inverted_cdf"))
 
 
 # --- thresholds ----------------------------------------------------------------------------------
@@ -171,8 +175,8 @@ def section(groups: Sequence[Group]) -> Section:
 
 
 _NOTE = (
-    "All requests that succeeded, those at the beginning of a run, too; with 95 % intervals: over "
-    "four runs or more Student's t, of fewer a bootstrap of 20 blocks of each."
+    "All requests that succeeded, those at the beginning of a run, too, with 95 % intervals over "
+    "runs, or over five parts of each of fewer than four; those know a 99th percentile badly."
 )
 
 

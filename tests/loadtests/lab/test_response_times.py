@@ -1,0 +1,117 @@
+"""Percentiles, how often their intervals hold, and thresholds."""
+
+import csv
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loadtests.generation.rows import Row, RowFile
+from loadtests.lab.response_times import (
+    Group,
+    Times,
+    broken,
+    check_threshold,
+    groups_of,
+    times_of,
+)
+from loadtests.lab.results import Results, ResultsError
+from tests.effort import tries
+
+REPEATED = tries(60, exploring=400)
+
+
+def times(values: list[float], failed: int = 0) -> Times:
+    starts = np.arange(len(values), dtype=float)
+    total = len(values) + failed
+    return Times(total, failed, total / 10, sum(values) / len(values), starts, np.array(values))
+
+
+def queue(rng: np.random.Generator, load: float, count: int) -> Times:
+    """An M/M/1 queue with E[S] = 1, whose response times are exponential."""
+    arrivals, services = np.cumsum(rng.exponential(1 / load, count)), rng.exponential(1, count)
+    done = np.cumsum(services)
+    responses = np.maximum.accumulate(arrivals - done + services) + done - arrivals
+    length, mean = float(arrivals[-1]), float(responses.mean())
+    return Times(count, 0, length, mean, arrivals, responses)
+
+
+@pytest.mark.parametrize(
+    ("runs", "share", "least"), [(6, 0.5, 0.94), (6, 0.99, 0.92), (1, 0.5, 0.94), (1, 0.95, 0.88)]
+)
+def test_the_interval_of_a_percentile_holds_about_as_often_as_it_says(
+    runs: int, share: float, least: float
+) -> None:
+    rng, held, true = np.random.default_rng(1), 0, -log(1 - share) / 0.5
+    for _ in range(REPEATED):
+        found = Group("", [queue(rng, 0.5, 2000) for _ in range(runs)]).percentile_s(share)
+        held += (found.low or 0.0) <= true <= (found.high or 0.0)
+    assert held / REPEATED >= least - 3 * sqrt(least * (1 - least) / REPEATED)
+
+
+def test_a_percentile_is_that_of_all_requests_together() -> None:
+    group = Group("", [times([1.0] * 90), times([9.0] * 10)])
+    assert group.percentile_s(0.9).value == 1.0
+    assert group.percentile_s(0.95).value == 9.0
+
+
+def test_runs_that_are_summed_up_have_an_interval_from_four_on() -> None:
+    summed = [Times(10, 0, 1.0, 2.0, quantiles=[(0.0, 1.0), (1.0, high)]) for high in (3.0, 5.0)]
+    assert Group("", summed).percentile_s(0.5).high is None
+    assert Group("", summed).percentile_s(0.5).value == pytest.approx(2.5)
+    assert Group("", summed * 2).percentile_s(0.5).high is not None
+
+
+@pytest.mark.parametrize(
+    ("threshold", "is_broken"),
+    [
+        ("p90 > 80 ms", True),
+        ("p90 > 82 ms", False),
+        ("mean>0.045s", True),
+        ("max < 200 ms", True),
+        ("failed > 9 %", True),
+        ("failed > 10 %", False),
+        ("rate < 10 /s", True),
+        ("rate < 9 /s", False),
+        ("p99.9 > 101000 us", False),
+    ],
+)
+def test_a_threshold_is_true_of_a_load_or_not(threshold: str, is_broken: bool) -> None:
+    group = Group("12/s", [times([0.001 * at for at in range(1, 91)], failed=10)])
+    said = list(broken([threshold], [group]))
+    assert bool(said) == is_broken
+    assert all(sentence.startswith("12/s: ") for sentence in said)
+
+
+@pytest.mark.parametrize(
+    "text", ["p99", "p99 > 5", "failed > 5 ms", "rate < 5 %", "p999 > 1 s", ""]
+)
+def test_what_is_no_threshold_is_refused(text: str) -> None:
+    with pytest.raises(ResultsError, match="write one like 'p99 > 50 ms'"):
+        check_threshold(text)
+
+
+def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path) -> None:
+    file = RowFile(tmp_path / "requests.csv")
+    for run in ("steady-0.5-1", "steady-0.5-2", "steady-0.8-1", "closed-2-1", "noisy-1"):
+        rows = [Row(run, n, "k", n, n + 0.25, None, n + 1.0, None, 200, "") for n in range(9)]
+        file.write([*rows, Row(run, 9, "k", 9, 9.0, None, 9.5, None, 500, "")])
+    file.close()
+    with (tmp_path / "runs.csv").open("w", newline="", encoding="utf-8") as stream:
+        lines = [["run", "accepted", "workload"], ["noisy-1", "no", "open"]]
+        lines += [[f"steady-{n}", "yes", "open"] for n in ("0.5-1", "0.5-2", "0.8-1")]
+        csv.writer(stream).writerows([*lines, ["closed-2-1", "yes", "closed"]])
+    found = {group.name: group for group in groups_of(Results(tmp_path))}
+    assert {name: len(group.runs) for name, group in found.items()} == {
+        "steady-0.5": 2,
+        "steady-0.8": 1,
+        "closed-2": 1,
+    }
+    assert found["steady-0.5"].percentile_s(0.5).value == pytest.approx(1.0)  # from the arrival
+    assert found["closed-2"].percentile_s(0.5).value == pytest.approx(0.75)  # from sending
+    assert found["closed-2"].failed == pytest.approx(0.1)
+
+
+def test_a_run_in_which_all_failed_has_no_times() -> None:
+    assert times_of([Row("r", 0, "k", 0, 0, None, 1, None, 500, "")], is_open=True) is None
