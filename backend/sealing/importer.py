@@ -203,7 +203,7 @@ class _Importing:
         ]
         sealer.wait_for_clock()
         _require_times_of_now(blocks, sealer.clock.now_ms())
-        with sealer.mempool.exclusive():
+        with sealer.indexing_later(), sealer.mempool.exclusive():  # posts wait for the lock
             self._posted.add(sealer.seal_pending())
             blocks = [self._without_posted(block, label, meanwhile) for block in blocks]
             blocks = [block for block in blocks if block.content.columns.count]

@@ -105,6 +105,7 @@ class Sealer:
             settings, now_ms, report, pending, self._require_may_begin, self._require_one_ledger
         )
         self._follower = IndexFollower(settings.folder, self._store, report)
+        self._for_later: list[SealedBlock] | None = None  # blocks that the index is to have
         self._signer = CheckpointSigner(settings.folder, self._store, report)
 
     def _require_may_begin(self) -> None:
@@ -211,10 +212,24 @@ class Sealer:
             blocks.append(block)
         self._writer.commit()
         pairs = zip(blocks, many, strict=True)
-        self._follower.apply(
-            [SealedBlock(b.header, b.hash, sealed.content.columns) for b, sealed in pairs]
-        )
+        new = [SealedBlock(b.header, b.hash, sealed.content.columns) for b, sealed in pairs]
+        if self._for_later is None:
+            self._follower.apply(new)
+        else:
+            self._for_later += new
         return blocks
+
+    @contextmanager
+    def indexing_later(self) -> Iterator[None]:
+        """Take what is sealed inside into the index at the end, when a lock has been released."""
+        new: list[SealedBlock] = []
+        self._for_later = new
+        try:
+            yield
+        finally:
+            self._for_later = None
+            if new:
+                self._follower.apply(new)
 
     def index_behind(self) -> AbstractContextManager[None]:
         """Let the index follow in a thread while the next blocks are sealed, as an import does."""

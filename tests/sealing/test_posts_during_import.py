@@ -20,6 +20,7 @@ from backend.sources.flight_file import FlightFile
 from tests.flights import csv_of, flights, on_disk
 from tests.same_flights import CANCELLED, changed
 
+SOON_S = 0.3
 AT_ONCE_S = 1.5  # with room for a busy machine; the index is waited for up to 5 s
 
 
@@ -96,6 +97,33 @@ def test_what_the_index_lacks_is_compared_without_waiting_for_it(
     assert (tally.imported, tally.already_there) == (5500, 499)
     stored = on_disk(chosen.folder).flights
     assert stored == [*rows[:2001], *rows[2001:2500], *rows[2500:]]
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_post_does_not_wait_until_the_index_has_the_batch_before(
+    tmp_path: Path, chosen: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, apply, took_s = threading.Event(), IndexWriter.apply, [0.0]
+
+    def late(writer: IndexWriter, blocks: Any) -> None:
+        if blocks[0].header.height:
+            goes_on.wait(20)
+        apply(writer, blocks)
+
+    def post() -> None:
+        time.sleep(SOON_S)  # the next blocks are built, and their turn comes
+        started = time.monotonic()
+        ledger.submitter.add_batch(rows[5500:5600], skips=True)
+        took_s[0] = time.monotonic() - started
+        goes_on.set()
+
+    monkeypatch.setattr(IndexWriter, "apply", late)
+    rows, client = flights(6000), threading.Thread(target=post)
+    tally = import_flights(chosen, written(tmp_path, rows), after_batch(2, client.start))
+    client.join()
+    assert 0 < took_s[0] < AT_ONCE_S
+    assert (tally.imported, tally.already_there) == (5900, 100)
+    assert sorted(map(str, on_disk(chosen.folder).flights)) == sorted(map(str, rows))
 
 
 @pytest.mark.usefixtures("small_batches")
