@@ -22,8 +22,8 @@ def install(app: Flask) -> None:
 
 
 def _prefixed(response: Response) -> Response:
-    prefix = request.headers.get(HEADER, "")[:MOST_CHARACTERS].rstrip("/")
-    if _PREFIX.fullmatch(prefix) is None:
+    prefix = request.headers.get(HEADER, "").rstrip("/")
+    if len(prefix) > MOST_CHARACTERS or _PREFIX.fullmatch(prefix) is None:
         return response
     response.vary.add(HEADER)
     if response.headers.get("Location", "").startswith("/"):

@@ -101,7 +101,7 @@ def test_the_prefix_is_a_path_or_nothing(sites: dict[str, Site]) -> None:
     """Whoever may send the header cannot make the links lead to another host, or hold markup."""
     url = f"{sites['many'].url}/blocks"
     plain = requests.get(url, timeout=20)
-    for prefix in ("//evil.example", "/a//b", "/\\evil", "javascript:x", '/"><script>', "/" * 300):
+    for prefix in ("//evil.example", "/a//b", "/\\evil", "javascript:x", '/"><script>', "/a" * 150):
         page = requests.get(url, headers={"X-Forwarded-Prefix": prefix}, timeout=20)
         assert addresses_in(page.text) == addresses_in(plain.text)
     page = requests.get(url, headers={"X-Forwarded-Prefix": "/one/two/"}, timeout=20)
