@@ -174,6 +174,11 @@ class Question:
 
     def offers(self, warnings: Sequence[Mapping[str, Any]]) -> list[Offer]:
         """Return what to ask instead. warnings: of the answer. An offer puts all others right."""
+        if self.name == "days" and DAY in self.values:  # the service was asked from it to it
+            names = dict.fromkeys(DAYS, DAY)
+            warnings = [
+                {**each, "field": names.get(each["field"], each["field"])} for each in warnings
+            ]
         best = {each["field"]: each["did_you_mean"][0] for each in warnings if each["did_you_mean"]}
         return [
             Offer(
