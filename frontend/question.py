@@ -28,7 +28,6 @@ BOTH = ("ORIGIN", "DEST")
 HOUR = "hour"
 AS_OF = "as_of"
 OPTIONS = (AS_OF, "engine")
-CITING = ("tip_hash", "digest")
 
 
 @dataclass(frozen=True, slots=True)

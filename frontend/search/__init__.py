@@ -1,7 +1,7 @@
 """The search: what a text means, which pages answer that, and what of it the ledger has.
 
 Without files, network or clock: `vocabulary` has the English words, `names` the ledger's, `times`
-the days; `sentences` reads a text with them, and `answers` says which pages answer a reading;
-`meanings` knows ids, heights and hashes; `completing` makes texts that name something from texts
-that do not. `finding` and `examples` ask the backend.
+the days; `sentences` reads a text with them, `answers` says which pages answer a reading, and
+`fields` what a field of a form means; `completing` makes texts that name something from texts that
+do not. `finding`, which also knows ids, heights and hashes, and `examples` ask the backend.
 """

@@ -14,7 +14,6 @@ from frontend.errors import Refused
 from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
 from frontend.search.answers import Lead, leads
-from frontend.search.meanings import BLOCK, HASH, TRANSACTION, meanings
 from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
 
 MOST_SUGGESTIONS = 8
@@ -43,6 +42,23 @@ class Page:
     is_whole: bool = True
 
 
+def named_in_chain(text: str) -> list[tuple[str, str]]:
+    """Return (kind, digits) of each transaction, block and hash of a block that a text may name."""
+    matches = [(kind, pattern.fullmatch(" ".join(text.split()))) for kind, pattern in IN_CHAIN]
+    return [(kind, match[1].replace(",", "").lower()) for kind, match in matches if match]
+
+
+_NUMBER = r"#?(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"  # as pages show it, or plain
+IN_CHAIN = tuple(
+    (kind, re.compile(pattern, re.ASCII | re.IGNORECASE))
+    for kind, pattern in (
+        ("transaction", rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
+        ("block", rf"(?:block (?:height )?|height )?{_NUMBER}"),
+        ("hash", r"(?:block |hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
+    )
+)
+
+
 class Finder:
     """Looks meanings up at the backend. Each method raises BackendAway, Refused."""
 
@@ -55,9 +71,9 @@ class Finder:
 
         What travellers ask for comes before transactions and blocks.
         """
-        look_up = {TRANSACTION: self._transaction, BLOCK: self._block, HASH: self._block_hash}
+        look_up = {"transaction": self._transaction, "block": self._block, "hash": self._block_hash}
         pages = [page for reading in self._read(text) for page in self._shown(reading)]
-        for kind, digits in meanings(text):
+        for kind, digits in named_in_chain(text):
             pages += look_up[kind](digits)
         return list({page.address: page for page in pages}.values())
 

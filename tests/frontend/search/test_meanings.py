@@ -2,9 +2,10 @@
 
 import pytest
 
-from frontend.search.meanings import BLOCK, HASH, TRANSACTION, meanings
+from frontend.search.finding import named_in_chain
 
 Meanings = list[tuple[str, str]]
+TRANSACTION, BLOCK, HASH = "transaction", "block", "hash"
 
 MEANINGS: dict[str, Meanings] = {
     "335": [(TRANSACTION, "335"), (BLOCK, "335")],
@@ -39,4 +40,4 @@ MEANINGS: dict[str, Meanings] = {
 
 @pytest.mark.parametrize(("text", "expected"), MEANINGS.items(), ids=lambda one: repr(one)[:40])
 def test_a_text_means_this(text: str, expected: Meanings) -> None:
-    assert meanings(text) == expected
+    assert named_in_chain(text) == expected
