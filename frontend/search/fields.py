@@ -24,6 +24,7 @@ NO_NUMBER = (
     "the one that is chosen"
 )
 
+_is_day = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
 _is_number = re.compile(r"[0-9]{1,9}", re.ASCII).fullmatch
 
 
@@ -79,6 +80,8 @@ def route(text: str, known: Coverage) -> dict[str, str]:
 
 def _days(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:
     """Return the first and the last day that a text names; {} if it names none."""
+    if name != DAYS_FIELD and _is_day(text):
+        return {name: text}
     read = readings(text, known)
     days = next((r.days for r in read if r.days and r == Reading(days=r.days)), None)
     if days is None:
