@@ -13,7 +13,7 @@ from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 PATH = "/departures"
-MOST_SHOWN = 200
+MOST_SHOWN = 100
 FLIGHT = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
 GROUP = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST", "departure", *FIGURES)
 
