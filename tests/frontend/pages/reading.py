@@ -54,8 +54,9 @@ def link(page: str, name: str) -> str:
 
 
 def slot_rows(page: str) -> str:
-    """The table of each day, or month, or year."""
-    return page[page.index('id="each-slot"') :].partition("</table>")[0]
+    """The table of each day, or month, or year, without its links."""
+    rows = page[page.index('id="each-slot"') :].partition("</table>")[0]
+    return re.sub(r"</?a\b[^>]*>", "", rows)
 
 
 def table(pages: FlaskClient, address: str) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from flask.testing import FlaskClient
 
 from frontend.coverage import NOTHING_KNOWN
+from frontend.pages.departures import MOST_SHOWN
 from frontend.question import Question
 from frontend.questions.departures import Departures
 from tests.api.worlds import Json, World
@@ -35,7 +36,9 @@ def test_a_days_flights_are_all_there_in_the_order_of_their_schedule(
     legs = leaving(world, FL_DATE=day)
     timed = sorted((scheduled(leg), leg["TRANSACTION_ID"], leg) for leg in legs if scheduled(leg))
     page = pages.get(f"/departures?FL_DATE={day}").text
-    assert linked(page, "flights") == [str(leg["OP_CARRIER_FL_NUM"]) for *_, leg in timed]
+    numbers = [str(leg["OP_CARRIER_FL_NUM"]) for *_, leg in timed]
+    assert linked(page, "flights") == numbers[:MOST_SHOWN]
+    assert f"There are {len(timed)} flights; this page shows the first {MOST_SHOWN}." in page
     assert len(linked(page, "untimed")) == len(legs) - len(timed) > 0
     rows = table(pages, f"/departures.csv?FL_DATE={day}")
     assert {int(row["TRANSACTION_ID"]) for row in rows} == {leg["TRANSACTION_ID"] for leg in legs}

@@ -90,6 +90,27 @@ def test_the_commands_for_scripts_get_the_tables_of_the_page(
         assert "," in answer.text
 
 
+@pytest.mark.parametrize(
+    ("address", "column"),
+    [
+        ("/average_delays?OP_CARRIER_AIRLINE_ID=19393", 3),
+        ("/flight_counter?ORIGIN=LAX&DEST_CITY_NAME=San+Francisco,+CA&as_of=20", 1),
+    ],
+)
+def test_a_day_of_a_chart_leads_to_its_number(
+    pages: FlaskClient, address: str, column: int
+) -> None:
+    page = pages.get(address).text
+    table = page.partition('<caption id="each-slot"')[2].partition("</table>")[0]
+    rows = table.split("<tr>")[2:]
+    assert rows
+    for row in rows:
+        leads_to = re.findall(r'<a href="(/days/[^"]+)"', row)
+        (count,) = re.findall(r"[\d,]+", row.split("<td>")[column]) or ["0"]
+        text = pages.get(html.unescape(leads_to[0])).text
+        assert shows(text, count) or (count == "0" and "no flights on this day" in text)
+
+
 def test_a_schedule_of_a_flight_does_not_lead_to_the_flights_of_others(pages: FlaskClient) -> None:
     page = pages.get("/report?OP_CARRIER_FL_NUM=1").text
     schedules = page.partition('id="schedules"')[2].partition("</table>")[0]
