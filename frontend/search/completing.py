@@ -14,10 +14,10 @@ from difflib import get_close_matches
 from itertools import islice, product
 
 from frontend.coverage import Carrier, Coverage
-from frontend.search.names import Names, Place, Thing, bare, names_in
+from frontend.search.names import Names, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
-from frontend.search.vocabulary import GENERIC, UNRANKED, WEEK
+from frontend.search.vocabulary import UNRANKED, WEEK
 
 MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
@@ -51,22 +51,10 @@ def completed(text: str, known: Coverage) -> Iterator[str]:
     for start in starts:
         before, begun = text[:start], text[start:].lower()
         yield from (f"{before}{ranking}" for ranking in RANKINGS if ranking.startswith(begun))
-        for thing in _without_airports_of_cities(names.beginning(begun), begun)[:MOST_NAMES]:
+        for thing in names.beginning(begun)[:MOST_NAMES]:
             yield f"{before}{written(thing)}"
         if before.endswith(" "):  # a month goes with something
             yield from (f"{before}{name.title()}" for name in MONTHS if name.startswith(begun))
-
-
-def _without_airports_of_cities(things: list[Thing], typed: str) -> list[Thing]:
-    """`things` without the airports of cities among them, but for one with the code `typed`."""
-    cities = {thing.city for thing in things if isinstance(thing, Place) and not thing.airport}
-    return [
-        thing
-        for thing in things
-        if isinstance(thing, Carrier)
-        or thing.city not in cities
-        or thing.airport.lower() in {"", typed}
-    ]
 
 
 def similar(text: str, known: Coverage) -> Iterator[str]:
@@ -101,14 +89,6 @@ def written(thing: Thing) -> str:
         name = (thing.name or "").partition("(")[0].strip()
         return name or f"carrier {thing.number}"
     return thing.airport or thing.city
-
-
-def spoken(carrier: Carrier) -> str:
-    """Return the name that people use: "United" for "United Airlines"."""
-    words = written(carrier).split()
-    while len(words) > 1 and words[-1].lower() in GENERIC:
-        words.pop()
-    return " ".join(words)
 
 
 def _runs(unknown: tuple[Unknown, ...], text: str) -> list[tuple[int, int]]:

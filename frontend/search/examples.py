@@ -10,7 +10,7 @@ from datetime import date
 
 from frontend.backend_client import Backend
 from frontend.coverage import Coverage, CoverageKeeper, all_days
-from frontend.search.completing import spoken
+from frontend.search.completing import written
 
 MAKE_AGAIN_S = 60.0
 UNTIL_KNOWN = "Flight, route or airline"
@@ -43,7 +43,7 @@ class Examples:
         return [
             *self._flight_numbers(known),
             *self._routes(known),
-            f"How late is {spoken(known.carriers[0])}?",
+            f"How late is {written(known.carriers[0])}?",
             f"Worst route in {newest:%B}",
             f"{newest:%B %Y}",
             newest.isoformat(),
