@@ -5,6 +5,7 @@ Every default has the type of its option, never None, because the web page keeps
 
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import gevent
 
 from loadtests.generation.client import TIMEOUT_S
 from loadtests.generation.schedule import Request, load_requests
-from loadtests.processes import Site
+from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import drawn, sample
 
 DRAWN_OF_EACH_KIND = 500
@@ -87,7 +88,7 @@ def choices_from(options: Namespace, host: str) -> Mapping[str, list[Request]]:
     return {kind: [Request(kind, one.path) for one in of] for kind, of in questions.items()}
 
 
-_samples: dict[str, "gevent.Greenlet[..., list[Any]]"] = {}
+_samples: dict[str, "gevent.Greenlet[..., list[Any] | Exception]"] = {}
 
 
 def flights_of(host: str) -> list[Any]:
@@ -97,6 +98,18 @@ def flights_of(host: str) -> list[Any]:
     nevertheless, and are there when they are wanted again. Raises ProgramFailed.
     """
     reading = _samples.get(host)
-    if reading is None or (reading.dead and not reading.successful()):
-        reading = _samples[host] = gevent.spawn(sample, Site(host), SAMPLED_BLOCKS)
-    return list(reading.get())
+    if reading is None:
+        reading = _samples[host] = gevent.spawn(_sampled, host)
+    flights: list[Any] | Exception = reading.get()
+    if isinstance(flights, Exception):
+        _samples.pop(host, None)
+        raise flights
+    return flights
+
+
+def _sampled(host: str) -> list[Any] | Exception:
+    """Flights, or why there are none: gevent prints what a greenlet raises."""
+    try:
+        return sample(Site(host), SAMPLED_BLOCKS)
+    except (OSError, HTTPException, ProgramFailed) as problem:
+        return problem
