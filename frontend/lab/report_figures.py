@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FIGURE = re.compile(
-    r"<figure>\s*<h3>(?P<title>[^<]*)</h3>.*?(?P<svg><svg .*?</svg>).*?"
+    r"<figure>\s*<h[23]>(?P<title>[^<]*)</h[23]>.*?(?P<svg><svg .*?</svg>).*?"
     r"<figcaption>(?P<caption>[^<]*)</figcaption>",
     re.DOTALL,
 )
