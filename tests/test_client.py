@@ -758,8 +758,7 @@ def test_it_knows_the_columns_of_a_month_that_the_service_knows(script: Any) -> 
     assert {title: name for name, title in MONTHLY_TITLES.items()} == script.MONTHLY_NAMES
 
 
-@pytest.mark.parametrize("mode", ["async", "sync", "commit"])
-@pytest.mark.parametrize("batch", [0, 15])
+@pytest.mark.parametrize(("mode", "batch"), [("async", 15), ("sync", 0), ("commit", 15)])
 def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch: int) -> None:
     arguments = ("--generate", 3, "--threads", 3, "--transactions-per-thread", 20)
     done, found = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
@@ -820,8 +819,10 @@ MONTHLY = {
 }
 
 
-@pytest.mark.parametrize("batch", [0, 4])
-@pytest.mark.parametrize("name", ["f.csv", "monthly.csv", "us.csv", "f.ndjson", "f.zip"])
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [("f.csv", 0), ("f.csv", 4), ("monthly.csv", 4), ("us.csv", 0), ("f.ndjson", 4), ("f.zip", 0)],
+)
 def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch: int) -> None:
     text = NDJSON if name == "f.ndjson" else csv_of(flights(25))
     if name == "monthly.csv":

@@ -12,7 +12,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -71,6 +71,10 @@ def imported(folder: Path, *arguments: str, content: bytes = b"") -> Done:
     content: what comes through standard input.
     """
     folder.parent.mkdir(exist_ok=True)
+    if not content:
+        with chdir(folder.parent):  # in this process, which is quicker
+            called = call(folder, "import", *arguments)
+        return Done(called.returncode, called.stderr)
     done = subprocess.run(
         [sys.executable, "-m", "backend", "import", *arguments],
         cwd=folder.parent,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.api.processes import ROOT, environment, serving
 from tests.api.worlds import Json, world_in
+from tests.effort import tries
 
 CHECKS = (
     "not_a_server_error",
@@ -23,7 +24,8 @@ CHECKS = (
     "allow_header_conformance",
     "negative_data_rejection",
 )
-EXAMPLES = 15  # for each operation, besides those of the document and of every bound
+# For each operation, besides those of the document and of every bound.
+EXAMPLES = tries(3, exploring=150)
 MOST_S = 300  # a fifth of it on a machine that does nothing else
 
 

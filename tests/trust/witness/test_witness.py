@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from werkzeug.serving import make_server
 
 from backend.chain import merkle
 from backend.storage.block_store import BlockStore
@@ -33,6 +34,8 @@ from backend.trust.witness.witness import (
     Witness,
 )
 from tests.api.processes import ROOT, free_port, serving, until
+from tests.api.worlds import client_of, settings_for
+from tests.http_servers import running
 from tests.trust.witness.logs import grow, key_of, note_of
 
 NAME = "example.org/witness"
@@ -98,10 +101,19 @@ def test_a_log_that_was_put_back_or_has_forked_is_not_cosigned(
 
 
 @contextmanager
-def following(folder: Path, follower: Follower) -> Iterator[Finding]:
-    """What a look at the service over a chain finds."""
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        yield follower.look(f"{service.url}/log")
+def served(folder: Path) -> Iterator[str]:
+    """The address of an API over a chain, in this process."""
+    with (
+        client_of(settings_for(folder)) as client,
+        running(make_server("127.0.0.1", 0, client.application)) as url,
+    ):
+        yield url
+
+
+def looked_at(folder: Path, follower: Follower) -> Finding:
+    """What a look at the API over a chain finds."""
+    with served(folder) as url:
+        return follower.look(f"{url}/log")
 
 
 def test_a_log_that_grows_is_fine_and_one_that_was_put_back_is_not(
@@ -111,34 +123,35 @@ def test_a_log_that_grows_is_fine_and_one_that_was_put_back_is_not(
     shutil.copytree(folder, tmp_path / "older", symlinks=True)
     other = tmp_path / "other"
     shutil.copytree(folder, other, symlinks=True)
-    with following(folder, follower) as found:
-        assert (found.verdict, "has 5 blocks" in found.message) == (Verdict.FINE, True)
+    found = looked_at(folder, follower)
+    assert (found.verdict, "has 5 blocks" in found.message) == (Verdict.FINE, True)
     for serial in range(3):
         grow(folder, 1000 + serial)
-    with following(folder, follower) as found:
-        assert (found.verdict, "has 8 blocks" in found.message) == (Verdict.FINE, True)
-    with following(tmp_path / "older", follower) as found:
-        assert (found.verdict, "shows 5 now" in found.message) == (Verdict.WRONG, True)
+    found = looked_at(folder, follower)
+    assert (found.verdict, "has 8 blocks" in found.message) == (Verdict.FINE, True)
+    found = looked_at(tmp_path / "older", follower)
+    assert (found.verdict, "shows 5 now" in found.message) == (Verdict.WRONG, True)
     for serial in range(4):  # a longer chain with the same key, but others from block 5 on
         grow(other, 2000 + serial)
-    with following(other, follower) as found:
-        assert found.verdict is Verdict.WRONG
-        assert "nothing shows that they are still there" in found.message
+    found = looked_at(other, follower)
+    assert found.verdict is Verdict.WRONG
+    assert "nothing shows that they are still there" in found.message
     (folder / "log.key").unlink()
     (folder / "log.vkey").unlink()
     (folder / "checkpoint").unlink()
-    with following(folder, follower) as found:
-        assert (found.verdict, "is not signed by" in found.message) == (Verdict.WRONG, True)
+    grow(folder, 3000)  # with another key
+    found = looked_at(folder, follower)
+    assert (found.verdict, "is not signed by" in found.message) == (Verdict.WRONG, True)
 
 
 def test_silence_is_told(folder: Path, witness: Witness) -> None:
     nobody = f"http://127.0.0.1:{free_port()}/log"
     found = Follower(witness, [], 3600).look(nobody)
     assert (found.verdict, "cannot be read" in found.message) == (Verdict.SILENT, True)
-    with following(folder, Follower(witness, [], 3600)) as found:
-        assert found.verdict is Verdict.FINE
-    with following(folder, Follower(witness, [], -1)) as found:
-        assert (found.verdict, "the same for 0.0 hours" in found.message) == (Verdict.SILENT, True)
+    found = looked_at(folder, Follower(witness, [], 3600))
+    assert found.verdict is Verdict.FINE
+    found = looked_at(folder, Follower(witness, [], -1))
+    assert (found.verdict, "the same for 0.0 hours" in found.message) == (Verdict.SILENT, True)
 
 
 def test_the_command_tells_by_its_exit_status_and_runs_a_command(
@@ -156,8 +169,8 @@ def test_the_command_tells_by_its_exit_status_and_runs_a_command(
             command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
         )
 
-    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        url = f"{service.url}/log"
+    with served(folder) as address:
+        url = f"{address}/log"
         done = look(url)
         assert (done.returncode, alarm.exists()) == (0, False), done.stderr
     done = look(url)
