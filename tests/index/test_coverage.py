@@ -12,6 +12,7 @@ from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.ledger.ledger import Ledger
 from backend.questions.carriers import CARRIER
+from tests.effort import examples
 from tests.index.worlds import Row, chains, follow, make_chain, rows_of
 
 
@@ -47,7 +48,7 @@ def expected(rows: list[Row]) -> dict[str, object]:
 
 
 @given(chains)
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 def test_it_is_what_a_plain_loop_finds(contents: list[list[Flight]]) -> None:
     with TemporaryDirectory() as folder:
         blocks = make_chain(Path(folder), contents)

@@ -29,6 +29,7 @@ from backend.questions.values import FlightCounter
 from backend.sealing.miner import Sealer
 from backend.storage import block_store
 from backend.storage.block_store import BlockStore
+from tests.effort import examples
 from tests.index.worlds import (
     SMALL,
     chains,
@@ -84,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
     blocks_at_once=st.sampled_from((1, 2, 32)),
     hand_over=st.booleans(),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 def test_steps_of_any_size_give_the_index_that_a_rebuild_gives(
     contents: list[list[Flight]], steps: list[int], blocks_at_once: int, hand_over: bool
 ) -> None:

@@ -21,6 +21,7 @@ from backend.index.suggestions import FIELDS, Candidate, best, folded, typed
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
+from tests.effort import examples
 from tests.index.worlds import Row, chains, follow, make_chain, plain_flight, rows_of
 
 Suggestion = dict[str, Any]
@@ -163,7 +164,7 @@ digits = st.sampled_from(("", "0", "1", "3", "33", "335", "9", "99", "99999", "9
 
 
 @given(chains, st.lists(st.sampled_from(("city", "airport", "carrier")) | st.none()), st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 def test_completions_equal_a_plain_loop(
     contents: list[list[Flight]], fields: list[str | None], data: st.DataObject
 ) -> None:

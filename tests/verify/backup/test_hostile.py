@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from backend.base.errors import BackupRefused, FlightchainError
 from backend.verify.backup.manifest import Manifest
+from tests.effort import examples
 from tests.test_file_names import HOSTILE
 from tests.verify.backup.house import House
 
@@ -48,31 +49,32 @@ def refused(house: House, match: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mempool", "aside"])
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_name_that_is_no_file_of_a_mempool_is_refused(house: House, kind: str, name: str) -> None:
-    outside = house.backup / "mempool" / name
-    if "\0" not in name and len(name) < 250 and name.isprintable():
-        outside.parent.mkdir(parents=True, exist_ok=True)
-        if not outside.exists():
-            outside.write_bytes(STOLEN)
+def test_a_name_that_is_no_file_of_a_mempool_is_refused(house: House, kind: str) -> None:
     known = {"mempool": house.manifest().mempool, "aside": {}}[kind]
-    change_manifest(house, **{kind: {**known, name: len(STOLEN)}})
-    refused(house, r"backup\.json is damaged")
+    for name in HOSTILE:
+        outside = house.backup / "mempool" / name
+        if "\0" not in name and len(name) < 250 and name.isprintable():
+            outside.parent.mkdir(parents=True, exist_ok=True)
+            if not outside.exists():
+                outside.write_bytes(STOLEN)
+        change_manifest(house, **{kind: {**known, name: len(STOLEN)}})
+        refused(house, r"backup\.json is damaged")
 
 
-@pytest.mark.parametrize("size", [-1, 1.5, "7", None, 2**80])
-def test_a_size_that_is_no_number_of_bytes_is_refused(house: House, size: object) -> None:
+def test_a_size_that_is_no_number_of_bytes_is_refused(house: House) -> None:
     name = next(iter(house.manifest().mempool))
-    change_manifest(house, mempool={name: size})
-    refused(house, r"backup\.json is damaged")
+    for size in (-1, 1.5, "7", None, 2**80):
+        change_manifest(house, mempool={name: size})
+        refused(house, r"backup\.json is damaged")
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"null", b"[]", b"[" * 100_000, b'{"x":' * 100_000, b"\xff{}", b"{}" + b" " * 10]
-)
-def test_a_manifest_that_is_none_is_refused(house: House, text: bytes) -> None:
-    (house.backup / "backup.json").write_bytes(text)
-    refused(house, r"backup\.json is damaged")
+NO_MANIFESTS = (b"", b"null", b"[]", b"[" * 10**5, b'{"x":' * 10**5, b"\xff{}", b"{}" + b" " * 10)
+
+
+def test_a_manifest_that_is_none_is_refused(house: House) -> None:
+    for text in NO_MANIFESTS:
+        (house.backup / "backup.json").write_bytes(text)
+        refused(house, r"backup\.json is damaged")
 
 
 PARTS = """backup.json tokens.json blocks blocks/heights.dat blocks/blocks-0000000000.dat
@@ -124,7 +126,7 @@ def test_a_file_of_somebody_in_the_mempools_folder_is_in_no_backup(house: House)
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
