@@ -1,7 +1,7 @@
 """Says which pages answer what a text names. Pure: whether they show anything is asked elsewhere.
 
-Each row of `_PAGES` is a kind of page: what a text must name for it, what it tells, and how it is
-called. Of the pages that tell the most, those that tell all are the answer; if there are none, all
+Each row of `_PAGES` is a kind of page: what a text must name for it, what it uses, and how it is
+called. Of the pages that use the most, those that use all are the answer; if there are none, all
 of them are, each with what it does not use. Several pages mean that the text has several meanings.
 """
 
@@ -30,7 +30,7 @@ Pairs = tuple[tuple[str, Any], ...]
 class Lead:
     """A page that may answer. label: the question that it answers. shows: what it shows.
 
-    counted: path and question of the backend's answer whose `count` tells whether there are any
+    counted: path and question of the backend's answer whose `count` uses whether there are any
     flights to show; None if that is known. is_shown_empty: whether the page explains why there are
     none. unused: what the text names, and the page says nothing of.
     """
@@ -44,7 +44,7 @@ class Lead:
 
 
 class _Page(NamedTuple):
-    """A kind of page. needs: alternatives of what must be named. tells: what it tells of.
+    """A kind of page. needs: alternatives of what must be named. uses: what of a text it is about.
 
     path, label: with words of a `_Question` in braces. days: how an address names them, as an
     "interval" if any are named, the "whole" ledger's otherwise, a single "day" as FL_DATE, or
@@ -55,7 +55,7 @@ class _Page(NamedTuple):
     label: str
     shows: str
     needs: str
-    tells: str
+    uses: str
     days: str = "interval"
     counted: str = ""
 
@@ -93,7 +93,7 @@ _PAGES = (
         "none"),
     _Page("/rankings", "{ranking}{phrase}{order}", _RANKING, "days", "days"),
 )  # fmt: skip
-"""Of pages that tell the same of a text, the first is taken."""
+"""Of pages that use the same of a text, the first is taken."""
 
 
 def leads(reading: Reading, known: Coverage) -> list[Lead]:
@@ -110,18 +110,18 @@ def leads(reading: Reading, known: Coverage) -> list[Lead]:
             return []
     named, hidden = _named(reading), list(_hidden(reading, covered))
     fitting = [
-        (page, named.keys() & {*page.tells.split()})
+        (page, named.keys() & {*page.uses.split()})
         for page in _PAGES
         if page.fits([*named, *hidden])
     ]
     best: dict[frozenset[str], _Page] = {}
-    for page, told in fitting:
-        if not any(told < more for _, more in fitting):
-            best.setdefault(frozenset(told), page)
+    for page, used in fitting:
+        if not any(used < more for _, more in fitting):
+            best.setdefault(frozenset(used), page)
     return [
         lead
-        for told, page in best.items()
-        for lead in _leads(page, _Question(reading, covered, known, told), named)
+        for used, page in best.items()
+        for lead in _leads(page, _Question(reading, covered, known, used), named)
     ]
 
 
@@ -155,17 +155,17 @@ def _hidden(reading: Reading, covered: Days | None) -> Iterator[str]:
 
 
 def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterator[Lead]:
-    unused = tuple(text for part, text in named.items() if part not in question.told)
+    unused = tuple(text for part, text in named.items() if part not in question.used)
     for pairs, words in islice(question.meanings(page), MOST_MEANINGS):
-        said = question.words | words
+        all_words = question.words | words
         query = urlencode((*pairs, *question.days(page.days), *question.order(page.path)))
-        address = page.path.format(**said) + (f"?{query}" if query else "")
+        address = page.path.format(**all_words) + (f"?{query}" if query else "")
         counted = None
         if page.counted:
-            limit = (("limit", 1),) if "number" in question.told else ()  # all are counted
+            limit = (("limit", 1),) if "number" in question.used else ()  # all are counted
             counted = (f"/{page.counted}", (*pairs, *question.days(page.counted), *limit))
         yield Lead(
-            page.label.format(**said),
+            page.label.format(**all_words),
             address,
             page.shows,
             counted,
@@ -175,12 +175,12 @@ def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterato
 
 
 class _Question(NamedTuple):
-    """A reading for a page. covered: its days as far as the ledger has them. told: parts used."""
+    """A reading for a page. covered: its days as far as the ledger has them. used: parts of the text that the page uses."""
 
     reading: Reading
     covered: Days | None
     known: Coverage
-    told: frozenset[str]
+    used: frozenset[str]
 
     def days(self, how: str) -> Pairs:
         """Return the parameters of the days as an address needs them."""
@@ -230,17 +230,17 @@ class _Question(NamedTuple):
         ):
             ends = origin.as_end("ORIGIN") if origin else {}
             ends |= destination.as_end("DEST") if destination else {}
-            number = ((NUMBER, reading.number),) if "number" in self.told else ()
-            hour = (("hour", reading.hour),) if "hour" in self.told else ()
+            number = ((NUMBER, reading.number),) if "number" in self.used else ()
+            hour = (("hour", reading.hour),) if "hour" in self.used else ()
             who = tuple((CARRIER, carrier.number) for carrier in carriers)
             pairs = (*by, *number, *who, *(() if "{airport}" in page.path else ends.items()), *hour)
-            yield pairs, self._said(origin, destination, carriers) | {"ranking": name}
+            yield pairs, self._subject_words(origin, destination, carriers) | {"ranking": name}
 
     def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
         """Return (origin, destination) in each meaning; airports in place of cities if needed."""
         reading = self.reading
-        origins = reading.at if "at" in self.told else reading.origin if "from" in self.told else ()
-        destinations = reading.destination if "to" in self.told else ()
+        origins = reading.at if "at" in self.used else reading.origin if "from" in self.used else ()
+        destinations = reading.destination if "to" in self.used else ()
         if "{airport}" in page.path:
             origins, destinations = self._airports(origins), self._airports(destinations)
         both = product(origins or (None,), destinations or (None,))
@@ -256,14 +256,14 @@ class _Question(NamedTuple):
 
     def _carriers(self, page: _Page) -> list[Carriers]:
         """Return the carriers in each meaning: several only on the page of delays."""
-        if "carriers" not in self.told:
+        if "carriers" not in self.used:
             return [()]
         groups = self.reading.carriers
         if page.path == "/average_delays":
             return [tuple(dict.fromkeys(c))[:MOST_COMPARED] for c in product(*groups)]
         return [(carrier,) for carrier in dict.fromkeys(c for group in groups for c in group)]
 
-    def _said(
+    def _subject_words(
         self, origin: Place | None, destination: Place | None, carriers: Carriers
     ) -> dict[str, str]:
         """Return what labels say of places and carriers."""

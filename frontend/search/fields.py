@@ -107,8 +107,8 @@ def _flight_number(given: Values, known: Coverage) -> dict[str, str]:
         values = with_number(given, known)
     except Refused:
         return {}
-    found = {name: values[name] for name in (NUMBER, CARRIER) if name in values}
-    return found if CARRIER not in given else {NUMBER: found[NUMBER]}
+    names = (NUMBER,) if CARRIER in given else (NUMBER, CARRIER)
+    return {name: values[name] for name in names if name in values}
 
 
 def with_number(given: Values, known: Coverage) -> dict[str, str]:

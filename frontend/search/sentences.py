@@ -123,7 +123,7 @@ class _Token(NamedTuple):
         return self.text.lower()
 
 
-Found = tuple[list[Part], int]
+Meanings = tuple[list[Part], int]
 """What begins at a token, in each of its meanings, and the token behind it."""
 
 
@@ -160,14 +160,14 @@ class _Scanner:
                 yield parts
             at, before = after, parts[0].kind if parts else ""
 
-    def _longest(self, at: int, before: str) -> Found:
+    def _longest(self, at: int, before: str) -> Meanings:
         """Return what begins with the token at `at`. before: the kind of what is in front of it."""
         for words, wanted in PHRASES.items():
             if words == self._words(at, len(words)):
                 return ([Part(ASKED, wanted)] if wanted else []), at + len(words)
         named, after_name = self._name_at(at)
         start = self._tokens[at].start
-        days, after_days = self._found(at, time_at(self._text, start, self._newest))
+        days, after_days = self._up_to_token(at, time_at(self._text, start, self._newest))
         if days and after_days >= after_name:
             if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
                 return self._year_or_number(days, at), after_days
@@ -176,20 +176,20 @@ class _Scanner:
         if named:
             return named, after_name
         for kind, read in ((HOUR, hour_at), (AMOUNT, amount_at)) if before != CARRIERS else ():
-            value, after = self._found(at, read(self._text, start))
+            value, after = self._up_to_token(at, read(self._text, start))
             if value is not None:
                 return [Part(kind, value)], after
         return self._word(self._tokens[at]), at + 1
 
-    def _found(self, at: int, found: tuple[Any, int] | None) -> tuple[Any, int]:
+    def _up_to_token(self, at: int, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
         """Return a value that begins at a token, and the token behind its end in the text."""
-        value, end = found or (None, 0)
+        value, end = value_and_end or (None, 0)
         after = at
         while after < len(self._tokens) and self._tokens[after].start < end:
             after += 1
         return value, after
 
-    def _name_at(self, at: int) -> Found:
+    def _name_at(self, at: int) -> Meanings:
         """The longest name that begins at `at`: carriers and places are different meanings."""
         for length in range(self._names.longest, 0, -1):
             words = self._words(at, length)
