@@ -175,7 +175,7 @@ def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterato
 
 
 class _Question(NamedTuple):
-    """A reading for a page. covered: its days as far as the ledger has them. used: parts of the text that the page uses."""
+    """A reading for a page. covered: its days as far as the ledger has them. used: its parts."""
 
     reading: Reading
     covered: Days | None
