@@ -177,6 +177,10 @@ def test_all_carriers_are_as_of_the_same_block(year: Year, year_pages: FlaskClie
     found = year_pages.get(address(*CARRIERS[:3], form=".json")).get_json()["carriers"]
     assert year.height == 100 + len(year.asked) > 101
     assert {each["as_of"]["height"] for each in found} == {101}
+    asked = [each for each in year.asked if "OP_CARRIER_AIRLINE_ID" in each]
+    shown = {(each["OP_CARRIER_AIRLINE_ID"], each["group_by"]): each for each in asked}
+    first = (str(CARRIERS[0]), "day")
+    assert {each.get("as_of") for key, each in shown.items() if key != first} == {"101"}
     year_pages.get(address(*CARRIERS[:2], as_of="55"))
     assert [each["as_of"] for each in year.asked[-2:]] == ["55", "55"]
 
