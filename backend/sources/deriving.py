@@ -88,7 +88,9 @@ class Deriver:
         if self._sources["CANCELLED"]:
             departures = map(unless_empty, columns["DEP_TIME"])
             columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
-        self._clear_times(columns)
+        columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
+        if not self.reading.kind.is_of_ledger:
+            self._clear_times(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" in columns:
@@ -149,7 +151,7 @@ class Deriver:
 
     def _clear_times(self, columns: dict[str, Column]) -> None:
         """Empty times, delays and minutes that there cannot be."""
-        flags = columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
+        flags = columns["CANCELLED"]
         times = {name: columns[name] for name in _TIMES if name in columns}
         if _BLANK.issuperset(times.get("AIR_TIME", ())):
             times.pop("AIR_TIME", None)

@@ -59,6 +59,7 @@ class Kind:
     columns: str
     marks: str
     is_cancelled_without_departure: bool = False
+    is_of_ledger: bool = False
     is_from_bts: bool = False
 
     @cached_property

@@ -225,6 +225,12 @@ def test_a_flight_with_zeros_for_nothing_is_not_punctual(
         assert set(emptied) == {n for n in TIMES if given[n] and flights[0][n] is None}
 
 
+def test_zeros_in_an_export_are_what_was_stored() -> None:
+    row = FLOWN | {"ARR_DELAY": "0", "AIR_TIME": "0", "TRANSACTION_ID": "7"}
+    (flight,), bad, emptied = read(row)
+    assert (flight["ARR_DELAY"], flight["AIR_TIME"], bad, emptied) == (0, 0, [], {})
+
+
 def test_zeros_without_minutes_in_the_air_are_doubtful_at_midnight_only() -> None:
     row = {name: cell for name, cell in FLOWN.items() if name != "AIR_TIME"} | {"ARR_DELAY": "0"}
     assert "ARR_DELAY '0': is 0 beside" in read(row | {"ARR_TIME": "0", "AIR_TIME": ""})[1][0]
