@@ -1,7 +1,9 @@
 """Reads what the machine does: processor, memory, temperature, throttling, disk. Linux only.
 
-What a machine does not tell is left out, as a virtual machine does its temperature. Sources:
-proc(5), and for the throttling of a Raspberry Pi its firmware's `get_throttled`.
+What a machine does not tell is left out, as a virtual machine does its temperature. Units with
+`ProcSubset=pid` see nothing of /proc but processes; there the processor time is that of the root
+control group, and available memory is not known. Sources: proc(5), cgroups(7), and for the
+throttling of a Raspberry Pi its firmware's `get_throttled`.
 """
 
 import os
@@ -12,7 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_BOARD = Path("/proc/device-tree/model")  # names the board of a Raspberry Pi
+_BOARD = Path("/sys/firmware/devicetree/base/model")  # names the board of a Raspberry Pi
+_PROCESSOR, _STAT, _MEMORY = (Path("/proc", name) for name in ("cpuinfo", "stat", "meminfo"))
+_ROOT_GROUP = Path("/sys/fs/cgroup/cpu.stat")
 _TEMPERATURE = Path("/sys/class/thermal/thermal_zone0/temp")
 _FREQUENCY = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
 _THROTTLED = Path("/sys/devices/platform/soc/soc:firmware/get_throttled")
@@ -33,11 +37,13 @@ class Reading(NamedTuple):
 
 def processor() -> str:
     """Return the processor's name, after that of the board if it has one."""
-    text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
-    named = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
-    name = named[1] if named else platform.machine()
-    board = f"{_BOARD.read_text('utf-8').rstrip(chr(0))}, " if _BOARD.exists() else ""
-    return board + name
+    named, board = None, ""
+    with suppress(OSError):
+        text = _PROCESSOR.read_text("utf-8", "replace")
+        named = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    with suppress(OSError):
+        board = f"{_BOARD.read_text('utf-8', 'replace').rstrip(chr(0))}, "
+    return board + (named[1] if named else platform.machine())
 
 
 def readings(folder: Path) -> Iterator[Reading]:
@@ -48,18 +54,16 @@ def readings(folder: Path) -> Iterator[Reading]:
 
 
 def _busy_s(_: Path) -> float:
-    line = Path("/proc/stat").read_text("ascii").splitlines()[0]
+    if not _STAT.exists():
+        return int(_ROOT_GROUP.read_text("ascii").split()[1]) / 1e6  # usage_usec, then its number
+    line = _STAT.read_text("ascii").splitlines()[0]
     ticks = [int(field) for field in line.split()[1 : _BUSY_FIELDS + 1]]
     idle = sum(ticks[field] for field in _IDLE_FIELDS)
     return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory_bytes(name: str) -> Callable[[Path], float]:
-    def read(_: Path) -> float:
-        text = Path("/proc/meminfo").read_text("ascii")
-        return 1024.0 * next(int(n) for n in re.findall(rf"^{name}: +(\d+) kB", text, re.MULTILINE))
-
-    return read
+def _available_bytes(_: Path) -> float:
+    return 1024.0 * int(_MEMORY.read_text("ascii").partition("MemAvailable:")[2].split()[0])
 
 
 def _disk_busy_s(folder: Path) -> float:
@@ -72,12 +76,17 @@ def _disk_busy_s(folder: Path) -> float:
 _READ: tuple[tuple[str, str, bool, Callable[[Path], float]], ...] = (
     ("cores", "Cores that this process may use.", False, lambda _: len(os.sched_getaffinity(0))),
     ("cpu_seconds", "Processor time that all cores have worked.", True, _busy_s),
-    ("memory_bytes", "Memory of the machine.", False, _memory_bytes("MemTotal")),
+    (
+        "memory_bytes",
+        "Memory of the machine.",
+        False,
+        lambda _: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    ),
     (
         "memory_available_bytes",
         "Memory that programs could still have.",
         False,
-        _memory_bytes("MemAvailable"),
+        _available_bytes,
     ),
     (
         "temperature_celsius",

@@ -1,5 +1,6 @@
 """What a machine tells of itself; here a made-up Raspberry Pi."""
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,17 @@ def test_a_pi_tells_its_temperature_and_whether_it_is_slowed_down_now(
     assert found["temperature_celsius"] == 48.686
     assert found["throttled"] == is_throttled
     assert "frequency_hertz" not in found
+
+
+def test_a_unit_that_sees_only_processes_tells_what_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_PROCESSOR", "_STAT", "_MEMORY", "_BOARD"):
+        monkeypatch.setattr(machine, name, tmp_path / "none")
+    (tmp_path / "cpu.stat").write_text("usage_usec 7500000\nuser_usec 1\n")
+    monkeypatch.setattr(machine, "_ROOT_GROUP", tmp_path / "cpu.stat")
+    found = {reading.name: reading.value for reading in machine.readings(tmp_path)}
+    assert found["cpu_seconds"] == 7.5
+    assert found["memory_bytes"] > 0
+    assert "memory_available_bytes" not in found
+    assert machine.processor() == platform.machine()
