@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import combinations
 
 from frontend.backend_client import Json
 from frontend.context import coverage
@@ -125,17 +126,31 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
             raise Refused.parameter(name, value, f"must be one of {', '.join(allowed)}")
     known = coverage.at(given.get(AS_OF))
     subjects = [_read(what, item, known) for item in items]
-    different = [
-        subject for place, subject in enumerate(subjects) if subject not in subjects[:place]
-    ]
-    if len(different) < len(items) or not LEAST_ITEMS <= len(items) <= MOST_ITEMS:
+    if not LEAST_ITEMS <= len(items) <= MOST_ITEMS:
         reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different ones to compare"
         raise Refused({"field": ITEM, "detail": reason}, 400)
+    pairs = combinations(zip(items, subjects, strict=True), 2)
+    for (item, subject), (other, other_subject) in pairs:
+        if _have_flights_in_common(subject, other_subject, known):
+            reason = f"has flights in common with {other}; compare what has none"
+            raise Refused.parameter(ITEM, item, reason)
     for name in given:
         if any(name in subject for subject in subjects):
             reason = f"cannot be given, because it is what is compared: name it as {ITEM}"
             raise Refused.parameter(name, given[name], reason)
     return _comparison(given, items, subjects, known)
+
+
+def _have_flights_in_common(first: Parameters, other: Parameters, known: Coverage) -> bool:
+    """Return whether two subjects of a kind overlap: chance could then not be judged."""
+    start, end = DAYS
+    if start in first:
+        return first[start] <= other[end] and other[start] <= first[end]
+    if first.keys() & ENDS.keys():
+        questions = Question("", first), Question("", other)
+        ends = ([{a.code for a in q.airports(end, known)} for q in questions] for end in BOTH)
+        return all(codes & others for codes, others in ends)
+    return all(first[name] == other[name] for name in first.keys() & other.keys())
 
 
 def _read(what: str, item: str, known: Coverage) -> Parameters:

@@ -113,7 +113,11 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
     ("query", "reason"),
     [
         ("what=carrier&item=AA", "2 to 6 different ones"),
-        ("what=carrier&item=AA&item=19805", "2 to 6 different ones"),
+        ("what=carrier&item=AA&item=19805", "has flights in common with 19805"),
+        ("what=origin&item=ORD&item=Chicago", "has flights in common with Chicago"),
+        ("what=route&item=LAX-ORD&item=LAX-Chicago", "has flights in common"),
+        ("what=days&item=January 2015&item=3 January 2015", "has flights in common"),
+        ("what=flight&item=AA1&item=1", "has flights in common with 1"),
         ("what=carrier&item=AA&item=Nobody", "is not understood; write it as in Delta"),
         ("what=carrier&item=AA&item=a", "write it as in Delta, DL or 19790"),
         ("what=origin&item=LAX&item=Gotham", "not understood; write it as in JFK"),
