@@ -69,10 +69,7 @@ class Origin:
 
     def socket(self) -> gevent.socket.socket:
         """A socket that is not connected yet."""
-        made = gevent.socket.socket(self._family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, _STAMP, 1)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return made
+        return stamped_socket(self._family)
 
     def connect(self, made: gevent.socket.socket) -> gevent.socket.socket:
         """Begin to connect; over TLS, return when that is done. Raises OSError."""
@@ -164,7 +161,7 @@ class Client:
         assert connection is not None
         _send(connection, request)
         while not response.message_complete:
-            received, self._received_s = _received(connection)
+            received, self._received_s = received_by(connection)
             if received:
                 response.feed(received)
             elif not response.headers_complete:
@@ -186,7 +183,15 @@ def _send(connection: gevent.socket.socket, request: bytes) -> None:
     connection.sendall(request[sent:])
 
 
-def _received(connection: gevent.socket.socket) -> tuple[bytes, float]:
+def stamped_socket(family: int) -> gevent.socket.socket:
+    """A socket that is not connected yet, for which the kernel notes when bytes come."""
+    made = gevent.socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, _STAMP, 1)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def received_by(connection: gevent.socket.socket) -> tuple[bytes, float]:
     """The next bytes of an answer, and when they came. TLS hides that: then it is now."""
     if not _is_plain(connection):
         return connection.recv(READ_BYTES), monotonic()

@@ -21,7 +21,7 @@ import gevent.socket
 import pymysql
 from pymysql.connections import Connection
 
-from loadtests.generation.client import READ_BYTES, TIMEOUT_S, Answer
+from loadtests.generation.client import TIMEOUT_S, Answer, received_by, stamped_socket
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.generation.waiting import sleep_until
 from loadtests.servers.timing import NOTHING_TOLD
@@ -73,10 +73,9 @@ class SqlOrigin:
             ssl_disabled=True,  # otherwise each connection makes a context: 20 ms and more
             defer_connect=True,
         )
-        session.wire = gevent.socket.socket(self._family, socket.SOCK_STREAM)
+        session.wire = stamped_socket(self._family)
         try:
             session.wire.connect(self._address)
-            session.wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             session.connect(session.wire)
         except BaseException:
             session.wire.close()
@@ -110,7 +109,7 @@ class SqlClient:
         except (OSError, pymysql.MySQLError) as failure:
             problem = f"{type(failure).__name__}: {failure}"
         finally:
-            done_s = monotonic()
+            done_s = monotonic() if problem else max(sent_s, reply.received_s)
             if problem or not self._keep_alive:
                 self.close()
             answer = Answer(sent_s, done_s, status, NOTHING_TOLD, reply.bytes, problem, "SQL")
@@ -130,7 +129,7 @@ class SqlClient:
         content = _QUERY + statement.encode("utf-8")
         wire.sendall(len(content).to_bytes(3, "little") + b"\0" + content)
         while not reply.is_whole:
-            received = wire.recv(READ_BYTES)
+            received, reply.received_s = received_by(wire)
             if not received:
                 raise ConnectionResetError("the connection was closed within the answer")
             reply.feed(received)
@@ -145,6 +144,7 @@ class _Reply:
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.received_s = 0.0
         self.error = ""
         self.is_whole = False
         self._pending = b""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from heapq import heappop, heappush, heapreplace
 from itertools import islice, product
 from random import Random
-from statistics import fmean, variance
+from statistics import fmean
 
 import pytest
 
@@ -24,7 +24,7 @@ from loadtests.experiments.client_server.predicting import (
 )
 from loadtests.experiments.open_workload.comparing import steady_points
 from loadtests.experiments.open_workload.demands import throughput_per_s
-from loadtests.experiments.open_workload.loads import STEADY, STUDY, OpenRun
+from loadtests.experiments.open_workload.loads import OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.predicting import (
     LEAST_REPEATED,
@@ -44,6 +44,7 @@ from loadtests.models.estimates import (
 from loadtests.models.open_queue import ONE, mg1
 from loadtests.models.random_times import Gamma, ServiceTimes, poisson_times
 from tests.loadtests.experiments.made_up_rounds import ROUND
+from tests.loadtests.experiments.planted_servers import open_run
 
 SERVICE_S = 0.05
 
@@ -174,37 +175,11 @@ class Calibrated:
         return self.random.gauss(1, 0.003)
 
     def run(self, calibration: str, alone_s: Sequence[float], speed: float) -> OpenRun:
-        mean_s, name = fmean(alone_s), str(self.random.random())
-        rate_per_s = self.fraction / mean_s
-        times_s = poisson_times(rate_per_s, self.random, count=self.arrivals)
-        services_s = [speed * self.law.draw(self.random) for _ in times_s]
-        responses_s = ONE.replayed_s(times_s, services_s)
-        rows = [
-            Row(name, i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
-            for i, (at_s, stay_s, service_s) in enumerate(
-                zip(times_s, responses_s, services_s, strict=True)
-            )
-        ]
-        return OpenRun(
-            run=name,
-            server=STUDY,
-            part=STEADY,
-            fraction=self.fraction,
-            rate_per_s=rate_per_s,
-            duration_s=times_s[-1],
-            calibration=calibration,
-            service_time_s=mean_s,
-            service_variance_s2=variance(alone_s),
-            overhead_s=0.0,
-            delay_s=0.0,
-            servers=1,
-            is_accepted=True,
-            rows=rows,
-            before=[
-                Row(calibration, n, "k", 0.0, 0.0, None, time_s, None, 200, "")
-                for n, time_s in enumerate(alone_s)
-            ],
-        )
+        rate_per_s, name = self.fraction / fmean(alone_s), str(self.random.random())
+        at_s = poisson_times(rate_per_s, self.random, count=self.arrivals)
+        took_s = [speed * self.law.draw(self.random) for _ in at_s]
+        measured = name, calibration, self.fraction, alone_s
+        return open_run(*measured, at_s, took_s, ONE.replayed_s(at_s, took_s))
 
 
 class TestSharedCalibrations:

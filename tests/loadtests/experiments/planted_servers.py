@@ -60,6 +60,45 @@ def shared(at_s: Sequence[float], took_s: Sequence[float], _: Random) -> list[fl
     return replay.processor_sharing(at_s, took_s)
 
 
+def open_run(
+    name: str,
+    calibration: str,
+    fraction: float,
+    alone_s: Sequence[float],
+    at_s: Sequence[float],
+    took_s: Sequence[float],
+    stays_s: Sequence[float],
+    *,
+    servers: int = 1,
+) -> OpenRun:
+    """A run at a share of L. alone_s: service times of the customer who calibrated it.
+
+    at_s, took_s, stays_s: when requests arrived, how long they were served, and how long they
+    stayed.
+    """
+    rows = [
+        Row(name, n, "k", at, at, None, at + stay, took, 200, "")
+        for n, (at, stay, took) in enumerate(zip(at_s, stays_s, took_s, strict=True))
+    ]
+    return OpenRun(
+        run=name,
+        server=STUDY,
+        part=STEADY,
+        fraction=fraction,
+        rate_per_s=fraction * servers / fmean(alone_s),
+        duration_s=at_s[-1],
+        calibration=calibration,
+        service_time_s=fmean(alone_s),
+        service_variance_s2=variance(alone_s),
+        overhead_s=0.0,
+        delay_s=0.0,
+        servers=servers,
+        is_accepted=True,
+        rows=rows,
+        before=[Row("c", n, "k", 0, 0, None, s, None, 200, "") for n, s in enumerate(alone_s)],
+    )
+
+
 @dataclass(frozen=True)
 class Planted:
     """A server, and the verdicts that are right.
@@ -95,27 +134,8 @@ class Planted:
         at_s = poisson_times(rate_per_s, random, count=self.arrivals)
         took_s = self.services_s(len(at_s), random, self.slower)
         stays_s = self.served(at_s, took_s, random)
-        rows = [
-            Row(name, n, "k", at, at, None, at + stay, took, 200, "")
-            for n, (at, stay, took) in enumerate(zip(at_s, stays_s, took_s, strict=True))
-        ]
-        return OpenRun(
-            run=name,
-            server=STUDY,
-            part=STEADY,
-            fraction=self.fraction,
-            rate_per_s=rate_per_s,
-            duration_s=at_s[-1],
-            calibration=name,
-            service_time_s=fmean(alone_s),
-            service_variance_s2=variance(alone_s),
-            overhead_s=0.0,
-            delay_s=0.0,
-            servers=self.servers,
-            is_accepted=True,
-            rows=rows,
-            before=[Row("c", n, "k", 0, 0, None, s, None, 200, "") for n, s in enumerate(alone_s)],
-        )
+        measured = name, name, self.fraction, alone_s
+        return open_run(*measured, at_s, took_s, stays_s, servers=self.servers)
 
 
 HOLDS, FAILS = Verdict.AGREES, Verdict.DISAGREES
