@@ -27,7 +27,7 @@ from backend.base.words import counted
 from backend.index import damage_mark
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import Wrong, require_checksums
+from backend.storage.checked_sqlite import OUTDATED, Outdated, Wrong, require_checksums
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
 
@@ -159,12 +159,14 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
 def position_in(connection: apsw.Connection) -> Position | None:
     """Return where the index stands; None if it holds no block yet.
 
-    Raises apsw.Error: Wrong if it is of another schema.
+    Raises apsw.Error: Wrong if it is of another schema, Outdated if that is an earlier one.
     """
     row: Any = connection.execute(_POSITION).fetchone()
     if row is None:
         return None
     schema_version, *position = row
+    if schema_version < SCHEMA_VERSION:
+        raise Outdated(OUTDATED)
     if schema_version != SCHEMA_VERSION:
         raise Wrong(f"it has version {schema_version} of the schema, not {SCHEMA_VERSION}")
     return Position(*position)

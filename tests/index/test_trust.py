@@ -35,6 +35,7 @@ from tests.index.worlds import (
     following,
     in_use,
     make_chain,
+    of_earlier_schema,
     plain_flight,
     rebuilt_dump,
     settle,
@@ -159,11 +160,12 @@ def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
     assert len(reader.legs(ONE_LEG)[0]) == len(other.legs(ONE_LEG)[0]) == 4
 
 
+@pytest.mark.parametrize("make_old", [as_of_earlier_release, of_earlier_schema])
 def test_an_index_of_an_earlier_release_is_not_called_wrong(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, make_old: Callable[[Path], None]
 ) -> None:
     monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
-    as_of_earlier_release(indexed)
+    make_old(indexed)
     reports: list[str] = []
     for reader in (IndexReader(indexed, report=reports.append), IndexReader(indexed)):
         with pytest.raises(

@@ -292,6 +292,12 @@ def execute(folder: Path, *statements: str) -> None:
     settle(folder)
 
 
+def of_earlier_schema(folder: Path) -> None:
+    """Make the index of `folder` say that it has an earlier layout."""
+    with closing(opened(folder)) as connection:
+        connection.execute("UPDATE position SET schema_version = schema_version - 1")
+
+
 def as_of_earlier_release(folder: Path) -> None:
     """Make the index of `folder` one whose pages have no checksums, with the same rows."""
     path = in_use(folder)

@@ -50,7 +50,14 @@ from tests.index.tampering import (
     write_blocks,
     write_table,
 )
-from tests.index.worlds import as_of_earlier_release, execute, follow, make_chain, plain_flight
+from tests.index.worlds import (
+    as_of_earlier_release,
+    execute,
+    follow,
+    make_chain,
+    of_earlier_schema,
+    plain_flight,
+)
 from tests.storage.chains import block_file, blocks_folder, flip, table_path, writer_for
 
 CONTENTS: list[list[Flight]] = [
@@ -143,8 +150,11 @@ def test_an_index_that_is_not_there_or_behind_is_no_damage(folder: Path) -> None
     assert verify(folder).index.startswith("the index does not exist yet")
 
 
-def test_an_index_of_an_earlier_release_is_no_damage(folder: Path) -> None:
-    as_of_earlier_release(folder)
+@pytest.mark.parametrize("make_old", [as_of_earlier_release, of_earlier_schema])
+def test_an_index_of_an_earlier_release_is_no_damage(
+    folder: Path, make_old: Callable[[Path], None]
+) -> None:
+    make_old(folder)
     words = "the index does not exist yet: it was made by an earlier release; the miner rebuilds it"
     assert verify(folder).index == words
     follow(folder)
