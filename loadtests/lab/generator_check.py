@@ -106,7 +106,7 @@ def would_be_rejected(facts: Facts, *, is_shared: bool) -> Iterator[str]:
     shortest_ms = 1000 * lag_s / (limits["dispatch_lag_mean"] / 100)
     yield (
         f"Requests are sent {1000 * lag_s:.2f} ms late on average here, so what takes less than "
-        f"{shortest_ms:.2g} ms cannot be decided."
+        f"{shortest_ms:.3g} ms cannot be decided."
     )
 
 

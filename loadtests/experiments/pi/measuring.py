@@ -38,6 +38,7 @@ from loadtests.grouping import grouped
 from loadtests.lab import generator_check
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
+from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
 from loadtests.lab.service_facts import ServiceFacts, numbers
 from loadtests.models.estimates import REPLICATIONS
@@ -122,7 +123,7 @@ def ask_alone(run: Run, site: Site) -> None:
     random, flights = run.random(seed), sample(site, SAMPLED_BLOCKS)
     asked = drawn(flights, DRAWN, random.getrandbits(32))
     for kind, engine in missing:
-        name = f"alone-{engine}-{kind}"
+        name = unused_name(run.results, f"alone-{engine}-{kind}")
         requests = rankings(flights) if kind == RANKING else _always(asked[kind], engine)
         with one_customer(run.results) as customer:
             customer.asks(
