@@ -88,12 +88,16 @@ def _name(subject: Parameters, known: Coverage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Things that are compared, in the order in which they are named. as_of: the last block."""
+    """Things that are compared, in the order in which they are named. as_of: the last block.
+
+    common: the names of two that have flights in common; () if there are none.
+    """
 
     rows: Sequence[Row]
     question: Question
     as_of: Json
     warnings: Sequence[Json]
+    common: Sequence[str]
 
     @property
     def sort(self) -> str:
@@ -111,7 +115,8 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict | None:
-        return compared(self.rows, self.sort)
+        """The best and the worst; None if chance cannot be judged."""
+        return None if self.common else compared(self.rows, self.sort)
 
 
 def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
@@ -126,14 +131,10 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
             raise Refused.parameter(name, value, f"must be one of {', '.join(allowed)}")
     known = coverage.at(given.get(AS_OF))
     subjects = [_read(what, item, known) for item in items]
-    if not LEAST_ITEMS <= len(items) <= MOST_ITEMS:
+    is_repeated = any(first == other for first, other in combinations(subjects, 2))
+    if is_repeated or not LEAST_ITEMS <= len(items) <= MOST_ITEMS:
         reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different ones to compare"
         raise Refused({"field": ITEM, "detail": reason}, 400)
-    pairs = combinations(zip(items, subjects, strict=True), 2)
-    for (item, subject), (other, other_subject) in pairs:
-        if _have_flights_in_common(subject, other_subject, known):
-            reason = f"has flights in common with {other}; compare what has none"
-            raise Refused.parameter(ITEM, item, reason)
     for name in given:
         if any(name in subject for subject in subjects):
             reason = f"cannot be given, because it is what is compared: name it as {ITEM}"
@@ -181,7 +182,10 @@ def _comparison(
     same = {name: query[name] for name in SHARED if name in query and name not in subjects[0]}
     options = {name: given[name] for name in (WHAT, SORT) if name in given}
     question = Question("compare", {**options, ITEM: list(items), **same, **as_of_in(given)})
-    return Comparison(rows, question, answers[0][AS_OF], answers[0].get("warnings", ()))
+    pairs = combinations(zip(rows, subjects, strict=True), 2)
+    common = [(a.name, b.name) for (a, x), (b, y) in pairs if _have_flights_in_common(x, y, known)]
+    warnings = answers[0].get("warnings", ())
+    return Comparison(rows, question, answers[0][AS_OF], warnings, common[0] if common else ())
 
 
 def _answer(question: Parameters, height: int | None) -> Json:

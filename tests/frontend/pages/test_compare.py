@@ -113,11 +113,7 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
     ("query", "reason"),
     [
         ("what=carrier&item=AA", "2 to 6 different ones"),
-        ("what=carrier&item=AA&item=19805", "has flights in common with 19805"),
-        ("what=origin&item=ORD&item=Chicago", "has flights in common with Chicago"),
-        ("what=route&item=LAX-ORD&item=LAX-Chicago", "has flights in common"),
-        ("what=days&item=January 2015&item=3 January 2015", "has flights in common"),
-        ("what=flight&item=AA1&item=1", "has flights in common with 1"),
+        ("what=carrier&item=AA&item=19805", "2 to 6 different ones"),
         ("what=carrier&item=AA&item=Nobody", "is not understood; write it as in Delta"),
         ("what=carrier&item=AA&item=a", "write it as in Delta, DL or 19790"),
         ("what=origin&item=LAX&item=Gotham", "not understood; write it as in JFK"),
@@ -133,6 +129,25 @@ def test_what_cannot_be_compared_is_refused(pages: FlaskClient, query: str, reas
     page, twin = (pages.get(f"/compare{form}?{query}") for form in ("", ".json"))
     assert (page.status_code, twin.status_code) == (400, 400)
     assert reason[1:] in html.unescape(page.text)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what=origin&item=ORD&item=Chicago",
+        "what=route&item=LAX-ORD&item=LAX-Chicago",
+        "what=days&item=January 2015&item=3 January 2015",
+        "what=flight&item=AA1&item=1",
+    ],
+)
+def test_chance_is_not_judged_where_flights_are_in_both(pages: FlaskClient, query: str) -> None:
+    """The interval of a difference holds for independent flights."""
+    page = pages.get(f"/compare?{query}")
+    assert page.status_code == 200
+    assert "have flights in common, so the difference cannot be compared with chance." in page.text
+    found = pages.get(f"/compare.json?{query}").get_json()
+    assert found["verdict"] is None
+    assert len(found["compared"]) == 2
 
 
 def test_the_measure_is_chosen_in_the_head_of_the_table(pages: FlaskClient) -> None:
