@@ -22,6 +22,7 @@ from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
+from tests.cases import each_of
 from tests.flights import csv_of, flights, transactions_in
 from tests.index.worlds import make_chain
 
@@ -232,7 +233,7 @@ def test_tip_is_that_of_rest(world: World) -> None:
         assert answer(call(world.settings.folder, "tip")) == client.get("/tip").get_json()
 
 
-@pytest.mark.parametrize("height", ["0", "1", "3", "30", "tip", "007"])
+@each_of("height", ["0", "1", "3", "30", "tip", "007"])
 def test_show_prints_a_whole_block(world: World, height: str) -> None:
     done = call(world.settings.folder, "show", height)
     with client_of(world.settings) as client:
@@ -252,8 +253,8 @@ QUERIES += [
 ]
 
 
-@pytest.mark.parametrize(("question", "parameters"), QUERIES)
-@pytest.mark.parametrize("more", [[], ["engine=scan"], ["as_of=5"], ["engine=scan", "as_of=0"]])
+@each_of(("question", "parameters"), QUERIES)
+@each_of("more", [[], ["engine=scan"], ["as_of=5"], ["engine=scan", "as_of=0"]])
 def test_query_answers_as_rest_does(
     world: World, question: str, parameters: list[str], more: list[str]
 ) -> None:
@@ -282,7 +283,7 @@ BAD_QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "named"), BAD_QUERIES)
+@each_of(("arguments", "named"), BAD_QUERIES)
 def test_a_bad_parameter_is_named(world: World, arguments: list[str], named: str) -> None:
     assert named in refusal(call(world.settings.folder, "query", *arguments))
 
@@ -297,7 +298,7 @@ def test_a_huge_height_is_not_found_either(world: World) -> None:
     assert "block 999999999999999" in refusal(call(world.settings.folder, "show", "9" * 15))
 
 
-@pytest.mark.parametrize("height", ["0" * 16, "9" * 16, "9" * 40, "9" * 5000], ids=len)
+@each_of("height", ["0" * 16, "9" * 16, "9" * 40, "9" * 5000])
 def test_more_than_fifteen_digits_are_no_height(world: World, height: str) -> None:
     said = refusal(call(world.settings.folder, "show", height), 2)
     assert "is not a height" in said

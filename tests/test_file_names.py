@@ -21,6 +21,7 @@ from backend.trust.log.notes import VerifierKey
 from backend.trust.witness.memory import Memory
 from frontend.lab import result_folders
 from loadtests.lab.results import Results, ResultsError
+from tests.cases import each_of
 from tests.frontend.lab.folders import make_result
 
 ANYTHING = re.compile(r".*", re.DOTALL)
@@ -71,7 +72,7 @@ def test_a_bare_name_names_one_file_of_its_folder(name: str) -> None:
     assert len(os.fsencode(bare)) <= 255 if bare.isprintable() else True
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_of("name", HOSTILE)
 def test_no_hostile_name_has_the_form_of_a_file_of_the_mempool(name: str) -> None:
     with pytest.raises(InvalidInput, match="is not the name of a file that belongs here"):
         bare_name(name, *FORMS)

@@ -21,6 +21,7 @@ from backend.base.version import VERSION
 from loadtests.__main__ import main as lab
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 from tests.browser.chromium import NAMES
+from tests.cases import each_of
 from tests.faults.scenarios import SCENARIOS
 from tests.quick import LEFT_OUT, TESTS, is_left_out
 
@@ -37,13 +38,13 @@ def test_there_are_the_scripts_that_the_readme_promises() -> None:
     assert set(COMMANDS) == {path.name for path in SHELL_SCRIPTS}
 
 
-@pytest.mark.parametrize("path", [SCRIPTS / "lib.sh", *SHELL_SCRIPTS], ids=str)
+@each_of("path", [SCRIPTS / "lib.sh", *SHELL_SCRIPTS])
 def test_bash_can_read_it(path: Path) -> None:
     done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_of("name", COMMANDS)
 def test_it_can_be_called_by_its_name(name: str) -> None:
     path = SCRIPTS / name
     assert os.access(path, os.X_OK)
@@ -87,7 +88,7 @@ def test_help_is_printed_and_nothing_else_is_done(
     assert len(said.splitlines()) > 3
 
 
-@pytest.mark.parametrize("name", ["run", "screenshots"])
+@each_of("name", ["run", "screenshots"])
 def test_an_argument_that_would_do_nothing_is_refused(name: str, stand_in: Path) -> None:
     done = subprocess.run(
         [SCRIPTS / name, "--port=80"],
@@ -364,7 +365,7 @@ def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) ->
     )
 
 
-@pytest.mark.parametrize("row", LEFT_OUT)
+@each_of("row", LEFT_OUT)
 def test_what_the_quick_run_leaves_out_is_there_and_has_a_reason(row: str) -> None:
     path, _, name = row.partition("::")
     assert (TESTS / path).exists()

@@ -10,6 +10,7 @@ from backend.base.errors import InvalidSetting
 from backend.base.settings import Settings, from_environment, table, variable
 from backend.service.web_server import gunicorn_options
 from backend.serving import gunicorn_app
+from tests.cases import each_of
 
 TEXTS = {
     "witnesses",
@@ -64,7 +65,7 @@ def refused(name: str, text: str) -> InvalidSetting:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", CHOICES["worker_type"])
+@each_of("kind", CHOICES["worker_type"])
 def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
     chosen = Settings(worker_type=kind)
     found = Config()
@@ -93,7 +94,7 @@ def test_an_empty_environment_gives_the_defaults() -> None:
     assert settings.folder == Path(__file__).parent.parent / "chain_data"
 
 
-@pytest.mark.parametrize("name", CHOICES)
+@each_of("name", CHOICES)
 def test_a_choice_is_one_of_its_values(name: str) -> None:
     for text in CHOICES[name]:
         assert getattr(from_environment({variable(name): text}), name) == text
@@ -101,26 +102,26 @@ def test_a_choice_is_one_of_its_values(name: str) -> None:
         assert refused(variable(name), text).field == variable(name)
 
 
-@pytest.mark.parametrize("name", sorted(TEXTS))
+@each_of("name", sorted(TEXTS))
 def test_a_text_is_taken_as_it_stands(name: str) -> None:
     settings = from_environment({variable(name): " a b/ü%41#? "})
     assert getattr(settings, name) == " a b/ü%41#? "
 
 
-@pytest.mark.parametrize("name", CHECKED)
+@each_of("name", CHECKED)
 def test_texts_with_a_rule_are_taken_as_they_stand_and_anything_else_is_refused(name: str) -> None:
     good, bad, why = CHECKED[name]
     assert getattr(from_environment({variable(name): good}), name) == good
     assert why in str(refused(variable(name), bad))
 
 
-@pytest.mark.parametrize("name", sorted(TEXTS | CHECKED.keys()))
+@each_of("name", sorted(TEXTS | CHECKED.keys()))
 def test_an_empty_text_is_refused(name: str) -> None:
     error = refused(variable(name), "")
     assert (error.field, error.value) == (variable(name), "")
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_of("name", NUMBERS)
 def test_a_number_is_read_within_its_bounds(name: str) -> None:
     for text in NUMBERS[name]:
         value = getattr(from_environment({variable(name): text}), name)
@@ -128,7 +129,7 @@ def test_a_number_is_read_within_its_bounds(name: str) -> None:
         assert type(value) is (float if name in FLOATS else int)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_of("name", NUMBERS)
 def test_a_number_beyond_its_bounds_is_named_with_them(name: str) -> None:
     smallest, largest, _ = NUMBERS[name]
     step = 0.01 if name in FLOATS else 1
@@ -145,7 +146,7 @@ def test_a_number_beyond_its_bounds_is_named_with_them(name: str) -> None:
         assert f"{variable(name)} " in str(error)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_of("name", NUMBERS)
 def test_what_is_no_number_is_named(name: str) -> None:
     for text in NOT_NUMBERS:
         error = refused(variable(name), text)
@@ -157,19 +158,19 @@ def test_what_is_no_number_is_named(name: str) -> None:
         assert len(str(error)) < 300
 
 
-@pytest.mark.parametrize("name", sorted(FLOATS))
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e400"])
+@each_of("name", sorted(FLOATS))
+@each_of("text", ["nan", "inf", "-inf", "1e400"])
 def test_a_time_must_be_finite(name: str, text: str) -> None:
     assert refused(variable(name), text).reason.startswith("must be between ")
 
 
-@pytest.mark.parametrize("name", sorted(NUMBERS.keys() - FLOATS))
-@pytest.mark.parametrize("text", ["1.5", "1.0", "1e3", "nan", "inf"])
+@each_of("name", sorted(NUMBERS.keys() - FLOATS))
+@each_of("text", ["1.5", "1.0", "1e3", "nan", "inf"])
 def test_a_whole_number_must_be_one(name: str, text: str) -> None:
     assert refused(variable(name), text).reason == "must be a number"
 
 
-@pytest.mark.parametrize(
+@each_of(
     "name",
     ["FLIGHTCHAIN_", "FLIGHTCHAIN_PROT", "FLIGHTCHAIN_port", "FLIGHTCHAIN_DIR_", "FLIGHTCHAIN_Ü"],
 )

@@ -31,6 +31,7 @@ from tests.api.worlds import (
     with_status,
     world_in,
 )
+from tests.cases import each_of
 from tests.storage.chains import block_file, flip
 
 ENGINES = ("index", "scan")
@@ -54,8 +55,8 @@ def busiest(world: World) -> tuple[int, str]:
     return found
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("height", [None, 3, 0])
+@each_of("engine", ENGINES)
+@each_of("height", [None, 3, 0])
 def test_filter_transactions_shows_every_leg_whole(
     client: FlaskClient, world: World, busiest: tuple[int, str], engine: str, height: int | None
 ) -> None:
@@ -75,7 +76,7 @@ def test_filter_transactions_shows_every_leg_whole(
     }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_of("engine", ENGINES)
 def test_filter_transactions_takes_one_carrier(
     client: FlaskClient, world: World, busiest: tuple[int, str], engine: str
 ) -> None:
@@ -94,9 +95,9 @@ def test_filter_transactions_takes_one_carrier(
         assert answer["query"] == {**asked, "engine": engine}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("days", [(FIRST_DAY, LAST_DAY), ("2015-01-03", "2015-01-03")])
-@pytest.mark.parametrize("height", [None, 5])
+@each_of("engine", ENGINES)
+@each_of("days", [(FIRST_DAY, LAST_DAY), ("2015-01-03", "2015-01-03")])
+@each_of("height", [None, 5])
 def test_average_delays_are_those_of_a_plain_loop(
     client: FlaskClient, world: World, engine: str, days: tuple[str, str], height: int | None
 ) -> None:
@@ -117,8 +118,8 @@ def test_average_delays_are_those_of_a_plain_loop(
         }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("height", [None, 1])
+@each_of("engine", ENGINES)
+@each_of("height", [None, 1])
 def test_flight_counter_counts_as_a_plain_loop_does(
     client: FlaskClient, world: World, engine: str, height: int | None
 ) -> None:
@@ -151,8 +152,8 @@ def _as_of(height: int | None) -> Json:
     return {} if height is None else {"as_of": height}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("height", [None, 5])
+@each_of("engine", ENGINES)
+@each_of("height", [None, 5])
 def test_average_delays_by_day_and_with_their_distribution(
     client: FlaskClient, world: World, engine: str, height: int | None
 ) -> None:
@@ -173,8 +174,8 @@ def test_average_delays_by_day_and_with_their_distribution(
     assert {name: answer[name] for name in averages_of([])} == averages_of(flown)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("height", [None, 5])
+@each_of("engine", ENGINES)
+@each_of("height", [None, 5])
 def test_flight_counter_by_day_and_by_carrier(
     client: FlaskClient, world: World, engine: str, height: int | None
 ) -> None:
@@ -197,7 +198,7 @@ def test_flight_counter_by_day_and_by_carrier(
         }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_of("engine", ENGINES)
 def test_nothing_found_is_zero_and_null(client: FlaskClient, world: World, engine: str) -> None:
     days = {"INITIAL_DATE": "1999-01-01", "FINAL_DATE": "1999-12-31"}
     legs = ask(client, "filter_transactions", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
@@ -313,7 +314,7 @@ def test_every_block_shows_its_header_its_hash_and_its_transactions(
         below = block["hash"]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("query", "rows"),
     [
         ("offset=0&limit=1", slice(0, 1)),
@@ -331,7 +332,7 @@ def test_a_part_of_a_block(client: FlaskClient, world: World, query: str, rows: 
     assert block["transaction_count"] == 40
 
 
-@pytest.mark.parametrize("limit", [1, 7, 20, 29, 30, 31, 32, 100])
+@each_of("limit", [1, 7, 20, 29, 30, 31, 32, 100])
 def test_paging_through_blocks_meets_each_height_once(
     client: FlaskClient, world: World, limit: int
 ) -> None:
@@ -358,7 +359,7 @@ def test_the_list_of_blocks_has_headers_and_hashes_and_nothing_else(
         assert listed == {name: value for name, value in block.items() if name != "transactions"}
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("query", "heights"),
     [
         ("before=3", [2, 1, 0]),
@@ -383,7 +384,7 @@ def test_a_block_is_found_by_its_hash(client: FlaskClient, world: World) -> None
     assert good(client.get(f"/blocks?hash={'0' * 64}")) == {"blocks": [], "next": None}
 
 
-@pytest.mark.parametrize("text", ["", "0", "0" * 7, "0" * 65, "g" * 64, f"0x{'0' * 62}"])
+@each_of("text", ["", "0", "0" * 7, "0" * 65, "g" * 64, f"0x{'0' * 62}"])
 def test_a_hash_has_8_to_64_hex_digits(client: FlaskClient, text: str) -> None:
     problem(client.get(f"/blocks?hash={text}"), 400, field="hash", value=text)
 
@@ -463,7 +464,7 @@ ROUTES = [
 ]
 
 
-@pytest.mark.parametrize("path", ROUTES)
+@each_of("path", ROUTES)
 def test_head_is_get_without_the_body(client: FlaskClient, path: str) -> None:
     get, head = client.get(path), client.head(path)
     assert head.status_code == get.status_code == 200
@@ -480,7 +481,7 @@ def test_head_of_a_problem_has_no_body(client: FlaskClient) -> None:
     assert head.headers["Content-Type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("path", ROUTES)
+@each_of("path", ROUTES)
 def test_options_names_the_methods(client: FlaskClient, path: str) -> None:
     response = client.options(path)
     assert (response.status_code, response.get_data()) == (200, b"")

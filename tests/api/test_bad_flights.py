@@ -12,6 +12,7 @@ from werkzeug.test import TestResponse
 
 from backend.chain.fields import FIELD_NAMES, FIELDS, Field
 from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
+from tests.cases import each_of
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def bad_values(field: Field) -> list[object]:
 CASES = [(field.name, value) for field in FIELDS for value in bad_values(field)]
 
 
-@pytest.mark.parametrize(("name", "value"), CASES, ids=lambda value: ascii(value)[:30])
+@each_of(("name", "value"), CASES)
 def test_a_bad_value_is_named_and_repeated(client: FlaskClient, name: str, value: object) -> None:
     body = problem(post(client, {**GOOD, name: value}), 422, field=name, value=shown(value))
     (error,) = body["errors"]
@@ -92,7 +93,7 @@ def test_a_bad_value_is_named_and_repeated(client: FlaskClient, name: str, value
 REQUIRED = [field.name for field in FIELDS if not field.nullable]
 
 
-@pytest.mark.parametrize("name", REQUIRED)
+@each_of("name", REQUIRED)
 def test_what_must_be_given_may_not_be_absent_null_or_blank(client: FlaskClient, name: str) -> None:
     absent = {other: value for other, value in GOOD.items() if other != name}
     for flight in (absent, {**GOOD, name: None}):
@@ -105,14 +106,14 @@ def test_what_must_be_given_may_not_be_absent_null_or_blank(client: FlaskClient,
 UNKNOWN = ["TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT", "year", "YEAR ", "", "\x00", "\U0001f6eb"]
 
 
-@pytest.mark.parametrize("name", UNKNOWN, ids=ascii)
-@pytest.mark.parametrize("value", [0, None, "x", [1]], ids=repr)
+@each_of("name", UNKNOWN)
+@each_of("value", [0, None, "x", [1]])
 def test_a_field_that_is_none_is_refused(client: FlaskClient, name: str, value: object) -> None:
     body = problem(post(client, {**GOOD, name: value}), 422, field=name, value=shown(value))
     assert len(body["errors"]) == 1
 
 
-@pytest.mark.parametrize("name", ["TRANSACTION_ID", "timestamp"])
+@each_of("name", ["TRANSACTION_ID", "timestamp"])
 def test_the_ledger_alone_gives_ids_and_times(client: FlaskClient, name: str) -> None:
     body = problem(post(client, {**GOOD, name: 0}), 422, field=name, value=0)
     assert "because the ledger sets it" in body["detail"]
@@ -132,7 +133,7 @@ CLASHES: list[tuple[Json, str, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "field", "value"), CLASHES)
+@each_of(("changed", "field", "value"), CLASHES)
 def test_fields_that_contradict_each_other_are_named(
     client: FlaskClient, changed: Json, field: str, value: object
 ) -> None:
@@ -140,7 +141,7 @@ def test_fields_that_contradict_each_other_are_named(
     assert [error["field"] for error in body["errors"]] == [field]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("changed", "fields"),
     [
         ({"CANCELLED": 1}, {"ARR_TIME", "ARR_DELAY", "AIR_TIME"}),
@@ -187,7 +188,7 @@ def test_the_name_of_an_unknown_field_is_cut_as_values_are(client: FlaskClient) 
 NO_OBJECTS: list[object] = [None, True, 5, 1.5, "text", [], [1], [GOOD], [[]], list(range(1000))]
 
 
-@pytest.mark.parametrize("value", NO_OBJECTS, ids=reprlib.repr)
+@each_of("value", NO_OBJECTS)
 def test_json_that_is_no_object(client: FlaskClient, value: object) -> None:
     body = problem(send(client, json.dumps(value).encode()), 422, field="body", value=shown(value))
     assert "object" in body["detail"]
@@ -229,7 +230,7 @@ NO_JSON = {
 }
 
 
-@pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)
+@each_of("body", NO_JSON.values())
 def test_a_body_that_is_no_json(client: FlaskClient, body: bytes) -> None:
     found = problem(send(client, body), 400, field="body")
     assert "is not JSON" in found["detail"]
@@ -245,7 +246,7 @@ NOT_UTF_8 = {
 }
 
 
-@pytest.mark.parametrize("body", NOT_UTF_8.values(), ids=NOT_UTF_8)
+@each_of("body", NOT_UTF_8.values())
 def test_a_body_that_is_not_utf_8(client: FlaskClient, body: bytes) -> None:
     problem(send(client, body), 400, field="body")
 
@@ -279,7 +280,7 @@ NO_TYPES = ["text/plain", "text/json", "application/x-www-form-urlencoded", "mul
 NO_TYPES += ["application/jsonx", "application/problem+json", "text/csv", "*/*", "json", "\u00e4"]
 
 
-@pytest.mark.parametrize("content_type", NO_TYPES, ids=ascii)
+@each_of("content_type", NO_TYPES)
 def test_another_content_type_is_refused(client: FlaskClient, content_type: str) -> None:
     response = client.post("/transactions", data=GOOD_TEXT, content_type=content_type)
     body = problem(response, 415, field="body")
@@ -302,7 +303,7 @@ def test_a_body_without_a_length_is_refused(client: FlaskClient) -> None:
     problem(send(client, b""), 411, field="body", value=None)
 
 
-@pytest.mark.parametrize("length", ["abc", "-1", "1.5", "\u0663", " "], ids=ascii)
+@each_of("length", ["abc", "-1", "1.5", "\u0663", " "])
 def test_a_length_that_is_none_is_refused(client: FlaskClient, length: str) -> None:
     response = send(client, GOOD_TEXT.encode(), environ_overrides={"CONTENT_LENGTH": length})
     problem(response, response.status_code)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import pytest
 from flask.testing import FlaskClient
 
 from tests.api.worlds import World, problem
+from tests.cases import each_of
 
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
 QUESTIONS: dict[str, dict[str, str]] = {
@@ -90,7 +90,7 @@ def query(route: str, **changed: str) -> str:
     return f"{route}?{urlencode(QUESTIONS[route] | changed)}"
 
 
-@pytest.mark.parametrize("route", QUESTIONS)
+@each_of("route", QUESTIONS)
 def test_the_questions_of_this_table_are_good_to_begin_with(
     client: FlaskClient, route: str
 ) -> None:
@@ -98,10 +98,9 @@ def test_the_questions_of_this_table_are_good_to_begin_with(
         assert client.get(query(route, **more)).status_code == 200
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("route", "name", "text"),
     list(bad_values()),
-    ids=lambda value: ascii(value)[:40],
 )
 def test_a_bad_value_is_named_and_repeated(
     client: FlaskClient, route: str, name: str, text: str
@@ -109,7 +108,7 @@ def test_a_bad_value_is_named_and_repeated(
     problem(client.get(query(route, **{name: text})), 400, field=name, value=shown(text))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("route", "name"),
     [
         (route, name)
@@ -126,7 +125,7 @@ def test_a_missing_parameter_is_named_with_an_example(
     assert f"{name}=" in body["detail"]
 
 
-@pytest.mark.parametrize("route", QUESTIONS)
+@each_of("route", QUESTIONS)
 def test_without_any_parameter_the_first_one_is_missing(client: FlaskClient, route: str) -> None:
     names = iter(QUESTIONS[route])
     first = next(name for name in names if name not in NARROWING)
@@ -134,7 +133,7 @@ def test_without_any_parameter_the_first_one_is_missing(client: FlaskClient, rou
         problem(client.get(route + empty), 400, field=first, value=None)
 
 
-@pytest.mark.parametrize("route", QUESTIONS)
+@each_of("route", QUESTIONS)
 def test_a_parameter_given_twice_is_refused_even_if_both_agree(
     client: FlaskClient, route: str
 ) -> None:
@@ -143,7 +142,7 @@ def test_a_parameter_given_twice_is_refused_even_if_both_agree(
         problem(response, 400, field=name, value=text)
 
 
-@pytest.mark.parametrize("route", ["/average_delays", "/flight_counter"])
+@each_of("route", ["/average_delays", "/flight_counter"])
 def test_the_initial_date_may_not_lie_after_the_final_one(client: FlaskClient, route: str) -> None:
     response = client.get(query(route, INITIAL_DATE="2015-02-01", FINAL_DATE="1/31/2015"))
     body = problem(response, 400, field="INITIAL_DATE", value="2015-02-01")
@@ -164,8 +163,8 @@ UNKNOWN = [
 STRICT_ROUTES = [*QUESTIONS, "/suggest", "/blocks", "/blocks/1", "/tip", "/transactions/1"]
 
 
-@pytest.mark.parametrize("route", STRICT_ROUTES)
-@pytest.mark.parametrize("name", UNKNOWN, ids=ascii)
+@each_of("route", STRICT_ROUTES)
+@each_of("name", UNKNOWN)
 def test_an_unknown_parameter_is_refused(client: FlaskClient, route: str, name: str) -> None:
     given = QUESTIONS.get(route, {}) | {name: "1"}
     problem(client.get(f"{route}?{urlencode(given)}"), 400, field=name, value="1")
@@ -174,8 +173,8 @@ def test_an_unknown_parameter_is_refused(client: FlaskClient, route: str, name: 
 NOT_UTF_8 = ["%ff", "%C3", "%ED%A0%80", "%F5%80%80%80", "a%80b", "%c0%af"]
 
 
-@pytest.mark.parametrize("route", STRICT_ROUTES)
-@pytest.mark.parametrize("text", NOT_UTF_8)
+@each_of("route", STRICT_ROUTES)
+@each_of("text", NOT_UTF_8)
 def test_escapes_that_are_not_utf_8_are_refused(client: FlaskClient, route: str, text: str) -> None:
     good = urlencode(QUESTIONS.get(route, {}))
     for part in (f"limit={text}", f"{text}=1"):
@@ -184,7 +183,7 @@ def test_escapes_that_are_not_utf_8_are_refused(client: FlaskClient, route: str,
         assert body["field"]
 
 
-@pytest.mark.parametrize("text", ["%", "%4", "%zz", "%%41"])
+@each_of("text", ["%", "%4", "%zz", "%%41"])
 def test_a_percent_sign_that_escapes_nothing_stands_for_itself(
     client: FlaskClient, text: str
 ) -> None:
@@ -192,8 +191,8 @@ def test_a_percent_sign_that_escapes_nothing_stands_for_itself(
     problem(response, 400, field="limit", value=text.replace("%41", "A"))
 
 
-@pytest.mark.parametrize("route", QUESTIONS)
-@pytest.mark.parametrize("engine", ["index", "scan"])
+@each_of("route", QUESTIONS)
+@each_of("engine", ["index", "scan"])
 def test_a_height_above_the_tip_is_not_found(
     client: FlaskClient, world: World, route: str, engine: str
 ) -> None:
@@ -210,10 +209,8 @@ NO_NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("route", "field"), [("/blocks", "HEIGHT"), ("/transactions", "TRANSACTION_ID")]
-)
-@pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text)[:20])
+@each_of(("route", "field"), [("/blocks", "HEIGHT"), ("/transactions", "TRANSACTION_ID")])
+@each_of("text", NO_NUMBERS)
 def test_a_path_that_should_end_in_a_number(
     client: FlaskClient, route: str, field: str, text: str
 ) -> None:
@@ -221,13 +218,13 @@ def test_a_path_that_should_end_in_a_number(
     problem(response, 400, field=field, value=shown(text))
 
 
-@pytest.mark.parametrize("text", ["%ff", "%C3", "%ED%A0%80"])
+@each_of("text", ["%ff", "%C3", "%ED%A0%80"])
 def test_a_path_that_is_not_utf_8(client: FlaskClient, text: str) -> None:
     problem(client.get(f"/blocks/{text}"), 400, field="HEIGHT")
     assert "/docs" in problem(client.get(f"/{text}"), 404)["detail"]
 
 
-@pytest.mark.parametrize("beyond", [0, 1, 10**6, 10**15 - 5000])
+@each_of("beyond", [0, 1, 10**6, 10**15 - 5000])
 def test_what_is_not_there_is_not_found_and_named(
     client: FlaskClient, world: World, beyond: int
 ) -> None:
@@ -245,7 +242,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("route", "name", "text"), PAGES, ids=lambda value: ascii(value)[:20])
+@each_of(("route", "name", "text"), PAGES)
 def test_a_page_that_cannot_be(client: FlaskClient, route: str, name: str, text: str) -> None:
     response = client.get(f"{route}?{urlencode({name: text})}")
     problem(response, 400, field=name, value=shown(text))
@@ -261,16 +258,14 @@ SUGGEST = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), SUGGEST, ids=lambda value: ascii(value)[:20])
+@each_of(("name", "text"), SUGGEST)
 def test_a_completion_that_cannot_be(client: FlaskClient, name: str, text: str) -> None:
     given = {"field": "city", name: text}
     response = client.get(f"/suggest?{urlencode(given)}")
     problem(response, 400, field=name, value=shown(text))
 
 
-@pytest.mark.parametrize(
-    "text", ["x", "1x", "-1", "1.0", "\u0663", "\u00b2", "1 2", "+1", "1" * 101]
-)
+@each_of("text", ["x", "1x", "-1", "1.0", "\u0663", "\u00b2", "1 2", "+1", "1" * 101])
 def test_a_flight_number_is_completed_from_its_digits_only(client: FlaskClient, text: str) -> None:
     response = client.get(f"/suggest?{urlencode({'field': 'flight_number', 'q': text})}")
     problem(response, 400, field="q", value=text)
@@ -298,12 +293,12 @@ NO_PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", NO_PATHS, ids=lambda path: ascii(path)[:30])
+@each_of("path", NO_PATHS)
 def test_a_path_that_leads_nowhere(client: FlaskClient, path: str) -> None:
     problem(client.get(path), 404)
 
 
-@pytest.mark.parametrize("path", ["/blocks//1", "/transactions//1", "/health//live"])
+@each_of("path", ["/blocks//1", "/transactions//1", "/health//live"])
 def test_doubled_slashes_lead_nowhere_either(client: FlaskClient, path: str) -> None:
     problem(client.get(path), 404)
 
@@ -329,27 +324,24 @@ READ_ONLY = [
 ]
 
 
-@pytest.mark.parametrize("path", READ_ONLY)
-@pytest.mark.parametrize(
-    "method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "NONSENSE"]
-)
+@each_of("path", READ_ONLY)
+@each_of("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "NONSENSE"])
 def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient, path: str, method: str) -> None:
     response = client.open(path, method=method, data=b"{}")
     problem(response, 405)
     assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE"])
+@each_of("method", ["PUT", "PATCH", "DELETE", "TRACE"])
 def test_transactions_are_asked_for_and_posted_only(client: FlaskClient, method: str) -> None:
     response = client.open("/transactions", method=method)
     problem(response, 405)
     assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "POST", "OPTIONS"}
 
 
-@pytest.mark.parametrize(
+@each_of(
     "text",
     ["", " ", "SYNC", "asynchronous", "sync ", "commit,sync", "1", "\x00", "x" * 3000],
-    ids=ascii,
 )
 def test_a_mode_that_is_none(client: FlaskClient, text: str) -> None:
     response = client.post(f"/transactions?{urlencode({'mode': text})}", json={})

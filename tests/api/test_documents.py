@@ -21,6 +21,7 @@ from loadtests.chains import generated
 from tests import reference
 from tests.api.processes import ROOT, Service, environment, free_port, serving
 from tests.api.worlds import copy_chain
+from tests.cases import each_of
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -73,7 +74,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", sorted(reference.FOLDER.rglob("*.md")), ids=name_of)
+@each_of("path", sorted(reference.FOLDER.rglob("*.md")))
 def test_what_is_generated_is_as_the_code_says(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert reference.with_parts(text) == text, "run python -m tests.reference"
@@ -100,7 +101,7 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= MOST_README_BYTES
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
+@each_of("path", PAGES)
 def test_every_file_that_is_linked_or_shown_is_there(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for target, _, anchor in re.findall(r"\]\(([^)#:\s]*)(#([^)\s]+))?\)", text):
@@ -150,7 +151,7 @@ def test_whatever_runs_a_command_is_there() -> None:
     assert [name for name in NOT_RUN_HERE.values() if not (ROOT / name).is_file()] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
+@each_of("path", PAGES)
 def test_every_file_that_is_named_is_there(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     names = {

@@ -16,6 +16,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.service.web_server import front_of
 from backend.serving.environs import Environ, environ_of
 from tests.api.worlds import GOOD, World, client_of, problem, world_in
+from tests.cases import each_of
 from tests.doors import Seen, asked, scope_of
 
 NUMBER, DAY = FIELD_NAMES.index("OP_CARRIER_FL_NUM"), FIELD_NAMES.index("FL_DATE")
@@ -82,7 +83,7 @@ def without_moment(seen: Seen) -> Seen:
     return seen._replace(headers=kept)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each_of("path", PATHS)
 def test_nobody_can_tell_who_found_it(both: tuple[Door, Door], path: str) -> None:
     for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
         found, expected = (door(method, path) for door in both)
@@ -109,7 +110,7 @@ POSTS: list[tuple[str, str | None, bytes]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "kind", "body"), POSTS)
+@each_of(("query", "kind", "body"), POSTS)
 def test_nobody_can_tell_who_refused_it(
     both: tuple[Door, Door], query: str, kind: str | None, body: bytes
 ) -> None:
@@ -140,7 +141,7 @@ def test_nobody_can_tell_who_accepted_it(both: tuple[Door, Door]) -> None:
     assert found.status == 202
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@each_of("method", ["GET", "POST"])
 def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) -> None:
     begun: list[str] = []
 

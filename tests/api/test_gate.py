@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from tests.api.processes import Service, serving, until
 from tests.api.test_wire import raw
 from tests.api.worlds import GOOD, client_of, problem, settings_for, world_in
+from tests.cases import each_of
 
 SECRET = "kJ8sW-very_secret"
 EVIL = {"Host": "evil.example", "Origin": "http://evil.example"}
@@ -51,8 +52,8 @@ def test_a_service_for_all_addresses_takes_addresses_and_no_names(tmp_path: Path
         assert client.get("/tip", headers=EVIL).status_code == 421
 
 
-@pytest.mark.parametrize("name", ["token", "ACCESS_TOKEN", "Api_Key", "authorization", "%74oken"])
-@pytest.mark.parametrize("path", ["/tip", "/transactions", "/nothing", "/health/live"])
+@each_of("name", ["token", "ACCESS_TOKEN", "Api_Key", "authorization", "%74oken"])
+@each_of("path", ["/tip", "/transactions", "/nothing", "/health/live"])
 def test_a_token_in_the_address_is_refused_on_every_path(
     client: FlaskClient, name: str, path: str
 ) -> None:
@@ -106,7 +107,7 @@ def status(service: Service, *lines: str, body: str = "") -> int:
     return int(found[1]) if found else 0
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each_of("path", PATHS)
 def test_only_names_of_ours_are_answered(service: Service, path: str) -> None:
     ask = f"GET {path} HTTP/1.1"
     ours = status(service, ask, f"Host: 127.0.0.1:{service.port}")

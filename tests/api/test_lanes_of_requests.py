@@ -29,6 +29,7 @@ from backend.questions.values import OPTION_NAMES, PROVABLE
 from backend.service.service_site import ServiceSite
 from backend.serving.environs import environ_of
 from tests.api.worlds import seal, settings_for
+from tests.cases import each_of
 from tests.doors import environ, scope_of
 
 ROUTES = ("filter_transactions", "average_delays", "flight_counter")
@@ -98,14 +99,14 @@ def whole_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     service.ledger.close()
 
 
-@pytest.mark.parametrize("target", READS)
+@each_of("target", READS)
 def test_what_reads_or_makes_much_has_a_lane_of_its_own(target: str, whole_table: Table) -> None:
     match = whole_table.match(line(target))
     assert match is not None
     assert match.lane(line(target)) is Lane.READ
 
 
-@pytest.mark.parametrize("target", ["/blocks?limit=6", "/blocks?limit=10"])
+@each_of("target", ["/blocks?limit=6", "/blocks?limit=10"])
 def test_the_newest_blocks_do_not_wait_for_whole_ones(target: str, whole_table: Table) -> None:
     match = whole_table.match(line(target))
     assert match is not None
@@ -147,7 +148,7 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@each_of("version", ["1.0", "1.1"])
 def test_posts_of_one_flight_that_wait_for_the_disk_alone_go_together(version: str) -> None:
     for target in TOGETHER:
         assert goes_together(line(target, "POST", version))
@@ -172,7 +173,7 @@ def test_every_plain_question_is_quick(
     assert is_quick(line(f"/{route}?{query}", method, "1.0"))
 
 
-@pytest.mark.parametrize(
+@each_of(
     "target",
     [
         "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2013-01-01&FINAL_DATE=2199-12-31",
@@ -222,7 +223,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", OTHERS)
+@each_of("target", OTHERS)
 def test_other_targets_are_not_quick(target: str) -> None:
     assert not is_quick(line(target))
 
@@ -239,8 +240,8 @@ def test_whatever_is_quick_is_one_of_our_questions(target: str) -> None:
 # --- blocks and transactions ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize("suffix", ["?limit=0", "?limit=20", "?limit=50", "?offset=980&limit=9"])
+@each_of("method", ["GET", "HEAD"])
+@each_of("suffix", ["?limit=0", "?limit=20", "?limit=50", "?offset=980&limit=9"])
 def test_a_page_is_quick_when_its_block_is_at_hand(method: str, suffix: str) -> None:
     assert is_quick(line(f"/blocks/7{suffix}", method))
     assert is_quick(line(f"/blocks/007{suffix}", method, "1.0"))
@@ -248,7 +249,7 @@ def test_a_page_is_quick_when_its_block_is_at_hand(method: str, suffix: str) -> 
         assert not is_quick(line(f"/blocks/{other}{suffix}", method))
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@each_of("method", ["GET", "HEAD"])
 def test_a_transaction_is_quick_when_its_block_is_at_hand(method: str) -> None:
     for number in range(60, 90):
         assert is_quick(line(f"/transactions/{number}", method)) == (70 <= number < 80)
@@ -286,13 +287,13 @@ UNKNOWN: list[list[str]] = [
 ]
 
 
-@pytest.mark.parametrize("headers", KNOWN)
+@each_of("headers", KNOWN)
 def test_a_whole_block_is_quick_when_the_client_has_it(headers: list[str]) -> None:
     assert is_quick(with_headers("/blocks/7", *headers))
     for other in ("/blocks/6", "/blocks/8", "/blocks/9"):
         assert not is_quick(with_headers(other, *headers))
 
 
-@pytest.mark.parametrize("headers", UNKNOWN)
+@each_of("headers", UNKNOWN)
 def test_a_whole_block_that_must_be_sent_is_not_quick(headers: list[str]) -> None:
     assert not is_quick(with_headers("/blocks/7", *headers))

@@ -17,6 +17,7 @@ from backend.base.settings import Settings
 from backend.base.version import VERSION
 from tests.api.held import Json, described
 from tests.api.worlds import client_of, good, problem, seal, settings_for
+from tests.cases import each_of
 
 
 class Described(NamedTuple):
@@ -127,7 +128,7 @@ def test_routes_and_document_name_the_same_calls() -> None:
 # --- parameters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("described_", OPERATIONS, ids=named)
+@each_of("described_", OPERATIONS)
 def test_an_undocumented_parameter_is_refused(
     client: FlaskClient, world: object, described_: Described
 ) -> None:
@@ -148,7 +149,7 @@ CHOSEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("described_", "parameter", "value"), BOUNDED, ids=named)
+@each_of(("described_", "parameter", "value"), BOUNDED)
 def test_a_number_beyond_its_bounds_is_refused(
     client: FlaskClient, described_: Described, parameter: Json, value: int
 ) -> None:
@@ -156,7 +157,7 @@ def test_a_number_beyond_its_bounds_is_refused(
     problem(described_.ask(client, query), 400, field=parameter["name"], value=str(value))
 
 
-@pytest.mark.parametrize(("described_", "parameter"), CHOSEN, ids=named)
+@each_of(("described_", "parameter"), CHOSEN)
 def test_each_choice_is_accepted_and_nothing_else(
     default_client: FlaskClient, described_: Described, parameter: Json
 ) -> None:
@@ -202,12 +203,11 @@ FINDS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("described_", "query"),
     [(each, query) for each in READS for query in each.examples()
      if each.operation["operationId"] not in NEED_MORE
      and "hash" not in query],  # every chain has others
-    ids=named,
 )  # fmt: skip
 def test_every_example_finds_something(
     default_client: FlaskClient, described_: Described, query: dict[str, str]
@@ -225,10 +225,9 @@ def test_every_example_finds_something(
     assert FINDS.keys() <= {each.operation["operationId"] for each in READS}
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("described_", "query"),
     [(each, query) for each in WRITES for query in each.examples()],
-    ids=named,
 )
 def test_every_example_of_a_body_is_accepted(
     default_client: FlaskClient, described_: Described, query: dict[str, str]
@@ -266,7 +265,7 @@ SIGNED = {
 }  # missing only where nothing was ever sealed
 
 
-@pytest.mark.parametrize("described_", declaring(404), ids=named)
+@each_of("described_", declaring(404))
 def test_what_may_be_missing_can_be(client: FlaskClient, described_: Described) -> None:
     names = {each["name"] for each in described_.parameters()}
     if places := described_.parameters("path"):
@@ -279,13 +278,13 @@ def test_what_may_be_missing_can_be(client: FlaskClient, described_: Described) 
         problem(described_.ask(client, {**described_.examples()[0], name: FAR}), 404)
 
 
-@pytest.mark.parametrize("described_", declaring(406), ids=named)
+@each_of("described_", declaring(406))
 def test_what_may_be_in_no_form_can_be(client: FlaskClient, described_: Described) -> None:
     headers = {"Accept": "image/png"}
     problem(described_.ask(client, described_.examples()[0], headers), 406)
 
 
-@pytest.mark.parametrize("described_", WRITES, ids=named)
+@each_of("described_", WRITES)
 def test_each_fault_of_a_body(client: FlaskClient, described_: Described) -> None:
     mimetype, _ = next(described_.bodies())
     target = described_.target({})

@@ -13,6 +13,7 @@ from backend.chain.block_rules import HEADER_RULES
 from backend.chain.columns import BodyError, Columns, columns_of, decode_body
 from backend.chain.merkle import ProofError
 from backend.chain.state import ChainState, empty_state, genesis
+from tests.cases import each_of
 from tests.chain import inclusion, independent
 from tests.chain.files import (
     Entry,
@@ -30,10 +31,6 @@ from tests.chain.naive_builder import EXAMPLE
 BLOCKS, BODIES, HEADERS = load("bad_blocks"), load("bad_bodies"), load("bad_headers")
 INCLUSION, CONSISTENCY = load("bad_inclusion"), load("bad_consistency")
 DIFFICULTY_BITS: int = load("chain")["difficulty_bits"]
-
-
-def named(entries: list[Entry]) -> list[object]:
-    return [pytest.param(e, id=f"{e.get('rule', '')} {e['name']}".strip()) for e in entries]
 
 
 def rule_number(entry: Entry) -> int:
@@ -68,7 +65,7 @@ def test_there_are_dozens_of_bad_proofs_headers_and_bodies() -> None:
     assert all(len(e) >= 36 for e in (INCLUSION, CONSISTENCY, HEADERS, BODIES))
 
 
-@pytest.mark.parametrize("entry", named(BLOCKS))
+@each_of("entry", BLOCKS)
 def test_a_bad_block_breaks_its_rule_and_the_message_says_how(entry: Entry) -> None:
     block = given_block(entry)
     with pytest.raises(RuleViolation) as caught:
@@ -81,7 +78,7 @@ def test_a_bad_block_breaks_its_rule_and_the_message_says_how(entry: Entry) -> N
         assert fragment in caught.value.what
 
 
-@pytest.mark.parametrize("entry", named([e for e in BLOCKS if rule_number(e) == 0]))
+@each_of("entry", [e for e in BLOCKS if rule_number(e) == 0])
 def test_other_bytes_or_another_hash_than_the_header_s_are_found_by_the_independent_verifier(
     entry: Entry,
 ) -> None:
@@ -90,7 +87,7 @@ def test_other_bytes_or_another_hash_than_the_header_s_are_found_by_the_independ
         independent.check_given(header, entry["header_bytes"].encode(), entry["hash"])
 
 
-@pytest.mark.parametrize("entry", named([e for e in BLOCKS if rule_number(e) > 0]))
+@each_of("entry", [e for e in BLOCKS if rule_number(e) > 0])
 def test_the_independent_verifier_finds_the_same_rule_broken(entry: Entry) -> None:
     blocks = chain_bytes()[: entry["blocks_below"]]
     with pytest.raises(Rejected) as caught:
@@ -100,7 +97,7 @@ def test_the_independent_verifier_finds_the_same_rule_broken(entry: Entry) -> No
     assert caught.value.rule == entry["rule"]
 
 
-@pytest.mark.parametrize("entry", named([e for e in BLOCKS if 1 <= rule_number(e) <= 9]))
+@each_of("entry", [e for e in BLOCKS if 1 <= rule_number(e) <= 9])
 def test_the_header_alone_shows_the_first_nine_rules(entry: Entry) -> None:
     block = block_of(header_from(entry["header"].encode()), b"not looked at")
     with pytest.raises(RuleViolation) as caught:
@@ -108,13 +105,13 @@ def test_the_header_alone_shows_the_first_nine_rules(entry: Entry) -> None:
     assert caught.value.rule == entry["rule"]
 
 
-@pytest.mark.parametrize("entry", named(HEADERS))
+@each_of("entry", HEADERS)
 def test_a_malformed_header_is_a_header_error(entry: Entry) -> None:
     with pytest.raises(HeaderError, match=f"^{entry['says']}"):
         header_from(header_bytes_of(entry))
 
 
-@pytest.mark.parametrize("entry", named(HEADERS))
+@each_of("entry", HEADERS)
 def test_reading_a_header_loosely_fails_with_a_header_error_or_not_at_all(entry: Entry) -> None:
     try:
         header = decode_header(header_bytes_of(entry))
@@ -124,19 +121,19 @@ def test_reading_a_header_loosely_fails_with_a_header_error_or_not_at_all(entry:
         assert isinstance(header, Header)
 
 
-@pytest.mark.parametrize("entry", named(HEADERS))
+@each_of("entry", HEADERS)
 def test_the_independent_reader_rejects_a_malformed_header(entry: Entry) -> None:
     with pytest.raises(Rejected, match=r"^header:"):
         independent.header_from(header_bytes_of(entry))
 
 
-@pytest.mark.parametrize("entry", named([e for e in BODIES if not e["decodable"]]))
+@each_of("entry", [e for e in BODIES if not e["decodable"]])
 def test_a_malformed_body_is_a_body_error(entry: Entry) -> None:
     with pytest.raises(BodyError, match=r"not a body of \d+ transactions: "):
         decode_body(body_of(entry), entry["count"])
 
 
-@pytest.mark.parametrize("entry", named(BODIES))
+@each_of("entry", BODIES)
 def test_a_block_with_a_malformed_body_breaks_rule_11(entry: Entry) -> None:
     state = empty_state(0).applied(genesis(0, 0))
     content = replace(content_of(some_columns(entry["count"])), body=body_of(entry))
@@ -145,13 +142,13 @@ def test_a_block_with_a_malformed_body_breaks_rule_11(entry: Entry) -> None:
         block_rules.check(block, state)
 
 
-@pytest.mark.parametrize("entry", named(BODIES))
+@each_of("entry", BODIES)
 def test_the_independent_reader_rejects_a_malformed_body(entry: Entry) -> None:
     with pytest.raises(Rejected, match=r"^R11:"):
         independent.decode_body(body_of(entry), entry["count"])
 
 
-@pytest.mark.parametrize("entry", named(INCLUSION))
+@each_of("entry", INCLUSION)
 def test_a_bad_inclusion_proof_is_refused(entry: Entry) -> None:
     leaf, top = bytes.fromhex(entry["leaf"]), bytes.fromhex(entry["root"])
     proof = hashes(entry["proof"])
@@ -161,7 +158,7 @@ def test_a_bad_inclusion_proof_is_refused(entry: Entry) -> None:
         independent.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
 
 
-@pytest.mark.parametrize("entry", named(CONSISTENCY))
+@each_of("entry", CONSISTENCY)
 def test_a_bad_consistency_proof_is_refused(entry: Entry) -> None:
     old_root, new_root = bytes.fromhex(entry["old_root"]), bytes.fromhex(entry["new_root"])
     proof = hashes(entry["proof"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from backend.base.errors import InvalidFlight, shown
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, Field, Value
+from tests.cases import each_of
 from tests.chain import independent
 from tests.chain.strategies import any_text, flights, json_like, nested
 
@@ -92,14 +93,14 @@ REFUSED: list[tuple[Field, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "meaning"), MEANINGS, ids=lambda v: ascii(v)[:40])
+@each_of(("field", "value", "meaning"), MEANINGS)
 def test_a_value_means_what_people_mean_by_it(field: Field, value: object, meaning: Value) -> None:
     parsed = field.parse(value)
     assert parsed == meaning
     assert type(parsed) is type(meaning)
 
 
-@pytest.mark.parametrize(("field", "value"), REFUSED, ids=lambda v: ascii(v)[:40])
+@each_of(("field", "value"), REFUSED)
 def test_a_value_without_meaning_is_refused_by_name(field: Field, value: object) -> None:
     with pytest.raises(InvalidFlight) as caught:
         field.parse(value)
@@ -131,8 +132,8 @@ def test_any_value_is_parsed_or_refused_and_never_fails_otherwise(
         assert parsed is not None or field.nullable
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f.name)
-@pytest.mark.parametrize("value", [10**5000, -(10**5000), [10**5000], nested(5000)], ids=type)
+@each_of("field", FIELDS)
+@each_of("value", [10**5000, -(10**5000), [10**5000], nested(5000)])
 def test_a_value_that_python_itself_cannot_write_out_is_refused(
     field: Field, value: object
 ) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from backend.chain import merkle
 from backend.chain.merkle import Frontier, ProofError, frontier_of
+from tests.cases import each_of
 from tests.chain import inclusion, independent
 from tests.chain.independent import Rejected
 
@@ -19,7 +20,7 @@ ROOTS = [independent.tree_hash(DATA[:size]) for size in range(LARGEST + 1)]
 sizes = st.integers(1, LARGEST)
 
 
-@pytest.mark.parametrize("size", range(LARGEST + 1))
+@each_of("size", range(LARGEST + 1))
 def test_the_root_is_that_of_the_recursive_definition(size: int) -> None:
     assert merkle.root(LEAVES[:size]) == ROOTS[size]
 
@@ -34,7 +35,7 @@ def test_the_frontier_has_the_root_of_the_tree_at_every_size() -> None:
         frontier = frontier.extended(b"leaf %d" % size)
 
 
-@pytest.mark.parametrize("size", range(1, LARGEST + 1))
+@each_of("size", range(1, LARGEST + 1))
 def test_every_leaf_of_every_size_has_the_one_proof_and_it_verifies(size: int) -> None:
     for index in range(size):
         proof = merkle.inclusion_proof(LEAVES[:size], index)
@@ -42,7 +43,7 @@ def test_every_leaf_of_every_size_has_the_one_proof_and_it_verifies(size: int) -
         inclusion.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size])
 
 
-@pytest.mark.parametrize("size", range(1, LARGEST + 1, 3))
+@each_of("size", range(1, LARGEST + 1, 3))
 def test_every_prefix_of_many_sizes_has_the_one_proof_and_it_verifies(size: int) -> None:
     for old in range(1, size + 1):
         proof = merkle.consistency_proof(LEAVES[:size], old)
@@ -57,13 +58,13 @@ def test_leaves_may_be_any_bytes(data: list[bytes]) -> None:
     assert frontier_of(data).root() == expected
 
 
-@pytest.mark.parametrize(("size", "index"), [(0, 0), (1, 1), (5, 5), (5, -1)])
+@each_of(("size", "index"), [(0, 0), (1, 1), (5, 5), (5, -1)])
 def test_there_is_no_proof_for_a_leaf_that_is_not_there(size: int, index: int) -> None:
     with pytest.raises(IndexError, match=f"leaf {index} of a tree of {size}"):
         merkle.inclusion_proof(LEAVES[:size], index)
 
 
-@pytest.mark.parametrize(("old", "new"), [(0, 0), (0, 5), (6, 5), (-1, 5)])
+@each_of(("old", "new"), [(0, 0), (0, 5), (6, 5), (-1, 5)])
 def test_there_is_no_proof_for_a_prefix_that_is_none(old: int, new: int) -> None:
     with pytest.raises(ValueError, match=f"no proof from size {old} to {new}"):
         merkle.consistency_proof(LEAVES[:new], old)
@@ -78,8 +79,8 @@ def test_an_empty_tree_is_a_prefix_of_every_other() -> None:
             merkle.verify_consistency(0, size, ROOTS[0], ROOTS[size], [ROOTS[0]])
 
 
-@pytest.mark.parametrize("old", [0, 1])
-@pytest.mark.parametrize("new", [0, 1])
+@each_of("old", [0, 1])
+@each_of("new", [0, 1])
 def test_two_empty_trees_both_have_the_empty_root(old: int, new: int) -> None:
     if (old, new) == (0, 0):
         merkle.verify_consistency(0, 0, ROOTS[old], ROOTS[new], [])

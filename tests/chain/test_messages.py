@@ -2,7 +2,6 @@
 
 import pickle
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from backend.base.errors import (
     TryLater,
     shown,
 )
+from tests.cases import each_of
 from tests.chain.strategies import any_text, json_like, nested
 
 
@@ -60,8 +60,8 @@ def assert_fit_for_a_message(text: str, limit: int) -> None:
     text.encode()
 
 
-@pytest.mark.parametrize("limit", [2, 10, 80, 200])
-@pytest.mark.parametrize("value", AWKWARD, ids=lambda value: type(value).__name__)
+@each_of("limit", [2, 10, 80, 200])
+@each_of("value", AWKWARD)
 def test_an_awkward_value_is_shown(value: object, limit: int) -> None:
     assert_fit_for_a_message(shown(value, limit), limit)
 
@@ -94,7 +94,7 @@ def test_any_field_and_value_can_be_refused(name: str, value: object) -> None:
     assert problem.value is value
 
 
-@pytest.mark.parametrize(
+@each_of(
     "error",
     [
         InvalidFlight("YEAR", "x", "is wrong"),
@@ -103,7 +103,6 @@ def test_any_field_and_value_can_be_refused(name: str, value: object) -> None:
         DamagedBlock(4, "is gone"),
         RuleViolation(5, "R4", "went back"),
     ],
-    ids=lambda error: type(error).__name__,
 )
 def test_an_error_arrives_in_another_process_as_it_was(error: FlightchainError) -> None:
     found = pickle.loads(pickle.dumps(error))
@@ -113,6 +112,6 @@ def test_an_error_arrives_in_another_process_as_it_was(error: FlightchainError) 
     assert vars(found) == vars(error)
 
 
-@pytest.mark.parametrize("name", ["YEAR", "OP_CARRIER_FL_NUM", "FLIGHTCHAIN_PORT", "n" * 60])
+@each_of("name", ["YEAR", "OP_CARRIER_FL_NUM", "FLIGHTCHAIN_PORT", "n" * 60])
 def test_a_plain_name_stands_as_it_is(name: str) -> None:
     assert str(InvalidFlight(name, 5, "is wrong")) == f"{name} 5: is wrong"

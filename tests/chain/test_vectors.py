@@ -3,8 +3,6 @@
 Never regenerate a file to make a test here pass: a chain on somebody's disk would not follow.
 """
 
-import pytest
-
 from backend.chain import block_rules, merkle
 from backend.chain.block import header_from
 from backend.chain.block_content import content_of
@@ -22,16 +20,13 @@ from backend.chain.flight import flight_of
 from backend.chain.merkle import Frontier, frontier_of
 from backend.chain.state import empty_state, transactions_root
 from backend.chain.summary import cells_of, summary_root
+from tests.cases import each_of
 from tests.chain import inclusion, independent
 from tests.chain.files import Entry, block_from, body_of, chain_bytes, hashes, load
 
 MERKLE = load("merkle")
 LEAVES = hashes(MERKLE["leaf_hashes"])
 ROOTS = hashes(MERKLE["roots"])
-
-
-def named(entries: list[Entry]) -> list[object]:
-    return [pytest.param(entry, id=entry["name"]) for entry in entries]
 
 
 def columns_in(entry: Entry) -> Columns:
@@ -41,13 +36,13 @@ def columns_in(entry: Entry) -> Columns:
     return columns_of(rows, by_name["timestamp"])
 
 
-@pytest.mark.parametrize("entry", named(load("canonical")))
+@each_of("entry", load("canonical"))
 def test_canonical_bytes_are_those_of_the_file(entry: Entry) -> None:
     assert canonical(entry["value"]) == entry["canonical"].encode()
     assert independent.canonical(entry["value"]) == entry["canonical"].encode()
 
 
-@pytest.mark.parametrize("entry", named(load("transactions")))
+@each_of("entry", load("transactions"))
 def test_transactions_have_the_canonical_bytes_and_leaf_hash_of_the_file(entry: Entry) -> None:
     transaction: dict[str, Value] = entry["transaction"]
     number, time = transaction["TRANSACTION_ID"], transaction["timestamp"]
@@ -66,7 +61,7 @@ def test_leaf_hashes_are_those_of_certificate_transparency() -> None:
     assert [independent.leaf_hash(leaf) for leaf in leaves] == LEAVES
 
 
-@pytest.mark.parametrize("size", range(9))
+@each_of("size", range(9))
 def test_roots_are_those_of_certificate_transparency(size: int) -> None:
     leaves = hashes(MERKLE["leaves"])[:size]
     assert merkle.root(LEAVES[:size]) == ROOTS[size]
@@ -81,7 +76,7 @@ def test_the_file_has_a_proof_for_every_leaf_and_prefix_of_every_size() -> None:
     assert of_prefixes == [(old, new) for new in range(1, 9) for old in range(1, new + 1)]
 
 
-@pytest.mark.parametrize("entry", MERKLE["inclusion"], ids=lambda e: f"{e['index']}in{e['size']}")
+@each_of("entry", MERKLE["inclusion"])
 def test_inclusion_proofs_are_those_of_the_file(entry: Entry) -> None:
     index, size, proof = entry["index"], entry["size"], hashes(entry["proof"])
     assert merkle.inclusion_proof(LEAVES[:size], index) == proof
@@ -89,7 +84,7 @@ def test_inclusion_proofs_are_those_of_the_file(entry: Entry) -> None:
     independent.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size])
 
 
-@pytest.mark.parametrize("entry", MERKLE["consistency"], ids=lambda e: f"{e['old']}to{e['new']}")
+@each_of("entry", MERKLE["consistency"])
 def test_consistency_proofs_are_those_of_the_file(entry: Entry) -> None:
     old, new, proof = entry["old"], entry["new"], hashes(entry["proof"])
     assert merkle.consistency_proof(LEAVES[:new], old) == proof
@@ -97,7 +92,7 @@ def test_consistency_proofs_are_those_of_the_file(entry: Entry) -> None:
     independent.verify_consistency(old, new, ROOTS[old], ROOTS[new], proof)
 
 
-@pytest.mark.parametrize("entry", named(load("bodies")))
+@each_of("entry", load("bodies"))
 def test_bodies_are_those_of_the_file(entry: Entry) -> None:
     columns, body = columns_in(entry), body_of(entry)
     assert columns.count == entry["count"]
@@ -105,7 +100,7 @@ def test_bodies_are_those_of_the_file(entry: Entry) -> None:
     assert sha256_hex(body) == entry["body_hash"]
 
 
-@pytest.mark.parametrize("entry", named(load("bodies")))
+@each_of("entry", load("bodies"))
 def test_bodies_decode_to_the_columns_of_the_file(entry: Entry) -> None:
     columns, expected = decode_body(body_of(entry), entry["count"]), columns_in(entry)
     rows = independent.decode_body(body_of(entry), entry["count"])
@@ -114,7 +109,7 @@ def test_bodies_decode_to_the_columns_of_the_file(entry: Entry) -> None:
         assert columns[name].expanded() == [row[name] for row in rows]
 
 
-@pytest.mark.parametrize("entry", named(load("bodies")))
+@each_of("entry", load("bodies"))
 def test_bodies_have_the_roots_and_cells_of_the_file(entry: Entry) -> None:
     columns = decode_body(body_of(entry), entry["count"])
     cells = cells_of(columns)

@@ -1,10 +1,10 @@
 """A POST is accepted from the pages themselves, and from nobody else."""
 
-import pytest
 from flask.testing import FlaskClient
 from werkzeug.datastructures import Headers
 
 from frontend.forgery import is_from_own_page
+from tests.cases import each_of
 from tests.frontend.writing import GOOD_FORM
 
 OURS = "http://localhost"  # as Flask's client asks
@@ -40,15 +40,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("headers", ACCEPTED)
-@pytest.mark.parametrize("path", ["/add", "/upload", "/upload.json"])
+@each_of("headers", ACCEPTED)
+@each_of("path", ["/add", "/upload", "/upload.json"])
 def test_our_form_is_read(lonely_pages: FlaskClient, path: str, headers: dict[str, str]) -> None:
     response = lonely_pages.post(path, data=GOOD_FORM, headers=headers)
     assert response.status_code != 403
 
 
-@pytest.mark.parametrize("headers", REFUSED)
-@pytest.mark.parametrize("path", ["/add", "/upload", "/upload.json", "/nothing"])
+@each_of("headers", REFUSED)
+@each_of("path", ["/add", "/upload", "/upload.json", "/nothing"])
 def test_a_foreign_form_is_refused(
     lonely_pages: FlaskClient, path: str, headers: dict[str, str]
 ) -> None:

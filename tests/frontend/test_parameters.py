@@ -1,8 +1,9 @@
 """Parameters by which links from elsewhere follow visitors: pages ignore them, twins do not."""
 
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+
+from tests.cases import each_of
 
 NOISE = "utm_source=news&utm_campaign=a%20b&fbclid=IwAR0&gclid=x&msclkid=7"
 QUESTIONS = (
@@ -31,7 +32,7 @@ def test_pages_ignore_parameters_that_follow_visitors(app: Flask, pages: FlaskCl
         assert pages.get(f"{address}?{NOISE}").status_code == pages.get(address).status_code
 
 
-@pytest.mark.parametrize("address", QUESTIONS)
+@each_of("address", QUESTIONS)
 def test_an_answer_is_the_same_and_no_link_repeats_them(pages: FlaskClient, address: str) -> None:
     quiet = pages.get(address)
     noisy = pages.get(f"{address}&{NOISE}")
@@ -40,15 +41,15 @@ def test_an_answer_is_the_same_and_no_link_repeats_them(pages: FlaskClient, addr
         assert name not in noisy.text
 
 
-@pytest.mark.parametrize("address", QUESTIONS)
-@pytest.mark.parametrize("more", ["FL_NUM=1", "colour=red"])
+@each_of("address", QUESTIONS)
+@each_of("more", ["FL_NUM=1", "colour=red"])
 def test_any_other_parameter_is_refused_for_it_may_be_believed(
     pages: FlaskClient, address: str, more: str
 ) -> None:
     assert pages.get(f"{address}&{more}").status_code == 400
 
 
-@pytest.mark.parametrize("address", QUESTIONS)
+@each_of("address", QUESTIONS)
 def test_a_value_that_would_not_be_shown_is_refused(pages: FlaskClient, address: str) -> None:
     name = address.partition("?")[2].partition("=")[0] or "as_of"
     answer = pages.get(f"{address}&{name}=2&{name}=3")
@@ -57,7 +58,7 @@ def test_a_value_that_would_not_be_shown_is_refused(pages: FlaskClient, address:
     assert is_compared or "is given more than once" in answer.text
 
 
-@pytest.mark.parametrize("form", ["json", "csv"])
+@each_of("form", ["json", "csv"])
 def test_twins_take_only_what_they_know(pages: FlaskClient, form: str) -> None:
     address = QUESTIONS[2].replace("?", f".{form}?")
     assert pages.get(address).status_code == 200

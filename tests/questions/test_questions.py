@@ -21,6 +21,7 @@ from backend.questions.values import (
     status_of,
     understood,
 )
+from tests.cases import each_of
 
 Kind = type[Any]  # one of the three questions
 
@@ -154,9 +155,7 @@ def refused(kind: Kind, parameters: dict[str, str]) -> InvalidQuery:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in GOOD.items() for name in names]
-)
+@each_of(("kind", "name"), [(kind, name) for kind, names in GOOD.items() for name in names])
 def test_every_wrong_value_of_every_parameter_is_named_with_its_reason(
     kind: Kind, name: str
 ) -> None:
@@ -168,8 +167,8 @@ def test_every_wrong_value_of_every_parameter_is_named_with_its_reason(
         assert len(str(error)) < 400
 
 
-@pytest.mark.parametrize("kind", GOOD)
-@pytest.mark.parametrize("name", ["engine", "as_of"])
+@each_of("kind", GOOD)
+@each_of("name", ["engine", "as_of"])
 def test_every_wrong_option_is_named_with_its_reason(kind: Kind, name: str) -> None:
     for value, reason in BAD[name]:
         error = refused(kind, {**GOOD[kind], name: value})
@@ -193,7 +192,7 @@ BAD_GROUPS = [
 BAD_SWITCHES = ["", " ", "True", "TRUE", "false", "1", "0", "yes", "true ", "\0", "x" * 5000]
 
 
-@pytest.mark.parametrize("kind", GROUPED)
+@each_of("kind", GROUPED)
 def test_every_wrong_group_is_named_with_the_right_ones(kind: Kind) -> None:
     for value in BAD_GROUPS:
         error = refused(kind, {**GOOD[kind], "group_by": value})
@@ -208,7 +207,7 @@ def test_every_wrong_wish_for_a_distribution_is_named_with_the_right_one() -> No
         assert error.reason == "must be true, or left out"
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("kind", "name"),
     [
         (FilterTransactions, "group_by"),
@@ -242,7 +241,7 @@ def test_breakdowns_are_understood() -> None:
     assert "group_by" not in understood(question, options)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("kind", "name"),
     [(kind, name) for kind, names in GOOD.items() for name in names if name not in OPTIONAL],
 )
@@ -256,8 +255,8 @@ def test_a_missing_parameter_is_named_with_an_example(kind: Kind, name: str) -> 
     asked(kind, examples)  # they are good ones
 
 
-@pytest.mark.parametrize("kind", PROVABLE)
-@pytest.mark.parametrize("changed", [*PARAMETERS[FilterTransactions], "ORIGIN"])
+@each_of("kind", PROVABLE)
+@each_of("changed", [*PARAMETERS[FilterTransactions], "ORIGIN"])
 def test_only_the_form_of_the_study_can_be_proved(kind: Kind, changed: str) -> None:
     examples = {one.name: one.example for one in PROVABLE[kind].values()}
     question, _ = provable(kind, examples)
@@ -282,7 +281,7 @@ def test_a_flight_is_asked_for_on_a_day_or_between_two_days() -> None:
     assert error.reason == "is after FINAL_DATE 2008-01-02"
 
 
-@pytest.mark.parametrize(
+@each_of(
     "places",
     [
         {"ORIGIN": "JFK", "DEST": "LAX"},
@@ -307,7 +306,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@each_of("name", SHOWN)
 def test_what_is_shown_of_groups_is_checked(name: str) -> None:
     good, *bad = SHOWN[name]
     given = {**GOOD[FlightCounter], "group_by": "carrier"}
@@ -321,8 +320,8 @@ def test_what_is_shown_of_groups_is_checked(name: str) -> None:
 UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "page", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]
 
 
-@pytest.mark.parametrize("kind", GOOD)
-@pytest.mark.parametrize("name", UNKNOWN)
+@each_of("kind", GOOD)
+@each_of("name", UNKNOWN)
 def test_an_unknown_parameter_is_named_with_the_known_ones(kind: Kind, name: str) -> None:
     error = refused(kind, {**GOOD[kind], name: "1"})
     assert (error.field, error.value) == (name, "1")
@@ -330,7 +329,7 @@ def test_an_unknown_parameter_is_named_with_the_known_ones(kind: Kind, name: str
         assert known in error.reason
 
 
-@pytest.mark.parametrize("kind", GOOD)
+@each_of("kind", GOOD)
 def test_a_parameter_of_another_question_is_unknown_here(kind: Kind) -> None:
     others = {name for names in PARAMETERS.values() for name in names} - PARAMETERS[kind].keys()
     assert others
@@ -338,8 +337,8 @@ def test_a_parameter_of_another_question_is_unknown_here(kind: Kind) -> None:
         assert refused(kind, {**GOOD[kind], name: "1"}).field == name
 
 
-@pytest.mark.parametrize("kind", [AverageDelays, FlightCounter])
-@pytest.mark.parametrize(
+@each_of("kind", [AverageDelays, FlightCounter])
+@each_of(
     ("initial", "final"),
     [("2008-01-04", "2008-01-03"), ("2199-12-31", "1900-01-01"), ("1/4/2008", "2008-01-03")],
 )
@@ -349,8 +348,8 @@ def test_dates_in_the_wrong_order_are_refused(kind: Kind, initial: str, final: s
     assert error.reason == f"is after FINAL_DATE {final}"
 
 
-@pytest.mark.parametrize("kind", [AverageDelays, FlightCounter])
-@pytest.mark.parametrize("day", ["1900-01-01", "2008-02-29", "2199-12-31"])
+@each_of("kind", [AverageDelays, FlightCounter])
+@each_of("day", ["1900-01-01", "2008-02-29", "2199-12-31"])
 def test_an_interval_may_be_one_day(kind: Kind, day: str) -> None:
     question, _ = asked(kind, {**GOOD[kind], "INITIAL_DATE": day, "FINAL_DATE": day})
     assert question.INITIAL_DATE == question.FINAL_DATE == day
@@ -387,7 +386,7 @@ ASKED: list[tuple[Kind, dict[str, str], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "given_", "question"), ASKED)
+@each_of(("kind", "given_", "question"), ASKED)
 def test_a_good_question_is_understood(kind: Kind, given_: dict[str, str], question: Any) -> None:
     assert asked(kind, {**GOOD[kind], **given_}) == (question, Options("index", None))
 
@@ -402,7 +401,7 @@ OPTIONS: list[tuple[dict[str, str], Options]] = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "options"), OPTIONS)
+@each_of(("parameters", "options"), OPTIONS)
 def test_options_are_understood(parameters: dict[str, str], options: Options) -> None:
     for kind, good in GOOD.items():
         assert options_from(kind, parameters) == options
@@ -436,7 +435,7 @@ def test_whatever_is_asked_is_understood_or_refused_with_the_parameter_at_fault(
     assert first <= last
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("cancelled", "arr_delay", "status"),
     [
         (1, None, "cancelled"),

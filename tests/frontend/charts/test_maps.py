@@ -8,6 +8,7 @@ import pytest
 
 from frontend.charts.maps import APART, HEIGHT, WIDTH, RoutesMap, distance_between, map_of_routes
 from frontend.coverage import Airport, Coverage
+from tests.cases import each_of
 
 CITIES = {
     "JFK": "New York, NY", "LGA": "New York, NY", "ORD": "Chicago, IL", "MDW": "Chicago, IL",
@@ -75,7 +76,7 @@ def test_labels_are_apart_and_those_of_the_busiest() -> None:
         assert abs(x - left) > APART[0] or abs(y - top) > APART[1]
 
 
-@pytest.mark.parametrize("codes", [(), ("LAX", "ORD"), ("LAX", "ORD", "ZZZ")])
+@each_of("codes", [(), ("LAX", "ORD"), ("LAX", "ORD", "ZZZ")])
 def test_there_is_no_map_of_a_few_routes_or_of_unknown_places(codes: tuple[str, ...]) -> None:
     assert map_of_routes(KNOWN, {("JFK", code): Shown() for code in codes}) is None
 

@@ -20,6 +20,7 @@ from frontend.backend_client import PIECE_BYTES
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import World
+from tests.cases import each_of
 from tests.frontend.pages.reading import link, source, text
 from tests.http_servers import Handler, served_by
 
@@ -46,7 +47,7 @@ every_question = pytest.mark.parametrize("question", QUESTIONS)
 # --- files
 
 
-@pytest.mark.parametrize("path", FILES)
+@each_of("path", FILES)
 def test_a_file_is_that_of_the_service(pages: FlaskClient, service: Service, path: str) -> None:
     theirs = service.get(path)
     ours = pages.get(path)
@@ -79,7 +80,7 @@ def test_evidence_is_a_zip_file(pages: FlaskClient, service: Service, question: 
         assert archive.testzip() is None
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("path", "status"),
     [
         ("/transactions/999999/proof", 404),
@@ -189,7 +190,7 @@ def test_a_citation_says_what_differs(pages: FlaskClient, world: World, question
     assert f"it ends at block {world.tip}, and so does this answer." in gone
 
 
-@pytest.mark.parametrize(
+@each_of(
     "wrong",
     [
         {"digest": "0"},

@@ -13,6 +13,7 @@ from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.group_queries import WEEK
 from frontend.questions.group_rows import SORTS, Row, months_of_year
 from tests.api.worlds import Json, World, averages_of
+from tests.cases import each_of
 from tests.frontend.pages.reading import expected_week, table, week_of
 
 Figure = Callable[[Json], Any]
@@ -46,7 +47,7 @@ def busiest(world: World) -> tuple[str, str]:
     return routes.most_common(1)[0][0]
 
 
-@pytest.mark.parametrize("by", KEYS)
+@each_of("by", KEYS)
 def test_a_ranking_has_every_group(pages: FlaskClient, world: World, by: str) -> None:
     found = pages.get(f"/rankings.json?by={by}").get_json()
     expected = grouped(world.transactions, KEYS[by])
@@ -65,7 +66,7 @@ def test_a_ranking_has_every_group(pages: FlaskClient, world: World, by: str) ->
     ]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("sort", "value"),
     [
         ("flights", lambda row: row["flights"]),
@@ -75,7 +76,7 @@ def test_a_ranking_has_every_group(pages: FlaskClient, world: World, by: str) ->
         ("cancelled", lambda row: row["cancelled"] / row["flights"]),
     ],
 )
-@pytest.mark.parametrize("order", ["ascending", "descending"])
+@each_of("order", ["ascending", "descending"])
 def test_a_ranking_is_in_order(pages: FlaskClient, sort: str, value: Figure, order: str) -> None:
     found = pages.get(f"/rankings.json?sort={sort}&order={order}").get_json()["ranked"]
     values = [value(row) for row in found]
@@ -83,7 +84,7 @@ def test_a_ranking_is_in_order(pages: FlaskClient, sort: str, value: Figure, ord
     assert values == sorted(values, key=float, reverse=order == "descending")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("by", "head"),
     [
         ("carrier", "Carrier"),
@@ -197,7 +198,7 @@ def test_a_route_names_airports(pages: FlaskClient, world: World, busiest: tuple
         assert heading in text
 
 
-@pytest.mark.parametrize("change", [str.lower, str.upper])
+@each_of("change", [str.lower, str.upper])
 def test_twins_take_names_in_any_case(
     pages: FlaskClient, busiest: tuple[str, str], world: World, change: Callable[[str], str]
 ) -> None:
@@ -251,7 +252,7 @@ def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[s
     assert 'name="days" type="text" value="2 to 5 January 2015"' in form
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("airport", "missing"),
     [("LAX", "flights from LAX are missing"), ("EWR", "flights to these airports are missing")],
 )
@@ -267,7 +268,7 @@ def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClien
     assert pages.get("/airports/LAX.json?group_by=day").status_code == 400
 
 
-@pytest.mark.parametrize(
+@each_of(
     "address",
     [
         "/rankings.json?by=route",
@@ -276,7 +277,7 @@ def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClien
         "/report.json?OP_CARRIER_FL_NUM=1",
     ],
 )
-@pytest.mark.parametrize("height", [1, 2])
+@each_of("height", [1, 2])
 def test_a_page_answers_as_of_a_block_and_from_a_scan_the_same(
     pages: FlaskClient, busiest: tuple[str, str], address: str, height: int
 ) -> None:
@@ -323,7 +324,7 @@ def test_an_interval_before_all_flights_is_empty(pages: FlaskClient, world: Worl
     assert pages.get(f"/airports/{first['ORIGIN']}.csv?{days}").text.count("\n") == 1
 
 
-@pytest.mark.parametrize("sort", ["cancelled", "flights", "on_time_share_of_scheduled"])
+@each_of("sort", ["cancelled", "flights", "on_time_share_of_scheduled"])
 def test_the_verdict_on_a_ranking_is_about_what_it_is_sorted_by(
     pages: FlaskClient, sort: str
 ) -> None:

@@ -2,9 +2,9 @@
 
 import html
 
-import pytest
 from flask.testing import FlaskClient
 
+from tests.cases import each_of
 from tests.frontend.pages.reading import raw
 
 DELAYS, COUNTER = "/average_delays?OP_CARRIER_AIRLINE_ID=", "/flight_counter?ORIGIN_CITY_NAME="
@@ -60,7 +60,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("address", "message"), REFUSED)
+@each_of(("address", "message"), REFUSED)
 def test_bad_input_has_a_message(pages: FlaskClient, address: str, message: str) -> None:
     page = html.unescape(raw(pages, address, 400))
     assert message.lower() in page.lower()
@@ -71,7 +71,7 @@ def test_bad_input_has_a_message(pages: FlaskClient, address: str, message: str)
         assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
 
 
-@pytest.mark.parametrize("path", ["average_delays", "flight_counter", "filter_transactions"])
+@each_of("path", ["average_delays", "flight_counter", "filter_transactions"])
 def test_without_a_question_there_is_a_form(pages: FlaskClient, path: str) -> None:
     page = raw(pages, f"/{path}")
     assert f'action="/{path}"' in page
@@ -91,7 +91,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("address", "message"), MISSING)
+@each_of(("address", "message"), MISSING)
 def test_what_is_not_there_is_not_found(pages: FlaskClient, address: str, message: str) -> None:
     answer = pages.get(address)
     assert answer.status_code == 404
@@ -100,7 +100,7 @@ def test_what_is_not_there_is_not_found(pages: FlaskClient, address: str, messag
         assert "What to try" in answer.text
 
 
-@pytest.mark.parametrize(
+@each_of(
     "address",
     [
         *("/blocks/4?offset=x", "/blocks/4?engine=scan"),

@@ -3,11 +3,11 @@
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.questions import flights_of_day
+from tests.cases import each_of
 
 
 def leg(origin: str, dest: str, departed: str | None = None, **more: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize(("given_legs", "expected", "why"), ORDERS)
+@each_of(("given_legs", "expected", "why"), ORDERS)
 def test_legs_are_chained_by_airports_then_by_departure(
     given_legs: list[tuple[str, str, str | None]], expected: list[str], why: str
 ) -> None:
@@ -93,9 +93,7 @@ TIMES_AND_DAYS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("departed", "delay", "arrived", "air_time", "departure", "arrival"), TIMES_AND_DAYS
-)
+@each_of(("departed", "delay", "arrived", "air_time", "departure", "arrival"), TIMES_AND_DAYS)
 def test_days_are_counted_from_the_day_of_the_flight(
     departed: str, delay: int, arrived: str, air_time: int | None, departure: int, arrival: int
 ) -> None:
@@ -106,7 +104,7 @@ def test_days_are_counted_from_the_day_of_the_flight(
     )
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("origin", "dest", "day", "departed", "arrived", "air_time", "arrival"),
     [
         ("JFK", "LAX", "2013-07-01", "2103", "2356", 330, 0),
@@ -158,6 +156,6 @@ OUTCOMES = [
 ]
 
 
-@pytest.mark.parametrize(("flights", "said", "worst"), OUTCOMES)
+@each_of(("flights", "said", "worst"), OUTCOMES)
 def test_outcomes_in_words(flights: list[dict[str, Any]], said: str, worst: str) -> None:
     assert (flights_of_day.outcome_of_all(flights), flights_of_day.worst(flights)) == (said, worst)

@@ -1,10 +1,9 @@
 """Which pages answer a text."""
 
-import pytest
-
 from frontend.coverage import NOTHING_KNOWN
 from frontend.search.answers import Lead, leads
 from frontend.search.sentences import Reading, readings
+from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 
 ALL_DAYS = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-20"
@@ -166,7 +165,7 @@ def found(text: str) -> list[Lead]:
     return [lead for one in readings(text, KNOWN) for lead in leads(one, KNOWN)]
 
 
-@pytest.mark.parametrize(("text", "expected"), ADDRESSES.items())
+@each_of(("text", "expected"), ADDRESSES.items())
 def test_a_text_leads_to_these_pages(text: str, expected: list[str]) -> None:
     assert [lead.address for lead in found(text)] == expected
 
@@ -184,12 +183,12 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), LABELS.items())
+@each_of(("text", "expected"), LABELS.items())
 def test_a_page_is_named_by_the_question_that_it_answers(text: str, expected: list[str]) -> None:
     assert [lead.label for lead in found(text)] == expected
 
 
-@pytest.mark.parametrize("text", ADDRESSES)
+@each_of("text", ADDRESSES)
 def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
     for lead in found(text):
         assert lead.address in {each.address for each in found(lead.label)}, lead.label
@@ -215,7 +214,7 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), UNUSED.items())
+@each_of(("text", "expected"), UNUSED.items())
 def test_what_a_page_does_not_use_of_a_text_is_said(
     text: str, expected: list[tuple[str, tuple[str, ...]]]
 ) -> None:

@@ -1,10 +1,9 @@
 """Texts that somebody may have meant, or may be about to type."""
 
-import pytest
-
 from frontend.coverage import NOTHING_KNOWN, Carrier
 from frontend.search.completing import completed, looser, similar, written
 from frontend.search.sentences import readings
+from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 
 COMPLETED: dict[str, list[str]] = {
@@ -29,7 +28,7 @@ COMPLETED: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), COMPLETED.items())
+@each_of(("text", "expected"), COMPLETED.items())
 def test_a_text_is_completed_by_names(text: str, expected: list[str]) -> None:
     assert list(completed(text, KNOWN)) == expected
 
@@ -47,7 +46,7 @@ SIMILAR = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), SIMILAR.items())
+@each_of(("text", "expected"), SIMILAR.items())
 def test_what_names_nothing_is_replaced_by_a_name_or_left_out(text: str, expected: str) -> None:
     assert expected in list(similar(text, KNOWN))
 
@@ -61,7 +60,7 @@ def test_what_is_said_too_much_is_left_out() -> None:
     assert (back.origin, back.destination) == (read.destination, read.origin)
 
 
-@pytest.mark.parametrize("carrier", KNOWN.carriers, ids=lambda one: one.label)
+@each_of("carrier", KNOWN.carriers)
 def test_a_name_is_written_so_that_the_search_understands_it(carrier: Carrier) -> None:
     for text in (written(carrier), f"How late is {written(carrier)}?"):
         (read,) = readings(text, KNOWN)

@@ -6,6 +6,7 @@ import pytest
 
 from frontend.errors import Refused
 from frontend.search.fields import as_asked, with_number
+from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 from tests.frontend.search.test_sentences import READINGS
 from tests.frontend.search.test_times import TIMES
@@ -21,7 +22,7 @@ def end(place: str) -> dict[str, str]:
     return {"ORIGIN": place} if place in CODES else {"ORIGIN_CITY_NAME": place}
 
 
-@pytest.mark.parametrize(("text", "days"), [(text, days) for text, days in TIMES.items() if days])
+@each_of(("text", "days"), [(text, days) for text, days in TIMES.items() if days])
 def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
     text: str, days: tuple[str, str]
 ) -> None:
@@ -34,7 +35,7 @@ def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
 ALONE = [(text, read) for text, found in READINGS.items() for read in found if len(read) == 1]
 
 
-@pytest.mark.parametrize(("text", "read"), ALONE, ids=lambda value: str(value)[:40])
+@each_of(("text", "read"), ALONE)
 def test_what_the_search_reads_as_one_thing_a_field_reads_as_the_same(
     text: str, read: dict[str, Any]
 ) -> None:
@@ -49,7 +50,7 @@ def test_what_the_search_reads_as_one_thing_a_field_reads_as_the_same(
             assert asked(days=text) == {"INITIAL_DATE": text}
 
 
-@pytest.mark.parametrize("text", ["UA 1545", "ua1545", "united 1545", "flight UA-1545", "1545 UA"])
+@each_of("text", ["UA 1545", "ua1545", "united 1545", "flight UA-1545", "1545 UA"])
 def test_a_flight_number_names_its_carrier(text: str) -> None:
     both = {"OP_CARRIER_FL_NUM": "1545", "OP_CARRIER_AIRLINE_ID": "19977"}
     assert asked(OP_CARRIER_FL_NUM=text) == both
@@ -68,7 +69,7 @@ def test_a_code_of_several_carriers_needs_a_choice() -> None:
     assert asked(**typed, OP_CARRIER_AIRLINE_ID="20397")["OP_CARRIER_FL_NUM"] == "12"
 
 
-@pytest.mark.parametrize(
+@each_of(
     "fields",
     [
         {"ORIGIN_CITY_NAME": "Portland", "DEST_CITY_NAME": "Gotham"},

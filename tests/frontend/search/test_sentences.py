@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.coverage import NOTHING_KNOWN
 from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
+from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 
 
@@ -177,7 +177,7 @@ READINGS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), READINGS.items(), ids=lambda one: repr(one)[:60])
+@each_of(("text", "expected"), READINGS.items())
 def test_a_text_says_this(text: str, expected: list[dict[str, Any]]) -> None:
     assert [plain(one) for one in readings(text, KNOWN)] == expected
 

@@ -2,9 +2,8 @@
 
 from datetime import date
 
-import pytest
-
 from frontend.search.times import Days, interval, time_at
+from tests.cases import each_of
 
 NEWEST = date(2013, 12, 20)
 FIFTH = ("2013-01-05", "2013-01-05")
@@ -75,7 +74,7 @@ def dates(days: Days) -> tuple[str, str]:
     return days.first.isoformat(), days.last.isoformat()
 
 
-@pytest.mark.parametrize(("text", "expected"), TIMES.items())
+@each_of(("text", "expected"), TIMES.items())
 def test_a_text_names_these_days(text: str, expected: tuple[str, str] | None) -> None:
     found = time_at(text, 0, NEWEST)
     assert (dates(found[0]) if found else None) == expected
@@ -109,7 +108,7 @@ INTERVALS = {
 }
 
 
-@pytest.mark.parametrize(("ends", "expected"), INTERVALS.items())
+@each_of(("ends", "expected"), INTERVALS.items())
 def test_a_missing_year_is_the_one_that_makes_the_interval_short(
     ends: tuple[str, str], expected: tuple[str, str] | None
 ) -> None:

@@ -4,7 +4,6 @@ from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from backend.chain import merkle
 from backend.trust.log import tiles
 from backend.trust.log.tiles import ENTRIES, Tile
 from backend.trust.log.tree import HistoryTree
+from tests.cases import each_of
 from tests.chain import inclusion
 
 
@@ -44,7 +44,7 @@ LEAVES = merkle.leaf_hashes(BLOCKS.entries)
 TREE = tree_of(BLOCKS)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each_of("size", SIZES)
 def test_the_root_of_every_size_is_that_over_all_leaves(size: int) -> None:
     assert TREE.root(size) == merkle.root(LEAVES[:size])
 
@@ -63,7 +63,7 @@ def test_proofs_are_those_from_all_leaves(size: int, data: st.DataObject) -> Non
     assert TREE.consistency_proof(old, size) == merkle.consistency_proof(LEAVES[:size], old)
 
 
-@pytest.mark.parametrize("groups", [8, 1200, 2000])
+@each_of("groups", [8, 1200, 2000])
 def test_a_name_of_more_digits_than_any_tile_has_is_none(groups: int) -> None:
     assert tiles.parse(f"0/{groups * 'x999/'}999") is None
 
@@ -77,9 +77,7 @@ def test_whole_subtrees_are_hashed_once() -> None:
     assert blocks.asked < 1000 - 3 * 256 + 5
 
 
-@pytest.mark.parametrize(
-    ("before", "kept", "after"), [(600, 400, 450), (600, 400, 520), (64, 9, 64)]
-)
+@each_of(("before", "kept", "after"), [(600, 400, 450), (600, 400, 520), (64, 9, 64)])
 def test_a_chain_that_was_put_back_and_goes_on_otherwise_has_another_root(
     before: int, kept: int, after: int
 ) -> None:
@@ -93,7 +91,7 @@ def test_a_chain_that_was_put_back_and_goes_on_otherwise_has_another_root(
 # --- tiles -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("tile", "name"),
     [
         (Tile(0, 0), "0/000"),
@@ -108,7 +106,7 @@ def test_a_tile_has_the_name_of_the_specification(tile: Tile, name: str) -> None
     assert tiles.parse(name) == tile
 
 
-@pytest.mark.parametrize(
+@each_of(
     "name",
     [
         *(
@@ -130,7 +128,7 @@ def test_what_is_no_name_of_a_tile_is_none(name: str) -> None:
     assert tiles.parse(name) is None
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each_of("size", SIZES)
 def test_exactly_the_tiles_of_a_log_are_there(size: int) -> None:
     for level in (ENTRIES, 0, 1):
         wide = size >> 8 * max(0, level)
