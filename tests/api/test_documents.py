@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 
-from backend.base.settings import Settings, table
+from backend.base.settings import table
 from backend.cli.commands import main as command_line
 from loadtests.bench.benchmark import ROWS
 from loadtests.bench.measurements import read
@@ -200,10 +200,10 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ledger(default_chain: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def ledger(default_import: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service over the flights that scripts/run imports, to which some pages add others."""
     folder = tmp_path_factory.mktemp("default") / "chain"
-    copy_chain(default_chain.folder, folder)
+    copy_chain(default_import, folder)
     with serving(folder) as service:
         yield service
 
