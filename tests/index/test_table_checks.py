@@ -13,6 +13,7 @@ from backend.base.settings import PROJECT
 from backend.index.index_file import index_path
 from backend.index.totals import COUNTS
 from backend.verify.audit import verify
+from tests.effort import tries
 from tests.index.worlds import execute, follow, make_chain, opened
 from tests.verify.test_audit import CONTENTS, TIP, TRANSACTIONS
 
@@ -63,10 +64,15 @@ COLUMNS = columns_of_index()
 TABLES = list(dict.fromkeys(table for table, _ in COLUMNS))
 
 
+# So that all columns together try every row of a table; of each column all where faults are sought.
+A_STEP = tries(3, exploring=1)
+
+
 @pytest.mark.parametrize(("table", "column"), [where for where in COLUMNS if where not in FIXED])
 def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
     folder: Path, table: str, column: str
 ) -> None:
+    first = COLUMNS.index((table, column)) % A_STEP
     path = index_path(folder)
     whole = path.read_bytes()
     with closing(opened(folder)) as connection:
@@ -74,7 +80,7 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
         keys = ", ".join(keys_of(connection, table))
         kept = connection.execute(f"SELECT {column} FROM {table} ORDER BY {keys}").fetchall()
     assert rows > 0
-    for row in range(rows):
+    for row in range(min(first, rows - 1), rows, A_STEP):
         change_row(folder, table, column, row, kept[row][0])
         with pytest.raises(
             Damage, match=AHEAD if (table, column) == ("position", "height") else WRONG

@@ -8,7 +8,7 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, replace
-from itertools import pairwise
+from itertools import cycle, pairwise
 from math import ceil
 from pathlib import Path
 
@@ -118,8 +118,15 @@ def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 1, 1_500, 4_000, 25_000, 10**6])
-@pytest.mark.parametrize("blocks", [1, 2, *range(18, 42)])
+LENGTHS = [1, 2, *range(18, 42)]
+# Every length with three of six sizes, in turns.
+TURNS = [(0, 1_500, 25_000), (1, 4_000, 10**6)]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "cache_bytes"),
+    [(n, size) for n, sizes in zip(LENGTHS, cycle(TURNS), strict=False) for size in sizes],
+)
 def test_every_block_of_every_short_chain_is_the_one_of_the_store(
     forty: Path, tmp_path: Path, blocks: int, cache_bytes: int
 ) -> None:
