@@ -173,6 +173,9 @@ def _zip_problem(path: Path) -> str:
     return f"has a damaged member, {member}" if member else ""
 
 
+_READ_FLIGHTS = msgspec.json.Decoder(dict[str, int])
+
+
 class _Memory:
     """Remembers how many flights of a month the ledger had when that was imported whole."""
 
@@ -181,7 +184,7 @@ class _Memory:
         self._path = settings.folder / MEMORY
         self._flights: dict[str, int] = {}
         try:
-            self._flights = msgspec.json.decode(self._path.read_bytes(), type=dict[str, int])
+            self._flights = _READ_FLIGHTS.decode(self._path.read_bytes())
         except (FileNotFoundError, msgspec.DecodeError):
             return
         with (  # an index that is behind, or of an earlier release, would count too few

@@ -69,11 +69,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+_READ_MANIFEST = msgspec.json.Decoder(Manifest)
+
+
 def read(folder: Path) -> Manifest | None:
     """Read the manifest of an export; None if there is none. Raises ExportRefused."""
     path = folder / NAME
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        manifest = _READ_MANIFEST.decode(path.read_bytes())
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:

@@ -45,6 +45,9 @@ class Memory(msgspec.Struct, frozen=True):
     index: str = ""
 
 
+_READ_MEMORY = msgspec.json.Decoder(Memory)
+
+
 @dataclass(frozen=True, slots=True)
 class Again:
     """The result of a verification.
@@ -103,7 +106,7 @@ def verify_again(
 def remembered(folder: Path) -> Memory | None:
     """Return what was verified last; None if nothing was, or the file is damaged."""
     try:
-        return msgspec.json.decode((folder / NAME).read_bytes(), type=Memory)
+        return _READ_MEMORY.decode((folder / NAME).read_bytes())
     except (OSError, msgspec.DecodeError):
         return None
 
