@@ -66,9 +66,8 @@ class Store:
         self._chain_transactions = chain_transactions
         self.last_timestamp = 0  # of the newest record; acceptance times never go back
         self._connection: apsw.Connection | None = None
-        self._log_descriptor: int | None = None
+        self._log_descriptor: int | None = None  # the log was empty or written anew when it opened
         self._log_limit = LOG_BYTES
-        self._is_log_ours = False  # whether this process has emptied the log, or begun it
         self._forget()
 
     def _forget(self) -> None:
@@ -88,8 +87,6 @@ class Store:
         if self._log_descriptor is not None:
             os.close(self._log_descriptor)
             self._log_descriptor = None
-            # The kernel tells of a sync that fails from now on to nobody who opens the log later.
-            self._is_log_ours = False
         self._forget()
 
     # --- looking ---------------------------------------------------------------------------------
@@ -291,6 +288,7 @@ class Store:
                 files.sync_folder(self.path.parent.parent)
                 self._open(_inode_of(str(self.path)))
             self._run("BEGIN IMMEDIATE")
+            self._open_log()
             with database.errors_of(self.path):
                 self._take_in()
             self._name_ledger()
@@ -375,9 +373,8 @@ class Store:
 
         It may run beside other users of the store. Both raise WriteFailed.
         """
-        if self._log_descriptor is None:
-            self._log_descriptor = files.open_for_writing(self.log_path)
-        descriptor = os.dup(self._log_descriptor)
+        opened = self._log_descriptor
+        descriptor = files.open_for_writing(self.log_path) if opened is None else os.dup(opened)
 
         def sync() -> None:
             try:
@@ -390,17 +387,14 @@ class Store:
     def log_is_due(self) -> bool:
         """Whether the write-ahead log has to be emptied before this process writes.
 
-        It is when the log is long, and at first: if a sync failed before this process started, the
-        kernel takes lost bytes for written, and no later sync of the log writes them. Who copies
-        them into the file writes them anew.
+        It is when the log is long, and before the first write, which would write it anew.
         """
-        if not self._is_log_ours and _size_of(self.log_path):
-            return True
-        self._is_log_ours = True
-        return self._log_size() >= self._log_limit
+        size = self._log_size()
+        return size >= self._log_limit or (size > 0 and self._log_descriptor is None)
 
     def _log_size(self) -> int:
-        return 0 if self._log_descriptor is None else os.fstat(self._log_descriptor).st_size
+        opened = self._log_descriptor
+        return _size_of(self.log_path) if opened is None else os.fstat(opened).st_size
 
     def empty_log(self) -> None:
         """Copy the write-ahead log into the file, and empty it. Raises WriteFailed, NeedsRepair.
@@ -412,22 +406,25 @@ class Store:
             is_empty = database.empty_log(self.path)
         except apsw.Error as error:
             raise self._refused(error) from error
-        if not (is_empty or self._is_log_ours):
-            self._write_log_again()
-        self._is_log_ours = True
         self._log_limit = LOG_BYTES if is_empty else self._log_size() + LOG_BYTES
 
-    def _write_log_again(self) -> None:
-        """Write the bytes of the log over themselves, so that the next sync of it writes them all.
+    def _open_log(self) -> None:
+        """Open the write-ahead log before this process writes to it, if it is not open.
 
-        A reader that was stopped may keep it from being emptied for long.
+        The kernel reports a sync that failed to each descriptor that was open then, and to nobody
+        who opens the file later: it takes the lost bytes for written, and no later sync writes
+        them. So what the log holds now is written over itself, and the next sync writes it all.
         """
+        if self._log_descriptor is not None:
+            return
         descriptor = files.open_for_writing(self.log_path)
         try:
             data = files.read_at(descriptor, _size_of(self.log_path), 0, self.log_path)
             files.write_at(descriptor, data, 0, self.log_path)
-        finally:
+        except BaseException:
             os.close(descriptor)
+            raise
+        self._log_descriptor = descriptor
 
 
 def _size_of(path: Path) -> int:

@@ -279,6 +279,93 @@ def test_who_opens_the_log_again_relies_on_no_sync_of_before(
     assert not house.log.read_bytes().startswith(unsynced[:100])
 
 
+class Kernel:
+    """Syncs as Linux does: a failure is reported once to each descriptor that was open then."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fails = False  # whether the next sync finds that the disk refuses
+        self._failures = 0
+        self._seen: dict[int, int] = {}  # open descriptor -> failures that it knows of
+        self._open, self._dup, self._sync = os.open, os.dup, os.fdatasync
+        monkeypatch.setattr(os, "open", self.open)
+        monkeypatch.setattr(os, "dup", self.dup)
+        monkeypatch.setattr(os, "fdatasync", self.fdatasync)
+
+    def open(self, *arguments: Any, **named: Any) -> int:
+        descriptor = self._open(*arguments, **named)
+        self._seen[descriptor] = self._failures
+        return descriptor
+
+    def dup(self, descriptor: int) -> int:
+        self._seen[copy := self._dup(descriptor)] = self._seen[descriptor]
+        return copy
+
+    def fdatasync(self, descriptor: int) -> None:
+        self._failures += self.fails
+        self.fails = False
+        if self._seen[descriptor] < self._failures:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._sync(descriptor)
+
+
+def test_a_first_write_is_not_acknowledged_if_somebody_elses_sync_lost_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the write and its sync, another process's sync fails, and takes these bytes along."""
+    kernel = Kernel(monkeypatch)
+    late, other = house.mempool(), house.mempool()
+    release = late._between_processes.release
+
+    def fail_other() -> None:
+        release()
+        kernel.fails = True
+        with pytest.raises(WriteFailed):
+            accept_in(other, [flight(1)], T)
+
+    monkeypatch.setattr(late._between_processes, "release", fail_other)
+    with pytest.raises(WriteFailed):
+        accept_in(late, [flight(0)], T)
+    assert house.mark() == Mark()
+
+
+def test_whose_first_post_was_refused_relies_on_no_sync_that_failed_since(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(monkeypatch)
+    refused, other = house.mempool(mempool_transactions=1), house.mempool()
+    with pytest.raises(TryLater, match="mempool is full"):
+        accept_in(refused, flights(2), T)
+    kernel.fails = True
+    with pytest.raises(WriteFailed):
+        accept_in(other, [flight(0)], T)
+    house.chain.transactions = 1
+    with pytest.raises(WriteFailed):
+        accept_in(refused, [flight(1)], T)
+
+
+def test_a_key_used_again_on_a_full_disk_relies_on_no_sync_that_failed_before(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, pwrite = IdempotencyKey("k", "hash"), os.pwrite
+    log_writes: list[tuple[int, bytes]] = []
+    accept_in(house.mempool(), [flight(9)], T)
+    with monkeypatch.context() as patch, pytest.raises(WriteFailed):
+        patch.setattr(os, "fdatasync", mock.Mock(side_effect=OSError(errno.EIO, "I/O error")))
+        accept_in(house.mempool(), [flight(0)], T, key=key)
+
+    def noting_pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        if os.fstat(descriptor).st_ino == house.log.stat().st_ino:
+            log_writes.append((offset, bytes(data)))
+        return pwrite(descriptor, data, offset)
+
+    lost, free = house.log.read_bytes(), os.statvfs(house.folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=0, f_frsize=free.f_frsize))
+        patch.setattr(os, "pwrite", noting_pwrite)
+        assert accept_in(house.mempool(), [flight(0)], T, key=key).first_transaction == 1
+    assert log_writes == [(0, lost)]
+
+
 def test_a_new_file_whose_name_cannot_be_synced_poisons(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
