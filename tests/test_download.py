@@ -1,7 +1,10 @@
 """Downloads come to their end over broken connections, and leave nothing that looks whole."""
 
+import fcntl
+import os
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from backend.base.errors import FlightchainError, WriteFailed, WriterBusy
 from backend.base.files import lock_within, open_for_writing
 from backend.cli.bts_months import MAGIC, Month
 from tests import bts_server as server
+from tests.api.processes import until
 from tests.bts_server import Bts, Fault
 
 MONTH = Month(2008, 1)
@@ -141,6 +145,34 @@ def test_two_processes_do_not_write_one_part(bts: Bts, tmp_path: Path) -> None:
     part = tmp_path / f"{MONTH.file_name}.part"
     descriptor = open_for_writing(part)
     lock_within(descriptor, 1, part)
-    with closing(socket.socket(fileno=None)), pytest.raises(WriterBusy):
+    with pytest.raises(WriterBusy):
         fetch(bts, tmp_path)
-    assert bts.asked == []
+    assert (bts.asked, part.stat().st_ino) == ([], os.fstat(descriptor).st_ino)
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("is_removed", [False, True], ids=["finished", "finished and imported"])
+def test_a_file_that_another_process_has_just_finished_is_not_written(
+    bts: Bts, tmp_path: Path, is_removed: bool
+) -> None:
+    content = bts.publish(MONTH)
+    path, part = tmp_path / MONTH.file_name, tmp_path / f"{MONTH.file_name}.part"
+    part.write_bytes(content)
+    descriptor = open_for_writing(part)
+    lock_within(descriptor, 1, part)
+    bts.faults.append(server.ignoring_the_range)
+    with ThreadPoolExecutor(1) as pool:
+        fetching = pool.submit(fetch, bts, tmp_path)
+        until(lambda: [opened.resolve() for opened in opened_files()].count(part.resolve()) == 2)
+        part.rename(path)
+        if is_removed:
+            path.unlink()
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        assert fetching.result() == (content, [])
+    assert [place for _, place in bts.asked] == [""] * is_removed
+    assert (path.stat().st_ino == os.fstat(descriptor).st_ino) is not is_removed
+    os.close(descriptor)
+
+
+def opened_files() -> list[Path]:
+    return list(Path("/proc/self/fd").iterdir())

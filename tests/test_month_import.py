@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from backend.base.clock import now_ms
-from backend.base.errors import FlightchainError, InvalidSetting
+from backend.base.download import NotThere
+from backend.base.errors import FlightchainError, InvalidSetting, WriterBusy
 from backend.base.settings import Settings
 from backend.cli import month_import
 from backend.cli.bts_months import Month, MonthRange, months_in
@@ -152,7 +153,7 @@ def test_a_file_that_is_published_damaged_is_refused_and_leaves_nothing(
     bts.faults.extend([server.truncated] * 2)
     with pytest.raises(FlightchainError, match=r"no whole zip archive.*try again later"):
         bring(bts, tmp_path, "bts:2008-01")
-    assert list(tmp_path.iterdir()) == []
+    assert zips_in(tmp_path) == []
 
 
 def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: Path) -> None:
@@ -175,6 +176,9 @@ def test_a_stopped_download_goes_on_and_nothing_looks_whole(bts: Bts, tmp_path: 
         )
         size = 200 * (1 + (end == signal.SIGKILL))
         until(lambda: part.exists() and part.stat().st_size == size)  # noqa: B023
+        busy = f"held by another process, process {running.pid}; another import of months"
+        with pytest.raises(WriterBusy, match=busy):
+            bring(bts, tmp_path, "bts:2008-02")
         running.send_signal(end)
         running.wait(20)
         assert zips_in(tmp_path) == [part.name]
@@ -196,6 +200,8 @@ def test_latest_is_the_newest_month_that_is_published(
     assert names_asked(bts) == ["2008_4", "2008_3", "2008_2", "2008_2"]
     bring(bts, tmp_path, "bts:2008-01..latest")
     assert transactions_in(tmp_path) == 6
+    with pytest.raises(NotThere, match="2008-03 is not published; the newest is 2008-02"):
+        bring(bts, tmp_path, "bts:2008-03..latest")
 
 
 def test_months_are_written_in_one_way() -> None:

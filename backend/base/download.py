@@ -5,8 +5,8 @@ in this process or in a later one. A file has its own name only when it is whole
 """
 
 import os
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from backend.base.files import (
     cut,
     lock_within,
     open_for_writing,
+    remove,
     rename,
     require_room,
     sync,
@@ -92,23 +93,19 @@ class Downloader:
         return self._patiently(url, ask, lambda: 0)
 
     def download(self, url: str, path: Path, progress: Progress) -> None:
-        """Download a file to `path`, with what is in its part already.
+        """Download a file to `path`, with what is in its part already, unless it is there.
 
         Raises NotThere, DownloadFailed, WriterBusy if another process downloads it, and WriteFailed
         if the disk is too small.
         """
         name = path.with_name(f"{path.name}.part")
-        descriptor = open_for_writing(name)
-        try:
-            lock_within(descriptor, LOCKED_WITHIN_S, name)
+        with _locked(name) as descriptor:
+            if path.exists():  # another process has just finished it
+                return
             part = _Part(descriptor, name, progress)
             self._patiently(url, lambda: self._read(url, part), part.size)
             sync(descriptor, name)
             rename(name, path)
-        finally:
-            if os.fstat(descriptor).st_size == 0:
-                name.unlink(missing_ok=True)
-            os.close(descriptor)
 
     def _read(self, url: str, part: "_Part") -> None:
         """Ask for what is missing of a file, and read it to its end."""
@@ -181,6 +178,35 @@ class Downloader:
                     ) from error
                 self._report(f"{reason}; it is tried again")
                 retries.sleep(response)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """Open a part under a lock; if it is empty in the end, it is removed. Raises WriterBusy.
+
+    Whoever had the lock before may have finished or removed the file that was opened: it is theirs.
+    """
+    while True:
+        descriptor = open_for_writing(path)
+        try:
+            lock_within(descriptor, LOCKED_WITHIN_S, path)
+            if _is_at(descriptor, path):
+                try:
+                    yield descriptor
+                finally:
+                    if os.fstat(descriptor).st_size == 0:
+                        remove(path)
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Return whether an open file still has the name under which it was opened."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 class _Part:

@@ -19,8 +19,8 @@ import msgspec
 
 from backend.base.clock import now_ms
 from backend.base.download import Downloader, DownloadFailed, NotThere
-from backend.base.errors import FlightchainError
-from backend.base.files import make_folder, remove, write_new
+from backend.base.errors import FlightchainError, WriterBusy
+from backend.base.files import FileLock, make_folder, remove, write_new
 from backend.base.progress import EVERY_S, Line, counting, left
 from backend.base.settings import Settings
 from backend.base.words import counted
@@ -31,7 +31,7 @@ from backend.questions.values import AverageDelays, Options
 from backend.sealing.child import Send, sent_by
 from backend.sealing.miner import Sealer
 
-MEMORY = "fetched.json"
+MEMORY, LOCK_NAME = "fetched.json", "months.lock"
 MOST_MONTHS_BEHIND = 24  # that the newest published month is looked for
 
 
@@ -42,12 +42,29 @@ def import_months(
 
     keep: the folder where their files stay; None: they are removed when they are imported.
     import_file: imports a file. Raises NotThere for a month that is not published, DownloadFailed,
-    and what `import_file` raises; what came before stays.
+    WriterBusy if another process does the same, and what `import_file` raises; what came before
+    stays.
     """
     make_folder(settings.folder)
+    lock = FileLock(settings.folder / LOCK_NAME)
+    try:
+        lock.acquire(wait=False)
+    except WriterBusy as error:
+        raise WriterBusy(
+            f"{error}; another import of months into this ledger is running: wait for its end"
+        ) from error
+    try:
+        _import_months(settings, wanted, keep, import_file)
+    finally:
+        lock.release()
+
+
+def _import_months(
+    settings: Settings, wanted: MonthRange, keep: Path | None, import_file: Callable[[Path], None]
+) -> None:
     folder = keep or settings.folder
     make_folder(folder)
-    months = list(wanted.months(_newest(settings) if None in (wanted.first, wanted.last) else None))
+    months = _months(settings, wanted)
     memory = _Memory(settings)
     there = [month for month in months if memory.has(month)]
     if there:
@@ -84,6 +101,16 @@ def _files(
     finally:
         if arrival:
             arrival.close()
+
+
+def _months(settings: Settings, wanted: MonthRange) -> list[Month]:
+    """Return the months of a range. Raises NotThere if it begins after the newest one."""
+    if None not in (wanted.first, wanted.last):
+        return list(wanted.months())
+    newest = _newest(settings)
+    if wanted.first and wanted.first > newest:
+        raise NotThere(f"{wanted.first} is not published; the newest is {newest}")
+    return list(wanted.months(newest))
 
 
 def _newest(settings: Settings) -> Month:
