@@ -106,6 +106,19 @@ def require_own_folder(folder: Path) -> None:
             )
 
 
+def require_all_files(folder: Path, manifest: Manifest) -> None:
+    """Raise ExportRefused if a file that the manifest names is missing, or of another size."""
+    for name, file in manifest.files().items():
+        path = folder / name
+        size = path.stat().st_size if path.exists() else None
+        if size != file.bytes:
+            has = "is missing" if size is None else f"has {size:,} bytes instead of {file.bytes:,}"
+            raise ExportRefused(
+                f"{path} {has}, so the export lacks flights; put it back, or make a new export in "
+                "an empty folder"
+            )
+
+
 def left_over(folder: Path, manifest: Manifest) -> list[Path]:
     """Return the files of exports that the manifest does not name."""
     named = manifest.files().keys() | {NAME, LOCK_NAME}

@@ -57,6 +57,7 @@ def export(chain: Path, folder: Path, progress: Progress) -> Exported:
         manifests.require_own_folder(folder)
         with files.FileLock(folder / LOCK_NAME):
             manifest = _begun(store, folder)
+            manifests.require_all_files(folder, manifest)
             for path in manifests.left_over(folder, manifest):
                 files.remove(path)
             height = store.height()

@@ -148,6 +148,28 @@ def test_only_what_is_new_is_added(chain: Path, folder: Path) -> None:
     assert [run.height for run in check(chain, folder, silent).runs] == [3, 4]
 
 
+def test_an_export_that_lacks_a_file_is_neither_called_whole_nor_added_to(
+    chain: Path, folder: Path
+) -> None:
+    export(chain, folder, silent)
+    path = data(folder)[0]
+    content = path.read_bytes()
+    for harm, words in (
+        (lambda: path.write_bytes(content[1:]), rf"has {len(content) - 1:,} bytes instead of "),
+        (path.unlink, r"is missing.* put it back, or make a new export"),
+    ):
+        harm()
+        before = made_of(folder)
+        with pytest.raises(ExportRefused, match=words):
+            export(chain, folder, silent)
+        add(chain, 10)
+        with pytest.raises(ExportRefused, match=words):
+            export(chain, folder, silent)
+        assert made_of(folder) == before
+    path.write_bytes(content)
+    assert export(chain, folder, silent).new_flights == 20
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "flights/YEAR=2013/notes.parquet", "unfinished/x"])
 def test_a_folder_with_other_files_is_refused(chain: Path, folder: Path, name: str) -> None:
     for is_begun in (False, True):
