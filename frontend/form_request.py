@@ -62,13 +62,16 @@ def filled_in(values: Values) -> dict[str, str]:
     return {name: text.strip() for name, text in values.items() if text.strip()}
 
 
-def submit(values: Values, answer: Callable[[dict[str, str]], Answer]) -> FormRequest[Answer]:
-    """Return the form with the answer to the fields that are filled in, if any are.
+def submit(
+    values: Values, answer: Callable[[dict[str, str]], Answer], *, may_be_empty: bool = False
+) -> FormRequest[Answer]:
+    """Return the form with the answer to the fields that are filled in.
 
-    Raises BackendAway, and Refused for everything but bad input.
+    may_be_empty: whether a form without any is answered, too. Raises BackendAway, and Refused for
+    everything but bad input.
     """
     given = filled_in(values)
-    if not given:
+    if not (given or may_be_empty):
         return FormRequest()
     try:
         return FormRequest(given, answer(given))

@@ -1,6 +1,8 @@
 """`/airports/CODE`: departures and arrivals of an airport."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from flask import Blueprint, abort, render_template, request
 
@@ -8,7 +10,7 @@ from frontend.backend_client import Json
 from frontend.charts.maps import map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
-from frontend.form_request import FormRequest, filled_in
+from frontend.form_request import filled_in, submit
 from frontend.question import DAYS, Question, require_known
 from frontend.questions.group_queries import (
     WEEK,
@@ -39,7 +41,6 @@ routes = Blueprint("airports", __name__)
 class AirportDelays:
     """The answers about an airport by their groups. departures: the one about all departures."""
 
-    airport: Airport
     leaving: Json
     arriving: Json
     departures: Json
@@ -47,13 +48,16 @@ class AirportDelays:
     rows: dict[str, list[Row]]
 
 
-def _delays(code: str) -> AirportDelays:
-    """Aborts with 404 for an unknown airport. Raises Refused, BackendAway."""
+def _airport(code: str) -> Airport:
+    """Return the airport that an address names. Aborts with 404 for an unknown one."""
+    return coverage.now().airport(code.upper()) or abort(
+        404, f"no airport in the ledger has the code {code[:10]}"
+    )
+
+
+def _delays(airport: Airport, given: Mapping[str, str]) -> AirportDelays:
+    """Return what a request asks about an airport. Raises Refused, BackendAway."""
     known = coverage.now()
-    airport = known.airport(code.upper())
-    if airport is None:
-        abort(404, f"no airport in the ledger has the code {code[:10]}")
-    given = filled_in(request.args)
     require_known(given, *DAYS)
     leaving = answers_by_group({**given, "ORIGIN": airport.code}, LEAVING)
     departures = leaving["carrier"]
@@ -62,32 +66,38 @@ def _delays(code: str) -> AirportDelays:
     question = question_of(f"airports/{airport.code}", departures, given)
     answers = leaving | arriving
     rows = {by: rows_of(answer, by, known, question) for by, answer in answers.items()}
-    return AirportDelays(airport, leaving, arriving, departures, question, rows)
+    return AirportDelays(leaving, arriving, departures, question, rows)
 
 
 @routes.get("/airports/<code>")
-def page(code: str) -> str:
-    delays, known = _delays(code), coverage.at(request.args.get("as_of"))
-    return render_template(
+def page(code: str) -> tuple[str, int]:
+    airport, known = _airport(code), coverage.at(request.args.get("as_of"))
+    form = submit(request.args, partial(_delays, airport), may_be_empty=True)
+    delays = form.answer
+    lines = (
+        {(airport.code, row.key["DEST"]): row for row in delays.rows["destination"]}
+        if delays
+        else {}
+    )
+    text = render_template(
         "airport.html",
+        airport=airport,
         delays=delays,
         known=known,
-        form_request=FormRequest(delays.question.values),
-        intervals=offered(known, delays.question.values["FINAL_DATE"]),
+        form_request=form,
+        intervals=offered(known, delays.question.values["FINAL_DATE"] if delays else None),
         shown=ROUTES_SHOWN,
-        map=map_of_routes(
-            known,
-            {(delays.airport.code, row.key["DEST"]): row for row in delays.rows["destination"]},
-        ),
-        others=other_airports(known, delays.airport),
+        map=map_of_routes(known, lines),
+        others=other_airports(known, airport),
         only_origins=only_origins(known),
     )
+    return text, form.status
 
 
 @twins(routes, "/airports/<code>")
 def twin(code: str) -> Twin:
     """The backend's answers about departures and arrivals; as CSV a line for each group."""
-    delays = _delays(code)
+    delays = _delays(_airport(code), filled_in(request.args))
     both = {"leaving": delays.leaving, "arriving": delays.arriving}
     columns = ("group_by", "name", *FIGURES)
     return Twin(both, columns, csv_rows(delays.rows), delays.departures["as_of"])

@@ -23,9 +23,7 @@ routes = Blueprint("days", __name__)
 def calendar() -> tuple[str, int]:
     known, form = coverage.at(request.args.get("as_of")), FormRequest[DaysReport]()
     if known.first_date:
-        form = submit(
-            filled_in(request.args) or {"sort": "on_time_share_of_scheduled"}, days_report
-        )
+        form = submit(request.args, days_report, may_be_empty=True)
     report = form.answer
     text = render_template(
         "days.html",

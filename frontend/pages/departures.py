@@ -5,9 +5,9 @@ from flask import Blueprint, render_template, request
 from frontend import field_labels
 from frontend.context import coverage
 from frontend.form_request import filled_in, submit
-from frontend.question import DAY
+from frontend.question import DAY, HOUR
 from frontend.questions.days import beside
-from frontend.questions.departures import HOURS, departures
+from frontend.questions.departures import HOURS, departures, with_days
 from frontend.questions.group_rows import FIGURES, hours
 from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
@@ -16,6 +16,7 @@ PATH = "/departures"
 MOST_SHOWN = 100
 FLIGHT = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
 GROUP = ("OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST", "departure", *FIGURES)
+BY_HOUR = (HOUR, "name", *FIGURES)
 
 routes = Blueprint("departures", __name__)
 
@@ -23,7 +24,7 @@ routes = Blueprint("departures", __name__)
 @routes.get(PATH)
 def page() -> tuple[str, int]:
     known = coverage.at(request.args.get("as_of"))
-    form = submit(request.args, departures)
+    form = submit(with_days(filled_in(request.args)), departures)
     board = form.answer
     day = board.question.values.get(DAY) if board else None
     text = render_template(
@@ -41,11 +42,15 @@ def page() -> tuple[str, int]:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """The service's answers; as CSV the flights of a day, or the groups of several."""
-    board = departures(filled_in(request.args))
+    """The service's answers; as CSV the flights of a day, or several days' numbers or hours."""
+    board = departures(with_days(filled_in(request.args)))
+    answer = board.answer
     if DAY in board.question.values:
-        columns, rows = FLIGHT, board.answer["flights"]
+        columns, rows = FLIGHT, answer["flights"]
+    elif "by_departure" in answer:
+        columns, rows = GROUP, board.groups
+        at = {} if board.hour is None else {HOUR: board.hour}
+        answer = {**answer, "query": answer["query"] | at, "by_departure": rows}
     else:
-        columns, rows = GROUP, board.answer.get("by_departure", ())
-    answers = {"departures": board.answer, "hours": board.by_hour}
-    return Twin(answers, columns, rows, board.answer["as_of"])
+        columns, rows = BY_HOUR, [row.as_json() for row in board.hours]
+    return Twin({"departures": answer, "hours": board.by_hour}, columns, rows, answer["as_of"])

@@ -33,6 +33,7 @@ for template_filter in (
     flights_of_day.worst,
     flights_of_day.departure_day,
     flights_of_day.arrival_day,
+    flights_of_day.scheduled_day,
     flights_of_day.day_in_words,
     flights_of_day.scheduled,
 ):

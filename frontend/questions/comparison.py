@@ -1,6 +1,6 @@
 """Compares carriers, airports, routes, flight numbers or days: asks about each as of one block."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import combinations
@@ -184,8 +184,17 @@ def _comparison(
     question = Question("compare", {**options, ITEM: list(items), **same, **as_of_in(given)})
     pairs = combinations(zip(rows, subjects, strict=True), 2)
     common = [(a.name, b.name) for (a, x), (b, y) in pairs if _have_flights_in_common(x, y, known)]
-    warnings = answers[0].get("warnings", ())
+    warnings = _warnings(answers, same)
     return Comparison(rows, question, answers[0][AS_OF], warnings, common[0] if common else ())
+
+
+def _warnings(answers: Sequence[Json], shared: Collection[str]) -> list[Json]:
+    """Return the warnings of all answers, each once; what to ask instead only if it is shared."""
+    warnings = {}
+    for warning in (warning for answer in answers for warning in answer.get("warnings", ())):
+        meant = warning["did_you_mean"] if warning["field"] in shared else ()
+        warnings[warning["field"], warning["value"]] = {**warning, "did_you_mean": meant}
+    return list(warnings.values())
 
 
 def _answer(question: Parameters, height: int | None) -> Json:

@@ -99,6 +99,13 @@ class Departures:
         return next((row.figures for row in self.hours if row.key[HOUR] == self.hour), None)
 
     @property
+    def groups(self) -> list[Json]:
+        """The flight numbers and times of several days, only those at the hour if one is named."""
+        groups = self.answer.get("by_departure", ())
+        start = "" if self.hour is None else f"{self.hour:02}"
+        return [group for group in groups if group["departure"].startswith(start)]
+
+    @property
     def counted_days(self) -> str:
         """The days of which departures are counted, in words."""
         return short_interval(*(self.answer["query"][name] for name in DAYS))
@@ -125,6 +132,13 @@ class Departures:
         return [row for row in counted if row[0]]
 
 
+def with_days(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the parameters with both ends of an interval that was typed as a day."""
+    if DAY not in given or given.keys() & DAYS != {DAYS[1]}:
+        return given
+    return {DAYS[0] if name == DAY else name: value for name, value in given.items()}
+
+
 def departures(given: Mapping[str, str]) -> Departures:
     """Return the departures that a request asks for. Raises Refused, BackendAway."""
     require_known(given, *ENDS, CARRIER, HOUR, *((DAY,) if DAY in given else DAYS))
@@ -133,21 +147,30 @@ def departures(given: Mapping[str, str]) -> Departures:
     if not ends and DAY not in given:
         raise Refused({"field": "ORIGIN_CITY_NAME", "detail": "is missing"}, 400)
     more = _some(given, (CARRIER, *OPTIONS))
-    days = dict.fromkeys(DAYS, given[DAY]) if DAY in given else _some(given, DAYS)
-    by_hour = answers_by_group({**ends, **more, **days}, {"hour": {}})["hour"]
-    query = by_hour["query"]
-    asked = {**ends, **more, AS_OF: str(by_hour["as_of"]["height"])}
     if DAY in given:
-        days = {DAY: query["INITIAL_DATE"]}
         at = {} if hour is None else {HOUR: str(hour)}
-        answer = backend.get("/departures", asked | days | at)
+        answer = backend.get("/departures", {**ends, **more, DAY: given[DAY], **at})
+        days = {DAY: answer["query"][DAY]}
+        by_hour = _by_hour({**ends, **more, **dict.fromkeys(DAYS, days[DAY]), **_block(answer)})
     else:
-        days = {name: query[name] for name in DAYS}
-        answer = _usual(asked, days, hour) or by_hour
+        by_hour = _by_hour({**ends, **more, **_some(given, DAYS)})
+        days = _some(by_hour["query"], DAYS)
+        answer = _usual({**ends, **more, **_block(by_hour)}, days, hour) or by_hour
+    query = by_hour["query"]
     carrier = {CARRIER: query[CARRIER]} if CARRIER in query else {}
     hours = {} if hour is None else {HOUR: hour}
     question = Question("departures", {**ends, **carrier, **days, **hours, **as_of_in(given)})
     return Departures(known, question, by_hour, answer)
+
+
+def _by_hour(question: Mapping[str, str]) -> Json:
+    answer: Json = answers_by_group(question, {"hour": {}})["hour"]
+    return answer
+
+
+def _block(answer: Json) -> dict[str, str]:
+    """Return the parameter with which another answer counts up to the same block."""
+    return {AS_OF: str(answer[AS_OF]["height"])}
 
 
 def _some(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

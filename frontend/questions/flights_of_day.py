@@ -128,6 +128,14 @@ def scheduled(leg: Leg, end: str) -> str:
     return f"{hour:02}:{rest:02}"
 
 
+def scheduled_day(leg: Leg, end: str) -> int:
+    """Return the day on which a leg should leave or arrive, counted from FL_DATE; see scheduled."""
+    if end == "DEP" or not scheduled(leg, end):
+        return 0
+    minute: int = (_minute(leg["ARR_TIME"]) or 0) - leg["ARR_DELAY"]
+    return arrival_day(leg) + minute // DAY_MINUTES
+
+
 def day_in_words(days: int) -> str:
     """Return a day counted from FL_DATE, in words; "" for FL_DATE itself."""
     known = {-1: "the day before", 0: "", 1: "next day"}

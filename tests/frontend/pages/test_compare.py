@@ -150,6 +150,16 @@ def test_chance_is_not_judged_where_flights_are_in_both(pages: FlaskClient, quer
     assert len(found["compared"]) == 2
 
 
+def test_every_unknown_item_is_named_once(pages: FlaskClient) -> None:
+    query = "what=carrier&item=AA&item=19393&item=99998&item=99999&ORIGIN=LAZ"
+    page = pages.get(f"/compare?{query}").text
+    for unknown in ("carrier 99998", "carrier 99999", "airport LAZ"):
+        assert page.count(f"No flight in the ledger has the {unknown}.") == 1
+    days = pages.get("/compare?what=days&item=4 January 2015&item=3 March 2099").text
+    assert "and none later." in days
+    assert "Did you mean" not in days  # a link with INITIAL_DATE would be refused
+
+
 def test_the_measure_is_chosen_in_the_head_of_the_table(pages: FlaskClient) -> None:
     page = html.unescape(pages.get("/compare?what=origin&item=LAX&item=SFO").text)
     (leads_to,) = re.findall(r'<a href="([^"]+)">Mean delay', page)

@@ -92,6 +92,7 @@ def test_the_page_links_the_days_beside(pages: FlaskClient, world: World, day: s
     ("sort", "worst"),
     [
         ("", on_time),
+        ("sort=flights", lambda legs: -len(legs)),
         ("sort=average_delay", lambda legs: -float(averages_of(legs)["average_delay"])),
         ("sort=cancelled", lambda legs: -fmean(leg["CANCELLED"] for leg in legs)),
     ],
@@ -105,14 +106,16 @@ def test_the_calendar_names_the_worst_day(
     expected = min(by_day, key=lambda day: (worst(by_day[day]), -len(by_day[day])))
     lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
     assert f'href="/days/{expected}?ORIGIN=LAX"' in lead
+    assert ("The busiest day by" in lead) == (sort == "sort=flights") != ("worst" in lead)
     cell = r'href="/days/([^?]+)\?ORIGIN=LAX">\d+<.*?<small>(\d+) %</small>'
     cells = dict(re.findall(cell, page))
     assert cells == {day: f"{100 * on_time(legs):.0f}" for day, legs in by_day.items()}
 
 
 def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
-    page = pages.get("/days/1987-10-01")
+    page = pages.get("/days/1987-10-01?as_of=3")
     assert page.status_code == 200
+    assert 'counts up to block <a href="/blocks/3">3</a>' in page.text
     assert "no flights on this day" in page.text
     assert pages.get("/days/1987-10-01.json").get_json()["carriers"] == []
 

@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 
+import pytest
 from flask.testing import FlaskClient
 
 from frontend.coverage import NOTHING_KNOWN
 from frontend.pages.departures import MOST_SHOWN
 from frontend.question import Question
+from frontend.questions import departures
 from frontend.questions.departures import Departures
 from tests.api.worlds import Json, World
 from tests.frontend.pages.reading import ids_on, table
@@ -91,6 +93,63 @@ def test_the_usual_departures_are_flight_numbers_with_all_of_their_flights(
         punctual = sum(leg["ARR_DELAY"] is not None and leg["ARR_DELAY"] < 15 for leg in mine)
         assert share == f"{100 * punctual / len(mine):.1f}"
     assert rows
+
+
+def test_an_interval_is_typed_as_a_day(pages: FlaskClient) -> None:
+    typed = pages.get("/departures?ORIGIN=LAX&FL_DATE=2 to 4 January 2015", follow_redirects=True)
+    page, days = typed.text, "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-04"
+    assert 'name="FL_DATE" type="text" value="2015-01-02 to 2015-01-04"' in page
+    twin = f"/departures.json?{typed.request.query_string.decode()}"
+    assert pages.get(twin).text == pages.get(f"/departures.json?ORIGIN=LAX&{days}").text
+    assert typed.status_code == 200
+
+
+def test_the_twins_of_usual_departures_have_what_the_page_has(
+    pages: FlaskClient, world: World
+) -> None:
+    flight = next(leg for leg in world.transactions if scheduled(leg))
+    origin, hour = flight["ORIGIN"], scheduled(flight)[:2]
+    legs = leaving(world, ORIGIN=origin)
+    asked = f"?ORIGIN={origin}&hour={int(hour)}"
+    rows = table(pages, f"/departures.csv{asked}")
+    assert {row["departure"][:2] for row in rows} == {hour}
+    in_hour = sum(scheduled(leg)[:2] == hour for leg in legs)
+    assert sum(int(row["flights"]) for row in rows) == in_hour
+    answer = pages.get(f"/departures.json{asked}").get_json()["departures"]
+    assert answer["query"]["hour"] == int(hour)
+    assert len(answer["by_departure"]) == len(rows)
+    counts = {
+        row["hour"]: row["flights"] for row in table(pages, f"/departures.csv?ORIGIN={origin}")
+    }
+    expected = Counter(str(int(scheduled(leg)[:2])) for leg in legs if scheduled(leg))
+    assert counts == {hour: str(count) for hour, count in expected.items()}
+
+
+def test_figures_of_an_hour_say_what_they_are_of(pages: FlaskClient, world: World) -> None:
+    """Flights without a recorded hour, mostly cancelled, are in none."""
+    day = next(leg for leg in world.transactions if leg["CANCELLED"])["FL_DATE"]
+    hours = pages.get(f"/days/{day}").text.partition('id="hour"')[2].partition("</table>")[0]
+    of_hour = pages.get(f"/departures?FL_DATE={day}&hour=8").text
+    assert "<dt>On time (% of flights with a recorded hour)" in of_hour
+    for text in (hours, of_hour.partition('id="hours"')[2]):
+        assert "On time (% of flights with a recorded hour)" in text
+    assert "<dt>Cancelled" not in of_hour
+    assert not re.search(r"Cancelled \(|% of arrivals|% of scheduled", hours)
+
+
+def test_figures_of_other_days_than_the_list_name_them(
+    pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(departures, "MOST_DAYS_OF_AIRPORT", 3)
+    flight = max(
+        (leg for leg in world.transactions if scheduled(leg)), key=lambda leg: leg["FL_DATE"]
+    )
+    page = pages.get(f"/departures?ORIGIN={flight['ORIGIN']}&hour={scheduled(flight)[:2]}").text
+    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+    assert "8 to 10 January 2015:" in lead
+    above = page.partition('<dl class="facts">')[0].rstrip()
+    assert above.endswith("<h2>Flights of this hour, 1 to 10 January 2015</h2>")
+    assert "By hour of scheduled departure, 1 to 10 January 2015" in page
 
 
 def test_an_hour_without_flights_says_so(pages: FlaskClient) -> None:

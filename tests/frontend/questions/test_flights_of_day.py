@@ -131,6 +131,18 @@ def test_scheduled_times_are_actual_ones_without_delay() -> None:
     assert flights_of_day.scheduled(flight, "DEP") == "23:45"
     assert flights_of_day.scheduled(flight, "ARR") == "03:25"
     assert flights_of_day.scheduled(leg("JFK", "LAX", "0005", ARR_TIME=None), "ARR") == ""
+    for arrived, delay, day in (("0025", 10, 1), ("2355", -10, 1), ("0005", 10, 0)):
+        flight = leg(
+            "JFK",
+            "BOS",
+            "2250",
+            DEP_DELAY=0,
+            ARR_TIME=arrived,
+            ARR_DELAY=delay,
+            FL_DATE="2013-07-01",
+        )
+        assert flights_of_day.scheduled_day(flight, "ARR") == day
+        assert flights_of_day.scheduled_day(flight, "DEP") == 0
 
 
 def test_a_day_is_said_unless_it_is_the_day_of_the_flight() -> None:
