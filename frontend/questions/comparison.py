@@ -39,6 +39,7 @@ from frontend.search.times import Days
 
 WHAT, SORT = "what", "sort"
 LEAST_ITEMS, MOST_ITEMS = 2, 6
+MOST_QUOTED = 60  # characters of an item in a message
 SHARED = (CARRIER, *ENDS, *DAYS)
 """What may narrow down all things that are compared."""
 
@@ -130,10 +131,12 @@ def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:
         if value not in allowed:
             raise Refused.parameter(name, value, f"must be one of {', '.join(allowed)}")
     known = coverage.at(given.get(AS_OF))
+    reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different ones to compare"
+    if len(items) > MOST_ITEMS:
+        raise Refused({"field": ITEM, "detail": f"{reason}; these are {len(items)}"}, 400)
     subjects = [_read(what, item, known) for item in items]
     is_repeated = any(first == other for first, other in combinations(subjects, 2))
-    if is_repeated or not LEAST_ITEMS <= len(items) <= MOST_ITEMS:
-        reason = f"name {LEAST_ITEMS} to {MOST_ITEMS} different ones to compare"
+    if is_repeated or len(items) < LEAST_ITEMS:
         raise Refused({"field": ITEM, "detail": reason}, 400)
     for name in given:
         if any(name in subject for subject in subjects):
@@ -159,7 +162,8 @@ def _read(what: str, item: str, known: Coverage) -> Parameters:
     if asked := SUBJECTS[what].read(item, known):
         return asked
     hint = SUBJECTS[what].hint.removeprefix("Such as ")
-    raise Refused.parameter(ITEM, item, f"is not understood; write it as in {hint}")
+    reason = f"“{item[:MOST_QUOTED]}” is not understood; write it as in {hint}"
+    raise Refused({"field": ITEM, "value": item, "detail": reason}, 400)
 
 
 def _comparison(

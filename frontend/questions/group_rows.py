@@ -297,8 +297,12 @@ class Verdict:
         if self.interval is None or self.count > 2:
             return str(self)
         first, last = self._values
-        is_certain, name = self.interval[0] > 0, self.first.name
-        lead = f"{name} is better: its" if is_certain else f"Neither is clearly better: {name}'s"
+        name = self.first.name
+        lead = (
+            f"{name} is better: its"
+            if self._shown_interval[0] > 0
+            else f"Neither is clearly better: {name}'s"
+        )
         of_last = f"that of {self.last.name} is {last}"
         return f"{lead} {self._measure.noun} is {first}, {of_last}. {self.chance}"
 
@@ -314,12 +318,20 @@ class Verdict:
     @property
     def chance(self) -> str:
         """Whether the difference is more than chance, as a sentence; "" for a count."""
-        if (interval := self.interval) is None:
+        if self.interval is None:
             return ""
         unit = "points" if self._measure.of else "minutes"
-        low, high = (number(100 * end if unit == "points" else end, 1) for end in interval)
-        judged = "more than chance" if interval[0] > 0 else "perhaps only chance"
-        return f"The difference is {judged}: between {low} and {high} {unit}, with 95 % confidence."
+        low, high = self._shown_interval
+        judged = "more than chance" if low > 0 else "perhaps only chance"
+        between = f"between {number(low, 1)} and {number(high, 1)} {unit}"
+        return f"The difference is {judged}: {between}, with 95 % confidence."
+
+    @property
+    def _shown_interval(self) -> tuple[float, float]:
+        """The interval in points or minutes as pages write it, by which they judge chance."""
+        low, high = self.interval or (0.0, 0.0)
+        scale = 100 if self._measure.of else 1
+        return round(scale * low, 1) + 0.0, round(scale * high, 1)  # + 0.0: -0.0 is 0.0
 
     @property
     def interval(self) -> tuple[float, float] | None:

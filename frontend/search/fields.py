@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
+from frontend.search.names import Place
 from frontend.search.sentences import Reading, readings
 
 DAYS_FIELD = "days"  # stands for both ends of an interval
@@ -60,10 +61,12 @@ def understood(
 
 def _place(name: str, text: str, given: Values, known: Coverage) -> dict[str, str]:
     """Return the one airport or city that a text means; {} if there are none or several."""
-    if name not in FIELDS or text in known.cities or (name in BOTH and known.airport(text)):
+    if name not in FIELDS or (name in BOTH and known.airport(text)):
         return {name: text}
-    places = {r.at for r in readings(text, known) if r == Reading(at=r.at) and len(r.at) == 1}
     end = name.partition("_")[0]
+    if text in known.cities:
+        return Place(text).as_end(end)
+    places = {r.at for r in readings(text, known) if r == Reading(at=r.at) and len(r.at) == 1}
     if len(places) != 1 or (end != name and end in given):
         return {}
     return places.pop()[0].as_end(end)

@@ -114,7 +114,8 @@ def test_flight_numbers_are_compared_with_what_their_reports_say(
     [
         ("what=carrier&item=AA", "2 to 6 different ones"),
         ("what=carrier&item=AA&item=19805", "2 to 6 different ones"),
-        ("what=carrier&item=AA&item=Nobody", "is not understood; write it as in Delta"),
+        ("what=carrier&item=AA&item=Nobody", "“Nobody” is not understood; write it as in Delta"),
+        (f"what=carrier&item=Nobody&{'&'.join(f'item={n}' for n in range(9))}", "these are 10"),
         ("what=carrier&item=AA&item=a", "write it as in Delta, DL or 19790"),
         ("what=origin&item=LAX&item=Gotham", "not understood; write it as in JFK"),
         ("what=route&item=LAX-SFO&item=LAX", "write it as in JFK-LAX"),
@@ -129,6 +130,18 @@ def test_what_cannot_be_compared_is_refused(pages: FlaskClient, query: str, reas
     page, twin = (pages.get(f"/compare{form}?{query}") for form in ("", ".json"))
     assert (page.status_code, twin.status_code) == (400, 400)
     assert reason[1:] in html.unescape(page.text)
+
+
+def test_a_heading_begins_with_a_capital_letter_and_days_with_other_days(
+    pages: FlaskClient, world: World
+) -> None:
+    numbers = sorted({f["OP_CARRIER_FL_NUM"] for f in world.transactions})[:2]
+    page = pages.get(f"/compare?{address('flight', list(map(str, numbers)), {})}").text
+    assert f"<h1>Flight number {numbers[0]} or flight number {numbers[1]}?</h1>" in page
+    assert f"<title>Flight number {numbers[0]} or " in page
+    assert (
+        "Other days. <span>" in pages.get("/compare?what=days&item=3 January&item=4 January").text
+    )
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,7 @@ def test_every_page_that_the_search_opens_answers_all_of_the_text(
     for text, expected in {
         f"{origin} to {dest} at 8 am": "/departures",
         f"{origin} vs {dest}": "/compare",
+        f"{flight['ORIGIN_CITY_NAME']} vs {flight['DEST_CITY_NAME']}": "/compare",
         f"worst route of {code}": "/rankings",
         f"best airline to {dest} on {day}": "/rankings",
         "worst day": "/days",

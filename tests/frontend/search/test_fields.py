@@ -32,6 +32,11 @@ def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
     assert asked(FL_DATE=text) == expected
 
 
+@each_of("city", KNOWN.cities)
+def test_a_city_as_pages_write_it_is_taken_wherever_a_code_is(city: str) -> None:
+    assert asked(ORIGIN=city) == asked(ORIGIN_CITY_NAME=city) == {"ORIGIN_CITY_NAME": city}
+
+
 ALONE = [(text, read) for text, found in READINGS.items() for read in found if len(read) == 1]
 
 
