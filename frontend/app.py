@@ -15,7 +15,7 @@ from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
-from frontend.parameters import known_of, lead_to_strict_values, require_single
+from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
 from frontend.questions.delays import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_rows import best_and_worst, months_of_year, scale
 from frontend.settings import Settings
@@ -83,6 +83,7 @@ def create_app(settings: Settings) -> Flask:
     _install_server_timing(app)  # first, so that it measures everything else
     request_guard.install(app, settings, HEADERS)
     app.before_request(require_single)
+    app.before_request(require_taken)
     app.before_request(lead_to_strict_values)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     filters.install(app)

@@ -40,8 +40,8 @@ def ordinal(value: int) -> str:
 
 
 def share(value: float | None) -> str:
-    """0.8312 -> "83.1 %"."""
-    return NOTHING if value is None else f"{100 * value:.1f} %"
+    """0.8312 -> "83.1 %", whose space does not break."""
+    return NOTHING if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
 def one_in(share: float | None) -> str:

@@ -26,6 +26,9 @@ FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 
+TAKEN = {"home": (), "about": (), "adding": (), "search": ("q",)}
+"""The parameters of pages that ask the service no question, by their blueprints."""
+
 FOR_PROGRAMS = re.compile(r".*\.(json|csv)|/log/.*|.*/proof|/proofs/.*")
 
 
@@ -46,6 +49,15 @@ def require_single() -> None:
     for name, texts in request.args.lists():
         if len(texts) > 1 and name not in {CARRIER, ITEM}:
             raise Refused.parameter(name, texts[1], "is given more than once")
+
+
+def require_taken() -> None:
+    """Raise Refused for a parameter of a page that takes none, or only what is in TAKEN."""
+    taken = TAKEN.get(request.blueprint or "")
+    for name, text in request.args.items():
+        if text and taken is not None and name not in taken:
+            reason = f"unknown parameter {name}; this page takes {' and '.join(taken) or 'none'}"
+            raise Refused({"field": name, "detail": reason}, 400)
 
 
 def lead_to_strict_values() -> Response | None:

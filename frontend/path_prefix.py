@@ -1,7 +1,8 @@
 """Lets the pages stand below a path of a proxy, which names it in X-Forwarded-Prefix.
 
 Pages and redirects are made with addresses from the root. Here the path is put before all of them,
-so that no page can forget it; scripts find theirs from their own address.
+so that no page can forget it; scripts find theirs from their own address. Lines to copy, which are
+no links, begin with `site_address`.
 """
 
 import re
@@ -19,11 +20,23 @@ _ADDRESS = re.compile(
 def install(app: Flask) -> None:
     """Put the path before the addresses in all answers of `app` to requests that name one."""
     app.after_request(_prefixed)
+    app.jinja_env.globals["site_address"] = site_address
+
+
+def site_address() -> str:
+    """Return where the pages stand as visitors see it, without a slash at the end."""
+    return request.host_url[:-1] + _prefix()
+
+
+def _prefix() -> str:
+    """Return the path that the proxy names; "" if it names none, or something else."""
+    prefix = request.headers.get(HEADER, "").rstrip("/")
+    return prefix if len(prefix) <= MOST_CHARACTERS and _PREFIX.fullmatch(prefix) else ""
 
 
 def _prefixed(response: Response) -> Response:
-    prefix = request.headers.get(HEADER, "").rstrip("/")
-    if len(prefix) > MOST_CHARACTERS or _PREFIX.fullmatch(prefix) is None:
+    prefix = _prefix()
+    if not prefix:
         return response
     response.vary.add(HEADER)
     if response.headers.get("Location", "").startswith("/"):

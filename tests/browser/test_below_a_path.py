@@ -21,6 +21,7 @@ from tests.http_servers import Handler, served_by
 
 PREFIX = "/flights"
 ADDRESS = re.compile(r'[\s:]([a-z][a-z-]*)="(/[^"]*)"')
+COPIED = re.compile(r"""(?:<pre data-copy>curl '|read_csv\(")http://[^/]+(/[^'"]+)""")
 NO_ADDRESS = {"d", "value", "content"}  # of a path in SVG, and what was typed
 SAME_KIND = re.compile(r"\d+|[A-Z]{3}$|\?.*")
 
@@ -88,6 +89,8 @@ def test_every_address_on_every_page_leads_to_below_the_path(below: Below) -> No
             assert len(addresses) > 5
             outside = [address for address in addresses if not address.startswith(f"{PREFIX}/")]
             assert not outside, (row.address, outside)
+            copied = COPIED.findall(unescape(page.text))
+            assert all(path.startswith(f"{PREFIX}/") for path in copied), (row.address, copied)
             kinds |= {SAME_KIND.sub("", address): address for address in addresses}
         host = below.url.removesuffix(PREFIX)
         assert len(kinds) > 40

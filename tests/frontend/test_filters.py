@@ -1,8 +1,8 @@
-"""Times in words, whatever somebody has signed."""
+"""Times in words, whatever somebody has signed, and shares."""
 
 import pytest
 
-from frontend.filters import NOTHING, moment
+from frontend.filters import NOTHING, moment, share
 
 LAST_MS = 253_402_300_799_999  # of the year 9999
 
@@ -21,3 +21,7 @@ LAST_MS = 253_402_300_799_999  # of the year 9999
 )
 def test_a_moment_up_to_the_last_year(milliseconds: int | None, words: str) -> None:
     assert moment(milliseconds) == words
+
+
+def test_a_share_is_not_torn_from_its_sign() -> None:
+    assert [share(0.748), share(None)] == ["74.8\xa0%", NOTHING]

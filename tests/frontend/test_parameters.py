@@ -15,6 +15,9 @@ QUESTIONS = (
     "/blocks/1?check=transactions",
     "/transactions/1?",
     "/lab/calculator/open?arrivals=1&service_time_s=0.1",
+    "/?",
+    "/add?",
+    "/search?q=JFK ATL LAX",
 )
 
 

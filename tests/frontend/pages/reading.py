@@ -21,7 +21,7 @@ MOST_BYTES = 50_000  # of a page, compressed
 def text(pages: FlaskClient, address: str, status: int = 200) -> str:
     """A page without tags, spaces as one."""
     bare = re.sub(r"<[^>]+>", " ", raw(pages, address, status))
-    return " ".join(html.unescape(bare).split())
+    return re.sub(r"[ \t\r\n]+", " ", html.unescape(bare)).strip(" ")
 
 
 def raw(pages: FlaskClient, address: str, status: int = 200, **how: Any) -> str:

@@ -71,7 +71,7 @@ def test_the_usual_departures_are_flight_numbers_with_all_of_their_flights(
     cells = r'.*?<td class="n">([\d:]+)</td>' * 2
     rows = re.findall(
         rf"OP_CARRIER_FL_NUM=(\d+)&amp;OP_CARRIER_AIRLINE_ID=(\d+){cells}\s*"
-        r'<td class="n spare">(\d+)</td>\s*<td class="n">([\d.]+) %</td>',
+        r'<td class="n spare">(\d+)</td>\s*<td class="n">([\d.]+)\s%</td>',
         page,
         re.DOTALL,
     )

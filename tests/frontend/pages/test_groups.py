@@ -342,7 +342,7 @@ def test_routes_are_on_a_map_in_the_colour_of_their_share(
     monkeypatch.setattr(group_rows, "FEW_ARRIVALS", 5)
     page = pages.get(address).text
     lines = re.findall(
-        r'<path class="route l(\d)" d="[^"]+"><title>(\w+) to (\w+): ([\d.]+) % of (\d+) ', page
+        r'<path class="route l(\d)" d="[^"]+"><title>(\w+) to (\w+): ([\d.]+)\s% of (\d+) ', page
     )
     assert len(lines) > 3
     for level, origin, dest, percent, count in lines:

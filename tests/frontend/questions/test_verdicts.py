@@ -29,13 +29,13 @@ def test_it_says_by_which_measure() -> None:
     rows = [WORSE, LEAST_CANCELLED]
     punctual = str(verdict(rows, SHARE, is_descending=True))
     assert punctual.startswith(
-        "Virgin has the highest share of scheduled flights on time (81.3 %), "
-        "JetBlue the lowest (75.3 %)."
+        "Virgin has the highest share of scheduled flights on time (81.3\xa0%), "
+        "JetBlue the lowest (75.3\xa0%)."
     )
     assert "more than chance: between 2.4 and 9.6 points" in punctual
     cancelled = str(verdict(rows, "cancelled", is_descending=True))
     assert cancelled.startswith(
-        "JetBlue has the highest share of flights cancelled (4.0 %), Virgin"
+        "JetBlue has the highest share of flights cancelled (4.0\xa0%), Virgin"
     )
     assert "delay" not in cancelled
     mean = str(verdict(rows, "average_delay", is_descending=False))
@@ -50,12 +50,22 @@ def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
         punctual, late = compared(rows, SHARE), compared(rows, "average_delay")
         assert punctual
         assert punctual.better.startswith(
-            "Virgin is better: its share of scheduled flights on time is 81.3 %, "
-            "that of JetBlue is 75.3 %. The difference is more than chance"
+            "Virgin is better: its share of scheduled flights on time is 81.3\xa0%, "
+            "that of JetBlue is 75.3\xa0%. The difference is more than chance"
         )
         assert late
         assert late.better.startswith("Neither is clearly better: JetBlue's mean arrival delay is")
     assert compared([WORSE], SHARE) is None
+
+
+def test_a_difference_is_more_than_chance_only_if_its_least_end_as_shown_is() -> None:
+    """Between 0.0 and 3.6 points is no difference that a page may call certain."""
+    found = compared([row("A", 1000, 804, 5), row("B", 1000, 768, 40)], SHARE)
+    assert found
+    assert found.interval
+    assert 0 < found.interval[0] < 0.0005
+    assert found.chance.startswith("The difference is perhaps only chance: between 0.0 and 7.2")
+    assert found.better.startswith("Neither is clearly better")
 
 
 def test_one_group_is_compared_with_none() -> None:
