@@ -175,12 +175,15 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     sums, before = result.verified, result.before
     words = [sums.index, sums.mempool, "" if chain_only else check_engine(settings)]
     if before:
-        they = "they" if chain_only else "they and the index"
-        words.insert(0, f"up to block {height} {they} have the bytes of {before.time}")
+        words.insert(0, f"up to block {height} they have the bytes of {before.time}")
+        if before.index and not chain_only:
+            words.insert(1, f"the index has the bytes of {before.index.time}")
     say(
         f"blocks 0 to {sums.height} with {counted(sums.transactions, 'transaction')} are as they "
         f"were sealed; {'; '.join(filter(None, words)) or 'nothing else was checked'}"
     )
+    if result.forgotten:
+        say(f"this is not remembered, so --since will not know of it: {result.forgotten}")
     print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": True})
 
 

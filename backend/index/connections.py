@@ -230,9 +230,9 @@ class Connections:
             return TryLater(f"the index cannot be read ({error})", RETRY_AFTER_S)
         reason = str(error) if isinstance(error, apsw.Error) else f"its rows lead to {error!r}"
         self._refused = _Refusal(file, reason)
-        words = "" if damage_mark.mark(path, reason) else ", and cannot be marked as such"
-        wrong = "" if reason == OUTDATED else " is wrong"
-        self._report(f"the index {path}{wrong}{words}: {reason}")
+        is_marked = damage_mark.mark(path, reason)
+        words = " is wrong" if is_marked else " is wrong, and cannot be marked as such"
+        self._report(f"the index {path}{'' if reason == OUTDATED else words}: {reason}")
         return _refusal(reason)
 
 

@@ -39,7 +39,8 @@ from backend.verify.folder_files import missing_chain, unusable
 class Verified:
     """A chain that has passed all checks.
 
-    index: a message about the index. mempool: a message about all the rest.
+    index: a message about the index. mempool: a message about all the rest. is_index_whole: whether
+    the index was checked, and holds all blocks.
     """
 
     height: int
@@ -47,6 +48,7 @@ class Verified:
     tip_hash: str
     index: str
     mempool: str
+    is_index_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ def verify(
             _index_words(index, height) if index else "",
             accepted_words(folder, store) if scope.accepted else "",
         )
-        return Verified(height, tip.next_transaction, tip.hash.hex(), *words)
+        is_whole = bool(index and index.position and index.position.height == height)
+        return Verified(height, tip.next_transaction, tip.hash.hex(), *words, is_whole)
 
 
 def _verify_blocks(

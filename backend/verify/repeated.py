@@ -1,9 +1,10 @@
 """Verifies again what was verified before, by the bytes alone: `verify --since`.
 
 `verified.json` remembers how far the chain was verified, and the SHA-256 of the bytes of all block
-files, of the table of heights and of the index then. Where bytes are the same, so is what was
-checked; where they are not, everything is checked as if for the first time. The file is not signed:
-it is for disks that forget, not against whoever can write to the folder.
+files and of the table of heights then, and of the index when it was last found to agree with all
+blocks. Where bytes are the same, so is what was checked; where they are not, everything is checked
+as if for the first time. The file is not signed: it is for disks that forget, not against whoever
+can write to the folder.
 """
 
 import hashlib
@@ -32,8 +33,16 @@ NOT_VERIFIED = "run `verify` without --since first"
 Hashes = dict[str, str]  # SHA-256 by the names of files
 
 
+class IndexMemory(msgspec.Struct, frozen=True):
+    """An index that agreed with blocks 0 to `height`, when these were all. time: ISO 8601."""
+
+    hash: str
+    height: int
+    time: str
+
+
 class Memory(msgspec.Struct, frozen=True):
-    """What was verified: blocks 0 to `height`, and the index, if its hash is not empty.
+    """What was verified: blocks 0 to `height`, and at some time the index; None if never.
 
     blocks: the hashes of the bytes up to that height. time: ISO 8601.
     """
@@ -42,7 +51,7 @@ class Memory(msgspec.Struct, frozen=True):
     tip_hash: str
     time: str
     blocks: Hashes
-    index: str = ""
+    index: IndexMemory | None = None
 
 
 _READ_MEMORY = msgspec.json.Decoder(Memory)
@@ -53,12 +62,14 @@ class Again:
     """The result of a verification.
 
     before: what was verified before, and of which bytes alone were compared now; None if everything
-    was checked. note: why everything was, although less was asked for; "" if it was not.
+    was checked. note: why everything was, although less was asked for; "" if it was not. forgotten:
+    why this verification is not remembered; "" if it is.
     """
 
     verified: Verified
     before: Memory | None = None
     note: str = ""
+    forgotten: str = ""
 
 
 def verify_again(
@@ -75,32 +86,43 @@ def verify_again(
     whether nothing but the blocks is. Raises FlightchainError if blocks up to `since` were not
     verified before, Damage if they are others now, and what `verify` raises.
     """
-    memory, hashes, old, tip_hash = remembered(folder), {}, {}, ""
+    memory, blocks, old, tip_hash = remembered(folder), {}, {}, ""
     with closing(BlockStore(folder)) as store:
         height = store.height()
-        before = None if since is None else _of_same_chain(store, memory, since)
+        if since is not None:
+            memory = _of_same_chain(store, memory, since)
         with suppress(Damage, NotFound):  # which `verify` names
             hash_of = cache(_hash_of)
             tip_hash = store.place(height).hash.hex()
-            hashes = {path.name: hash_of(path, end) for path, end in _ends(folder, store, height)}
-            if before is not None:
-                ends = _ends(folder, store, before.height)
+            blocks = {path.name: hash_of(path, end) for path, end in _ends(folder, store, height)}
+            if memory is not None and _tip_hash(store, memory) == memory.tip_hash:
+                ends = _ends(folder, store, memory.height)
                 old = {path.name: hash_of(path, end) for path, end in ends}
-    index = "" if chain_only else _index_hash(folder)
-    scope, note = Scope(index=not chain_only, accepted=not chain_only), ""
-    if before is not None and since is not None:
-        note = _difference(before, old, None if chain_only else index)
-        scope = scope if note else Scope(since + 1, index=False, accepted=not chain_only)
+    index_hash = "" if chain_only else _index_hash(folder)
+    scope, note, before = Scope(index=not chain_only, accepted=not chain_only), "", None
+    if memory is not None and since is not None:
+        note = _difference(memory, old, height, None if chain_only else index_hash)
+        if not note:
+            scope = Scope(since + 1, index=False, accepted=not chain_only)
+            before = memory
     verified = verify(folder, progress, processes, scope)
-    if chain_only:
-        index = memory.index if memory else ""
-    elif scope.index and _index_hash(folder) != index:  # it was written to meanwhile
-        index = ""
     time = datetime.fromtimestamp(now_ms() / 1000, UTC).isoformat(timespec="seconds")
-    with suppress(WriteFailed):  # on a medium that can only be read
-        now = Memory(height, tip_hash, time, hashes, index)
-        replace_unsynced(folder / NAME, msgspec.json.encode(now))
-    return Again(verified, None if note else before, note)
+    index = memory.index if memory and memory.blocks == old else None
+    if scope.index:
+        is_whole = verified.is_index_whole and verified.height == height
+        is_same = _index_hash(folder) == index_hash  # else it was written to meanwhile
+        index = IndexMemory(index_hash, height, time) if is_whole and is_same else None
+    forgotten = _remember(folder, Memory(height, tip_hash, time, blocks, index))
+    return Again(verified, before, note, forgotten)
+
+
+def _remember(folder: Path, memory: Memory) -> str:
+    """Return why that cannot be done, as on a medium that can only be read; "" if it is done."""
+    try:
+        replace_unsynced(folder / NAME, msgspec.json.encode(memory))
+    except WriteFailed as error:
+        return str(error)
+    return ""
 
 
 def remembered(folder: Path) -> Memory | None:
@@ -120,10 +142,7 @@ def _of_same_chain(store: BlockStore, memory: Memory | None, since: int) -> Memo
             f"blocks up to {since} were not verified before, but up to {memory.height} on "
             f"{memory.time}; {NOT_VERIFIED}, or with --since {memory.height}"
         )
-    try:
-        tip_hash = store.place(memory.height).hash.hex()
-    except NotFound:
-        tip_hash = "missing"
+    tip_hash = _tip_hash(store, memory)
     if tip_hash != memory.tip_hash:
         raise Damage(
             f"block {memory.height} is {tip_hash}, but was {memory.tip_hash} when it was verified "
@@ -132,15 +151,33 @@ def _of_same_chain(store: BlockStore, memory: Memory | None, since: int) -> Memo
     return memory
 
 
-def _difference(before: Memory, hashes: Hashes, index: str | None) -> str:
-    """Say which file has other bytes than before; "" if none. index: None: it is not looked at."""
+def _tip_hash(store: BlockStore, memory: Memory) -> str:
+    """Return the hash of the block that was the tip; "missing" if there is none."""
+    try:
+        return store.place(memory.height).hash.hex()
+    except NotFound:
+        return "missing"
+
+
+def _difference(before: Memory, hashes: Hashes, height: int, index: str | None) -> str:
+    """Say what is not as it was verified before; "" if all is.
+
+    height: of the tip now. index: the hash of its bytes; None: it is not looked at.
+    """
     names = sorted(before.blocks.keys() | hashes.keys())
     changed = [name for name in names if hashes.get(name) != before.blocks.get(name)]
-    if index is not None and (not index or index != before.index):
-        changed.append("the index")
-    if not changed:
+    known, problem = before.index, ""
+    if changed:
+        problem = f"{changed[0]} has other bytes than on {before.time}"
+    elif index is None:
         return ""
-    return f"{changed[0]} has other bytes than on {before.time}, so everything is checked"
+    elif known is None:
+        problem = "the index was not verified before"
+    elif index != known.hash:
+        problem = f"the index has other bytes than on {known.time}"
+    elif height > known.height:
+        problem = f"the index ends at block {known.height}"
+    return f"{problem}, so everything is checked" if problem else ""
 
 
 def _ends(folder: Path, store: BlockStore, height: int) -> Iterator[tuple[Path, int]]:

@@ -160,19 +160,29 @@ def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
     assert len(reader.legs(ONE_LEG)[0]) == len(other.legs(ONE_LEG)[0]) == 4
 
 
-@pytest.mark.parametrize("make_old", [as_of_earlier_release, of_earlier_schema])
+@pytest.mark.parametrize(
+    ("make_old", "is_read_only"),
+    [(as_of_earlier_release, False), (of_earlier_schema, False), (of_earlier_schema, True)],
+)
 def test_an_index_of_an_earlier_release_is_not_called_wrong(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch, make_old: Callable[[Path], None]
+    indexed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_old: Callable[[Path], None],
+    is_read_only: bool,
 ) -> None:
     monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
     make_old(indexed)
     reports: list[str] = []
+    if is_read_only:
+        monkeypatch.setattr("backend.index.damage_mark.mark", lambda path, reason: False)
     for reader in (IndexReader(indexed, report=reports.append), IndexReader(indexed)):
         with pytest.raises(
             TryLater, match=r"^the index: it was made by an earlier release; the mi"
         ):
             reader.legs(ONE_LEG)
     assert reports == [f"the index {in_use(indexed)}: it was made by an earlier release"]
+    if is_read_only:
+        return
     is_mended(indexed)
 
 

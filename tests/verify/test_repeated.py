@@ -13,9 +13,9 @@ from backend.cli.commands import verify as command
 from backend.index.index_file import index_path
 from backend.storage.layout import ENTRY_BYTES
 from backend.verify import repeated
-from backend.verify.repeated import NAME, Again, remembered, verify_again
+from backend.verify.repeated import NAME, Again, IndexMemory, remembered, verify_again
 from tests.api.worlds import generated, seal, settings_for
-from tests.index.worlds import execute
+from tests.index.worlds import execute, of_earlier_schema
 from tests.storage.chains import block_file, flip, table_path
 
 FLIGHTS = generated(60)
@@ -90,6 +90,67 @@ def test_a_damaged_index_is_found_and_left_out_if_nobody_wants_it(folder: Path) 
     assert "does not exist yet" in again(folder).verified.index
 
 
+def test_an_index_of_another_branch_is_not_taken_for_verified(folder: Path, tmp_path: Path) -> None:
+    branch = Path(shutil.copytree(folder, tmp_path / "branch", symlinks=True))
+    seal(settings_for(branch), [FLIGHTS[30:40]])
+    again(branch, since=None)
+    seal(settings_for(folder), [FLIGHTS[40:50]])
+    shutil.copy(branch / NAME, folder / NAME)
+    put_index(branch, folder)
+    again(folder, since=None, chain_only=True)
+    with pytest.raises(Damage, match="the index is wrong"):
+        again(folder, since=4)
+
+
+@pytest.mark.parametrize("chain_only", [False, True])
+def test_an_index_that_is_behind_is_not_taken_for_one_that_holds_all(
+    folder: Path, made: Path, chain_only: bool
+) -> None:
+    seal(settings_for(folder), [FLIGHTS[30:40]])
+    put_index(made, folder)
+    behind = "the index agrees up to block 3; the miner will add the rest"
+    assert again(folder, since=None).verified.index == behind
+    found = again(folder, since=4)
+    assert found.note == "the index was not verified before, so everything is checked"
+    assert (found.verified.index, checked) == (behind, [0, 1, 2, 3, 4])
+    shutil.copy(made / NAME, folder / NAME)
+    assert again(folder, since=3, chain_only=chain_only).note == (
+        "" if chain_only else "the index ends at block 3, so everything is checked"
+    )
+    assert again(folder, since=4).verified.index == behind
+
+
+def test_an_index_of_an_earlier_release_is_not_taken_for_verified(folder: Path) -> None:
+    of_earlier_schema(folder)
+    for since in (None, TIP):
+        words = "the index does not exist yet: it was made by an earlier release"
+        assert again(folder, since=since).verified.index.startswith(words)
+
+
+def test_the_blocks_alone_are_verified_and_what_is_known_of_the_index_stays(folder: Path) -> None:
+    before = remembered(folder)
+    assert before is not None
+    assert before.index is not None
+    path = folder / NAME
+    earlier = path.read_bytes().replace(before.time.encode(), b"2026-01-02T03:04:05+00:00")
+    path.write_bytes(earlier)
+    for since in (None, TIP):
+        again(folder, since=since, chain_only=True)
+        now = remembered(folder)
+        assert now is not None
+        assert now.index == IndexMemory(before.index.hash, TIP, "2026-01-02T03:04:05+00:00")
+        assert now.time >= before.time
+    execute(folder, "UPDATE flight SET dep_delay = 77 WHERE id = 3")
+    with pytest.raises(Damage, match="the index is wrong"):
+        again(folder)
+
+
+def put_index(source: Path, folder: Path) -> None:
+    """Let a chain have the index of another."""
+    shutil.rmtree(folder / "index")
+    shutil.copytree(source / "index", folder / "index", symlinks=True)
+
+
 def test_a_chain_that_was_replaced_or_put_back_is_refused(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     seal(settings_for(other), [FLIGHTS[40:]] * TIP)
@@ -125,25 +186,35 @@ def test_nothing_bad_is_remembered_and_a_medium_that_can_only_be_read_is_verifie
     assert remembered(folder) == before
     flip(block_file(folder), 300)
     monkeypatch.setattr(repeated, "replace_unsynced", _refuse)
-    assert again(folder, since=None).verified.height == TIP
+    found = again(folder, since=None)
+    assert found.verified.height == TIP
+    assert found.forgotten == f"cannot write {folder / NAME}: Read-only file system"
     assert remembered(folder) == before
+    assert (
+        f"this is not remembered, so --since will not know of it: {found.forgotten}"
+        in call(folder)[1]
+    )
 
 
 def _refuse(path: Path, _: bytes) -> None:
     raise WriteFailed(f"cannot write {path}: {os.strerror(30)}")
 
 
-def test_the_command_begins_with_the_last_that_was_verified(folder: Path) -> None:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        given = ["--processes", "1", *arguments]
-        done = CliRunner().invoke(command, given, obj=settings_for(folder))
-        return done.exit_code, done.stderr, done.stdout
+def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Status, stderr and stdout of the command."""
+    given = ["--processes", "1", *arguments]
+    done = CliRunner().invoke(command, given, obj=settings_for(folder))
+    return done.exit_code, done.stderr, done.stdout
 
+
+def test_the_command_begins_with_the_last_that_was_verified(folder: Path) -> None:
     time = json.loads((folder / NAME).read_bytes())["time"]
-    status, said, answer = call("--since", "last")
-    assert f"; up to block 3 they and the index have the bytes of {time}; " in said
+    status, said, answer = call(folder, "--since", "last")
+    assert (
+        f"; up to block 3 they have the bytes of {time}; the index has the bytes of {time}" in said
+    )
     assert (status, json.loads(answer)["height"]) == (0, TIP)
     (folder / NAME).unlink()
-    assert "the index agrees with every block" in call("--since", "last")[1]
-    assert "nothing else was checked" in call("--chain-only")[1]
-    assert call("--since", "first")[0] == 2
+    assert "the index agrees with every block" in call(folder, "--since", "last")[1]
+    assert "nothing else was checked" in call(folder, "--chain-only")[1]
+    assert call(folder, "--since", "first")[0] == 2
