@@ -261,7 +261,8 @@ def test_the_run_time_counts_load_and_a_shape_that_changes_each_second_sends(
         assert (timed.wait(60), by_shape.wait(60)) == (0, 0), hand.said
     rows = rows_in(raw)
     assert rows[-1].intended_s == pytest.approx(2, abs=0.3)
-    assert len(rows) == pytest.approx(40 if workload == "open" else 34, abs=8)
+    least, most = (32, 48) if workload == "open" else (5, 42)  # customers wait for answers
+    assert least <= len(rows) <= most
     assert len(rows_in(shaped)) > 10
 
 
