@@ -73,7 +73,7 @@ class Row:
         """The interval of the share of scheduled flights on time, without chance, at 95 %."""
         share, variance = SORTS[PUNCTUALITY].estimate(self) or (0.0, 0.0)
         half = NormalDist().inv_cdf(0.975) * sqrt(variance)
-        return share - half, share + half
+        return max(share - half, 0.0), min(share + half, 1.0)
 
     @property
     def item(self) -> str:

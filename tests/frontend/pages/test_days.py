@@ -106,6 +106,7 @@ def test_the_calendar_names_the_worst_day(
     expected = min(by_day, key=lambda day: (worst(by_day[day]), -len(by_day[day])))
     lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
     assert f'href="/days/{expected}?ORIGIN=LAX"' in lead
+    assert ("The calendar shows the share of scheduled flights on time." in page) == bool(sort)
     assert ("The busiest day by" in lead) == (sort == "sort=flights") != ("worst" in lead)
     cell = r'href="/days/([^?]+)\?ORIGIN=LAX">\d+<.*?<small>(\d+) %</small>'
     cells = dict(re.findall(cell, page))

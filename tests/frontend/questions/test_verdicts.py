@@ -25,6 +25,11 @@ LEAST_CANCELLED = row("Virgin", 1000, 813, 5, 2.1)
 WORSE = row("JetBlue", 1000, 753, 40, 2.0)
 
 
+def test_a_share_of_few_flights_is_likely_within_its_bounds() -> None:
+    (_, most), (least, _) = (row("", 2, on_time).likely for on_time in (2, 0))
+    assert (least, most) == (0.0, 1.0)
+
+
 def test_it_says_by_which_measure() -> None:
     rows = [WORSE, LEAST_CANCELLED]
     punctual = str(verdict(rows, SHARE, is_descending=True))
