@@ -282,7 +282,7 @@ class Mempool:
         Raises DamagedMempool if that cannot be done.
         """
         with self.locked(), self._lock:
-            self._store.close()
+            self._store.read_anew()
             self._look_and_repair(reads_all=True)
 
     def _look_and_repair(self, *, reads_all: bool = False) -> None:
@@ -416,7 +416,7 @@ class Mempool:
         self._store.look(mark)
         mined = self._chain_transactions()  # after the store, so that it is not behind
         if mined < self._mined:  # the newest block was torn, or blocks are gone
-            self._store.close()
+            self._store.read_anew()
             self._store.look(mark)
         self._mined = mined
         return mined

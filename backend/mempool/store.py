@@ -81,13 +81,23 @@ class Store:
 
     def close(self) -> None:
         """Close every descriptor, and forget all that was read, except `last_timestamp`."""
+        self.read_anew()
+        self._close_log()
+
+    def read_anew(self) -> None:
+        """Forget all that was read, except `last_timestamp`, and open the file again next time.
+
+        The log stays open: a thread that has written may not have synced it yet.
+        """
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self._forget()
+
+    def _close_log(self) -> None:
         if self._log_descriptor is not None:
             os.close(self._log_descriptor)
             self._log_descriptor = None
-        self._forget()
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -140,6 +150,9 @@ class Store:
             connection.close()
             raise
         self._connection, self._inode, self._is_named = connection, inode, bool(named)
+        log = self._log_descriptor
+        if log is not None and os.fstat(log).st_ino != _inode_of(str(self.log_path)):
+            self._close_log()  # of a file that was replaced
 
     def _take_in(self) -> None:
         known, is_there = self._newest, self._newest is None
@@ -295,13 +308,13 @@ class Store:
             yield
             self._run("COMMIT")
         except apsw.BusyError as error:
-            self.close()
+            self.read_anew()
             raise TryLater(f"{self.path} is in use by another program: {error}") from error
         except apsw.Error as error:
-            self.close()  # which also takes back what was written
+            self.read_anew()  # which also takes back what was written
             raise self._refused(error) from error
         except BaseException:
-            self.close()
+            self.read_anew()
             raise
 
     def _name_ledger(self) -> None:

@@ -328,6 +328,42 @@ def test_a_first_write_is_not_acknowledged_if_somebody_elses_sync_lost_it(
     assert house.mark() == Mark()
 
 
+def test_reading_the_store_anew_before_a_sync_hides_no_sync_that_failed(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread has found the store damaged after the write; the log is the same."""
+    kernel = Kernel(monkeypatch)
+    mempool, other = house.mempool(), house.mempool()
+    accept_in(mempool, [flight(0)], T)
+    real = mempool._in_sound_store
+
+    def in_sound_store(ask: Callable[[], Any]) -> Any:
+        result = real(ask)
+        kernel.fails = True
+        with pytest.raises(WriteFailed):
+            accept_in(other, [flight(2)], T)
+        mempool.put_right()
+        return result
+
+    monkeypatch.setattr(mempool, "_in_sound_store", in_sound_store)
+    with pytest.raises(WriteFailed):
+        accept_in(mempool, [flight(1)], T)
+
+
+def test_the_log_of_a_file_that_was_replaced_while_it_was_closed_is_not_synced_any_more(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool, other = house.mempool(), house.mempool()
+    accept_in(mempool, [flight(0)], T)
+    mempool._store.read_anew()
+    house.path.unlink()
+    other.put_right()  # the flight is in the log alone, and is named as lost
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", lambda opened: synced.append(os.fstat(opened).st_ino))
+    accept_in(mempool, [flight(1)], T)
+    assert house.log.stat().st_ino in synced
+
+
 def test_whose_first_post_was_refused_relies_on_no_sync_that_failed_since(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
