@@ -306,10 +306,13 @@ def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, dict[str, str]]]
             yield pairs, {"compared": f"Flights to {names}" if what == "destination" else names}
 
 
-def _items(thing: Days | tuple[Places, ...]) -> list[tuple[str, str]]:
+def _items(thing: Any) -> list[tuple[str, str]]:
     """Return (item of the page, name) of each meaning of a thing that is compared."""
     if isinstance(thing, Days):
         return [(thing.name, thing.name)]
+    if isinstance(thing[-1], int):
+        carriers, number = thing
+        return [(f"{each.called} {number}",) * 2 for each in carriers]
     return [
         (" to ".join(p.airport or p.city for p in ends), " to ".join(p.label for p in ends))
         for ends in product(*thing)

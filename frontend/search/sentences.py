@@ -20,6 +20,7 @@ from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Words, bare, names_in
 from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, time_at
 from frontend.search.vocabulary import (
+    AGAINST,
     COMMON,
     FILLER,
     FROM,
@@ -58,7 +59,7 @@ class Part(NamedTuple):
 CARRIERS, PLACES, DAYS, NUMBER, HOUR = "carriers", "places", "days", "number", "hour"
 JOIN = "join"  # says how its neighbours belong together: a value of JOINING
 ASKED = "asked"  # says what is asked for: a value of WANTED
-AMOUNT = "amount"  # of hours or flights, of which no page tells
+AMOUNT = "amount"  # of hours or flights, or some of many flights, of which no page tells
 UNKNOWN = "unknown"
 
 
@@ -67,7 +68,7 @@ class Reading:
     """What a text names. Each carrier, and each end of a route, has one or more alternatives.
 
     at: a place that is no end of a route. compared: what they are, and each of them: ends of a
-    route, routes, or days. amounts: texts such as "5 hours".
+    route, routes, flights or days. amounts: texts such as "5 hours" and "first flight".
     """
 
     carriers: tuple[Carriers, ...] = ()
@@ -110,6 +111,7 @@ _TOKEN = re.compile(
 )
 _CODE_AND_NUMBER = re.compile(r"([a-z][a-z0-9]|[0-9][a-z])(\d{1,5})", re.ASCII | re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
+_MONTH_AND_DAY = re.compile(r"^(\d{1,2})/(\d{1,2})(?!\d)", re.ASCII)
 _FOUR_DIGITS = re.compile(r"\d{4}", re.ASCII)
 
 
@@ -172,14 +174,24 @@ class _Scanner:
             if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
                 return self._year_or_number(days, at), after_days
             also = named if after_days == after_name else []
-            return [*also, Part(DAYS, days)], after_days
+            return [*also, *(Part(DAYS, each) for each in self._orders(start, days))], after_days
         if named:
             return named, after_name
-        for kind, read in ((HOUR, hour_at), (AMOUNT, amount_at)) if before != CARRIERS else ():
+        is_number = before == CARRIERS and self._tokens[at].text.isdigit()
+        for kind, read in () if is_number else ((HOUR, hour_at), (AMOUNT, amount_at)):
             value, after = self._up_to_token(at, read(self._text, start))
             if value is not None:
                 return [Part(kind, value)], after
         return self._word(self._tokens[at]), at + 1
+
+    def _orders(self, start: int, days: Days) -> list[Days]:
+        """Return the days of "5/6" in both orders of month and day, as in the United States first.
+
+        Others are returned alone.
+        """
+        turned = _MONTH_AND_DAY.sub(r"\2/\1", self._text[start:])
+        other = time_at(turned, 0, self._newest) if turned != self._text[start:] else None
+        return list(dict.fromkeys((days, other[0] if other else days)))
 
     def _up_to_token(self, at: int, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
         """Return a value that begins at a token, and the token behind its end in the text."""
@@ -271,7 +283,12 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         elif kind in others:
             others[kind].append(value)
         joining = value if kind == JOIN else ""
-    ends, days = _of_places(named[PLACES]), _of_days(named[DAYS])
+    flights = _compared_flights(parts, others)
+    ends, days = flights or _of_places(named[PLACES]), _of_days(named[DAYS])
+    if AGAINST in {value for kind, value in parts if kind == JOIN} and not (
+        len({*others[CARRIERS]}) > 1 or "compared" in {**(ends or {}), **(days or {})}
+    ):
+        others[AMOUNT].append("a comparison")
     is_twice = ends and days and ends.keys() & days.keys()
     if len(others[NUMBER]) > 1 or len(others[HOUR]) > 1 or ends is None or days is None or is_twice:
         others[UNKNOWN].append(Unknown("", 0, 0))
@@ -284,6 +301,19 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         amounts=tuple(others[AMOUNT]),
         unknown=tuple(others[UNKNOWN]),
     )
+
+
+def _compared_flights(
+    parts: tuple[Part, ...], others: dict[str, list[Any]]
+) -> dict[str, Any] | None:
+    """Take carriers and numbers out of `others` for the member that compares their flights."""
+    letters = {CARRIERS: "c", NUMBER: "n", PLACES: "p"}
+    order = "".join(value[:1] if kind == JOIN else letters.get(kind, "") for kind, value in parts)
+    if not re.fullmatch(r"cn(acn)+", order):
+        return None
+    flights = zip(others.pop(CARRIERS), others.pop(NUMBER), strict=True)
+    others |= {CARRIERS: [], NUMBER: []}
+    return {"compared": ("flight", *flights)}
 
 
 def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:

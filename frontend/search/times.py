@@ -117,6 +117,8 @@ def hour_at(text: str, at: int) -> tuple[int, int] | None:
     """Return the hour of the day that is written from place `at`, and the place of its end."""
     for pattern in _HOURS:
         if match := pattern.match(text, at):
+            if named := match.groupdict().get("named"):
+                return _NAMED_HOURS[named.lower()], match.end()
             hour, half = int(match["hour"]), match.groupdict().get("half")
             if half and 1 <= hour <= HOURS // 2:
                 hour = hour % (HOURS // 2) + HOURS // 2 * (half.lower() == "p")
@@ -126,7 +128,10 @@ def hour_at(text: str, at: int) -> tuple[int, int] | None:
 
 
 def amount_at(text: str, at: int) -> tuple[str, int] | None:
-    """Return a number of things that is written from place `at`, and the place of its end."""
+    """Return what no page tells that is written from place `at`, and the place of its end.
+
+    That is a number of things, or which flights of many: "5 hours", "first", "worst flight".
+    """
     match = _AMOUNT.match(text, at)
     return (match[0], match.end()) if match else None
 
@@ -213,17 +218,21 @@ _UP_TO = r"(?(between) and |(?: ?[-–—→] ?| (?:to|through|until|till) ))"
 _SOME = rf"{_NTH}{_UP_TO}(?:the )?(?P<last>\d{{1,2}}){_ENDING}"
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
 _HOLIDAY = rf"(?P<holiday>{'|'.join(sorted(HOLIDAYS, key=len, reverse=True))})"
+_NAMED_HOURS = {"noon": 12, "midnight": 0}
 _O_CLOCK = r"(?:(?:at|around) )?(?P<hour>\d{1,2})"
 _HOURS = tuple(
     re.compile(text, re.ASCII | re.IGNORECASE)
     for text in (
+        r"(?:(?:at|around) )?(?:12 )?(?P<named>noon|midnight)\b",
         rf"{_O_CLOCK}(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?",
         rf"{_O_CLOCK}(?::[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b)",
         r"(?:at|around) (?P<hour>\d{1,2})(?![^\W_]|[-/.:]\d)",
     )
 )
 _AMOUNT = re.compile(
-    r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights|airlines|carriers)\b",
+    r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights|airlines|carriers)\b"
+    r"|(?:first|last|next|early|earliest|latest)(?: flights?)?\b"
+    r"|(?:best|worst|fastest|slowest|busiest|quietest|(?:most|least) \w+) flight\b",
     re.ASCII | re.IGNORECASE,
 )
 _PATTERNS = tuple(
@@ -232,7 +241,7 @@ _PATTERNS = tuple(
         rf"{_HOLIDAY}(?:,? (?:in |of )?{_YEAR})?",
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
-        rf"{_NUMBER}/{_DAY}/{_YEAR}",  # as in the files of the BTS
+        rf"{_NUMBER}/{_DAY}(?:/{_YEAR})?",  # as in the files of the BTS
         rf"{_DAY}\.{_NUMBER}\.{_YEAR}",
         rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}(?:(?:,? |-){_YEAR})?",
         rf"{_WEEKDAY}{_NAME} {_NTH}(?:,? {_YEAR})?",

@@ -6,13 +6,15 @@ or says nothing that changes the answer (`FILLER`). Everything else has to name 
 """
 
 FROM, TO, AND, BETWEEN = "from", "to", "and", "between"
+AGAINST = "against"  # also joins what is compared, and asks for a comparison
 
 JOINING = {
     **dict.fromkeys(("from", "leaving", "departing", "out"), FROM),
     **dict.fromkeys(
         ("to", "into", "arriving", "until", "till", "through", "→", "->", "–", "—", "-"), TO
     ),
-    **dict.fromkeys(("and", "or", "vs", "versus", "against", "than", "&"), AND),
+    **dict.fromkeys(("and", "or", "than", "&"), AND),
+    **dict.fromkeys(("vs", "versus", "against"), AGAINST),
     "between": BETWEEN,
 }
 
@@ -31,8 +33,8 @@ SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for
 """What is ranked, or has a calendar."""
 
 WANTED: dict[str, str] = {  # word -> what it asks for
-    **dict.fromkeys(("worst", "latest", "slowest", "worse", "unpunctual"), "worst"),
-    **dict.fromkeys(("best", "better", "earliest", "good", "fastest"), "best"),
+    **dict.fromkeys(("worst", "slowest", "worse", "unpunctual"), "worst"),
+    **dict.fromkeys(("best", "better", "good", "fastest"), "best"),
     **dict.fromkeys(("punctual", "reliable", "punctuality", "ontime"), "on_time"),
     **dict.fromkeys(("busiest", "largest", "biggest", "busy", "popular"), "busiest"),
     **dict.fromkeys(("quietest", "smallest", "rarest"), "quietest"),
@@ -84,10 +86,10 @@ LEAST_FIRST = frozenset(("best", "least", "quietest"))
 _FILLER = """
     a about actual afternoon all always am an any are arrive arrives at average averages bad be
     been big book by can chart choose compare compared comparison could data depart departs
-    details did do does during each early evening ever every find first flew flies flights flown
+    details did do does during each evening ever every find flew flies flights flown
     fly flying for friday fridays full general get give go goes going had has have how hows i if
     in info information is it its journey leave leaves like line long look many me mean monday
-    mondays more morning much my need night no noon normally number of often on one ones overall per
+    mondays more morning much my need night no normally number of often on one ones overall per
     performance pick plane planes please really record report right saturday saturdays say
     schedule scheduled search see should show statistics stats status sunday sundays take tell
     that the their them there they thursday thursdays travel trip tuesday tuesdays typical

@@ -124,6 +124,8 @@ def test_what_may_be_several_things_is_a_list_of_these(pages: FlaskClient, world
 def test_a_page_that_uses_a_part_of_a_text_is_not_opened(
     pages: FlaskClient, look: Look, flight: Json
 ) -> None:
+    for said in ("first flight", "latest", "early"):
+        assert look(f"{said} {flight['ORIGIN']}")[0] == 200
     text = f"{flight['ORIGIN']} to {flight['DEST']} in 5 hours"
     status, path, _ = look(text)
     assert (status, path) == (200, "")
@@ -149,6 +151,8 @@ def test_every_page_that_the_search_opens_answers_all_of_the_text(
         f"worst month for {code}": "/average_delays",
         f"most cancelled day from {origin}": "/days",
         "January 2015 vs 2015-01-03": "/compare",
+        f"{code} {flight['OP_CARRIER_FL_NUM']} vs {code} 9999": "/compare",
+        f"{origin} to {dest} at noon": "/departures",
     }.items():
         status, path, _ = look(text)
         assert (status, path) == (302, expected), text

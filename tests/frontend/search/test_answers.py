@@ -79,6 +79,13 @@ ADDRESSES: dict[str, list[str]] = {
     "JFK-LAX vs EWR to Chicago": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+Chicago%2C+IL"],
     "july or august": ["/compare?what=days&item=July+2013&item=August+2013"],
     "EWR and EWR": [],
+    "UA 15 vs delta 16 in july": [
+        f"/compare?what=flight&item=United+Airlines+15&item=Delta+Air+Lines+16&{JULY}"
+    ],
+    "carrier 30000 7 vs OH 8": [
+        f"/compare?what=flight&item=Carrier+30000+7&item={name}+8"
+        for name in ("Comair", "PSA+Airlines")
+    ],
     # departures
     "JFK to LAX at 8 am": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
     "JFK to LAX at 8 pm in July": [f"/departures?ORIGIN=JFK&DEST=LAX&hour=20&{JULY}"],
@@ -209,6 +216,10 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "UA 1545 JFK to LAX": [
         (f"/report?{UA_1545}", ("New York, NY (JFK)", "Los Angeles, CA (LAX)")),
         (f"/average_delays?{UNITED}&ORIGIN=JFK&DEST=LAX&{ALL_DAYS}", ("1545",)),
+    ],
+    "first flight to EWR": [("/airports/EWR", ("first flight",))],
+    "united vs EWR": [
+        (f"/average_delays?{UNITED}&ORIGIN=EWR&{ALL_DAYS}", ("a comparison",)),
     ],
     "best day": [("/days?sort=average_delay", ("best",))],
 }

@@ -34,6 +34,8 @@ def plain(reading: Reading) -> dict[str, Any]:
 
 def shown(thing: Any) -> str:
     """What is compared, as text."""
+    if isinstance(thing, tuple) and isinstance(thing[-1], int):
+        return f"{thing[0][0].code}{thing[1]}"
     if isinstance(thing, tuple):
         return "-".join(places[0].airport or places[0].city for places in thing)
     return thing if isinstance(thing, str) else str(thing.name)
@@ -106,7 +108,14 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "Portland, ME to Portland, OR": route("Portland, ME", "Portland, OR"),
     "Portland to Chicago": route("Portland, OR; Portland, ME", "Chicago, IL"),
     "ORD-LGA, Jan 5 2013": route("ORD", "LGA", days="5 January 2013"),
-    "Chicago to New York 1/5/2013": route("Chicago, IL", "New York, NY", days="5 January 2013"),
+    "Chicago to New York 1/25/2013": route("Chicago, IL", "New York, NY", days="25 January 2013"),
+    "ORD-LGA 1/5/2013": [
+        *route("ORD", "LGA", days="5 January 2013"),
+        *route("ORD", "LGA", days="1 May 2013"),
+    ],
+    "3/3": [{"days": "3 March 2013"}],
+    "JFK 3/25": [{"at": "JFK", "days": "25 March 2013"}],
+    "JFK 2/30": [{"at": "JFK", "unknown": "2/30"}],
     "flights from JFK to LAX in March": route("JFK", "LAX", days="March 2013"),
     "from JFK to LAX from March to May": route("JFK", "LAX", days="1 March to 31 May 2013"),
     "which airline is best from JFK to LAX": route("JFK", "LAX", wanted="best carrier"),
@@ -140,11 +149,23 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "JFK at 8 am": [{"at": "JFK", "hour": 8}],
     "JFK at 12:30 pm": [{"at": "JFK", "hour": 12}],
     "JFK 23:59": [{"at": "JFK", "hour": 23}],
+    "JFK at noon": [{"at": "JFK", "hour": 12}],
+    "12 noon united JFK": [{"carriers": [UA], "at": "JFK", "hour": 12}],
+    "united around midnight from JFK": [{"carriers": [UA], "origin": "JFK", "hour": 0}],
     "JFK around 6 o'clock": [{"at": "JFK", "hour": 6}],
     "JFK 8": [{"at": "JFK", "number": 8}, {"at": "JFK", "hour": 8}],
     "UA 8 from JFK": [{"carriers": [UA], "origin": "JFK", "number": 8}],
     "JFK at 25:00": [{"at": "JFK", "number": 25, "unknown": "00"}],
     "ORD to LGA in 5 hours": route("ORD", "LGA", amounts="in 5 hours"),
+    "latest flight from JFK": [{"origin": "JFK", "amounts": "latest flight"}],
+    "early flights JFK": [{"at": "JFK", "amounts": "early flights"}],
+    "united first": [{"carriers": [UA], "amounts": "first"}],
+    "worst flight of united": [{"carriers": [UA], "amounts": "worst flight"}],
+    "most delayed flight at JFK": [{"at": "JFK", "amounts": "most delayed flight"}],
+    "United vs Chicago": [{"carriers": [UA], "at": "Chicago, IL", "amounts": "a comparison"}],
+    "UA 15 vs DL 16": [{"compared": "flight UA15 DL16"}],
+    "UA15 or DL 16 in July": [{"compared": "flight UA15 DL16", "days": "July 2013"}],
+    "UA 15 vs JFK": [{"carriers": [UA], "at": "JFK", "number": 15, "amounts": "a comparison"}],
     "UA 15 flights": [{"carriers": [UA], "number": 15}],
     "may 2013 to march 2013": [{"unknown": ""}],
     "most punctual airline": [{"wanted": "carrier most on_time"}],
@@ -154,7 +175,7 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "on time": [{"wanted": "on_time"}],
     "on-time airline": [{"wanted": "carrier on_time"}],
     "best time to fly": [{"wanted": "best unranked"}],
-    "first week of july": [{"days": "July 2013", "wanted": "week"}],
+    "first week of july": [{"days": "July 2013", "wanted": "week", "amounts": "first"}],
     "best airline in the US": [{"wanted": "best carrier"}],
     "worst route in the United States": [{"wanted": "route worst"}],
     # what names nothing
