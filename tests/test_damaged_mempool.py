@@ -39,7 +39,11 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 
 
 def without_what_is_beside(folder: Path) -> None:
-    """Remove the write-ahead log and what processes share, which costs nothing while they run."""
+    """Remove the write-ahead log and what processes share.
+
+    It costs nothing if a process that has them open is the first to notice. Who opens the file anew
+    before, as the miner may, finds it without its log, and names what is lost.
+    """
     for name in ("mempool.sqlite-wal", "mempool.sqlite-shm"):
         store_path(folder).with_name(name).unlink()
 
@@ -86,7 +90,7 @@ def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_runnin
             lost = lost_ids(folder)
             without_what_is_beside(folder)
             post_some(service)
-            assert lost_ids(folder) == lost
+            assert lost_ids(folder) >= lost
             ready = service.get("/health/ready").json()
             assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
             assert "Traceback" not in service.said()

@@ -25,8 +25,14 @@ from backend.index.damage_mark import damage_of
 from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, sealed_block
-from backend.questions.groups import Shown
-from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.groups import EVERYTHING, Shown
+from backend.questions.values import (
+    AverageDelays,
+    Departures,
+    FilterTransactions,
+    FlightCounter,
+    Options,
+)
 from backend.storage.block_store import BlockStore
 from tests.effort import tries
 from tests.index.worlds import (
@@ -233,6 +239,8 @@ def ask(reader: IndexReader, asked: Asked) -> tuple[Any, Any]:
             return reader.delays(question, options)
         case FlightCounter():
             return count_of(reader, question)
+        case Departures():
+            return reader.departures(question, EVERYTHING)
     raise AssertionError(question)
 
 
