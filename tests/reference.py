@@ -63,11 +63,14 @@ def commands() -> Iterator[str]:
     yield from _help_of(command_line, "python -m backend")
 
 
-def _help_of(command: click.Command, name: str) -> Iterator[str]:
-    context = click.Context(command, info_name=name, terminal_width=100)
+def _help_of(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[str]:
+    names = parent.help_option_names if parent else command.context_settings["help_option_names"]
+    context = click.Context(command, info_name=name, terminal_width=100, help_option_names=names)
     yield from (f"## `{name}`", "", "```", command.get_help(context), "```", "")
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
-        yield from _help_of(inner, f"{name} {inner.name}")
+        yield from _help_of(inner, f"{name} {inner.name}", context)
 
 
 def files() -> Iterator[str]:
