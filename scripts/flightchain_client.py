@@ -99,7 +99,7 @@ class Options(TypedDict, total=False):
 
 
 class Cities(Options, total=False):
-    """The same, with cities as "Tampa, FL"."""
+    """The options of a question between two cities, which are written as "Tampa, FL"."""
 
     origin_city: str | None
     destination_city: str | None

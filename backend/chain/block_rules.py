@@ -30,7 +30,7 @@ from backend.base.words import counted
 from backend.chain.block import FORMAT_VERSION, MAX_TRANSACTIONS, Block, Header, leading_zero_bits
 from backend.chain.canonical import sha256_hex
 from backend.chain.columns import BodyError, Column, Columns, decode_body, encode_body
-from backend.chain.fields import FIELD_NAMES, FIELDS, Field, Value
+from backend.chain.fields import FIELDS, Field, Value
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, disagreement
 from backend.chain.state import ChainState, transactions_root
 from backend.chain.summary import cells_of, summary_root
@@ -159,8 +159,7 @@ def _invalid_transaction(columns: Columns, first: int) -> str | None:
         _remember(field, column.values)
     if not _has_contradictions(columns):
         return None
-    flights = zip(*(columns[name].expanded() for name in FIELD_NAMES), strict=True)
-    clashes = ((row, disagreement(flight)) for row, flight in enumerate(flights))
+    clashes = ((row, disagreement(flight)) for row, flight in enumerate(columns.rows()))
     return next(f"transaction {first + row}: {clash}" for row, clash in clashes if clash)
 
 

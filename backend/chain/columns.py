@@ -22,7 +22,7 @@ columns it needs.
 import json
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, chain
@@ -97,6 +97,10 @@ class Columns:
     def row(self, index: int) -> dict[str, Value]:
         """Return one row: column name -> value."""
         return {name: c.values[c.codes[index]] for name, c in self.by_name.items()}
+
+    def rows(self, names: Sequence[str] = FIELD_NAMES) -> Iterator[tuple[Value, ...]]:
+        """Yield the values of some columns row by row: those of flights, if not told which."""
+        return zip(*(self[name].expanded() for name in names), strict=True)
 
     def transactions(self, first_transaction: int, start: int, stop: int) -> list[dict[str, Value]]:
         """Return rows `start` to `stop` (exclusive, clipped) as transactions, ids included."""

@@ -52,7 +52,7 @@ def cells_of(columns: Columns) -> list[Cell]:
     columns: at least CELL_COLUMNS.
     """
     groups: dict[tuple[Value, Value], list[int]] = {}
-    rows = zip(*(columns[name].expanded() for name in CELL_COLUMNS), strict=True)
+    rows = columns.rows(CELL_COLUMNS)
     for carrier, day, cancelled, arr_delay, dep_delay in rows:
         counts = groups.setdefault((carrier, day), [0] * 7)
         add_flight(counts, cancelled, arr_delay, dep_delay)

@@ -32,6 +32,7 @@ from backend.index.connections import (
 from backend.index.index_file import Position, Rows, snapshot
 from backend.index.periods import DAY, date_of, day_number
 from backend.index.totals import MINUTE
+from backend.index.views import BLOCK_OF
 from backend.questions.answer_types import AsOf
 from backend.questions.groups import Shown
 from backend.questions.values import (
@@ -53,12 +54,10 @@ RECENT_S = 0.005
 _EVERYTHING = 2**62  # above every transaction id
 
 _POSITION = "SELECT height, tip_hash FROM position"
-_LEG = """
+_LEG = f"""
     id, day, carrier, route, dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time,
-    (SELECT height FROM block WHERE first_transaction <= id
-     ORDER BY first_transaction DESC LIMIT 1),
-    later + (SELECT timestamp FROM block WHERE first_transaction <= id
-             ORDER BY first_transaction DESC LIMIT 1)"""
+    {BLOCK_OF.format(column="height", id="id")},
+    later + {BLOCK_OF.format(column="timestamp", id="id")}"""
 # The position is a row of its own, because it costs as much as a leg to read.
 _NO_LEG = ", ".join(["NULL"] * 12)
 _AND_POSITION = f"UNION ALL SELECT height, tip_hash, {_NO_LEG} FROM position"  # noqa: S608

@@ -10,9 +10,9 @@ from backend.index.totals import SUMS
 from backend.questions.carriers import CARRIERS
 
 _DATE = "date(86400 * {day}, 'unixepoch')"
-_BLOCK = """(
-    SELECT block.{column} FROM block WHERE first_transaction <= flight.id
-    ORDER BY first_transaction DESC LIMIT 1)"""
+BLOCK_OF = """(
+    SELECT block.{column} FROM block WHERE first_transaction <= {id}
+    ORDER BY first_transaction DESC LIMIT 1)"""  # of the transaction with an id
 _COUNTED = f"""
     {SUMS}, 1.0 * sum(sum_arr_delay) / sum(arrived), 1.0 * sum(sum_dep_delay) / sum(departed),
     1.0 * sum(on_time) / sum(flights)"""
@@ -50,8 +50,8 @@ VIEWS = {
             arr_delay AS ARR_DELAY,
             cancelled AS CANCELLED,
             air_time AS AIR_TIME,
-            later + {_BLOCK.format(column="timestamp")} AS timestamp,
-            {_BLOCK.format(column="height")} AS BLOCK_HEIGHT,
+            later + {BLOCK_OF.format(column="timestamp", id="flight.id")} AS timestamp,
+            {BLOCK_OF.format(column="height", id="flight.id")} AS BLOCK_HEIGHT,
             day AS DAY_NUMBER
         FROM flight JOIN route USING (route)
         JOIN place AS origin ON origin.place = route.origin

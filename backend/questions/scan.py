@@ -72,8 +72,7 @@ def records_of(
     for block, columns in _walk(blocks, height, LEG_FIELDS, first=first):
         if days.isdisjoint(columns["FL_DATE"].values):
             continue
-        rows = zip(*(columns[name].expanded() for name in LEG_FIELDS), strict=True)
-        places = [(row, leg) for row, leg in enumerate(rows) if leg in legs]
+        places = [(row, leg) for row, leg in enumerate(columns.rows(LEG_FIELDS)) if leg in legs]
         whole = _decoded(block, FIELD_NAMES) if places else columns
         for row, leg in places:
             transaction_id = block.header.first_transaction + row
@@ -130,7 +129,7 @@ def delays(
     counts: Counter[int] = Counter()
     names = tuple(dict.fromkeys((*conditions, *counted, *told_by)))
     for _, columns in _walk(blocks, height, names, costs, first):
-        rows = zip(*(columns[name].expanded() for name in (*counted, *told_by)), strict=True)
+        rows = columns.rows((*counted, *told_by))
         for cancelled, arr_delay, dep_delay, *key_values in compress(
             rows, _meets(columns, conditions)
         ):
@@ -157,7 +156,7 @@ def flight_counts(
     flights_by_values: Counter[Key] = Counter()
     names = tuple(dict.fromkeys((*conditions, *told_by)))
     for _, columns in _walk(blocks, height, names, costs, first):
-        rows = zip(*(columns[name].expanded() for name in told_by), strict=True)
+        rows = columns.rows(told_by)
         flights_by_values.update(compress(rows, _meets(columns, conditions)))
     if group is None:
         return FlightCounts(flights_by_values.total())

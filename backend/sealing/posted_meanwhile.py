@@ -13,7 +13,6 @@ from backend.base.words import counted
 from backend.chain.block import Block
 from backend.chain.columns import Columns, columns_from, decode_body
 from backend.chain.fields import FIELD_NAMES
-from backend.chain.flight import Flight
 from backend.chain.identity import Leg, Stored, leg_of
 from backend.sealing.newcomers import SourceComparison
 
@@ -36,7 +35,7 @@ class PostedMeanwhile:
         for block in blocks:
             first = block.header.first_transaction
             columns = decode_body(block.body, block.header.transaction_count, FIELD_NAMES)
-            for transaction_id, flight in enumerate(_rows(columns), first):
+            for transaction_id, flight in enumerate(columns.rows(), first):
                 record = Stored(transaction_id, block.header.height, flight)
                 self._by_leg.setdefault(leg_of(flight), []).append(record)
             self._days.update(columns["FL_DATE"].values)
@@ -56,13 +55,9 @@ class PostedMeanwhile:
             return columns
         are_new = [
             comparison.is_new(label, flight, self._by_leg.get(leg_of(flight), ()))
-            for flight in _rows(columns)
+            for flight in columns.rows()
         ]
         if all(are_new):
             return columns
         kept = [list(compress(c.expanded(), are_new)) for c in columns.by_name.values()]
         return columns_from(kept)
-
-
-def _rows(columns: Columns) -> list[Flight]:
-    return list(zip(*(columns[name].expanded() for name in FIELD_NAMES), strict=True))

@@ -53,7 +53,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What of a ledger is verified.
+    """Says which parts of a ledger are verified.
 
     first: the lowest block; those below it were verified before. index: whether the index is, which
     needs all blocks. accepted: whether pending flights, keys, tokens and the log are.

@@ -134,7 +134,7 @@ def in_turn(kinds: Sequence[Requests]) -> Requests:
 
 
 def each_once(requests: Requests, asked: set[str]) -> Requests:
-    """Those of these requests that were not made before, by whatever random numbers.
+    """Return requests without those that were made before, by whatever random numbers.
 
     asked: the paths of those; it grows. Raises ProgramFailed when there is hardly a new one left.
     """
