@@ -58,8 +58,8 @@ class Row(NamedTuple):
     full_s: float = 0.0
 
 
-# In the order in which they are measured: row 7 needs the load of row 1 on the same service. Row 10
-# is no more; `scripts/lab run capacity` measures types and numbers of workers.
+# In the order in which they are measured: row 7 needs the load of row 1 on the same service. There
+# is no row 10 any more.
 ROWS: Mapping[int, Row] = {
     4: Row(imports.imports, 90),
     5: Row(footprint.bytes_on_disk, 12),

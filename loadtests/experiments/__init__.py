@@ -22,7 +22,6 @@ NAMES: tuple[str, ...] = (
     "micro",
     "mixed-clients",
     "itinerary",
-    "capacity",
     "cluster",
 )
 

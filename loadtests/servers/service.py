@@ -1,10 +1,9 @@
-"""The service itself: what its workers can be, and settings with which it runs as the study's did.
+"""Settings with which the service itself runs as the study's did.
 
 It runs as `serve --only-http`, without a miner, so that no block is sealed and nothing else uses
 the disk.
 """
 
-WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's default first
 EMPTY_ENDPOINT = "/health/live"  # it does nothing, which shows what HTTP costs
 RUN_BLOCKS = 19
 RUNS_CACHED = 2

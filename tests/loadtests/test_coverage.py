@@ -5,16 +5,13 @@ room for the chance of as many trials as there are here.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush, heapreplace
-from itertools import islice, product
+from itertools import islice
 from random import Random
 from statistics import fmean
 
 import pytest
 
-from loadtests.experiments.capacity.cells import Cells
-from loadtests.experiments.capacity.measuring import Configuration, Round
 from loadtests.experiments.client_server.measuring import PointLine
 from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
@@ -43,7 +40,6 @@ from loadtests.models.estimates import (
 )
 from loadtests.models.open_queue import ONE, mg1
 from loadtests.models.random_times import Gamma, ServiceTimes, poisson_times
-from tests.loadtests.experiments.made_up_rounds import ROUND
 from tests.loadtests.experiments.planted_servers import open_run
 
 SERVICE_S = 0.05
@@ -255,35 +251,6 @@ class TestAlone:
             assert alone.interval.estimate == alone.mean_s
             covered.append(alone.interval.covers(SERVICE_S))
         assert share(covered) >= 0.9
-
-
-class TestTimesFaster:
-    """How many times as fast a type of workers is, in turns, by `capacity`."""
-
-    ONE, OTHER, TURNS = Configuration("asgi", 2), Configuration("sync", 2), 3
-
-    @pytest.mark.parametrize("rejected", [0.0, 0.1])
-    def test_ratio_over_turns(self, rejected: float) -> None:
-        random, covered = Random(10), []
-        for _ in range(200):
-            found = Cells(list(self.rounds(random, rejected))).times_faster(self.ONE, self.OTHER)
-            assert found is not None
-            if found.low is not None and found.high is not None:
-                covered.append(found.low <= 2 <= found.high)
-        assert share(covered) >= 0.9
-
-    def rounds(self, random: Random, rejected: float) -> Iterator[Round]:
-        for turn, of, n in product(range(self.TURNS), (self.ONE, self.OTHER), (1, 4, 16, 64)):
-            mean = (2 if of is self.ONE else 1) * n / (1 + 0.1 * n)
-            yield replace(
-                ROUND,
-                turn=turn,
-                worker_type=of.worker_type,
-                workers=of.workers,
-                connections=n,
-                requests=round(1e5 * mean * random.gauss(1, 0.02)),
-                foreign_cpu=float(random.random() < rejected),
-            )
 
 
 class TestTurns:

@@ -8,14 +8,13 @@ import pytest
 
 from loadtests import chains
 from loadtests.chains import Chain, Source
-from loadtests.experiments.capacity import measuring
 from loadtests.experiments.client_server import systems
 from loadtests.experiments.open_workload import servers
 from loadtests.lab import generator_check, ledgers
 from tests.api.worlds import copy_chain
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
-IMPORTING = (measuring, systems, servers, ledgers)
+IMPORTING = (systems, servers, ledgers)
 
 
 @pytest.fixture(scope="session", autouse=True)
