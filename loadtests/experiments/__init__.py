@@ -1,8 +1,9 @@
 """The experiments of the lab. Each is a module that is found by its name and imported on demand.
 
-A module defines `EXPERIMENT`. Code that several experiments need is in `loadtests.lab`, load
-generators are in `loadtests.generation`, measured servers in `loadtests.servers`, and predictions
-in `loadtests.models`.
+A module defines `EXPERIMENT`; what is too large for one has others beside it, whose names begin
+with its own. What reports say is in `sentences`, as templates (`loadtests.lab.sentences`). Code
+that several experiments need is in `loadtests.lab`, load generators are in `loadtests.generation`,
+measured servers in `loadtests.servers`, and predictions in `loadtests.models`.
 """
 
 from importlib import import_module

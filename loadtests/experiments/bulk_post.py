@@ -20,6 +20,7 @@ from loadtests.lab.posts import BUSY_CLIENT, Posted, PostsLine, posts
 from loadtests.lab.repeated import accepted, lines, rejected_told
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known, quantile
 from loadtests.processes import running
@@ -29,18 +30,6 @@ RUN_S, QUICK_RUN_S = 6.0, 2.5
 REPEATS, QUICK_REPEATS = 3, 1
 MINE_INTERVAL_S = 0.5
 POINTS = "points"
-PROMISES = {
-    "async": (
-        "accepted: the flight has its id and is written, and is on the disk within half a second; "
-        "it is lost if the power fails before that"
-    ),
-    "sync": "durable: the flight is on the disk, synced, before the answer",
-    "commit": (
-        "mined: the flight is in a block and in the index. At most half of a worker's threads wait "
-        "for that; further requests are answered at once with the promise of sync and status 202, "
-        "which does not count here as an answer of this mode"
-    ),
-}
 _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "third"}
 
 
@@ -97,6 +86,11 @@ class Point(Posted[PointLine]):
         """Mean processor time of the program that posts, in cores; None if it is not known."""
         return self.cpu(lambda sample: sample.client_cpu)
 
+    @property
+    def is_held_up_by_its_client(self) -> bool:
+        """Whether the program that posts was the limit."""
+        return (self.client_cpu or 0) > BUSY_CLIENT
+
 
 def analyse(results: Results) -> Report:
     """Make the report. Raises ResultsError if all threads never posted at once."""
@@ -105,31 +99,31 @@ def analyse(results: Results) -> Report:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
     in_order = sorted(runs, key=lambda one: (MODES.index(one.line.mode), one.line.threads))
     points = Point.of_each(in_order, attrgetter("line.mode", "line.threads"))
-    counted = accepted(points)
-    promises = [f"mode={mode}: {promise}." for mode, promise in PROMISES.items()]
+    counted, sentences = accepted(points), Sentences("bulk_post")
+    lengths = {"run_s": RUN_S, "quick_run_s": QUICK_RUN_S, "interval_s": MINE_INTERVAL_S}
     sections = [
-        Section("What an answer promises", promises),
-        Section("Throughput", _THROUGHPUT.split("\n\n"), [_throughput_figure(points)]),
+        Section("What an answer promises", sentences("promises")),
+        Section(
+            "Throughput",
+            sentences("throughput", busy=BUSY_CLIENT, **lengths),
+            [_throughput_figure(points)],
+        ),
         Section("Latency", [_LATENCY], [_latency_figure(counted)]),
     ]
-    findings = [*_findings(points, counted), *unfinished]
+    modes = [
+        (
+            mode,
+            max(of, key=lambda point: point.kept_per_s.value),
+            max(of, key=lambda point: point.less_share),
+        )
+        for mode, of in _by_mode(counted).items()
+    ]
+    seen = {"points": points, "counted": counted, "modes": modes, "busy": BUSY_CLIENT}
+    findings = [*sentences("findings", **seen), *rejected_told(points), *unfinished]
     return Report(findings, sections, list(_metrics(counted)))
 
 
 _LATENCY = "The time from sending to the last byte of an answer that promises what the mode says."
-_THROUGHPUT = f"""\
-Flights per second whose answer promises what the mode says, one flight per request, while all
-threads were posting. Each thread waits for its answer before it posts again, so this is the
-throughput of that many clients, not the highest that the service could reach.
-
-The study posted 10,000 transactions from each of 100 and 1000 threads and printed no throughput;
-here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run), because ten million posts
-would take hours, and throughput is steady after seconds. The study's transactions went through
-consensus, by a single node; here they do not: the experiment cluster measures that. The miner
-makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute.
-
-bulk_post is a Python program: where it needs more than {BUSY_CLIENT:g} cores, it is the limit, and
-the service could do more."""
 
 
 def _by_mode(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -197,32 +191,6 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
         series,
         table,
     )
-
-
-def _findings(points: Sequence[Point], counted: Sequence[Point]) -> Iterator[str]:
-    for mode, of in _by_mode(counted).items():
-        best = max(of, key=lambda point: point.kept_per_s.value)
-        median_s = best.latency_s(0.5)
-        yield (
-            f"mode={mode}: at most {best.kept_per_s.value:,.0f} flights per second, with "
-            f"{best.line.threads} threads"
-            + (f"; the median answer then took {1000 * median_s:.3g} ms." if median_s else ".")
-        )
-        worst = max(of, key=lambda point: point.less_share)
-        if worst.less_share > 0:
-            yield (
-                f"mode={mode}: with {worst.line.threads} threads {100 * worst.less_share:.0f} % of "
-                "the answers promised only what sync does, because enough requests waited for a "
-                "block already; these answers do not count."
-            )
-    if busy := sum((point.client_cpu or 0) > BUSY_CLIENT for point in counted):
-        yield (
-            f"At {busy} of {len(counted)} points bulk_post itself needed more than "
-            f"{BUSY_CLIENT:g} cores: there this Python program is the limit, and not the service."
-        )
-    if failed := sum(point.failed for point in points):
-        yield f"Failed requests: {failed}."
-    yield from rejected_told(points)
 
 
 def _metrics(counted: Sequence[Point]) -> Iterator[Metric]:

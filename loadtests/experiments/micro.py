@@ -27,6 +27,7 @@ from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import Estimate, accepted_by_run, estimate
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.machine import moment
 from loadtests.processes import backend, finished, plain_environment, running
 from loadtests.questions import all_blocks, as_sent
@@ -137,7 +138,6 @@ class Task(NamedTuple):
     title: str
     printed: Mapping[str, float]
     go_s: float  # of the study's Go, to compare with
-    told: str
 
 
 _SERIALISATION, _VALIDATION = published.SERIALISATION, published.SCHEMA_VALIDATION
@@ -147,14 +147,6 @@ TASKS = {
         "Serialising and parsing",
         {"the study's Python": _SERIALISATION.python_s, "the study's Go": _SERIALISATION.go_s},
         _SERIALISATION.go_s,
-        """\
-Each of 1000 different transactions, made by the service, is parsed from its canonical bytes (21
-members) into a record, and serialised back; the bytes must be equal. Our parser and serialiser know
-the fields and their types; the hash of a receipt is computed with this serialiser. json is the
-standard library's loads and dumps with sorted keys.
-
-The study's task was a different one: it parsed a fulfillment from Base64 and serialised it back.
-Its times are shown only for their order of magnitude, because they are from another machine.""",
     ),
     VALIDATIONS: Task(
         "Validating",
@@ -164,18 +156,6 @@ Its times are shown only for their order of magnitude, because they are from ano
             "the study's Go, as its text says": _GO_VALIDATION_S,
         },
         _GO_VALIDATION_S,
-        """\
-1000 different flights, read from JSON once, are validated again and again. Our code does all checks
-of POST: no field is unknown or missing; each has the right type and is within its bounds; dates,
-times and codes have the right form; text is printable; and fields agree: year and weekday with the
-date, and a cancelled flight has no arrival. Like a worker of the service, it remembers which names
-and codes are well formed and the weekdays of dates, but nothing about a whole flight. jsonschema
-checks the same flights against the schema that the service publishes, with format checks; it cannot
-check whether fields agree.
-
-The study prints 0.578 s for Go, which is the time of its serialisation, to the millisecond; its
-text says 15 times faster than Python, which would be 5.07 s. Both are shown, and ours is compared
-with the latter.""",
     ),
 }
 
@@ -202,6 +182,11 @@ class Measured:
         return median(self.walls_s)
 
     @property
+    def processor_s(self) -> float:
+        """The median of the processor time."""
+        return median(one.user_s + one.sys_s for one in self.counted)
+
+    @property
     def mean(self) -> Estimate:
         """The mean of `walls_s`, without an interval for a single process."""
         return estimate(self.walls_s)
@@ -209,16 +194,20 @@ class Measured:
 
 def analyse(results: Results) -> Report:
     """Make the report from `processes.csv` and `runs.csv`."""
-    found = {task: _measured(results, task) for task in TASKS}
+    sentences, found = Sentences("micro"), {task: _measured(results, task) for task in TASKS}
     every = [one for some in found.values() for one in some]
-    sections = [_section(task, some) for task, some in found.items()]
-    sections.append(Section("Every process", parts=[_processes(every)]))
+    sections = [
+        Section(TASKS[task].title, sentences(task.replace(" ", "_")), [_figure(task, some)])
+        for task, some in found.items()
+    ]
+    note = sentences.one("processes")
+    sections.append(Section("Every process", parts=[_processes(every, note)]))
     metrics = [
         one.mean.metric(f"wall_per_100000[{one.program.task}, {one.program.name}]", "s")
         for one in every
         if not one.is_disturbed
     ]
-    return Report(_findings(found), sections, metrics)
+    return Report(sentences("findings", measured=found, tasks=TASKS), sections, metrics)
 
 
 def _measured(results: Results, task: str) -> list[Measured]:
@@ -258,23 +247,27 @@ class Compared(NamedTuple):
     source: Source
 
 
-def _section(task: str, found: Sequence[Measured]) -> Section:
+def _compared(task: str, found: Sequence[Measured]) -> list[Compared]:
     """What the study printed and what was measured here, the slowest first."""
-    note = "Times are wall times of the whole process, including its start."
     compared = [
         Compared(name, printed_s, "one, on the study's machine", "study")
         for name, printed_s in TASKS[task].printed.items()
     ]
     for one in found:
-        if (times := one.counted[0].times) != TIMES:
-            note += f" {one.program.told}: measured with {times:,} and extrapolated."
         told = f"median of {len(one.counted)}" + ", disturbed" * one.is_disturbed
         source: Source = "bound" if one.is_disturbed else "ours"
         compared.append(Compared(one.program.told, one.median_s, told, source))
-    compared.sort(key=lambda one: -one.seconds)
-    table = Table.of(
+    return sorted(compared, key=lambda one: -one.seconds)
+
+
+def _table(task: str, found: Sequence[Measured]) -> Table:
+    note = "Times are wall times of the whole process, including its start."
+    for one in found:
+        if (times := one.counted[0].times) != TIMES:
+            note += f" {one.program.told}: measured with {times:,} and extrapolated."
+    return Table.of(
         f"100,000 {task}",
-        compared,
+        _compared(task, found),
         [
             ("Program", lambda one: one.name),
             ("s per 100,000", lambda one: one.seconds),
@@ -285,27 +278,35 @@ def _section(task: str, found: Sequence[Measured]) -> Section:
         ],
         note,
     )
-    figures = [_figure(f"100,000 {task}", compared, table)]
-    return Section(TASKS[task].title, TASKS[task].told.split("\n\n"), figures)
 
 
-def _figure(title: str, compared: Sequence[Compared], table: Table) -> Figure:
+def _figure(task: str, found: Sequence[Measured]) -> Figure:
+    compared = _compared(task, found)
     names, seconds = [one.name for one in compared], [one.seconds for one in compared]
-    sources: dict[Source, str] = {"ours": "measured here", "study": "printed by the study"}
-    if any(one.source == "bound" for one in compared):
-        sources["bound"] = "rejected"
-    series = []
-    for source, name in sources.items():
-        own = [one.seconds if one.source == source else None for one in compared]
-        series.append(Series(name, source, names, own, shape="rows"))
+    sources: dict[Source, str] = {
+        "ours": "measured here",
+        "study": "printed by the study",
+        "bound": "rejected",
+    }
+    series = [
+        Series(
+            name,
+            source,
+            names,
+            [one.seconds if one.source == source else None for one in compared],
+            shape="rows",
+        )
+        for source, name in sources.items()
+        if any(one.source == source for one in compared)
+    ]
     limits = (10.0 ** math.floor(math.log10(min(seconds))), 1.2 * max(seconds))
     fastest = min((one for one in compared if one.source != "bound"), key=lambda one: one.seconds)
     told = f"The scale is logarithmic. The fastest is {fastest.name} with {fastest.seconds:.3g} s."
     x = Axis("s per 100,000", is_logarithmic=True, limits=limits)
-    return figure(title, told, x, Axis(""), series, table)
+    return figure(f"100,000 {task}", told, x, Axis(""), series, _table(task, found))
 
 
-def _processes(every: Sequence[Measured]) -> Table:
+def _processes(every: Sequence[Measured], note: str) -> Table:
     return Table.of(
         "Whole processes, timed as by `time`",
         every,
@@ -320,51 +321,8 @@ def _processes(every: Sequence[Measured]) -> Table:
             ("Sys (s)", lambda one: median(each.sys_s for each in one.counted)),
             ("Start alone (s)", lambda one: one.start_s),
         ],
-        "± is the 95 % interval of the mean (Student's t) for 100,000. A process counts if other "
-        "programs used less than 10 % of a core meanwhile. If fewer than three processes had so "
-        "quiet a machine, all count; user time then says more than wall time. Start alone is the "
-        "same program with nothing to do.",
+        note,
     )
-
-
-def _findings(found: Mapping[str, Sequence[Measured]]) -> list[str]:
-    findings = [_against_go(task, ours) for task, (ours, *_) in found.items()]
-    for task, (ours, *others) in found.items():
-        if ours.is_disturbed:
-            continue
-        findings += [
-            f"{task.capitalize()} with {other.program.told} take {other.median_s:.3g} s, "
-            f"{other.median_s / ours.median_s:.3g} times our time."
-            for other in others
-            if not other.is_disturbed
-        ]
-        name, seconds = next(iter(TASKS[task].printed.items()))
-        findings.append(
-            f"For {task}, {name} took {seconds:.3g} s on its machine, "
-            f"{seconds / ours.median_s:.3g} times our time on this one."
-        )
-    if any(one.is_disturbed for some in found.values() for one in some):
-        findings.append(
-            "The machine was busy with other work, so some wall times are too long: they are shown "
-            "as disturbed and used for no finding; the table of every process shows which."
-        )
-    return findings
-
-
-def _against_go(task: str, ours: Measured) -> str:
-    """A sentence that compares our time with Go's, by the interval of the mean."""
-    low, high = ours.mean.low, ours.mean.high
-    said = f"100,000 {task} by the service's own code take {ours.median_s:.3g} s as a whole process"
-    said += f" ({median(one.user_s + one.sys_s for one in ours.counted):.3g} s of processor time)"
-    go_s = TASKS[task].go_s
-    theirs = f"the {go_s:.3g} s of the study's Go"
-    if ours.is_disturbed:
-        return f"{said}; the machine was too busy to compare that with {theirs}."
-    if low is None or high is None:
-        return f"{said}; one process is too few to compare that with {theirs}."
-    if low <= go_s <= high:
-        return f"{said}, which does not clearly differ from {theirs}."
-    return f"{said}, {'less' if high < go_s else 'more'} than {theirs}."
 
 
 EXPERIMENT = Experiment(

@@ -19,11 +19,12 @@ from time import monotonic, sleep
 from loadtests.generation.bulk import LOG, Bulk, kept, posting
 from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
-from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table, times
+from loadtests.lab.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import cpu_s
 from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
@@ -147,6 +148,16 @@ class Profile:
         """The name of the case in sentences."""
         return f"mode={self.mode}, {self.threads} threads"
 
+    @property
+    def largest(self) -> list[tuple[str, float]]:
+        """The three known activities with the largest shares."""
+        return [(name, share) for name, share in self.work.items() if name != stacks.OTHER][:3]
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether its shares are from few samples."""
+        return self.work_samples < FEW_SAMPLES
+
     def share(self, *activities: str) -> Estimate:
         """The share of these activities together in the time in which Python works.
 
@@ -158,7 +169,7 @@ class Profile:
 
 def analyse(results: Results) -> Report:
     """Make the report from the files of stacks. Raises ResultsError if no case has all it needs."""
-    profiles = list(_profiles(results))
+    sentences, profiles = Sentences("profile"), list(_profiles(results))
     if not profiles:
         raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
     caption = "Shares of the time of all threads of the worker"
@@ -168,9 +179,13 @@ def analyse(results: Results) -> Report:
         for row in results.rows(ROLES)
     ]
     sections = [
-        Section("What Python works on", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
-        Section("Comparison with the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),
-        Section("What requests wait for", [_WAITS_TOLD], [waits]),
+        Section(
+            "What Python works on",
+            sentences("work", other=stacks.OTHER, rate_hz=RATE_HZ),
+            [_work_figure(profiles)],
+        ),
+        Section("Comparison with the study", sentences("study"), [_study_table(profiles)]),
+        Section("What requests wait for", sentences("waits"), [waits]),
         Section(
             "The processes",
             ["Processor time of each process of the service during the recordings."],
@@ -182,32 +197,15 @@ def analyse(results: Results) -> Report:
             links=[(profile.graph, profile.told) for profile in profiles if profile.graph],
         ),
     ]
-    return Report(_findings(profiles), sections, list(_metrics(profiles)))
-
-
-_WORK_TOLD = f"""\
-Shares of the samples in which a thread held Python's lock. A sample counts as the activity of its
-innermost frame that matches a pattern (loadtests/lab/stacks.py), so the work of C code and
-libraries belongs to the function of ours that called them. Samples that match no pattern are
-“{stacks.OTHER}”.
-
-As in the study, shares are lower bounds. They come from {RATE_HZ} samples per second of one worker.
-Threads pass the lock on only at certain places of the code, and a thread that has the lock but no
-processor is seen there, so on a busy machine such places get too large a share. Shares do not tell
-speed; bulk-post measures that."""
-
-_STUDY_TOLD = """\
-The study's shares are those of BigchainDB's process (mode=async, 100 threads), summed from its
-flame graph. The activities are not the same: flights have no signatures, so the validation of
-crypto-conditions is compared with the work that protects our content, the canonical bytes and their
-hash, and MongoDB is compared with the mempool. Ours are shares of the time in which Python worked.
-
-Blocks are made by another process, which is not sampled; its processor time is shown below."""
-
-_WAITS_TOLD = """\
-Shares of all threads of the worker, including waiting ones. A waiting thread is known by its
-innermost frame. All others work or want to: from outside, a thread that waits for Python's lock
-looks like one at work."""
+    findings = sentences(
+        "findings",
+        profiles=profiles,
+        nearest=_NEAREST,
+        published=published.ACTIVITIES,
+        unknown=max(profile.share(stacks.OTHER).value for profile in profiles),
+        few=FEW_SAMPLES,
+    )
+    return Report(findings, sections, list(_metrics(profiles)))
 
 
 def _profiles(results: Results) -> Iterator[Profile]:
@@ -291,36 +289,6 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
     columns = ("The study's action", "Study (%)", "Nearest of ours", *_labels(profiles))
     note = "The study sampled BigchainDB 2.0.0a6 on Python 3.6 with Pyflame; ours is with py-spy."
     return Table("Shares of study 002 and of this service", columns, rows, note)
-
-
-def _findings(profiles: Sequence[Profile]) -> list[str]:
-    findings = []
-    for profile in profiles:
-        known = [(name, share) for name, share in profile.work.items() if name != stacks.OTHER]
-        largest = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in known[:3])
-        findings.append(
-            f"{profile.told}: Python's lock was held in {100 * profile.held:.0f} % of the samples, "
-            f"mostly for: {largest}."
-        )
-    findings += [f"{profile.told}: {', '.join(_beside_study(profile))}." for profile in profiles]
-    unknown = max(profile.share(stacks.OTHER).value for profile in profiles)
-    findings.append(f"At most {100 * unknown:.1f} % of a case is of no known activity: “other”.")
-    if few := [profile.label for profile in profiles if profile.work_samples < FEW_SAMPLES]:
-        findings.append(
-            f"Shares from fewer than {FEW_SAMPLES} samples are rough: {'; '.join(few)}."
-        )
-    return findings
-
-
-def _beside_study(profile: Profile) -> Iterator[str]:
-    for action, (told, activities) in _NEAREST.items():
-        if activities:
-            share = profile.share(*activities)
-            low, high = times(100, share.low), times(100, share.high)
-            yield (
-                f"{told} {100 * share.value:.1f} % ({low:.1f} to {high:.1f}; in the study {action} "
-                f"{published.ACTIVITIES[action]:g} %)"
-            )
 
 
 def _metrics(profiles: Sequence[Profile]) -> Iterator[Metric]:

@@ -1,11 +1,12 @@
 """Repeats figure 1 of study 001: the response time of each request type without waiting."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from loadtests.experiments.client_server import telling
-from loadtests.experiments.client_server.measuring import Plan, already, measuring
-from loadtests.experiments.client_server.predicting import Point, points
-from loadtests.experiments.client_server.systems import (
+from loadtests.experiments import client_server_report as report
+from loadtests.experiments.client_server_measurements import Plan, already, measuring
+from loadtests.experiments.client_server_points import Point, points
+from loadtests.experiments.client_server_report import interval_ms, ms, told_ms
+from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
     KEY,
@@ -14,14 +15,13 @@ from loadtests.experiments.client_server.systems import (
     SERVICE,
     UNINDEXED,
 )
-from loadtests.experiments.client_server.telling import interval_ms, ms, told_ms
 from loadtests.lab.content import Figure, Report, Section, Table, times
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted, measured
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 
-SERVERS = telling.STUDY_SERVERS
+SERVERS = report.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
 FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
 
@@ -45,7 +45,14 @@ def analyse(results: Results) -> Report:
     by_kind = {kind: [p for p in found if p.line.kind == kind] for kind in KINDS}
     figures = [_figure(kind, of) for kind, of in by_kind.items() if of]
     sections = [Section("Response times by type", parts=figures)]
-    return telling.report(found, _findings(accepted(found)), sections, tabled=found)
+    counted = accepted(found)
+    by_position = [
+        point
+        for point in counted
+        if (point.line.system, point.line.kind) == (POSITION, AVERAGE) and point.alone.line_s
+    ]
+    findings = report.SENTENCES("query_type", kinds=KINDS, points=counted, by_position=by_position)
+    return report.report(found, findings, sections, tabled=found)
 
 
 def _figure(kind: str, found: Sequence[Point]) -> Figure:
@@ -72,7 +79,7 @@ def _figure(kind: str, found: Sequence[Point]) -> Figure:
         measured("rejected", "bound", marks, rejected, factor=1e3, shape="bars"),
         Series("M/M/3", "model", marks, modelled, shape="bars"),
     ]
-    told = telling.NONE_COUNTS
+    told = report.NONE_COUNTS
     if counted := accepted(found):
         least = min(counted, key=lambda point: point.mean_s)
         told = (
@@ -80,23 +87,7 @@ def _figure(kind: str, found: Sequence[Point]) -> Figure:
             "hardly ever wait."
         )
     drawn = [one for one in series if any(one.ys)]
-    return figure(f"Figure 1, {kind}", told, Axis(""), telling.RESPONSE, drawn, table)
-
-
-def _findings(counted: Sequence[Point]) -> Iterator[str]:
-    """The answers of each type, the cost of LIMIT n OFFSET k, and what that does to its cv."""
-    for kind in KINDS:
-        answers = [f"{p.title} {told_ms(p.mean_s)}" for p in counted if p.line.kind == kind]
-        if answers:
-            yield f"{kind.capitalize()}: {'; '.join(answers)}."
-    for point in counted:
-        line_s = point.alone.line_s
-        if (point.line.system, point.line.kind) == (POSITION, AVERAGE) and line_s:
-            yield (
-                f"LIMIT n OFFSET k takes {told_ms(line_s[1])} for 1000 rows and "
-                f"{told_ms(line_s[2])} for 1000 skipped rows, so service time does not grow with n "
-                f"alone: its cv is {point.alone.cv:.2f}, though n is exponential to make it 1."
-            )
+    return figure(f"Figure 1, {kind}", told, Axis(""), report.RESPONSE, drawn, table)
 
 
 EXPERIMENT = Experiment(

@@ -22,8 +22,9 @@ from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
+from loadtests.lab.sentences import Sentences
 from loadtests.models import protocol
-from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
+from loadtests.models.estimates import Interval, Verdict, paired_difference, verdict
 from loadtests.models.open_queue import ONE, SteadyState
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.servers.gunicorn import FCFS
@@ -37,10 +38,6 @@ MOST_HANDLER_EXCESS = 0.01  # share of the demand that service may take longer
 OPEN = "open"
 QUICK, FULL = (10, 50), (25, 100)  # seconds of the open run, requests of a calibration
 
-GOOD = (
-    "This machine is good for measurements: the known server behaves as theory says, within "
-    f"{TOLERANCE * 100:g} %, and no rule rejects the run."
-)
 CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
 LIKELY = {
     "foreign_cpu": "noisy neighbour",
@@ -104,6 +101,11 @@ class Observed:
         return [row.open_response_s for row in self.rows]
 
     @property
+    def response_s(self) -> float:
+        """The mean of these."""
+        return fmean(self.responses_s)
+
+    @property
     def difference_s(self) -> Interval:
         """Measured − replayed, with its 95 % interval."""
         return paired_difference(self.responses_s, self.replayed_s)
@@ -161,16 +163,25 @@ def analyse(results: Results) -> Report:
     reasons = _reasons(seen)
     causes = ", ".join(dict.fromkeys(cause for cause, _ in reasons))
     failure = f"This machine is too noisy now: {causes}." if reasons else ""
-    difference = seen.difference_s
+    sentences, difference = Sentences("selftest"), seen.difference_s
+    shares = difference.times(1 / seen.model.response_time_s)
     return Report(
-        findings=[
-            failure or GOOD,
-            *(f"{cause.capitalize()}: {what}." for cause, what in reasons),
-            *_told(seen),
-        ],
-        sections=[Section("Measured and modelled", [_METHOD], [_figure(seen)])],
+        findings=sentences(
+            "findings",
+            seen=seen,
+            failure=failure,
+            reasons=reasons,
+            demand_s=DEMAND_S,
+            rules=list(_shown_rules(seen.judged)),
+            simulated=_simulated(seen),
+            off=[
+                f"{round(100 * share, 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0
+                for share in (shares.estimate, shares.low, shares.high)
+            ],
+        ),
+        sections=[Section("Measured and modelled", sentences("method"), [_figure(seen)])],
         metrics=[
-            Metric("response_time_mean", fmean(seen.responses_s), "s"),
+            Metric("response_time_mean", seen.response_s, "s"),
             Metric("service_time_mean", seen.model.service_time_s, "s"),
             Metric("paired_difference", difference.estimate, "s", *difference.ends),
         ],
@@ -178,45 +189,23 @@ def analyse(results: Results) -> Report:
     )
 
 
-_METHOD = (
-    "The known server sleeps as long as each request says, so this checks the lab's instruments "
-    "and nothing of ours. The same arrivals and demands were sent to it and through a queue that "
-    "serves one at a time in order of arrival. Chance is the same for both, so only server and "
-    "generator make a difference. The mean of so short a run tells little by itself: the simulated "
-    "range shows how far from the formula it may be although all is well."
-)
-
-
-def _told(seen: Observed) -> Iterator[str]:
-    """What was seen. The simulated runs are as short as this one, each from an empty queue."""
-    simulated = protocol.expectation(
+def _simulated(seen: Observed) -> protocol.Expectation:
+    """What runs as short as this one show, each from an empty queue."""
+    return protocol.expectation(
         protocol.Protocol(seen.rows[-1].intended_s, runs=1),
         seen.model.arrival_rate_per_s,
         Gamma(seen.model.service_time_s, seen.cv),
         Random("selftest: simulated runs"),  # noqa: S311  the same for the same rows
         simulated_runs=SIMULATED_RUNS,
     )
-    model_s, difference = seen.model.response_time_s, seen.difference_s
-    yield f"E[S] before and after: {' and '.join(map(_ms, seen.calibrated_s))}."
-    overhead = _ms(seen.model.service_time_s - DEMAND_S)
-    yield f"E[S] beyond the demand: {overhead} (HTTP, connecting, client)."
-    for column, value in seen.judged.items():  # of a rule: `name (unit)`
+
+
+def _shown_rules(judged: Mapping[str, str]) -> Iterator[tuple[str, float, str]]:
+    """Title, value and unit of some rules of the run."""
+    for column, value in judged.items():  # of a rule: `name (unit)`
         name, _, unit = column.rstrip(")").partition(" (")
         if name in SHOWN and value:
-            yield f"{SHOWN[name]}: {float(value):.3g} {unit}."
-    yield f"Mean response time, measured: {_ms(fmean(seen.responses_s))}."
-    yield f"Range of simulated runs (95 %): {_ms(simulated.low_s)} to {_ms(simulated.high_s)}."
-    yield f"M/G/1, long run: {_ms(model_s)}."
-    off, low, high = (
-        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0
-        for value_s in (difference.estimate, difference.low, difference.high)
-    )
-    yield f"Measured − replayed: {off} of E[R] (95 %: {low} to {high})."
-    yield f"Verdict on M/G/1, tolerance {TOLERANCE * 100:g} %: {seen.verdict}."
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.2f} ms"
+            yield SHOWN[name], float(value), unit
 
 
 def _figure(seen: Observed) -> Figure:

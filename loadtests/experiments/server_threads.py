@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 
-from loadtests.experiments.client_server import telling
-from loadtests.experiments.client_server.measuring import LOAD, Plan, measuring
-from loadtests.experiments.client_server.predicting import Point, points
-from loadtests.experiments.client_server.systems import AVERAGE, KNOWN, POSITION, SCAN
-from loadtests.experiments.client_server.telling import told_ms
+from loadtests.experiments import client_server_report as report
+from loadtests.experiments.client_server_measurements import LOAD, Plan, measuring
+from loadtests.experiments.client_server_points import Point, points
+from loadtests.experiments.client_server_systems import AVERAGE, KNOWN, POSITION, SCAN
 from loadtests.grouping import grouped
 from loadtests.lab.content import Figure, Report, Section
 from loadtests.lab.experiment import Experiment, Mode, Run
@@ -53,30 +52,18 @@ def analyse(results: Results) -> Report:
     found = points(results)
     loads = [point for point in found if point.line.role == LOAD]
     groups = grouped(loads, lambda point: point.line.system).values()
-    figures = Section("Figure 5", telling.unstable_told(loads), [_figure(of) for of in groups])
-    findings = [_finding(counted) for of in groups if (counted := accepted(of))]
-    return telling.report(found, findings, [figures], tabled=loads)
+    figures = Section("Figure 5", report.unstable_told(loads), [_figure(of) for of in groups])
+    curves = [counted for of in groups if (counted := accepted(of))]
+    findings = report.SENTENCES("server_threads", curves=curves)
+    return report.report(found, findings, [figures], tabled=loads)
 
 
 def _figure(of: Sequence[Point]) -> Figure:
     title = f"Figure 5: {of[0].title}, λ = {of[0].rate_per_s:.3g}/s"
-    counted = accepted(of)
-    told = _finding(counted) if counted else telling.NONE_COUNTS
-    return telling.points_figure(title, told, of, Axis("servers m"), lambda p: p.line.servers)
-
-
-def _finding(of: Sequence[Point]) -> str:
-    told = f"{of[0].title}: " + ", ".join(
-        f"{told_ms(point.mean_s)} with m = {point.line.servers} (χ = {point.utilisation:.2f})"
-        for point in (of[0], of[-1])
-    )
-    for point in of:
-        if markov_s := point.steady_s():
-            return (
-                f"{told}. At m = {point.line.servers}, the lowest tried with a steady state, M/M/m "
-                f"predicts {told_ms(markov_s)}, and {told_ms(point.mean_s)} were measured."
-            )
-    return f"{told}; no m has a steady state."
+    told = report.NONE_COUNTS
+    if counted := accepted(of):
+        told = report.SENTENCES.one("server_threads", curves=[counted])
+    return report.points_figure(title, told, of, Axis("servers m"), lambda p: p.line.servers)
 
 
 EXPERIMENT = Experiment(

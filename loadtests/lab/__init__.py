@@ -10,6 +10,7 @@ again, anywhere, byte for byte. Later readers of a result have the same files.
     one_customer      service times; other loads are `loadtests.generation`'s, as are the rules
     repeated          runs and whether they count; a cell of them, its means, how they are drawn
     posts             runs of posts from many threads
+    sentences         what reports say, from templates
     content           what a report holds: tables of items and columns, metrics, words
     report            figures, and the page of a report
     gaps              why measured and predicted differ, here and in study 000

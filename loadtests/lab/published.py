@@ -214,6 +214,11 @@ class ItineraryTimes(NamedTuple):
         """The nine requests of a transaction."""
         return self.begin_ms + 4 * self.query_ms + 3 * self.reserve_ms + self.commit_ms
 
+    @property
+    def between(self) -> float:
+        """The share of a transaction that its requests do not take."""
+        return (self.transaction_ms - self.requests_ms) / self.transaction_ms
+
 
 ITINERARY: Mapping[str, ItineraryTimes] = {
     "Single RM": ItineraryTimes(0.31, 0.533768, 0.650833, 0.61, 5.02),

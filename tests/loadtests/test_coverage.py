@@ -12,8 +12,8 @@ from statistics import fmean
 
 import pytest
 
-from loadtests.experiments.client_server.measuring import PointLine
-from loadtests.experiments.client_server.predicting import (
+from loadtests.experiments.client_server_measurements import PointLine
+from loadtests.experiments.client_server_points import (
     LEAST_NEAR_SATURATION,
     Alone,
     OneRun,

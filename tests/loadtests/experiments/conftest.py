@@ -1,20 +1,23 @@
-"""Chains of the same flights are imported once, and copied for every experiment after the first."""
+"""What tests of experiments share: chains that are imported once, and a machine that is quiet."""
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadtests import chains
 from loadtests.chains import Chain, Source
-from loadtests.experiments.client_server import systems
+from loadtests.experiments import client_server_systems
 from loadtests.experiments.open_workload import servers
+from loadtests.generation import run as generation_run
+from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.lab import generator_check, ledgers
 from tests.api.worlds import copy_chain
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
-IMPORTING = (systems, servers, ledgers)
+IMPORTING = (client_server_systems, servers, ledgers)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,8 +45,27 @@ def imported_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def unchecked_generator() -> Iterator[None]:
-    """The load generator is not checked before each experiment; `lab/test_generator_check` is."""
+def quiet_machine() -> Iterator[None]:
+    """No run is rejected for what else the machine does that tests run on.
+
+    The load generator is not checked before each experiment; `lab/test_generator_check` is.
+    """
+
+    def judged(facts: Facts) -> Verdict:
+        quiet = replace(facts, foreign_cpu=None, client_cpu=None)
+        return judge(replace(quiet, lag_mean_s=None, lag_p99_s=None))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generator_check, "check", lambda run: None)
+        patch.setattr(generation_run, "judge", judged)
         yield
+
+
+@pytest.fixture
+def everything_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules reject nothing, not even runs between calibrations of a few requests."""
+
+    def judge(facts: Facts) -> Verdict:
+        return Verdict((), {rule.name: rule.value(facts) for rule in RULES})
+
+    monkeypatch.setattr(generation_run, "judge", judge)

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,9 @@ import pytest
 from loadtests.experiments import bulk_post
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import bulk as posting
-from loadtests.generation import run as generation_run
 from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, RowFile, busy_window, closed_index, read_rows
-from loadtests.generation.rules import RULES, judge
+from loadtests.generation.rules import RULES
 from loadtests.generation.run import Generator
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
@@ -27,9 +25,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk_post, "QUICK_THREADS", (2,))
         patch.setattr(bulk_post, "QUICK_RUN_S", 1.5)
-        patch.setattr(
-            generation_run, "judge", lambda facts: judge(replace(facts, foreign_cpu=None))
-        )
         run(bulk_post.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
     return Results(folder)
 

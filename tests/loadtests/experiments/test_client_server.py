@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from random import Random
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.experiments.client_server import telling
-from loadtests.experiments.client_server.measuring import PointLine
-from loadtests.experiments.client_server.predicting import (
+from loadtests.experiments import client_server_report as reports
+from loadtests.experiments.client_server_measurements import PointLine
+from loadtests.experiments.client_server_points import (
     LEAST_NEAR_SATURATION,
     Alone,
     OneRun,
     Point,
     line_through,
 )
-from loadtests.experiments.client_server.systems import (
+from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
     KEY,
@@ -36,8 +37,10 @@ from loadtests.experiments.client_server.systems import (
     rows_drawn,
     sizes,
 )
-from loadtests.experiments.request_rate import FULL_SHARES, MOST_PER_S, _figure, rates
+from loadtests.experiments.request_rate import FULL_SHARES, _figure, rates
 from loadtests.generation.schedule import Arrival, Request
+from loadtests.lab.generator_check import CHECK, CheckLine
+from loadtests.lab.results import Results
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.open_queue import ONE
 
@@ -158,18 +161,21 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert slow.queued.verdict is Verdict.DISAGREES
     rejected = point([0.1] * 40, 5.0, counts=False)
     assert rejected.queued.verdict is None
-    assert telling.verdicts_told([rejected]) == "No run counts, so no model is judged."
-    assert "1 of 2 runs were rejected" in telling.rejected_told([alone, rejected])[0]
-    assert telling.metrics([rejected]) == []
-    assert telling.report([rejected], [], [], [rejected]).failure == telling.NONE_COUNTS
-    assert telling.report([alone, rejected], [], [], [rejected]).failure == ""
-    assert [one.name for one in telling.curves([rejected], lambda _: 1)] == ["rejected"]
-    drawn = {one.name: one for one in telling.curves([alone, rejected], lambda _: 1)}
+    none, some, slower = (
+        reports.report(points, [], [], points)
+        for points in ([rejected], [alone, rejected], [alone, slow])
+    )
+    assert "No run counts, so no model is judged." in none.findings
+    assert some.findings[0].startswith("1 of 2 runs were rejected")
+    assert "1 agree, 1 disagree" in slower.findings[0]
+    assert reports.metrics([rejected]) == []
+    assert (none.failure, some.failure) == (reports.NONE_COUNTS, "")
+    assert [one.name for one in reports.curves([rejected], lambda _: 1)] == ["rejected"]
+    drawn = {one.name: one for one in reports.curves([alone, rejected], lambda _: 1)}
     assert drawn["measured"].ys == pytest.approx([100.0, None])
     assert drawn["rejected"].ys == pytest.approx([100.0])
     assert drawn["replay, m servers"].ys[1] is None
-    assert "1 agree, 1 disagree" in telling.verdicts_told([alone, slow])
-    names = [one.name for one in telling.metrics([slow])]
+    names = [one.name for one in reports.metrics([slow])]
     assert names == ["response_time_mean[r]", "paired_difference[r]"]
 
 
@@ -201,8 +207,8 @@ def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> N
 def test_more_work_than_servers_can_do_has_no_steady_state_and_is_told_in_words() -> None:
     found = point([0.1] * 40, 30.0)
     assert (found.steady_s(), found.steady_s(0.5)) == (None, None)
-    assert "No steady state" in telling.unstable_told([found])[0]
-    assert not telling.unstable_told([point([0.1] * 40, 5.0)])
+    assert "No steady state" in reports.unstable_told([found])[0]
+    assert not reports.unstable_told([point([0.1] * 40, 5.0)])
 
 
 def test_cores_are_no_model_of_a_server_that_sleeps() -> None:
@@ -210,18 +216,23 @@ def test_cores_are_no_model_of_a_server_that_sleeps() -> None:
     assert point([0.1] * 40, 5.0).shared is not None
 
 
-@given(st.floats(1e-4, 1.0), st.integers(1, 4))
-def test_rates_keep_their_order_and_what_the_generator_can_send(service_s: float, m: int) -> None:
-    found = rates(FULL_SHARES, KNOWN, service_s, m)
+@pytest.mark.parametrize(("service_s", "highest_per_s"), [(0.04, 0.9 * 3 / 0.04), (0.001, 400.0)])
+def test_rates_keep_their_order_and_what_the_generator_was_proven_to_send(
+    service_s: float, highest_per_s: float, tmp_path: Path
+) -> None:
+    errors_s = {50.0: 0.0, 400.0: 0.0, 800.0: 0.01}
+    with Results(tmp_path).more(CHECK, CheckLine) as table:
+        for rate_per_s, error_s in errors_s.items():
+            table.add(CheckLine("generator-1", rate_per_s, 9, error_s, 0.0, 0.0, 0.0))
+    found = rates(FULL_SHARES, Results(tmp_path), KNOWN, service_s, 3)
     per_s = [rate_per_s for _, rate_per_s in found]
     assert [float(share) for share, _ in found] == list(FULL_SHARES)
     assert per_s == sorted(set(per_s))
-    assert max(per_s) <= MOST_PER_S * 1.000001
-    assert max(per_s) <= max(FULL_SHARES) * m / service_s * 1.000001
+    assert max(per_s) == pytest.approx(highest_per_s)
 
 
 def test_the_studys_formula_is_shown_right_and_as_printed() -> None:
-    rows = telling.study_section().parts[0].rows  # type: ignore[union-attr]
+    rows = reports.study_section().parts[0].rows  # type: ignore[union-attr]
     assert [row[2] for row in rows[:2]] == [None, None]  # λ = 5/s is too much for one and two
     assert rows[2][2] == pytest.approx(1.202247191)
     assert rows[2][3] == pytest.approx(2.5e8, rel=0.05)

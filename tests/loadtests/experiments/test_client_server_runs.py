@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from loadtests.experiments import client_server_systems as systems
 from loadtests.experiments import query_type, request_rate, running, server_threads
-from loadtests.experiments.client_server import systems
-from loadtests.experiments.client_server.measuring import Plan
-from loadtests.experiments.client_server.systems import (
+from loadtests.experiments.client_server_measurements import Plan
+from loadtests.experiments.client_server_systems import (
     AVERAGE,
     INDEXED,
     POSITION,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments.cluster import EXPERIMENT, measuring
-from loadtests.experiments.cluster.analysing import asked, committed, posted
-from loadtests.experiments.cluster.measuring import (
+from loadtests.experiments import cluster_measurements as measuring
+from loadtests.experiments.cluster import EXPERIMENT, asked, committed, posted
+from loadtests.experiments.cluster_measurements import (
     CLUSTER,
     COMMITS,
     ONE,
@@ -20,21 +20,14 @@ from loadtests.experiments.cluster.measuring import (
     ReadsLine,
     Sizes,
 )
-from loadtests.experiments.itinerary.transactions import PLAN, RunLine
+from loadtests.experiments.itinerary_transactions import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
-from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.lab.content import Table
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
 from loadtests.processes import ProgramFailed
 from tests.cluster.processes import need_engine
-
-
-def judged_by_failures(facts: Facts) -> Verdict:
-    """Other work on the machine that tests run on is nothing to reject their runs for."""
-    return judge(replace(facts, foreign_cpu=None, client_cpu=None))
 
 
 def test_a_cluster_is_measured_beside_a_single_node(
@@ -44,7 +37,6 @@ def test_a_cluster_is_measured_beside_a_single_node(
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed")
     monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 1.5, 8, (0.5,), 4, 1, 1))
-    monkeypatch.setattr(generation_run, "judge", judged_by_failures)
     monkeypatch.setattr(measuring, "NEW_FLIGHTS", 100)
     monkeypatch.setattr(measuring, "MODES", ("async", "commit"))
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "r", lambda text: None)

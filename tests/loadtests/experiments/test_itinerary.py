@@ -1,13 +1,12 @@
 """Itineraries in miniature: with a real service, and with made-up rows."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from loadtests.experiments.itinerary import EXPERIMENT, measuring
-from loadtests.experiments.itinerary.measuring import FULL, QUICK, Plan
-from loadtests.experiments.itinerary.transactions import (
+from loadtests.experiments import itinerary
+from loadtests.experiments.itinerary import EXPERIMENT, FULL, QUICK, Plan
+from loadtests.experiments.itinerary_transactions import (
     AT_RATE,
     PHASES,
     SINGLE,
@@ -18,10 +17,8 @@ from loadtests.experiments.itinerary.transactions import (
     transactions_of,
 )
 from loadtests.experiments.running import analyse, run
-from loadtests.generation import run as generation_run
 from loadtests.generation.interactions import step_index
 from loadtests.generation.rows import Row
-from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
 from loadtests.scenarios import COMMIT, DURABLE, MINED
@@ -133,18 +130,12 @@ class TestPlan:
         assert list(plan.rates) == [DURABLE, MINED]
 
 
-def judged_by_failures(facts: Facts) -> Verdict:
-    """Other work on the machine that tests run on is nothing to reject their runs for."""
-    return judge(replace(facts, foreign_cpu=None, client_cpu=None))
-
-
 def test_a_service_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = Plan(1, 1, 10, {DURABLE: ((2,), (5.0,)), MINED: ((2,), (1.0,))})
-    monkeypatch.setattr(measuring, "QUICK", tiny)
-    monkeypatch.setattr(generation_run, "judge", judged_by_failures)
-    monkeypatch.setattr(measuring, "NEW_FLIGHTS", 200)
+    monkeypatch.setattr(itinerary, "QUICK", tiny)
+    monkeypatch.setattr(itinerary, "NEW_FLIGHTS", 200)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = itinerary_runs(results)

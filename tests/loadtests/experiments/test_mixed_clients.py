@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments.mixed_clients import EXPERIMENT, measuring
-from loadtests.experiments.mixed_clients.comparing import (
+from loadtests.experiments import mixed_clients_measurements as measuring
+from loadtests.experiments.mixed_clients import (
+    EXPERIMENT,
     Curve,
     MixedRun,
     Point,
@@ -15,7 +16,14 @@ from loadtests.experiments.mixed_clients.comparing import (
     mixed_runs,
     points_of,
 )
-from loadtests.experiments.mixed_clients.measuring import FULL, HTTP, LOCAL, QUICK, Plan, PlanLine
+from loadtests.experiments.mixed_clients_measurements import (
+    FULL,
+    HTTP,
+    LOCAL,
+    QUICK,
+    Plan,
+    PlanLine,
+)
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, Window, closed_index, closed_window

@@ -43,11 +43,8 @@ from loadtests.experiments.open_workload.loads import (
 )
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.running import analyse, resume, run
-from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.rules import RULES, Facts
-from loadtests.generation.rules import Verdict as Judged
 from loadtests.generation.run import Generator, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import generator_check
@@ -571,16 +568,6 @@ def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
         for name in "ab"
     ]
     assert arrivals[0] == arrivals[1]
-
-
-@pytest.fixture
-def everything_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rules reject nothing, so that a busy machine does not matter."""
-
-    def judge(facts: Facts) -> Judged:
-        return Judged((), {rule.name: rule.value(facts) for rule in RULES})
-
-    monkeypatch.setattr(generation_run, "judge", judge)
 
 
 def page_of(results: Results) -> str:

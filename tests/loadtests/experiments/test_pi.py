@@ -24,9 +24,7 @@ from loadtests.experiments.open_workload.servers import each_once, in_turn, ques
 from loadtests.experiments.pi import measuring, settings
 from loadtests.experiments.pi.measuring import LEAST_FACTOR, MachineLine, fitting, left_out
 from loadtests.experiments.running import resume
-from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row
-from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.lab import service_facts
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.one_customer import Asked, Recorded
@@ -35,6 +33,7 @@ from loadtests.lab.service_facts import ServiceFacts
 from loadtests.processes import ProgramFailed, Site, free_port, running
 from loadtests.questions import KINDS
 from loadtests.servers.null import null_server
+from tests.api.processes import until
 
 
 def _run(time_s: float) -> Recorded:
@@ -142,12 +141,7 @@ class TestSettings:
 
 @pytest.fixture
 def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few requests of each kind, and nothing is rejected."""
-
-    def judge(facts: Facts) -> Verdict:
-        return Verdict((), {rule.name: rule.value(facts) for rule in RULES})
-
-    monkeypatch.setattr(generation_run, "judge", judge)
+    """A few requests of each kind."""
     monkeypatch.setattr(open_measuring, "CALIBRATION_REQUESTS", 4)
     monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
     monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
@@ -158,10 +152,11 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
 
 
-@pytest.mark.usefixtures("little_of_everything")
+@pytest.mark.usefixtures("everything_counts", "little_of_everything")
 def test_a_service_with_default_settings_is_measured_and_never_asked_twice(tmp_path: Path) -> None:
     chain = chains.imported(chains.generated(1000), tmp_path / "chain", tmp_path / "log")
     with running(chain.folder, tmp_path / "log") as service:
+        until(lambda: service_facts.numbers(service)['flightchain_processes{role="worker"}'] == 2)
         words = ["pi", service.url, "--minutes", "5", "--out", str(tmp_path / "out")]
         asked = CliRunner().invoke(main, words)
         metrics = service_facts.numbers(service)

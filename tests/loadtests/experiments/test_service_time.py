@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from loadtests.experiments import service_time_measurements as measuring
 from loadtests.experiments.running import analyse, run
-from loadtests.experiments.service_time import EXPERIMENT, measuring
-from loadtests.experiments.service_time.analysing import (
+from loadtests.experiments.service_time import (
     BLOCK_S,
+    EXPERIMENT,
     Cells,
     cells,
     emulated,
@@ -17,8 +18,8 @@ from loadtests.experiments.service_time.analysing import (
     refill_on_the_pi,
     times_faster,
 )
-from loadtests.experiments.service_time.analysing import analyse as report_of
-from loadtests.experiments.service_time.measuring import (
+from loadtests.experiments.service_time import analyse as report_of
+from loadtests.experiments.service_time_measurements import (
     FULL,
     INDEX,
     KINDS,

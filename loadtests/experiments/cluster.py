@@ -1,12 +1,16 @@
-"""Makes the report of a cluster beside a single node."""
+"""Compares four nodes that keep one ledger with a single one: what consensus costs, and gives.
+
+`cluster_measurements` measures; here is the report.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from statistics import fmean
+from typing import Any
 
-from loadtests.experiments.cluster.measuring import (
+from loadtests.experiments.cluster_measurements import (
     CLUSTER,
     COMMITS,
     NODES,
@@ -16,15 +20,17 @@ from loadtests.experiments.cluster.measuring import (
     CommitLine,
     LoadLine,
     ReadsLine,
+    measure,
 )
-from loadtests.experiments.itinerary.analysing import phases_table
-from loadtests.experiments.itinerary.transactions import (
+from loadtests.experiments.itinerary_transactions import (
     Itineraries,
     itineraries_of,
     itinerary_runs,
+    phases_table,
 )
 from loadtests.grouping import grouped
-from loadtests.lab.content import Figure, Metric, Report, Section, Table, times, told_s
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
+from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.posts import BUSY_CLIENT, MINED, Posted, Posts, posts
 from loadtests.lab.repeated import (
     Estimate,
@@ -37,8 +43,8 @@ from loadtests.lab.repeated import (
 )
 from loadtests.lab.report.drawing import Axis, Source, figure
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.models.sample_statistics import mean_of_known
-from loadtests.scenarios import QUERY, RESERVE
 
 NAMES = {ONE: "one node", CLUSTER: f"{NODES} nodes"}
 _SOURCES: dict[str, Source] = {NAMES[ONE]: "ours", NAMES[CLUSTER]: "second"}
@@ -139,171 +145,67 @@ def asked(results: Results) -> list[Asked]:
 def analyse(results: Results) -> Report:
     """Report posts, transactions, commits and reads. Raises ResultsError if there are no posts."""
     (loads, unfinished), commits = posted(results), committed(results)
-    reads, runs = asked(results), itinerary_runs(results)
+    reads, runs, sentences = asked(results), itinerary_runs(results), Sentences("cluster")
     if not loads:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
     travelled = {NAMES[of]: made for of in NAMES for made in itineraries_of(runs, of)}
     sound, sound_commits, sound_reads = accepted(loads), accepted(commits), accepted(reads)
-    both = [of for of in accepted([*travelled.values()]) if of.transaction.is_finding]
-    both = both if len(both) == len(NAMES) else []
-    most = max(  # mined by a cluster, so that idling counts least in shares of its time
-        (of for of in sound if of.line.server == CLUSTER),
-        key=lambda of: of.mined_per_s.value,
-        default=None,
-    )
+    seen = _seen(sound, sound_commits, sound_reads, accepted([*travelled.values()]))
     findings = [
         *rejected_told([*loads, *commits, *reads, *travelled.values()], "measurements"),
         *unfinished,
-        *_rates_told(sound),
-        *_consensus_told(most),
-        *_transactions_told(both),
-        *_commits_told(sound_commits),
-        *_reads_told(sound_reads),
-        _SHARED,
+        *sentences("findings", **seen),
     ]
+    reads_table = _reads_table(reads, sentences.one("reads_note"))
     sections = [
-        Section("Posts", [_POSTS_SO], [_posts_table(loads)]),
-        Section("Transactions of nine requests", [_TRANSACTIONS_SO], [phases_table(travelled)]),
-        Section("Commits and the time between blocks", [_COMMITS_SO], [_commits_figure(commits)]),
-        Section("Questions to several nodes at once", [_READS_SO], [_reads_table(reads)]),
+        Section("Posts", sentences("posts", busy=f"{BUSY_CLIENT:g}"), [_posts_table(loads)]),
+        Section(
+            "Transactions of nine requests", sentences("transactions"), [phases_table(travelled)]
+        ),
+        Section(
+            "Commits and the time between blocks", sentences("commits"), [_commits_figure(commits)]
+        ),
+        Section("Questions to several nodes at once", sentences("reads"), [reads_table]),
     ]
     metrics = list(_metrics(sound, sound_commits, sound_reads))
-    return Report(findings, sections, metrics, conclusion=_conclusion(both, sound_commits, most))
+    costs = sentences("costs", **seen)
+    return Report(
+        findings,
+        sections,
+        metrics,
+        conclusion=sentences.one("conclusion", costs=costs, names=seen["names"]),
+    )
 
 
-_SHARED = (
-    "All nodes and the generator share the processors of this machine. On several machines each "
-    "node would have processors of its own, and a network would lie between them: rates of a "
-    "cluster would be higher, and waits for other nodes longer."
-)
-_POSTS_SO = (
-    "The project's bulk_post sends one flight per request to node 0, each thread as soon as its "
-    "last flight is answered. “Mined” counts from the first request until all nodes have mined all "
-    "flights. Modes promise what they do at a single node: with async the node that was asked has "
-    "written the flight, with sync it is on that node's disk, with commit it is in a block. So "
-    "threads that commit get one answer each in the time between blocks; when enough of them wait, "
-    "others are answered sooner, which does not count. Each flight is validated, stored and "
-    "indexed once by each node. The processor time is that of all nodes until everything was "
-    "mined, with what they use when idle, which is most of it where there are few flights. The "
-    "share of consensus is that of CometBFT's processes; what our own code does for consensus "
-    f"counts as ours. Where the generator, a Python program, needs more than {BUSY_CLIENT:g} "
-    "cores, it is the limit."
-)
-_TRANSACTIONS_SO = (
-    "One client makes one itinerary after the other, without a pause and on one connection, at "
-    "node 0. A leg is durable when it is on that node's disk, and the commit asks for the last one "
-    "once. In the study one transaction spans several resource managers, each with data of its "
-    "own, and takes 1.9 times as long as with one. Here all nodes keep the same ledger, and what a "
-    "transaction pays for them is what they take of the processors, until its legs are mined."
-)
-_COMMITS_SO = (
-    "One client posts a flight in mode commit at a random moment between two blocks. The figure "
-    "has the time from when the next block is due until the answer says that the flight is mined: "
-    "making the block, consensus, the index, and up to 20 ms until the waiting request looks "
-    "again. A client who comes at any moment waits half of the time between blocks besides."
-)
-_READS_SO = (
-    "The generator wrk asks one, two or four nodes of the cluster at once, in turns, the same 900 "
-    "questions over 8 connections in all. After a first round that is not counted, each node has "
-    "all answers in memory, and asks no other. So with processors of their own the rates of the "
-    "nodes would add up."
-)
-
-
-# --- findings --------------------------------------------------------------------------------
-
-
-def _conclusion(
-    both: Sequence[Itineraries], commits: Sequence[Committed], most: Load | None
-) -> str:
-    """What a cluster costs, as far as it is known."""
-    told = []
-    if both:
-        told.append(f"a transaction of nine requests takes {_ratio(both):.2g} times as long")
-    sound = (of for of in commits if of.beyond_s.is_finding)
-    at = {(of.line.server, of.line.interval_s): of.beyond_s for of in sound}
+def _seen(
+    loads: Sequence[Load],
+    commits: Sequence[Committed],
+    reads: Sequence[Asked],
+    travelled: Sequence[Itineraries],
+) -> dict[str, Any]:
+    """What the sentences are about. All is of accepted runs."""
+    both = [of for of in travelled if of.transaction.is_finding]
+    both = both if len(both) == len(NAMES) else []
+    most = max(  # mined by a cluster, so that idling counts least in shares of its time
+        (of for of in loads if of.line.server == CLUSTER),
+        key=lambda of: of.mined_per_s.value,
+        default=None,
+    )
+    known = [of for of in commits if of.beyond_s.is_finding]
+    at = {(of.line.server, of.line.interval_s): of.beyond_s.value for of in known}
     shortest_s = min((interval_s for server, interval_s in at if server == CLUSTER), default=0.0)
-    if (ONE, shortest_s) in at:
-        later_s = at[CLUSTER, shortest_s].value - at[ONE, shortest_s].value
-        told.append(f"a commit is answered {told_s(later_s)} later")
-    if most:
-        told.append(
-            f"consensus takes {100 * most.consensus_share:.0f} % of the processor time where most "
-            "is mined"
-        )
-    if not told:
-        return "These runs are too few, or too unlike, to tell what a cluster costs."
-    return f"{NAMES[CLUSTER]} on this machine, beside one node: {'; '.join(told)}."
-
-
-def _rates_told(loads: Sequence[Load]) -> Iterator[str]:
-    """For each mode, the load of which a cluster acknowledges most, beside the single node."""
-    found = [of for of in loads if of.kept_per_s.is_finding and of.mined_per_s.is_finding]
-    if len(found) < len(loads):
-        yield (
-            f"{len(loads) - len(found)} of {len(loads)} rates of posts are in the table alone: "
-            "their intervals hold 0, or are of two runs."
-        )
-    one = {(of.line.mode, of.line.threads): of for of in found if of.line.server == ONE}
-    clustered = (of for of in found if of.line.server == CLUSTER)
-    for mode, of_mode in grouped(clustered, lambda of: of.line.mode).items():
-        best = max(of_mode, key=lambda of: of.kept_per_s.value)
-        said = (
-            f"mode={mode}: {NAMES[CLUSTER]} acknowledge {best.kept_per_s.plus_minus()} flights a "
-            f"second of {best.line.threads} threads and mine {best.mined_per_s.plus_minus()}"
-        )
-        if other := one.get((mode, best.line.threads)):
-            said += (
-                f"; one node alone {other.kept_per_s.plus_minus()} and "
-                f"{other.mined_per_s.plus_minus()}"
-            )
-        yield f"{said}."
-
-
-def _consensus_told(most: Load | None) -> Iterator[str]:
-    if most:
-        yield (
-            f"The consensus engines take {100 * most.consensus_share:.0f} % of the processor time "
-            f"of {NAMES[CLUSTER]} where these mine most (mode={most.line.mode}, "
-            f"{most.line.threads} threads); the rest is our own services."
-        )
-
-
-def _ratio(both: Sequence[Itineraries]) -> float:
-    one, four = (of.transaction.value for of in both)
-    return four / one
-
-
-def _transactions_told(both: Sequence[Itineraries]) -> Iterator[str]:
-    if both:
-        one, four = (f"{of.transaction.plus_minus(1000)} ms" for of in both)
-        query, leg = (
-            " and ".join(f"{1000 * of.phases[phase].value:.3g}" for of in reversed(both))
-            for phase in (QUERY, RESERVE)
-        )
-        yield (
-            f"A transaction of nine requests takes {four} at a cluster and {one} at one node, "
-            f"{_ratio(both):.2g} times as long; a query {query} ms, adding a leg {leg} ms."
-        )
-
-
-def _commits_told(commits: Sequence[Committed]) -> Iterator[str]:
-    for server, name in NAMES.items():
-        of_server = [of for of in commits if of.line.server == server and of.beyond_s.is_finding]
-        if of_server:
-            later = ", ".join(f"{1000 * of.beyond_s.value:.0f}" for of in of_server)
-            between = ", ".join(f"{of.line.interval_s:g}" for of in of_server)
-            yield (
-                f"At {name} a commit is answered {later} ms after its block is due, with {between} "
-                "s between blocks."
-            )
-
-
-def _reads_told(reads: Sequence[Asked]) -> Iterator[str]:
-    known = [of for of in reads if of.requests_per_s.is_finding]
-    if len(known) > 1:
-        told = ", ".join(f"{of.requests_per_s.plus_minus()} of {of.runs[0].nodes}" for of in known)
-        yield f"Answers a second of nodes that are asked at once: {told}."
+    is_known = (ONE, shortest_s) in at
+    return {
+        "names": {"cluster": NAMES[CLUSTER]},
+        "cluster": CLUSTER,
+        "loads": loads,
+        "reads": reads,
+        "commits": grouped(known, lambda of: NAMES[of.line.server]),
+        "both": both,
+        "ratio": both[1].transaction.value / both[0].transaction.value if both else None,
+        "later_s": at[CLUSTER, shortest_s] - at[ONE, shortest_s] if is_known else None,
+        "most": most,
+    }
 
 
 def _posts_table(loads: Sequence[Load]) -> Table:
@@ -355,7 +257,7 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
     )
 
 
-def _reads_table(reads: Sequence[Asked]) -> Table:
+def _reads_table(reads: Sequence[Asked], note: str) -> Table:
     one_per_s = next((of.requests_per_s.value for of in reads[:1] if of.is_accepted), None)
     return Table.of(
         "Questions to several nodes at once",
@@ -370,9 +272,7 @@ def _reads_table(reads: Sequence[Asked]) -> Table:
             ),
             ("Rounds counted", lambda of: of.counted),
         ],
-        "The nodes that are not asked run, too. Intervals are of the mean of repetitions, each on "
-        "a cluster of its own. Rounds do not count if a request failed or other programs took more "
-        "than 10 % of a core.",
+        note,
     )
 
 
@@ -388,3 +288,21 @@ def _metrics(
         yield commit.beyond_s.metric(name, "s")
     for read in reads:
         yield read.requests_per_s.metric(f"answers[{read.runs[0].nodes}]", "1/s")
+
+
+EXPERIMENT = Experiment(
+    name="cluster",
+    study="002",
+    title="A cluster: posts, transactions, commits and reads",
+    reproduces="its load through consensus; study 004, table 1 with several stores",
+    about=(
+        "The same load goes to a single node and to the first of four nodes, whose flights "
+        "CometBFT orders: posts in the three modes of an answer, with the processor time of each "
+        "program; itineraries of nine requests; commits at several times between blocks. Besides, "
+        "one, two and four nodes are asked questions at once. All nodes are on this machine. It "
+        "needs CometBFT, as scripts/cluster does, and wrk."
+    ),
+    modes=(Mode.REAL,),
+    measure=measure,
+    analyse=analyse,
+)

@@ -1,18 +1,29 @@
-"""Makes the report of service times from rows. Times are measured seconds.
+"""Reports the service times of study 000: five requests, one customer. Times are measured seconds.
 
-The mean is that of the accepted runs, with Student's interval over them, or over batches of a
-single run. The variance is that of all their requests. Numbers of blocks read from files are
-counted by the servers.
+`service_time_measurements` measures. The mean is that of the accepted runs, with Student's interval
+over them, or over batches of a single run. The variance is that of all their requests. Numbers of
+blocks read from files are counted by the servers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from loadtests.experiments.service_time.measuring import INDEX, KINDS, PLAN, SCAN, STUDY, PlanLine
+from loadtests.experiments.service_time_measurements import (
+    INDEX,
+    KINDS,
+    PLAN,
+    QUICK_SCALE,
+    SCALE,
+    SCAN,
+    STUDY,
+    PlanLine,
+    measure,
+)
 from loadtests.grouping import grouped
 from loadtests.lab import content
-from loadtests.lab.content import Figure, Metric, Report, Section, Table, capital, told_s
+from loadtests.lab.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.one_customer import Recorded, recorded
 from loadtests.lab.published import (
     BLOCKS,
@@ -25,8 +36,8 @@ from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.models.estimates import (
-    TOLERANCE,
     Interval,
     Verdict,
     confidence_interval,
@@ -40,11 +51,6 @@ from loadtests.servers.study import CHECK_MS, READ_MS
 WAYS = {STUDY: "the study's storage, here", SCAN: "our scan", INDEX: "our index"}
 PUBLISHED = "the study, on its Pi"
 _SOURCES: dict[str, Source] = {STUDY: "second", SCAN: "ours", INDEX: "model"}
-_VERDICTS = {
-    Verdict.AGREES: f"agrees within {TOLERANCE * 100:g} %",
-    Verdict.DISAGREES: f"off by more than {TOLERANCE * 100:g} %",
-    Verdict.NOT_DECIDED: f"whether within {TOLERANCE * 100:g} % is not decided",
-}
 BLOCK_S = (READ_MS + CHECK_MS) / 1000  # at K = 1
 _COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does not count them
 
@@ -66,6 +72,11 @@ class Cell:
     def times_s(self) -> list[float]:
         """The service times of all requests that count."""
         return [time_s for run in self.turns.values() for time_s in run.times_s]
+
+    @property
+    def made(self) -> int:
+        """The number of all its runs."""
+        return len(self.turns) + self.rejected
 
     @property
     def is_known(self) -> bool:
@@ -183,119 +194,46 @@ def refill_on_the_pi() -> tuple[float, float]:
 
 def analyse(results: Results) -> Report:
     """Report the study's table with ours added. Raises ResultsError if there is no run."""
-    found = cells(results)
+    found, sentences = cells(results), Sentences("service_time")
     if not found:
         raise ResultsError(f"{results.folder} has no run with a request")
+    told = sentences("told", cell=next(iter(found.values())), blocks=BLOCKS)
+    of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
+    findings = sentences(
+        "findings",
+        found=found,
+        ways=WAYS,
+        published=SERVICE_TIMES,
+        scans={way: known(found, way, "flight_counter") for way in _ways(found)},
+        faster={way: ratios for way in (SCAN, INDEX) if (ratios := _faster(found, way))},
+        alike={way: means for way in _ways(found) if (means := _alike(found, way))},
+        grows=max(of_study) / min(of_study) - 1,
+        refill=refill(found),
+        on_the_pi=refill_on_the_pi(),
+        emulated=emulated(found),
+    )
+    figure_of_means = _figure(found, sentences.one("figure"))
     sections = [
-        Section("Service times", [*_told(found)], [_table(found), _figure(found)]),
-        Section("What a service time consists of", [_READS_TOLD], [_reads_table(found)]),
+        Section("Service times", told, [_table(found), figure_of_means]),
+        Section("What a service time consists of", sentences("reads"), [_reads_table(found)]),
     ]
-    return Report([*_findings(found)], sections, [*_metrics(found)])
+    return Report(findings, sections, [*_metrics(found)])
 
 
 def _ways(found: Cells) -> list[str]:
     return [way for way in WAYS if any(key[0] == way for key in found)]
 
 
-# --- findings ----------------------------------------------------------------------------------
-
-
-def _findings(found: Cells) -> Iterator[str]:
-    for way in _ways(found):
-        yield _way_finding(found, way)
-    for way in (SCAN, INDEX):
-        yield from _faster(found, way)
-    for way in _ways(found):
-        yield from _alike(found, way)
-    if prediction := refill(found):
-        on_pi, published = refill_on_the_pi()
-        yield (
-            "get_transaction of the study's storage is a refill of its cache: "
-            f"{found[STUDY, 'get_transaction'].reads:.3g} blocks per request, at the time per "
-            f"block of a scan, take {_off(prediction)}. From the published figures it would be "
-            f"{on_pi:.3g} s, and {published:.3g} s were published."
-        )
-    for (way, kind), one in emulated(found).items():
-        if kind == "flight_counter":
-            yield (
-                f"{kind}, {WAYS[way]}: {found[way, kind].reads:.4g} blocks of 85/K ms take "
-                f"{_off(one)}. Other work of a server is not divided by K."
-            )
-    if rejected := sum(cell.rejected for cell in found.values()):
-        made = rejected + sum(len(cell.turns) for cell in found.values())
-        yield f"{rejected} of {made} runs were rejected by rule and count nowhere."
-
-
-def _off(one: Predicted) -> str:
-    off = 100 * (one.share.estimate - 1)
-    return f"{told_s(one.mean_s)}; measured {off:+.1f} % ({_VERDICTS[one.verdict]})"
-
-
-def _way_finding(found: Cells, way: str) -> str:
-    cell = known(found, way, "flight_counter")
-    if cell is None:
-        return f"{capital(WAYS[way])}: no run of flight_counter counts."
-    mean_s, published = cell.mean_s, SERVICE_TIMES["flight_counter"]
-    factor, unit = (1, "s") if mean_s.estimate >= 1 else (1000, "ms")
-    scaled = f"; times K that is {mean_s.estimate * cell.scale:.4g} s"
-    same = f" Published: {published.mean_s:.4g} s, cv {published.variation:.3f}."
-    return (
-        f"{capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
-        f"{factor * mean_s.estimate:.3g} ± {factor * mean_s.half_width:.2g} {unit}, cv "
-        f"{cell.service.variation:.3g}, L = {1 / mean_s.estimate:.3g} per second"
-        f"{scaled if cell.scale != 1 else ''}.{same if way == STUDY else ''}"
-    )
-
-
-def _faster(found: Cells, way: str) -> Iterator[str]:
+def _faster(found: Cells, way: str) -> list[tuple[str, str]]:
+    """How many times as fast a way is, by kind of request, as far as it is known."""
     ratios = {kind: times_faster(found, way, kind) for kind in KINDS}
-    told = [f"{kind} {estimated(of).plus_minus()}" for kind, of in ratios.items() if of]
-    if told:
-        yield (
-            f"{capital(WAYS[way])}, how many times as fast as the study's storage on the same "
-            f"machine: {', '.join(told)}."
-        )
+    return [(kind, estimated(of).plus_minus()) for kind, of in ratios.items() if of]
 
 
-def _alike(found: Cells, way: str) -> Iterator[str]:
-    """Tell whether the three questions about flights take the same time, as in the study."""
+def _alike(found: Cells, way: str) -> list[tuple[str, float]]:
+    """The means of the three questions about flights, the quickest first; none if one lacks."""
     means = {kind: cell.mean_s.estimate for kind in QUESTIONS if (cell := known(found, way, kind))}
-    if len(means) == len(QUESTIONS):
-        slowest, quickest = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-        of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
-        yield (
-            f"The three questions about flights, {WAYS[way]}: from {quickest} to {slowest} the "
-            f"mean grows by {100 * (means[slowest] / means[quickest] - 1):.0f} % (in the study by "
-            f"{100 * (max(of_study) / min(of_study) - 1):.0f} %)."
-        )
-
-
-# --- tables and figures ------------------------------------------------------------------------
-
-_READS_TOLD = (
-    "Numbers of blocks that one request reads from files, as counted by the servers. The study's "
-    "get_block and get_transaction read 19 neighbouring blocks if the block is in no cache."
-)
-
-
-def _told(found: Cells) -> Iterator[str]:
-    cell = next(iter(found.values()))
-    yield (
-        "One customer has a new connection for each request. Intervals are 95 % intervals of "
-        "the mean over turns through all requests and ways (over batches if there is one "
-        "turn); the variance is that of all requests. Each kind of question about flights is "
-        "one fixed question, as in the study; blocks and transactions are drawn at random."
-    )
-    if cell.blocks != BLOCKS:
-        yield (
-            f"The chain here has {cell.blocks} blocks, the study's had {BLOCKS}: a scan is shorter "
-            "by that, and cannot be compared with the published figures."
-        )
-    if cell.scale != 1:
-        yield (
-            "Our scan has full blocks, and its work after reading is real. The study's storage has "
-            "nearly empty ones."
-        )
+    return sorted(means.items(), key=lambda one: one[1]) if len(means) == len(QUESTIONS) else []
 
 
 def _table(found: Cells) -> Table:
@@ -332,7 +270,7 @@ def _moments(of: ServiceTime, half_width: float | None) -> Sequence[content.Cell
     return (of.mean_s, half_width, of.variance_s2, of.variation, 1 / of.mean_s)
 
 
-def _figure(found: Cells) -> Figure:
+def _figure(found: Cells, told: str) -> Figure:
     """Bars on a logarithmic axis, because the ways differ by powers of ten."""
     names = [kind.replace("_", "\n", 1) for kind in KINDS]
     published = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
@@ -343,10 +281,6 @@ def _figure(found: Cells) -> Figure:
         series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
     is_emulated = any(cell.scale != 1 for cell in found.values())
     unit = "K·E[S] / s" if is_emulated else "E[S] / s"
-    told = (
-        "Mean service time of each request, on a logarithmic axis; vertical strokes are 95 % "
-        "intervals. The published times are from another machine, a Raspberry Pi with a hard disk."
-    )
     rows = [(kind, one.name, one.ys[at]) for at, kind in enumerate(KINDS) for one in series]
     table = Table("Mean service times", ("Request", "Answered by", unit), rows, digits=4)
     x, y = Axis("request"), Axis(unit, is_logarithmic=True)
@@ -381,3 +315,27 @@ def _metrics(found: Cells) -> Iterator[Metric]:
             yield Metric(f"cv[{way},{kind}]", cell.service.variation)
     for (way, kind), one in emulated(found).items():  # no unit: to compare results at different K
         yield estimated(one.share).metric(f"service_time_ratio[{way},{kind}]", "")
+
+
+EXPERIMENT = Experiment(
+    name="service-time",
+    study="000",
+    title="Service time: five requests, one customer",
+    reproduces="the table of service times",
+    about=(
+        "One customer asks again as soon as an answer comes, so there is no waiting and a response "
+        "time is a service time. The mean, variance and rate L = 1/E[S] of each of the study's "
+        "five requests are measured in three ways: with the study's storage on this machine, with "
+        "our scan of all blocks, and with our index."
+    ),
+    modes=(Mode.REAL, Mode.EMULATED),
+    measure=measure,
+    analyse=analyse,
+    scales=(SCALE, QUICK_SCALE),
+    emulated_so=(
+        "In the study's way blocks are nearly empty, so that a block takes these times on any "
+        "machine; in our scan they are full ones, a wait fills up the time of reading, and looking "
+        "at the flights comes besides."
+    ),
+    waited=": reading a block waits {read_ms} ms, its check {check_ms} ms",
+)

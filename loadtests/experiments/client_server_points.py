@@ -23,8 +23,8 @@ from statistics import fmean
 
 import numpy as np
 
-from loadtests.experiments.client_server.measuring import ALONE, POINTS, PointLine
-from loadtests.experiments.client_server.systems import KNOWN, KNOWN_SERVICE_TIME_S, SYSTEMS, sizes
+from loadtests.experiments.client_server_measurements import ALONE, POINTS, PointLine
+from loadtests.experiments.client_server_systems import KNOWN, KNOWN_SERVICE_TIME_S, SYSTEMS, sizes
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import KNOWN_KIND, Arrival, load
 from loadtests.grouping import grouped

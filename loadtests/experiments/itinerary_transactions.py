@@ -1,4 +1,4 @@
-"""Makes transactions with phases of raw rows, and sums up those of the runs of a result.
+"""Makes itineraries, and transactions with phases of their rows; sums up those of the runs.
 
 Response times that follow each other in a run are correlated, so intervals come from means of
 batches, or from means of runs if there are several.
@@ -6,26 +6,31 @@ batches, or from means of runs if there are several.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from statistics import fmean
 
 from loadtests.generation.interactions import SEPARATOR, by_interaction, interaction_of, step_of
 from loadtests.generation.rows import Row
+from loadtests.generation.run import Generator, judge_run
 from loadtests.grouping import grouped
-from loadtests.lab.published import ITINERARY_COUNTED, ITINERARY_ITERATIONS
+from loadtests.lab import published
+from loadtests.lab.content import Cell, Table
+from loadtests.lab.experiment import Run
+from loadtests.lab.ledgers import Material
 from loadtests.lab.repeated import Estimate, Repeated, recorded_runs
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.results import Line, Results
+from loadtests.lab.results import Line, Results, TableWriter
 from loadtests.models.estimates import mean_over_runs
-from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
+from loadtests.processes import ProgramFailed, Service
+from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS, itineraries
 
 PLAN = "plan"
 SINGLE, AT_RATE = "single", "at-rate"
 PHASES: Mapping[str, int] = {BEGIN: 1, QUERY: 4, RESERVE: 3, COMMIT: 1}
 """The number of requests of each phase in a transaction."""
-COUNTED_SHARE = ITINERARY_COUNTED / ITINERARY_ITERATIONS
+COUNTED_SHARE = published.ITINERARY_COUNTED / published.ITINERARY_ITERATIONS
 SATURATED_SHARE = 0.05
 BATCHES, LEAST_TRANSACTIONS = 10, 2
 
@@ -200,3 +205,59 @@ def itineraries_of(runs: Iterable[ItineraryRun], part: str) -> list[Itineraries]
     """What was measured in a part of the plan, in its order."""
     of_part = (run for run in runs if run.line.part == part)
     return Itineraries.of_each(of_part, attrgetter("line.commit", "line.clients", "line.fraction"))
+
+
+def phases_table(ours: Mapping[str, Itineraries]) -> Table:
+    """Table 1 of the study, with our rows below, which have these names."""
+    columns = (
+        *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction", "95 %"),
+        *("Start + 4 query + 3 reserve + commit", "Transaction less that / %"),
+    )
+    rows: list[Sequence[Cell]] = []
+    for name, of in published.ITINERARY.items():
+        phases = (of.begin_ms, of.query_ms, of.reserve_ms, of.commit_ms)
+        between = 100 * of.between
+        rows.append(
+            (f"Study 004, {name}", *phases, of.transaction_ms, "–", of.requests_ms, between)
+        )
+    for name, one in ours.items():
+        rows.append(
+            (
+                f"Flightchain, {name}" + ("" if one.is_accepted else " (no run accepted)"),
+                *(1000 * found.value for found in one.phases.values()),
+                1000 * one.transaction.value,
+                one.transaction.give_or_take(1000),
+                1000 * one.sum_s,
+                100 * one.unexplained.value / one.transaction.value,
+            )
+        )
+    note = "The study's times are from its own machine and service."
+    return Table("Phases of a transaction, one client", columns, rows, note)
+
+
+def travelled(
+    run: Run, table: TableWriter, material: Material, line: RunLine, service: Service
+) -> float:
+    """Let the clients of a run make their itineraries, and keep and judge what was measured.
+
+    Returns the mean time in seconds of the transactions that count. Raises ProgramFailed if there
+    is none.
+    """
+    sequences = itineraries(
+        material.questions,
+        material.new,
+        customers=line.clients,
+        count=line.iterations,
+        commit=line.commit,
+    )
+    generator = Generator(run.results.folder, run.options.seed, run.say)
+    record = generator.interactions(service, sequences, line.run, interval_s=line.interval_s)
+    made = transactions_of(record.rows)
+    failed = sum(not one.succeeded for one in made)
+    facts = replace(record.facts(), requests=len(made), failed=failed)
+    judge_run(run.results.folder, record, facts)
+    table.add(line)
+    times_s = [one.time_s for one in made if one.succeeded and one.counts(line.iterations)]
+    if not times_s:
+        raise ProgramFailed(f"{line.run}: no transaction succeeded; see {run.log}")
+    return fmean(times_s)

@@ -1,11 +1,10 @@
 """Makes the parts that the three reports share: tables of runs, curves, sentences."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import factorial
 
-from loadtests.experiments.client_server.measuring import ALONE, LOAD
-from loadtests.experiments.client_server.predicting import (
+from loadtests.experiments.client_server_measurements import ALONE, LOAD
+from loadtests.experiments.client_server_points import (
     LEAST_NEAR_SATURATION,
     NEAR_SATURATION,
     Point,
@@ -14,7 +13,7 @@ from loadtests.experiments.client_server.predicting import (
 from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section, Table, shown, times
 from loadtests.lab.repeated import Estimate, accepted, crosses, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.models.estimates import TOLERANCE, Verdict
+from loadtests.lab.sentences import Sentences
 from loadtests.models.open_queue import Unstable, mmm
 from loadtests.models.sample_statistics import quantile
 
@@ -23,34 +22,35 @@ STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
 # busy enough to show the error in equation (1).
 EXAMPLE_MU_PER_S = 2.0
 
-NONE_COUNTS = "No run counts; the table of runs has the reasons."
+SENTENCES = Sentences("client_server")
+NONE_COUNTS = SENTENCES.one("none_counts")
 NO_LOAD = "No load has been measured yet, so no model is judged."
 RESPONSE = Axis("response time (ms)", is_logarithmic=True)
 
 
 def report(
     found: Sequence[Point],
-    findings: Iterable[str],
+    findings: Sequence[str],
     figures: Sequence[Section],
     tabled: Sequence[Point],
     told: Sequence[str] = (),
 ) -> Report:
     """A report of the study. tabled, told: the points and sentences beside what models predict."""
     alone, loads = ([p for p in found if p.line.role == role] for role in (ALONE, LOAD))
-    judged = [verdicts_told(loads)] if loads else []
     nothing = NO_LOAD if accepted(found) else NONE_COUNTS
     verdicts = [verdict_table(loads)] if loads else []
     services = Section("Service times", parts=[alone_table(alone)])
     if not loads:
-        sentences = [exponential_told(point) for point in accepted(alone)]
+        sentences = SENTENCES("exponential", points=accepted(alone))
         services = Section("Is service exponential?", sentences, [alone_table(alone)])
+    beginning = SENTENCES("beginning", made=loads or alone, loads=loads)
     return Report(
-        findings=[*rejected_told(loads or alone), *judged, *findings] or [nothing],
+        findings=[*beginning, *findings] or [nothing],
         sections=[
             *figures,
             Section("Measured and predicted", told, [measured_table(tabled), *verdicts]),
             services,
-            CORRESPONDENCE,
+            Section("What corresponds to what", SENTENCES("correspondence")),
             study_section(),
         ],
         metrics=metrics(found),
@@ -58,55 +58,9 @@ def report(
     )
 
 
-def rejected_told(points: Sequence[Point]) -> list[str]:
-    """A sentence about rejected runs, if there are any."""
-    made = sum(point.made for point in points)
-    rejected = made - sum(len(point.runs) for point in accepted(points))
-    told = (
-        f"{rejected} of {made} runs were rejected by rule, or use service times of a rejected run. "
-        "They are used for no finding, and drawn as rejected; the table of runs has the reasons."
-    )
-    return [told] if rejected else []
-
-
-def verdicts_told(points: Sequence[Point]) -> str:
-    """A sentence with the verdicts of the runs."""
-    found = accepted(points)
-    if not found:
-        return "No run counts, so no model is judged."
-    queued = _counts(point.queued.verdict for point in found)
-    shared = _counts(point.shared.verdict for point in found if point.shared)
-    return (
-        f"Points that count: {len(found)}. With m servers in order of arrival, {queued}; "
-        f"with cores shared by all, {shared}."
-    )
-
-
-def _counts(verdicts: Iterable[Verdict | None]) -> str:
-    of = Counter(verdicts)
-    return (
-        f"{of[Verdict.AGREES]} agree, {of[Verdict.DISAGREES]} disagree, "
-        f"{of[Verdict.NOT_DECIDED]} are not decided"
-    )
-
-
 def unstable_told(points: Sequence[Point]) -> list[str]:
     """A sentence for the runs that have no steady state, if there are any."""
-    found = [point for point in points if point.utilisation >= 1]
-    named = ", ".join(f"{point.line.run} (χ = {point.utilisation:.2f})" for point in found)
-    told = (
-        f"No steady state: in {named} more work arrives than m servers can do. The measured means "
-        "depend on the length of the run; the replay and the simulated range account for that, and "
-        "M/M/m has no result."
-    )
-    return [told] if found else []
-
-
-def exponential_told(point: Point) -> str:
-    """A sentence that says whether service times are exponential, by their cv."""
-    cv = point.alone.cv
-    fits = "as for an exponential time" if 0.85 <= cv <= 1.15 else "not exponential"
-    return f"{point.name}: cv = {cv:.2f}, {fits}."
+    return SENTENCES("unstable", points=[point for point in points if point.utilisation >= 1])
 
 
 def told_ms(time_s: float) -> str:
@@ -147,10 +101,7 @@ def measured_table(points: Sequence[Point]) -> Table:
             ms("Simulated, low", lambda point: point.simulated.low_s),
             ms("high", lambda point: point.simulated.high_s),
         ],
-        "R counts from the intended arrival. M/M/m and M/G/m (Allen and Cunneen) give the means of "
-        "the long run; – means no steady state. The simulated range has 95 % of the means of runs "
-        "as short as ours, in an m-server queue with service times drawn from those measured "
-        "alone.",
+        SENTENCES.one("measured_note"),
     )
 
 
@@ -163,15 +114,7 @@ def verdict_table(points: Sequence[Point]) -> Table:
         [point.line.run, point.utilisation, *_judged(point.queued), *_judged(point.shared)]
         for point in points
     ]
-    note = (
-        "A replay sends the same arrivals through a queue, each with the service time that it "
-        "would have had alone. The interval of several runs is over them, each with its own "
-        "calibration (--reps); that of one is from its batches, and has the error of E[S] in it. "
-        f"From χ = {NEAR_SATURATION:g} on, fewer than {LEAST_NEAR_SATURATION} runs decide nothing. "
-        "A model agrees if the whole 95 % interval of measured − replayed lies within "
-        f"±{TOLERANCE:.0%} of the replayed mean, and disagrees if all of it lies outside. Rejected "
-        "runs get no verdict."
-    )
+    note = SENTENCES.one("verdicts_note", near=NEAR_SATURATION, least=LEAST_NEAR_SATURATION)
     return Table("Verdicts", columns, rows, note)
 
 
@@ -202,8 +145,7 @@ def alone_table(alone: Sequence[Point]) -> Table:
             grown("+ ms/1000 rows skipped", 2),
             ("Explained by the line", lambda point: point.alone.r2),
         ],
-        "From the runs at a utilisation of 0.03. An exponential time has cv = 1. The line is a fit "
-        "by least squares; it is left out if no known size varies or if it explains little.",
+        SENTENCES.one("alone_note"),
     )
 
 
@@ -253,39 +195,6 @@ def metrics(points: Sequence[Point]) -> list[Metric]:
     return found
 
 
-_CORRESPONDENCE = """
-The study averaged salaries over LIMIT n OFFSET k with an exponential n, selected rows in the same
-way, and inserted one row, each query on a new connection. Here MariaDB gets the same queries, about
-flights and over the loopback address instead of WiFi, and also by key and by question.
-
-Our service has no numbered rows. Its average is /average_delays of a carrier over a random interval
-of days of exponential length, its selection the export of the same flights as CSV, its write
-POST /transactions. Selection and write do the same work as in SQL, and a write is as durable. The
-average does not: it is answered from an index of days, so its time does not grow with the interval
-and is not exponential; and repeated answers are kept in memory until the next block. Where cv is
-not 1 the station is M/G/m: the report shows M/M/m as the study's model, M/G/m by Allen and Cunneen
-with the measured cv, and a replay with the measured times.
-
-The study set innodb_thread_concurrency, which MariaDB 10.5 ignores and 10.6 no longer has. Here m
-is the number of groups of its thread pool, each with one working thread. New connections go to the
-groups in turn, so there are m queues and not one; a log-in and a query are two visits to a queue,
-where one may overtake another; and work that needs a processor has no more servers than there are
-cores, whatever m is. For our service m is the number of worker processes. A server that sleeps
-exponential times is measured for comparison: its m servers really are m servers.
-"""
-CORRESPONDENCE = Section(
-    "What corresponds to what",
-    [" ".join(paragraph.split()) for paragraph in _CORRESPONDENCE.split("\n\n")],
-)
-
-_STUDY = """
-The study prints no numbers with its figures. Of their parameters only λ = 5/s (figure 5), m = 3
-(the others) and χ ≈ 0.03 (figure 1) are known; the service rates are not. So its curves cannot be
-drawn here. The table has results of its formula for an example of a service rate, corrected and
-with the exponent as it is printed, (1 − χ)^{2m!}.
-"""
-
-
 def study_section() -> Section:
     """A section with results of the study's formula, corrected and as printed."""
     rate, mu = STUDY_RATE_PER_S, EXAMPLE_MU_PER_S
@@ -296,7 +205,7 @@ def study_section() -> Section:
         "–: no steady state, or too large for a floating-point number.",
         digits=6,
     )
-    return Section("The study's numbers", [" ".join(_STUDY.split())], [table])
+    return Section("The study's numbers", SENTENCES("study"), [table])
 
 
 def _by_formula(servers: int) -> tuple[float | None, float | None]:

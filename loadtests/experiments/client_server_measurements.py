@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice, product, repeat
 
-from loadtests.experiments.client_server.systems import (
+from loadtests.experiments.client_server_systems import (
     KNOWN,
     KNOWN_SERVICE_TIME_S,
     SYSTEMS,

@@ -1,0 +1,57 @@
+"""Sentences of reports, from templates: a text file of named parts for each experiment.
+
+A part begins with a line `# name`, and is a Jinja template. Paragraphs are parted by blank lines,
+so that a loop gives one sentence or paragraph for each item; an empty one is left out.
+
+    sentences = Sentences("open_workload")
+    Report(findings=sentences("findings", points=points), …)
+"""
+
+import re
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from loadtests.lab.content import capital, shown, told_s
+from loadtests.models.estimates import TOLERANCE
+
+FOLDER = Path(__file__).parents[1] / "experiments" / "sentences"
+_PART = re.compile(r"^# (\w+)$", re.MULTILINE)
+
+_ENVIRONMENT = Environment(  # noqa: S701  plain text, which the page escapes
+    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+_ENVIRONMENT.globals["tolerance"] = f"{100 * TOLERANCE:g} %"
+_ENVIRONMENT.filters |= {
+    "capital": capital,
+    "shown": shown,
+    "time": told_s,  # 1.2 s, or 120 ms
+    "shown_ms": lambda seconds: f"{shown(1000 * seconds)} ms",
+    "ms": lambda seconds, spec=".3g": f"{1000 * seconds:{spec}} ms",
+    "percent": lambda share, spec=".0f": f"{100 * share:{spec}} %",
+    "as": format,  # {{ x|as(".3g") }}
+}
+
+
+class Sentences:
+    """The sentences of an experiment."""
+
+    def __init__(self, name: str) -> None:
+        """name: of its file, without the suffix. Raises OSError."""
+        text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+        names, parts = _PART.findall(text), _PART.split(text)[2::2]
+        self.parts = {
+            part: _ENVIRONMENT.from_string(body) for part, body in zip(names, parts, strict=True)
+        }
+
+    def __call__(self, part: str, **values: object) -> list[str]:
+        """The paragraphs of a part. Raises KeyError, and jinja2.UndefinedError for a value."""
+        paragraphs = re.split(r"\n\s*\n", self.parts[part].render(values))
+        return [words for text in paragraphs if (words := re.sub(r"[ \n]+", " ", text).strip(" "))]
+
+    def one(self, part: str, **values: object) -> str:
+        """The only paragraph of a part; "" if it is empty. Raises ValueError for several."""
+        paragraphs = self(part, **values)
+        if len(paragraphs) > 1:
+            raise ValueError(f"{part} has {len(paragraphs)} paragraphs, not one")
+        return "".join(paragraphs)
