@@ -59,7 +59,7 @@ class Spent:
 
 def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str, Spent]:
     """Run `python -m backend` on the chain in `folder` to its end, as `finished` does."""
-    return finished(_command(arguments), environment(folder, {}), log)
+    return finished(backend_command(arguments), environment(folder, {}), log)
 
 
 def finished(
@@ -111,7 +111,8 @@ def plain_environment() -> dict[str, str]:
     return kept
 
 
-def _command(arguments: Sequence[str]) -> list[str]:
+def backend_command(arguments: Sequence[str]) -> list[str]:
+    """The command that runs `python -m backend` with these arguments."""
     return [sys.executable, "-m", "backend", *arguments]
 
 
@@ -216,7 +217,7 @@ def running(
     """
     port = free_port()
     variables = environment(folder, {"port": port, **(settings or {})})
-    return serving([*prefix, *_command(arguments)], port, log, asking, variables)
+    return serving([*prefix, *backend_command(arguments)], port, log, asking, variables)
 
 
 @contextmanager

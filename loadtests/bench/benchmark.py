@@ -42,6 +42,7 @@ from loadtests.wrk import WrkFailed
 DEFAULT_MONTH = PROJECT.parent / "shared" / "data" / KNOWN_MONTH
 MONTH_FLIGHTS = 605_765
 QUIET_LOAD = 0.5
+MOST_GROWN = 80_000_000  # flights in the years that `made_months` can make up
 FAILED = "FAILED"  # in place of what was measured
 
 # These are only for guesses of the time left, and of what --full needs.
@@ -111,6 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(number, _interrupt)
     keep = options.keep
     try:
+        if options.growth:
+            from loadtests.bench.growth import growth_curves  # needs what the lab needs
+
+            growth_curves(options.growth, options.folder)
+            return 0
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
         beginning = "flightchain-bench-"
@@ -157,7 +163,15 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FILE",
         help="write the measurements into FILE, in place of earlier ones of the same rows",
     )
+    parser.add_argument(
+        "--growth", type=int, metavar="FLIGHTS", help="only measure how costs grow with flights"
+    )
+    parser.add_argument(
+        "--folder", type=Path, metavar="FOLDER", default=Path("growth"), help="of --growth"
+    )
     options = parser.parse_args(arguments)
+    if options.growth is not None and not 0 < options.growth <= MOST_GROWN:
+        parser.error(f"--growth {options.growth}: must be between 1 and {MOST_GROWN}")
     if options.month is not None and not options.month.is_file():
         parser.error(f"--month {options.month}: there is no such file")
     if options.json is not None:

@@ -49,7 +49,7 @@ def measured(figures: Sequence[Figure], header: Mapping[str, Any]) -> list[Measu
             figure.target,
             figure.reached,
             header["month"],
-            _machine(header),
+            machine_words(header),
             header["date"][: len("2026-11-24")],
             header["commit"],
         )
@@ -57,7 +57,8 @@ def measured(figures: Sequence[Figure], header: Mapping[str, Any]) -> list[Measu
     ]
 
 
-def _machine(header: Mapping[str, Any]) -> str:
+def machine_words(header: Mapping[str, Any]) -> str:
+    """Describe the machine of a run, and what else it did. header: of that run."""
     kind = header["file_system"].partition(" on ")[0]
     gigabytes = f"{header['ram_mb'] / 1000:.0f} GB"
     facts = [header["cpu"], f"{header['cores']} cores", gigabytes, kind, header["kernel"]]
