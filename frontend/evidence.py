@@ -100,7 +100,7 @@ class Citation:
     """What an address cites, if it does: `values` are its parameters."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        self._cited = {name: values[name] for name in FORMS if values.get(name)}
+        self._cited = {name: values[name].lower() for name in FORMS if values.get(name)}
         self._is_citation = bool({TIP_HASH, DIGEST} & self._cited.keys())
         self._is_missing = False
 

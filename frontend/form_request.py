@@ -4,13 +4,13 @@ Forms are sent with GET and have the parameter names of the backend's REST inter
 page and the answer at the backend have the same address.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from frontend.errors import Refused
 from frontend.filters import sentence
-from frontend.question import DAYS
+from frontend.question import DAYS, Question
 from frontend.search.fields import DAYS_FIELD
 
 Values = Mapping[str, str]
@@ -47,6 +47,13 @@ class FormRequest(Generic[Answer]):
         """The names of the fields at fault; one field has both ends of an interval."""
         fields = self.refused.fields if self.refused else []
         return list(dict.fromkeys(DAYS_FIELD if name in DAYS else name for name in fields))
+
+    def beside(
+        self, question: Question | None, fields: Collection[str]
+    ) -> list[tuple[str, str, str]]:
+        """As `Question.beside`; of a refused question, what was typed and is not wrong."""
+        typed = {n: text for n, text in self.values.items() if n not in {*DAYS, *self.wrong}}
+        return (question or Question("", typed)).beside(fields)
 
     def error(self, name: str) -> str:
         """Return what is wrong with a field, as a sentence; "" if nothing is."""

@@ -26,8 +26,15 @@ FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 
-TAKEN = {"home": (), "about": (), "adding": (), "search": ("q",)}
-"""The parameters of pages that ask the service no question, by their blueprints."""
+TAKEN: dict[str | None, tuple[str, ...]] = {
+    **dict.fromkeys(("home", "about", "adding", "cheating", "cluster", "lab"), ()),
+    **dict.fromkeys((f"calculator.calculator{twin}" for twin in ("", "_twin_json")), ()),
+    **dict.fromkeys((f"uploading.{page}" for page in ("empty_form", "whole", "sample")), ()),
+    "uploading.slice_of_file": ("action", "on_error", "dates"),
+    "receipts": ("duplicate_of",),
+    "search": ("q",),
+}
+"""The parameters of pages that ask the service no question, by their blueprints or endpoints."""
 
 FOR_PROGRAMS = re.compile(r".*\.(json|csv)|/log/.*|.*/proof|/proofs/.*")
 
@@ -53,7 +60,7 @@ def require_single() -> None:
 
 def require_taken() -> None:
     """Raise Refused for a parameter of a page that takes none, or only what is in TAKEN."""
-    taken = TAKEN.get(request.blueprint or "")
+    taken = TAKEN.get(request.blueprint, TAKEN.get(request.endpoint))
     for name, text in request.args.items():
         if text and taken is not None and name not in taken:
             reason = f"unknown parameter {name}; this page takes {' and '.join(taken) or 'none'}"

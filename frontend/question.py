@@ -163,8 +163,8 @@ class Question:
 
     def beside(self, fields: Collection[str]) -> list[tuple[str, Any, str]]:
         """(parameter, value, in words) of all that a form with these fields has no field for."""
-        others = ((name, value) for name, value in self.values.items() if name not in fields)
-        return [(name, value, self._in_words(name)) for name, value in others]
+        others = (name for name in self.values if name in {*_IN_WORDS, DAYS[1]} - {*fields})
+        return [(name, self.values[name], self._in_words(name)) for name in others]
 
     def _in_words(self, name: str) -> str:
         if name == "FINAL_DATE":

@@ -14,6 +14,7 @@ from backend.api.evidence_zip import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import PROOFS, Answer, Media, Operation, in_json
+from backend.api.question_answers import respelled
 from backend.api.routes import Handler, Lane, Row
 from backend.api.streaming import Streams
 from backend.api.transaction_routes import TRANSACTION_ID
@@ -167,7 +168,11 @@ def _proving(
         given.pop(FORM.name, None)
         question, options = provable(kind, given)
         anchor = ledger.prover.anchor(options.as_of)
-        answer = ask(question, Options(as_of=anchor.size - 1))
+        options = Options(as_of=anchor.size - 1)
+        answer = ask(question, options)
+        if not getattr(answer, "count", 1):
+            question = respelled(question, ledger.answers.unknown_values(question))
+            answer = ask(question, options)
         # The proof has the question, and up to which block it counts, in its own form.
         claim = msgspec.to_builtins(answer)
         del claim["as_of"], claim["query"]

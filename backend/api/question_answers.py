@@ -6,7 +6,7 @@ its purpose.
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -185,9 +185,8 @@ class Answering:
         if flights:
             return answer
         unknown = self._ledger.answers.unknown_values(question)
-        spelled: dict[str, Any] = dict(_spelled(unknown))
-        if spelled:
-            return self._answer(environ, ask, replace(question, **spelled), options)
+        if (spelled := respelled(question, unknown)) != question:
+            return self._answer(environ, ask, spelled, options)
         if options.as_of is None:
             answer.warnings = unknown or UNSET
         return answer
@@ -199,12 +198,18 @@ class Answering:
         )
 
 
-def _spelled(unknown: Iterable[UnknownValue]) -> Iterator[tuple[str, str]]:
-    """Yield (parameter, value) for the values that are those of the ledger but for the case."""
-    for warning in unknown:
-        for value in warning.did_you_mean:
-            if folded(value) == folded(warning.value):
-                yield warning.field, value
+def respelled(question: Asked, unknown: Iterable[UnknownValue]) -> Asked:
+    """Return a question with the ledger's spelling of values that differ only in case or accents.
+
+    unknown: the values of the question that no flight has.
+    """
+    spelled: dict[str, Any] = {
+        warning.field: value
+        for warning in unknown
+        for value in warning.did_you_mean
+        if folded(value) == folded(warning.value)
+    }
+    return replace(question, **spelled)
 
 
 def lane_of(kind: type[Selecting]) -> Callable[[Environ], Lane]:

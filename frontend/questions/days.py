@@ -22,7 +22,15 @@ from frontend.question import (
 )
 from frontend.questions.flight_days import plus
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import COUNTS, PUNCTUALITY, SORTS, Row, rows_of, together
+from frontend.questions.group_rows import (
+    COUNTS,
+    PUNCTUALITY,
+    SORTS,
+    Row,
+    rows_of,
+    together,
+    worst_first,
+)
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
@@ -110,16 +118,6 @@ class DayReport:
         return 1 + len(
             [row for row in self.year if (row.on_time_of_scheduled or 0.0) < (share or 0.0)]
         )
-
-
-def worst_first(rows: Sequence[Row], sort: str) -> list[Row]:
-    """Return groups by a name of SORTS, the worst first; of equals the one with most flights."""
-    measure = SORTS[sort]
-    sign = -1 if measure.is_low_good or sort == "flights" else 1
-    known = [(row, value) for row in rows if (value := measure.value(row)) is not None]
-    return [
-        row for row, value in sorted(known, key=lambda pair: (sign * pair[1], -pair[0].flights))
-    ]
 
 
 def mean_of(figures: Sequence[Json]) -> Json | None:

@@ -265,12 +265,28 @@ class Ranking:
 
 def ranking(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Ranking:
     """The groups by a name of SORTS; those without arrivals enough are apart, and never win."""
-    all_rows = list(rows)
-    value = SORTS[sort].value
-    ranked = [row for row in all_rows if not row.is_few]
-    ranked.sort(key=lambda row: value(row) or 0.0, reverse=is_descending)
-    few = sorted((row for row in all_rows if row.is_few), key=lambda row: -row.flights)
-    return Ranking(ranked, few)
+    by_size: tuple[list[Row], list[Row]] = ([], [])
+    for row in rows:
+        by_size[row.is_few].append(row)
+    ranked, few = by_size
+    return Ranking(
+        in_order(ranked, sort, is_descending=is_descending),
+        in_order(few, "flights", is_descending=True),
+    )
+
+
+def in_order(rows: Iterable[Row], sort: str, *, is_descending: bool) -> list[Row]:
+    """Return groups by a name of SORTS; of equals the one with most flights first.
+
+    Those without a value are last.
+    """
+    sign = -1 if is_descending else 1
+
+    def rank(row: Row) -> tuple[float, int]:
+        value = SORTS[sort].value(row) if row.flights else None
+        return inf if value is None else sign * value, -row.flights
+
+    return sorted(rows, key=rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,13 +375,14 @@ def best_and_worst(rows: Iterable[Row]) -> Verdict | None:
 
 def best_first(rows: Iterable[Row], sort: str) -> list[Row]:
     """Return groups by a name of SORTS, those without a value last."""
-    measure = SORTS[sort]
+    return in_order(rows, sort, is_descending=not SORTS[sort].is_low_good)
 
-    def rank(row: Row) -> float:
-        value = measure.value(row) if row.flights else None
-        return inf if value is None else value if measure.is_low_good else -value
 
-    return sorted(rows, key=rank)
+def worst_first(rows: Iterable[Row], sort: str) -> list[Row]:
+    """Return groups with a value by a name of SORTS; of numbers of flights, the most first."""
+    known = [row for row in rows if SORTS[sort].value(row) is not None]
+    is_descending = SORTS[sort].is_low_good or sort == "flights"
+    return in_order(known, sort, is_descending=is_descending)
 
 
 def compared(rows: Iterable[Row], sort: str) -> Verdict | None:

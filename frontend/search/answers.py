@@ -5,7 +5,7 @@ called. Of the pages that use the most, those that use all are the answer; if th
 of them are, each with what it does not use. Several pages mean that the text has several meanings.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice, product
@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 
 from frontend import filters
 from frontend.coverage import Coverage, all_days
-from frontend.question import CARRIER, DAY, DAYS, NUMBER
+from frontend.question import CARRIER, DAY, DAYS, KINDS, NUMBER
 from frontend.search.names import Place
 from frontend.search.sentences import Carriers, Places, Reading
 from frontend.search.times import Days
-from frontend.search.vocabulary import LEAST_FIRST, ORDERS, SUBJECTS, UNRANKED, WEEK, WORST_FIRST
+from frontend.search.vocabulary import LEAST_FIRST, NOT_RANKED, ORDERS, SUBJECTS, WEEK, WORST_FIRST
 
 MOST_MEANINGS = 9  # of the places of a text: three for each end of a route
 MOST_COMPARED = 6  # carriers, airports, routes or periods on one page
@@ -30,8 +30,8 @@ Pairs = tuple[tuple[str, Any], ...]
 class Lead:
     """A page that may answer. label: the question that it answers. shows: what it shows.
 
-    counted: path and question of the backend's answer whose `count` uses whether there are any
-    flights to show; None if that is known. is_shown_empty: whether the page explains why there are
+    counted: path and question of the backend's answer that counts the flights to show; None if that
+    need not be known. is_shown_empty: whether the page explains why there are
     none. unused: what the text names, and the page says nothing of.
     """
 
@@ -74,24 +74,24 @@ _PAGES = (
         f"number carriers days {_ANYTHING}", counted="filter_transactions"),
     _Page("/departures", "Departures{of}{where}{at}{phrase}", "the flights, with their times",
         "hour from|hour at|hour to|origin one_day at|origin one_day from",
-        "hour from at to carriers days origin", "day"),
+        "hour from at to carriers days origin", "day", "average_delays"),
     _Page("/route", "{route}{phrase}", "delays of each carrier, by hour and weekday", "from to",
         f"from to days {_ANYTHING}", counted="flight_counter"),
     _Page(*_AIRPORT, "at", "at days airport carrier origin destination month least"),
     _Page(*_AIRPORT, "from", "from days airport carrier origin month least"),
     _Page(*_AIRPORT, "to", "to days airport destination least"),
     _Page("/average_delays", "{how_late}{where}{phrase}{mark}", "delays and punctuality",
-        "carriers", "carriers from at to days carrier month least", "whole"),
-    _Page("/compare", "{compared} compared{phrase}", "which is better, and by how much",
-        "compared", f"compared days {_ANYTHING}"),
+        "carriers", "carriers from at to days carrier month least", "whole", "average_delays"),
+    _Page("/compare", "{shown} compared{of}{where}{phrase}", "which is better, and by how much",
+        "compared", f"compared carriers from to at days {_ANYTHING}"),
     _Page("/days", "{calendar}{of}{where}{phrase}{worst_first}",
         "a calendar, and the worst of them", "day|month ranked",
-        "day month days from at to carriers"),
-    _Page("/rankings", "{ranking}{of}{where}{phrase}{order}", _RANKING, "ranked",
-        f"days carriers from at to least {_SUBJECTS}"),
+        "day month days from at to carriers", counted="average_delays"),
+    _Page("/rankings", "{shown}{of}{where}{phrase}{order}", _RANKING, "ranked",
+        f"days carriers from at to least {_SUBJECTS}", counted="average_delays"),
     _Page("/days/{day}", "{day_name}", "the flights and delays of each carrier", "one_day", "days",
         "none"),
-    _Page("/rankings", "{ranking}{phrase}{order}", _RANKING, "days", "days"),
+    _Page("/rankings", "{shown}{phrase}{order}", _RANKING, "days", "days"),
 )  # fmt: skip
 """Of pages that use the same of a text, the first is taken."""
 
@@ -146,7 +146,7 @@ def _hidden(reading: Reading, covered: Days | None) -> Iterator[str]:
     """Yield what a page may need that is no part of a text."""
     if covered and covered.is_one:
         yield "one_day"
-    ranked = reading.wanted - {UNRANKED, WEEK}
+    ranked = reading.wanted - NOT_RANKED
     if ranked and (ranked == reading.wanted or ranked & SUBJECTS.keys()):
         yield "ranked"  # of a period without a subject there is no ranking
 
@@ -160,18 +160,9 @@ def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterato
         all_words = question.words | words
         query = urlencode((*pairs, *question.days(page.days), *question.order(page.path)))
         address = page.path.format(**all_words) + (f"?{query}" if query else "")
-        counted = None
-        if page.counted:
-            limit = (("limit", 1),) if "number" in question.used else ()  # all are counted
-            counted = (f"/{page.counted}", (*pairs, *question.days(page.counted), *limit))
-        yield Lead(
-            page.label.format(**all_words),
-            address,
-            page.shows,
-            counted,
-            bool(question.reading.days) or page.path == "/route",
-            unused,
-        )
+        is_shown_empty = bool(question.reading.days) or "number" not in question.used
+        label, counted = page.label.format(**all_words), question.counted(page, dict(pairs))
+        yield Lead(label, address, page.shows, counted, is_shown_empty, unused)
 
 
 class _Question(NamedTuple):
@@ -187,12 +178,20 @@ class _Question(NamedTuple):
         ends: tuple[str, ...] = ()
         if self.covered:
             ends = (str(self.covered.first), str(self.covered.last))
-        if how in {"whole", "flight_counter", "filter_transactions"}:
+        if how in {"whole", *KINDS}:
             ends = ends or tuple(all_days(self.known).values())
         names: tuple[str, ...] = (DAY, DAYS[1]) if how == "filter_transactions" else DAYS
         if how == "day" and self.covered and self.covered.is_one:
             names, ends = (DAY,), ends[:1]
         return tuple(zip(names, ends, strict=False)) if how != "none" else ()
+
+    def counted(self, page: _Page, given: Mapping[str, Any]) -> tuple[str, Pairs] | None:
+        """Return the question that counts the flights on a page; None if it compares carriers."""
+        if not page.counted or len(self._carriers(page)[0]) > 1:
+            return None
+        pairs = [(name, given[name]) for name in KINDS[page.counted].parameters if name in given]
+        limit = [("limit", 1)] if "number" in self.used else []  # all are counted
+        return f"/{page.counted}", (*pairs, *self.days(page.counted), *limit)
 
     def order(self, path: str) -> Pairs:
         """Return the parameters of the order in which a page ranks."""
@@ -218,23 +217,25 @@ class _Question(NamedTuple):
     def meanings(self, page: _Page) -> Iterator[tuple[Pairs, dict[str, str]]]:
         """Yield the parameters of each meaning of what is named, and its words."""
         reading = self.reading
-        if page.path == "/compare":
-            yield from _compared(*reading.compared)
-            return
-        ranked: list[tuple[Pairs, str]] = [((), "")]
+        shown: Iterable[tuple[Pairs, str]] = [((), "")]
         if page.path == "/rankings":
             subject = next((word for word in SUBJECTS if word in reading.wanted), "carrier")
-            ranked = [((("by", by),), name) for by, name in SUBJECTS[subject]]
-        for (by, name), (origin, destination), carriers in product(
-            ranked, self._ends(page), self._carriers(page)
+            shown = [((("by", by),), name) for by, name in SUBJECTS[subject]]
+        if page.path == "/compare":
+            shown = _compared(*reading.compared)
+        for (what, name), (origin, destination), carriers in product(
+            shown, self._ends(page), self._carriers(page)
         ):
             ends = origin.as_end("ORIGIN") if origin else {}
             ends |= destination.as_end("DEST") if destination else {}
             number = ((NUMBER, reading.number),) if "number" in self.used else ()
             hour = (("hour", reading.hour),) if "hour" in self.used else ()
             who = tuple((CARRIER, carrier.number) for carrier in carriers)
-            pairs = (*by, *number, *who, *(() if "{airport}" in page.path else ends.items()), *hour)
-            yield pairs, self._subject_words(origin, destination, carriers) | {"ranking": name}
+            places = () if "{airport}" in page.path else ends.items()
+            yield (
+                (*what, *number, *who, *places, *hour),
+                self._subject_words(origin, destination, carriers) | {"shown": name},
+            )
 
     def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
         """Return (origin, destination) in each meaning; airports in place of cities if needed."""
@@ -296,14 +297,14 @@ def _order(reading: Reading) -> tuple[str, str, str]:
     return next(order for words, order in ORDERS if words <= reading.wanted)
 
 
-def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, dict[str, str]]]:
+def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, str]]:
     """Yield airports, routes or periods beside each other."""
     for alternatives in product(*map(_items, things)):
         items = list(dict.fromkeys(alternatives))[:MOST_COMPARED]
         pairs = (("what", what), *(("item", item) for item, _ in items))
         names = " and ".join(name for _, name in items)
         if len(items) > 1:
-            yield pairs, {"compared": f"Flights to {names}" if what == "destination" else names}
+            yield pairs, f"Flights to {names}" if what == "destination" else names
 
 
 def _items(thing: Any) -> list[tuple[str, str]]:

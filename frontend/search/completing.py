@@ -17,7 +17,7 @@ from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
-from frontend.search.vocabulary import UNRANKED, WEEK
+from frontend.search.vocabulary import NOT_RANKED
 
 MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
@@ -59,8 +59,9 @@ def completed(text: str, known: Coverage) -> Iterator[str]:
 
 def similar(text: str, known: Coverage) -> Iterator[str]:
     """Yield texts like `text` in which every word names something, the closest ones first."""
-    yield from completed(text, known)
     text, names = bare(text), names_in(known)
+    yield from _alike(text, names, known)
+    yield from completed(text, known)
     for reading in readings(text, known)[:1]:
         if runs := _runs(reading.unknown, text):
             alike = [_alike(text[start:end], names, known) for start, end in runs]
@@ -79,7 +80,7 @@ def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
         yield replace(reading, days=None, carriers=())
     if reading.origin and reading.destination:
         yield replace(reading, origin=reading.destination, destination=reading.origin)
-    if unranked := reading.wanted & {UNRANKED, WEEK}:
+    if unranked := reading.wanted & NOT_RANKED:
         yield replace(reading, wanted=reading.wanted - unranked)
 
 

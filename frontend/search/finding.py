@@ -78,8 +78,13 @@ class Finder:
         return list({page.address: page for page in pages}.values())
 
     def _shown(self, reading: Reading) -> list[Page]:
-        """Return the pages for a reading; if none has flights, the one that explains that."""
-        return self._named(reading) or self._explained(reading)
+        """Return the pages for a reading; if none has flights, the one that explains that.
+
+        A place is one of departure, and one of arrival if nothing leaves it in this ledger.
+        """
+        arriving = replace(reading, at=(), destination=reading.at)
+        pages = self._named(reading) or (self._named(arriving) if reading.at else [])
+        return pages or self._explained(reading)
 
     def _named(self, reading: Reading) -> list[Page]:
         """Return the pages for what a reading names, if they have flights to show."""
@@ -105,13 +110,14 @@ class Finder:
             return None
         path, question = lead.counted
         try:
-            count: int = self._backend.get(path, dict(question))["count"]
+            answer = self._backend.get(path, dict(question))
         except Refused as error:
             if error.damaged_blocks:
                 return None
             if error.status not in BAD_INPUT:
                 raise
             return 0
+        count: int = answer["count"] if "count" in answer else answer["flights"]
         return count
 
     # --- finds of which there is one
@@ -214,8 +220,8 @@ def _first(pages: Iterable[Page], most: int) -> list[Page]:
 
 def _page(lead: Lead, count: int | None) -> Page:
     """Return a page with the number of flights that it shows, if that is known."""
-    shows = lead.shows
-    if count is not None:
+    shows, is_at_hour = lead.shows, "hour=" in lead.address
+    if count is not None and not (count and is_at_hour):
         shows = f"{filters.counted(count, 'flight')}: {shows}" if count else NO_FLIGHTS
     if lead.unused:
         shows = f"{shows}; not used: {', '.join(lead.unused)}"

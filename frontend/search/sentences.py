@@ -18,17 +18,20 @@ from typing import Any, NamedTuple
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Words, bare, names_in
-from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, time_at
+from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, times_at
 from frontend.search.vocabulary import (
     AGAINST,
     COMMON,
+    COMPARATIVES,
     FILLER,
+    FLIGHT,
+    FLIGHTS,
     FROM,
     JOINING,
     NUMBER_FOLLOWS,
     PHRASES,
+    SUBJECTS,
     TO,
-    UNRANKED,
     WANTED,
     YEAR_FOLLOWS,
 )
@@ -111,7 +114,6 @@ _TOKEN = re.compile(
 )
 _CODE_AND_NUMBER = re.compile(r"([a-z][a-z0-9]|[0-9][a-z])(\d{1,5})", re.ASCII | re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
-_MONTH_AND_DAY = re.compile(r"^(\d{1,2})/(\d{1,2})(?!\d)", re.ASCII)
 _FOUR_DIGITS = re.compile(r"\d{4}", re.ASCII)
 
 
@@ -169,12 +171,12 @@ class _Scanner:
                 return ([Part(ASKED, wanted)] if wanted else []), at + len(words)
         named, after_name = self._name_at(at)
         start = self._tokens[at].start
-        days, after_days = self._up_to_token(at, time_at(self._text, start, self._newest))
+        days, after_days = self._up_to_token(at, times_at(self._text, start, self._newest))
         if days and after_days >= after_name:
             if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
-                return self._year_or_number(days, at), after_days
+                return self._year_or_number(days[0], at), after_days
             also = named if after_days == after_name else []
-            return [*also, *(Part(DAYS, each) for each in self._orders(start, days))], after_days
+            return [*also, *(Part(DAYS, meaning) for meaning in days)], after_days
         if named:
             return named, after_name
         is_number = before == CARRIERS and self._tokens[at].text.isdigit()
@@ -183,15 +185,6 @@ class _Scanner:
             if value is not None:
                 return [Part(kind, value)], after
         return self._word(self._tokens[at]), at + 1
-
-    def _orders(self, start: int, days: Days) -> list[Days]:
-        """Return the days of "5/6" in both orders of month and day, as in the United States first.
-
-        Others are returned alone.
-        """
-        turned = _MONTH_AND_DAY.sub(r"\2/\1", self._text[start:])
-        other = time_at(turned, 0, self._newest) if turned != self._text[start:] else None
-        return list(dict.fromkeys((days, other[0] if other else days)))
 
     def _up_to_token(self, at: int, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
         """Return a value that begins at a token, and the token behind its end in the text."""
@@ -260,7 +253,7 @@ _ENDS = (  # the words in front of each place -> the members of a reading for ea
     (r"t[^ta]|[^f]f", ("destination", "origin")),
     (r".[^a]|ba", ("origin", "destination")),
 )
-_COMPARED = ((r".a+", 1), (r".t(at)+", 2))
+_COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 """The words in front of each place -> of how many places each thing is that is compared."""
 _DAYS = ((r".t|ba", "interval"), (r".a+", "compared"), (r".", "one"))
 
@@ -289,18 +282,32 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         len({*others[CARRIERS]}) > 1 or "compared" in {**(ends or {}), **(days or {})}
     ):
         others[AMOUNT].append("a comparison")
+    wanted = {*others[ASKED]}
+    if _ranks_flights(wanted) and not others[NUMBER]:
+        wanted.discard(FLIGHT)
+        others[AMOUNT].append("a ranking of flights")
+    if len(others[HOUR]) > 1:
+        others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
     is_twice = ends and days and ends.keys() & days.keys()
-    if len(others[NUMBER]) > 1 or len(others[HOUR]) > 1 or ends is None or days is None or is_twice:
+    if len(others[NUMBER]) > 1 or ends is None or days is None or is_twice:
         others[UNKNOWN].append(Unknown("", 0, 0))
     return Reading(
         carriers=tuple(dict.fromkeys(others[CARRIERS])),
         **{**(ends or {}), **(days or {})},
         number=next(iter(others[NUMBER]), None),
-        hour=next(iter(others[HOUR]), None),
-        wanted=frozenset(others[ASKED]),
+        hour=next(iter(others.get(HOUR, ())), None),
+        wanted=frozenset(COMPARATIVES.get(word, word) for word in wanted - {FLIGHTS}),
         amounts=tuple(others[AMOUNT]),
         unknown=tuple(others[UNKNOWN]),
     )
+
+
+def _ranks_flights(wanted: set[str]) -> bool:
+    """Return whether words ask which of many flights is the worst, or the like: no page tells."""
+    is_ranking = wanted & {"worst", "best", "busiest", "quietest"} or (
+        wanted & {"most", "least"} and wanted & {"delays", "cancelled", "on_time"}
+    )
+    return bool(wanted & {FLIGHT, FLIGHTS} and is_ranking and not wanted & SUBJECTS.keys())
 
 
 def _compared_flights(
@@ -362,6 +369,6 @@ def _with_hour(reading: Reading) -> Iterator[Reading]:
     """Yield a reading, and it with a small number beside a place as an hour of the day."""
     yield reading
     number, has_place = reading.number, reading.at or reading.origin or reading.destination
-    is_flight = reading.carriers or UNRANKED in reading.wanted  # "UA 8", "flight 8"
+    is_flight = reading.carriers or FLIGHT in reading.wanted  # "UA 8", "flight 8"
     if number and number < HOURS and has_place and not is_flight and reading.hour is None:
         yield replace(reading, number=None, hour=number)

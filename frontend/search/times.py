@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
-from operator import itemgetter
 
 from frontend import filters
 
 MONTHS = tuple(f"{date(1, month, 1):%B}".lower() for month in range(1, 13))
 _LETTERS = 3  # of a month that are enough
 HOURS = 24
+SHORT_YEAR = 2  # digits of "8.3.13"
+SHORT_YEARS_AHEAD = 20  # of the ledger's newest day; a later year is of the century before
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -99,7 +100,17 @@ def _on(month: int, day: int) -> Callable[[int], Days]:
     return lambda year: day_of(year, month, day)
 
 
-HOLIDAYS: Mapping[str, Callable[[int], Days]] = {
+def _months(first: int, last: int) -> Callable[[int], Days]:
+    """Return the months of any year; those from December to February end in that year."""
+    return lambda year: Days(date(year - (first > last), first, 1), month_of(year, last).last)
+
+
+NAMED: Mapping[str, Callable[[int], Days]] = {
+    **{f"q{quarter + 1}": _months(3 * quarter + 1, 3 * quarter + 3) for quarter in range(4)},
+    "winter": _months(12, 2),
+    "spring": _months(3, 5),
+    "summer": _months(6, 8),
+    **dict.fromkeys(("autumn", "fall"), _months(9, 11)),
     **dict.fromkeys(("new year's day", "new years day", "new year"), _on(1, 1)),
     "valentine's day": _on(2, 14),
     "memorial day": _nth(5, 0, -1),
@@ -130,19 +141,22 @@ def hour_at(text: str, at: int) -> tuple[int, int] | None:
 def amount_at(text: str, at: int) -> tuple[str, int] | None:
     """Return what no page tells that is written from place `at`, and the place of its end.
 
-    That is a number of things, or which flights of many: "5 hours", "first", "worst flight".
+    That is a number of things, or which flights of many: "5 hours", "first", "last flight".
     """
     match = _AMOUNT.match(text, at)
     return (match[0], match.end()) if match else None
 
 
-def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
-    """Return the longest text from place `at` that names days, as (days, place of its end).
+def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
+    """Return what the longest text from place `at` that names days may mean, and its end.
 
-    None if there is none, or if no such days exist: "February 30" is not February.
+    "5/6" is a day in either order, as in the United States first; "13/2" is in one. None if there
+    is no such text, or if no such days exist: "February 30" is not February.
     """
-    days, end = max(_times_at(text, at, newest), key=itemgetter(1), default=(None, at))
-    return (days, end) if days else None
+    read = list(_times_at(text, at, newest))
+    end = max((stop for _, stop in read), default=at)
+    meanings = list(dict.fromkeys(days for days, stop in read if days and stop == end))
+    return (meanings, end) if meanings else None
 
 
 def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days | None, int]]:
@@ -158,8 +172,11 @@ def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days | None, i
 def _days(parts: dict[str, str | None], newest: date) -> Days:
     """Return the days for the texts of year, month and day. Raises ValueError if there are none."""
     year, month, day = (parts.get(name) for name in ("year", "month", "day"))
-    if holiday := parts.get("holiday"):
-        return _latest(year, newest, HOLIDAYS[holiday.lower()])
+    if year and len(year) == SHORT_YEAR:
+        latest = newest.year + SHORT_YEARS_AHEAD
+        year = str(latest - (latest - int(year)) % 100)
+    if named := parts.get("named"):
+        return _latest(year, newest, NAMED[named.lower()])
     if month is None:
         return _in_year(int(year or 0), year_of)
     number = _month(month)
@@ -209,6 +226,7 @@ def _month(text: str) -> int:
 
 _YEAR = r"(?P<year>\d{4})"
 _NUMBER = r"(?P<month>\d{1,2})"
+_ANY_YEAR = r"(?P<year>\d{4}|\d\d)"
 _DAY = r"(?P<day>\d{1,2})"
 _NAME = rf"(?P<month>{'|'.join([*MONTHS, 'sept', *(name[:_LETTERS] for name in MONTHS)])})\.?"
 _ENDING = r"(?:st|nd|rd|th)?\.?"
@@ -217,7 +235,12 @@ _BETWEEN = r"(?P<between>(?<=between ))?"
 _UP_TO = r"(?(between) and |(?: ?[-–—→] ?| (?:to|through|until|till) ))"
 _SOME = rf"{_NTH}{_UP_TO}(?:the )?(?P<last>\d{{1,2}}){_ENDING}"
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
-_HOLIDAY = rf"(?P<holiday>{'|'.join(sorted(HOLIDAYS, key=len, reverse=True))})"
+_NAMED = rf"(?P<named>{'|'.join(sorted(NAMED, key=len, reverse=True))})"
+_EITHER_ORDER = tuple(
+    pattern
+    for first, second in ((_NUMBER, _DAY), (_DAY, _NUMBER))
+    for pattern in (rf"{first}/{second}(?:/{_ANY_YEAR})?", rf"{first}-{second}-{_ANY_YEAR}")
+)
 _NAMED_HOURS = {"noon": 12, "midnight": 0}
 _O_CLOCK = r"(?:(?:at|around) )?(?P<hour>\d{1,2})"
 _HOURS = tuple(
@@ -230,19 +253,19 @@ _HOURS = tuple(
     )
 )
 _AMOUNT = re.compile(
-    r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights|airlines|carriers)\b"
-    r"|(?:first|last|next|early|earliest|latest)(?: flights?)?\b"
-    r"|(?:best|worst|fastest|slowest|busiest|quietest|(?:most|least) \w+) flight\b",
+    r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights)\b"
+    r"|\d+(?= (?:airlines|carriers|airports|cities|routes)\b)"
+    r"|(?:first|last|next|early|earliest|latest)(?: flights?)?\b",
     re.ASCII | re.IGNORECASE,
 )
 _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
-        rf"{_HOLIDAY}(?:,? (?:in |of )?{_YEAR})?",
+        rf"{_NAMED}(?:,? (?:in |of )?{_YEAR})?",
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
-        rf"{_NUMBER}/{_DAY}(?:/{_YEAR})?",  # as in the files of the BTS
-        rf"{_DAY}\.{_NUMBER}\.{_YEAR}",
+        *_EITHER_ORDER,
+        rf"{_DAY}\.{_NUMBER}\.{_ANY_YEAR}?",
         rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}(?:(?:,? |-){_YEAR})?",
         rf"{_WEEKDAY}{_NAME} {_NTH}(?:,? {_YEAR})?",
         rf"{_BETWEEN}{_SOME} (?:of )?{_NAME}(?:,? {_YEAR})?",

@@ -11,15 +11,17 @@ AGAINST = "against"  # also joins what is compared, and asks for a comparison
 JOINING = {
     **dict.fromkeys(("from", "leaving", "departing", "out"), FROM),
     **dict.fromkeys(
-        ("to", "into", "arriving", "until", "till", "through", "→", "->", "–", "—", "-"), TO
+        ("to", "into", "arriving", "until", "till", "through", "→", "->", ">", "–", "—", "-"), TO
     ),
     **dict.fromkeys(("and", "or", "than", "&"), AND),
     **dict.fromkeys(("vs", "versus", "against"), AGAINST),
     "between": BETWEEN,
 }
 
-UNRANKED = "unranked"  # of days, hours and flights there is no ranking; pages of a name show them
+UNRANKED = "unranked"  # of weekdays and hours there is no ranking; pages of a name show them
+FLIGHT, FLIGHTS = "flight", "flights"  # a flight number follows, or which of many flights is asked
 WEEK = "week"  # is not ranked either, and is less than the days that are named with it
+NOT_RANKED = frozenset((UNRANKED, FLIGHT, WEEK))
 
 SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
     "route": (("route", "Routes"),),
@@ -33,8 +35,9 @@ SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for
 """What is ranked, or has a calendar."""
 
 WANTED: dict[str, str] = {  # word -> what it asks for
-    **dict.fromkeys(("worst", "slowest", "worse", "unpunctual"), "worst"),
-    **dict.fromkeys(("best", "better", "good", "fastest"), "best"),
+    **dict.fromkeys(("worst", "slowest", "unpunctual"), "worst"),
+    **dict.fromkeys(("best", "good", "fastest", "top"), "best"),
+    **{word: word for word in ("worse", "better", FLIGHT, FLIGHTS)},
     **dict.fromkeys(("punctual", "reliable", "punctuality", "ontime"), "on_time"),
     **dict.fromkeys(("busiest", "largest", "biggest", "busy", "popular"), "busiest"),
     **dict.fromkeys(("quietest", "smallest", "rarest"), "quietest"),
@@ -46,7 +49,7 @@ WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("late", "later", "lateness", "delay", "delays", "delayed"), "delays"),
     **dict.fromkeys(("day", "days"), "day"),
     **dict.fromkeys(("month", "months"), "month"),
-    **dict.fromkeys(("weekday", "weekdays", "time", "times", "flight"), UNRANKED),
+    **dict.fromkeys(("weekday", "weekdays", "time", "times"), UNRANKED),
     **dict.fromkeys(("week", "weeks", "weekend", "weekends"), WEEK),
     **dict.fromkeys(("most", "highest"), "most"),
     **dict.fromkeys(("least", "fewest", "lowest"), "least"),
@@ -55,6 +58,8 @@ WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("cancelled", "canceled", "cancellation", "cancellations"), "cancelled"),
     **dict.fromkeys(("cancel", "cancels", "cancelling", "canceling"), "cancelled"),
 }
+
+COMPARATIVES = {"worse": "worst", "better": "best"}
 
 _DELAY, _PUNCTUALITY = "average_delay", "on_time_share_of_arrived"
 ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
@@ -86,11 +91,11 @@ LEAST_FIRST = frozenset(("best", "least", "quietest"))
 _FILLER = """
     a about actual afternoon all always am an any are arrive arrives at average averages bad be
     been big book by can chart choose compare compared comparison could data depart departs
-    details did do does during each evening ever every find flew flies flights flown
+    details did direct directly do does during each evening ever every find flew flies flown
     fly flying for friday fridays full general get give go goes going had has have how hows i if
     in info information is it its journey leave leaves like line long look many me mean monday
-    mondays more morning much my need night no normally number of often on one ones overall per
-    performance pick plane planes please really record report right saturday saturdays say
+    mondays more morning much my need night no nonstop normally number of often on one ones overall
+    per performance pick plane planes please really record report right saturday saturdays say
     schedule scheduled search see should show statistics stats status sunday sundays take tell
     that the their them there they thursday thursdays travel trip tuesday tuesdays typical
     typically use usual usually want was wednesday wednesdays well were what whats where which
@@ -101,6 +106,8 @@ FILLER = frozenset(_FILLER.split())
 
 PHRASES: dict[tuple[str, ...], str | None] = {  # words -> what they ask for together, if anything
     ("on", "time"): "on_time",
+    **dict.fromkeys((("day", "of", "the", "week"), ("time", "of", "day")), UNRANKED),
+    **dict.fromkeys((("time", "of", "the", "day"), ("hour", "of", "the", "day")), UNRANKED),
     **dict.fromkeys((("the", "us"), ("the", "usa"), ("the", "united", "states")), None),
     **dict.fromkeys((("united", "states"), ("usa",)), None),  # every ledger is about its flights
 }

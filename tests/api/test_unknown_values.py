@@ -1,5 +1,6 @@
 """A value that no flight has gives no flights, status 200, and a warning with what may be meant."""
 
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -101,6 +102,15 @@ def test_names_and_codes_are_taken_in_any_case(
         answer = good(client.get(f"/average_delays?{urlencode(typed)}"))
         assert answer == good(client.get(f"/average_delays?{urlencode(strict)}"))
         assert answer["flights"] > 0
+
+
+def test_a_proof_takes_names_in_any_case(client: FlaskClient, world: World) -> None:
+    flight = world.transactions[0]
+    asked = DAYS | {f"{end}_CITY_NAME": flight[f"{end}_CITY_NAME"] for end in ("ORIGIN", "DEST")}
+    typed = {name: value.lower() for name, value in asked.items()}
+    proof, same = (client.get("/flight_counter/proof", query_string=q) for q in (asked, typed))
+    assert json.loads(proof.text.partition("\n")[0])["answer"]["count"] > 0
+    assert proof.text == same.text
 
 
 @pytest.mark.parametrize("form", ["{}{}", "{} {}", "{}-{}"])

@@ -164,6 +164,9 @@ def test_a_citation_says_unchanged(pages: FlaskClient, world: World, question: s
     assert "Unchanged." in page
     assert f"Block {world.tip} still has the hash that this link cites" in page
     assert cited(pages, address) == address
+    shouted = {name: value.upper() for name, value in parse_qsl(urlsplit(address).query)}
+    hashes = {name: shouted[name] for name in ("tip_hash", "digest")}
+    assert "Unchanged." in text(pages, changed(address, **hashes))
     assert "Unchanged." not in text(pages, question)
 
 
@@ -194,7 +197,7 @@ def test_a_citation_says_what_differs(pages: FlaskClient, world: World, question
     "wrong",
     [
         {"digest": "0"},
-        {"digest": "F" * 16},
+        {"digest": "G" * 16},
         {"tip_hash": "abc"},
         {"as_of": "-1"},
         {"as_of": "\u0661"},

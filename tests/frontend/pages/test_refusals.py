@@ -74,6 +74,27 @@ def test_bad_input_has_a_message(pages: FlaskClient, address: str, message: str)
         assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
 
 
+KEPT = [
+    "/average_delays?OP_CARRIER_AIRLINE_ID=19393&ORIGIN=LAX&as_of=20&INITIAL_DATE=nonsense",
+    "/flight_counter?ORIGIN=LAX&DEST=SFO&as_of=20&INITIAL_DATE=nonsense",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&as_of=20&FL_DATE=nonsense",
+    "/route?ORIGIN=LAX&DEST=SFO&as_of=20&INITIAL_DATE=nonsense",
+    "/report?OP_CARRIER_FL_NUM=1&ORIGIN=LAX&as_of=20&INITIAL_DATE=nonsense",
+    "/rankings?ORIGIN=LAX&as_of=20&INITIAL_DATE=nonsense",
+    "/days?ORIGIN=LAX&as_of=20&sort=size",
+    "/departures?ORIGIN=LAX&as_of=20&hour=24",
+    "/compare?what=carrier&item=WN&ORIGIN=LAX&as_of=20",
+    "/airports/LAX?as_of=20&INITIAL_DATE=nonsense",
+]
+
+
+@each_of("address", KEPT)
+def test_a_refused_form_keeps_what_it_has_no_field_for(pages: FlaskClient, address: str) -> None:
+    page = raw(pages, address, 400)
+    assert page.count('name="as_of" value="20" checked') == 1
+    assert ("ORIGIN=LAX" in address) == ('value="LAX"' in page)
+
+
 @each_of("path", ["average_delays", "flight_counter", "filter_transactions"])
 def test_without_a_question_there_is_a_form(pages: FlaskClient, path: str) -> None:
     page = raw(pages, f"/{path}")

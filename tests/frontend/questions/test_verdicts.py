@@ -4,7 +4,15 @@ import random
 
 import pytest
 
-from frontend.questions.group_rows import SORTS, Row, compared, verdict
+from frontend.questions.group_rows import (
+    SORTS,
+    Row,
+    best_first,
+    compared,
+    ranking,
+    verdict,
+    worst_first,
+)
 
 
 def row(name: str, flights: int, on_time: int, cancelled: int = 0, mean: float = 0.0) -> Row:
@@ -71,6 +79,19 @@ def test_a_difference_is_more_than_chance_only_if_its_least_end_as_shown_is() ->
     assert 0 < found.interval[0] < 0.0005
     assert found.chance.startswith("The difference is perhaps only chance: between 0.0 and 7.2")
     assert found.better.startswith("Neither is clearly better")
+
+
+def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> None:
+    rows = [row("A", 100, 90), row("B", 900, 810), row("C", 500, 450), row("D", 200, 100)]
+    for sort in (SHARE, "cancelled"):
+        for ordered in (
+            best_first(rows, sort),
+            worst_first(rows, sort),
+            ranking(rows, sort, is_descending=True).ranked,
+            ranking(rows, sort, is_descending=False).ranked,
+        ):
+            assert [each.name for each in ordered if each.name != "D"] == ["B", "C", "A"]
+    assert [best_first(rows, SHARE)[-1].name, worst_first(rows, SHARE)[0].name] == ["D", "D"]
 
 
 def test_one_group_is_compared_with_none() -> None:

@@ -136,7 +136,9 @@ ADDRESSES: dict[str, list[str]] = {
     "worst month": ["/days?sort=average_delay"],
     "most cancelled day from EWR": ["/days?ORIGIN=EWR&sort=cancelled"],
     "worst day for united in july": [f"/days?{UNITED}&{JULY}&sort=average_delay"],
-    "which flight is worst": [],
+    "which flight is worst": [f"/rankings?by=carrier&{WORST}"],
+    "JFK in july vs august": ["/compare?what=days&item=July+2013&item=August+2013&ORIGIN=JFK"],
+    "united at JFK or EWR": [f"/compare?what=origin&item=JFK&item=EWR&{UNITED}"],
     "best time to fly": [],
     "worst week": [],
     # times
@@ -221,6 +223,8 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "united vs EWR": [
         (f"/average_delays?{UNITED}&ORIGIN=EWR&{ALL_DAYS}", ("a comparison",)),
     ],
+    "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of flights",))],
+    "which flight from EWR is worst": [("/airports/EWR", ("a ranking of flights",))],
     "best day": [("/days?sort=average_delay", ("best",))],
 }
 
@@ -249,7 +253,12 @@ def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:
     (route,) = found("EWR-ORD")
     assert route.counted is not None
     assert route.counted[0] == "/flight_counter"
-    assert [one.counted for one in found("united")] == [None]
+    assert [one.counted for one in found("united vs delta")] == [None]
+    (delays,) = found("united at ORD in july")
+    assert delays.counted is not None
+    assert dict(delays.counted[1]).keys() == {
+        *("ORIGIN", "OP_CARRIER_AIRLINE_ID", "INITIAL_DATE", "FINAL_DATE")
+    }
 
 
 def test_an_empty_ledger_answers_nothing() -> None:

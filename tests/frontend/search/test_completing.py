@@ -41,6 +41,7 @@ SIMILAR = {
     "Chigaco": "chicago",
     "dleta": "delta",
     "flights from JFK to Timbuktu": "flights from JFK to ",
+    "New Yirk": "new york",
     "texas": "Dallas/Fort Worth, TX",
     "Chica": "Chicago, IL",
 }

@@ -33,7 +33,10 @@ class Ledger:
         answers: dict[str, Callable[[Mapping[str, str]], Any]] = {
             "/coverage": lambda _: coverage(),
             "/tip": lambda _: {"height": 0},
-            "/average_delays": lambda _: {"by_route": []},
+            "/average_delays": lambda given: {
+                "by_route": [],
+                "flights": 3 * (given.get("ORIGIN") in {None, "EWR"}),
+            },
             "/suggest": lambda given: {"suggestions": suggested(given.get("q", ""))},
             "/filter_transactions": lambda given: {"count": 3 * self._flies(given)},
             "/flight_counter": lambda given: {"count": 3 * (given.get("ORIGIN") in {None, "EWR"})},
@@ -145,6 +148,12 @@ def test_a_route_without_flights_is_explained(finder: Finder) -> None:
     assert found.address == "/route?ORIGIN=ORD&DEST=JFK"
     assert "no such flights" in found.shows
     assert all("ORIGIN=ORD" not in one.address for one in finder.suggestions("ORD-JFKX"))
+
+
+def test_a_place_that_nothing_leaves_is_one_of_arrival(finder: Finder) -> None:
+    for text, end in (("united EWR", "ORIGIN"), ("united ORD", "DEST"), ("worst day ORD", "DEST")):
+        (found,) = finder.pages(text)
+        assert f"{end}={text[-3:]}" in found.address, text
 
 
 def test_numbers_are_suggested_with_their_flights(finder: Finder, ledger: Ledger) -> None:

@@ -68,8 +68,8 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "how late is united in july": [{"carriers": [UA], "days": "July 2013", "wanted": "delays"}],
     # flights
     "335": [{"number": 335}],
-    "flight 335": [{"number": 335, "wanted": "unranked"}],
-    "flight number 2013": [{"number": 2013, "wanted": "unranked"}],
+    "flight 335": [{"number": 335, "wanted": "flight"}],
+    "flight number 2013": [{"number": 2013, "wanted": "flight"}],
     "WN 335": [{"carriers": ["19393"], "number": 335}],
     "wn335": [{"carriers": ["19393"], "number": 335}],
     "9E 3301": [{"carriers": ["20363"], "number": 3301}],
@@ -79,7 +79,7 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "UA 1545": UA1545,
     "UA1545": UA1545,
     "united 1545": UA1545,
-    "United Airlines flight 1545": [{**UA1545[0], "wanted": "unranked"}],
+    "United Airlines flight 1545": [{**UA1545[0], "wanted": "flight"}],
     "United's 1545": UA1545,
     "how late is UA 1545?": [{**UA1545[0], "wanted": "delays"}],
     "WN 335 on 5 Jan 2013": [{"carriers": ["19393"], "number": 335, "days": "5 January 2013"}],
@@ -114,14 +114,15 @@ READINGS: dict[str, list[dict[str, Any]]] = {
         *route("ORD", "LGA", days="1 May 2013"),
     ],
     "3/3": [{"days": "3 March 2013"}],
+    "JFK 25/3/2013": [{"at": "JFK", "days": "25 March 2013"}],
     "JFK 3/25": [{"at": "JFK", "days": "25 March 2013"}],
     "JFK 2/30": [{"at": "JFK", "unknown": "2/30"}],
     "flights from JFK to LAX in March": route("JFK", "LAX", days="March 2013"),
     "from JFK to LAX from March to May": route("JFK", "LAX", days="1 March to 31 May 2013"),
     "which airline is best from JFK to LAX": route("JFK", "LAX", wanted="best carrier"),
-    "is the evening flight EWR-ORD worse": route("EWR", "ORD", wanted="unranked worst"),
+    "is the evening flight EWR-ORD worse": route("EWR", "ORD", wanted="flight worst"),
     "is the evening flight EWR-ORD worse than the morning one": route(
-        "EWR", "ORD", wanted="unranked worst"
+        "EWR", "ORD", wanted="flight worst"
     ),
     # places
     "Chicago": [{"at": "Chicago, IL"}],
@@ -144,6 +145,8 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "between march and may 2013": [{"days": "1 March to 31 May 2013"}],
     "march and may": [{"compared": "days March 2013 May 2013"}],
     "JFK and LGA": [{"compared": "origin JFK LGA"}],
+    "JFK LGA EWR": [{"compared": "origin JFK LGA EWR"}],
+    "JFK-LAX EWR-LAX": [{"compared": "route JFK-LAX EWR-LAX"}],
     "JFK to LAX vs EWR to LAX": [{"compared": "route JFK-LAX EWR-LAX"}],
     # hours and amounts
     "JFK at 8 am": [{"at": "JFK", "hour": 8}],
@@ -153,6 +156,10 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "12 noon united JFK": [{"carriers": [UA], "at": "JFK", "hour": 12}],
     "united around midnight from JFK": [{"carriers": [UA], "origin": "JFK", "hour": 0}],
     "JFK around 6 o'clock": [{"at": "JFK", "hour": 6}],
+    "JFK to LAX at 8 am or 5 pm": route("JFK", "LAX", amounts="8:00 17:00"),
+    "top 10 routes": [{"wanted": "best route", "amounts": "10"}],
+    "worst time of day": [{"wanted": "unranked worst"}],
+    "JFK > LAX": route("JFK", "LAX"),
     "JFK 8": [{"at": "JFK", "number": 8}, {"at": "JFK", "hour": 8}],
     "UA 8 from JFK": [{"carriers": [UA], "origin": "JFK", "number": 8}],
     "JFK at 25:00": [{"at": "JFK", "number": 25, "unknown": "00"}],
@@ -160,8 +167,17 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "latest flight from JFK": [{"origin": "JFK", "amounts": "latest flight"}],
     "early flights JFK": [{"at": "JFK", "amounts": "early flights"}],
     "united first": [{"carriers": [UA], "amounts": "first"}],
-    "worst flight of united": [{"carriers": [UA], "amounts": "worst flight"}],
-    "most delayed flight at JFK": [{"at": "JFK", "amounts": "most delayed flight"}],
+    "worst flight of united": [
+        {"carriers": [UA], "wanted": "worst", "amounts": "a ranking of flights"}
+    ],
+    "which flight from JFK is worst": [
+        {"origin": "JFK", "wanted": "worst", "amounts": "a ranking of flights"}
+    ],
+    "most delayed flights at JFK": [
+        {"at": "JFK", "wanted": "delays most", "amounts": "a ranking of flights"}
+    ],
+    "worst flight number 335": [{"number": 335, "wanted": "flight worst"}],
+    "routes with the worst flights": [{"wanted": "route worst"}],
     "United vs Chicago": [{"carriers": [UA], "at": "Chicago, IL", "amounts": "a comparison"}],
     "UA 15 vs DL 16": [{"compared": "flight UA15 DL16"}],
     "UA15 or DL 16 in July": [{"compared": "flight UA15 DL16", "days": "July 2013"}],
