@@ -5,7 +5,7 @@ but the standard library, and importing nothing of this project. It is naive on 
 rows instead of columns, takes the definitions of RFC 6962 literally, recursion included, and
 re-encodes everything it decodes. Slow and obvious beats fast and clever here.
 
-Whatever is wrong is a `Rejected`, with the number of the rule that is broken, or "header", "proof".
+Whatever is wrong is a `Rejected`, with the number of the rule that is broken, or "header".
 """
 
 import hashlib
@@ -64,7 +64,7 @@ MAX_TRANSACTIONS = 1000
 
 
 class Rejected(Exception):
-    """What was looked at is not what it must be. `rule`: "R0" to "R15", "header" or "proof"."""
+    """What was looked at is not what it must be. `rule`: "R0" to "R15", or "header"."""
 
     def __init__(self, rule: str, what: str) -> None:
         super().__init__(f"{rule}: {what}")
@@ -130,80 +130,6 @@ def tree_hash(data: Sequence[bytes]) -> bytes:
         return leaf_hash(data[0])
     k = split(len(data))
     return node_hash(tree_hash(data[:k]), tree_hash(data[k:]))
-
-
-def path(index: int, data: Sequence[bytes]) -> list[bytes]:
-    """PATH(m, D)."""
-    if len(data) == 1:
-        return []
-    k = split(len(data))
-    if index < k:
-        return [*path(index, data[:k]), tree_hash(data[k:])]
-    return [*path(index - k, data[k:]), tree_hash(data[:k])]
-
-
-def consistency(old_size: int, data: Sequence[bytes]) -> list[bytes]:
-    """PROOF(m, D)."""
-    return _subproof(old_size, data, whole=True)
-
-
-def _subproof(old_size: int, data: Sequence[bytes], *, whole: bool) -> list[bytes]:
-    if old_size == len(data):
-        return [] if whole else [tree_hash(data)]
-    k = split(len(data))
-    if old_size <= k:
-        return [*_subproof(old_size, data[:k], whole=whole), tree_hash(data[k:])]
-    return [*_subproof(old_size - k, data[k:], whole=False), tree_hash(data[:k])]
-
-
-def verify_inclusion(
-    leaf: bytes, index: int, size: int, proof: Sequence[bytes], top: bytes
-) -> None:
-    demand(0 <= index < size, "proof", "no such leaf")
-    demand(_root_of_path(leaf, index, size, proof) == top, "proof", "another root")
-
-
-def _root_of_path(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes:
-    """PATH read backwards: its last hash is the sibling just below the root."""
-    if size == 1:
-        demand(not proof, "proof", "too long")
-        return leaf
-    demand(bool(proof), "proof", "too short")
-    k = split(size)
-    if index < k:
-        return node_hash(_root_of_path(leaf, index, k, proof[:-1]), proof[-1])
-    return node_hash(proof[-1], _root_of_path(leaf, index - k, size - k, proof[:-1]))
-
-
-def verify_consistency(
-    old_size: int, new_size: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]
-) -> None:
-    demand(0 <= old_size <= new_size, "proof", "a tree cannot shrink")
-    if new_size == 0:
-        demand(new_root == tree_hash([]), "proof", "the new tree is empty and has another root")
-    if old_size == 0:
-        demand(old_root == tree_hash([]), "proof", "the old tree is empty and has another root")
-        demand(not proof, "proof", "too long")
-        return
-    found = _roots_of_proof(old_size, new_size, proof, old_root, whole=True)
-    demand(found == (old_root, new_root), "proof", "other roots")
-
-
-def _roots_of_proof(
-    old_size: int, new_size: int, proof: Sequence[bytes], old_root: bytes, *, whole: bool
-) -> tuple[bytes, bytes]:
-    """SUBPROOF read backwards: the roots of the old and the new tree."""
-    if old_size == new_size:
-        demand(len(proof) == (0 if whole else 1), "proof", "wrong length")
-        same = old_root if whole else proof[0]
-        return same, same
-    demand(bool(proof), "proof", "too short")
-    k = split(new_size)
-    if old_size <= k:
-        old, new = _roots_of_proof(old_size, k, proof[:-1], old_root, whole=whole)
-        return old, node_hash(new, proof[-1])
-    old, new = _roots_of_proof(old_size - k, new_size - k, proof[:-1], old_root, whole=False)
-    return node_hash(proof[-1], old), node_hash(proof[-1], new)
 
 
 # --- body

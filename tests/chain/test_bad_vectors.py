@@ -154,15 +154,11 @@ def test_a_bad_inclusion_proof_is_refused(entry: Entry) -> None:
     proof = hashes(entry["proof"])
     with pytest.raises(ProofError):
         inclusion.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
-    with pytest.raises(Rejected):
-        independent.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
 
 
 @each_of("entry", CONSISTENCY)
 def test_a_bad_consistency_proof_is_refused(entry: Entry) -> None:
     old_root, new_root = bytes.fromhex(entry["old_root"]), bytes.fromhex(entry["new_root"])
     proof = hashes(entry["proof"])
-    with pytest.raises(Rejected):
-        independent.verify_consistency(entry["old"], entry["new"], old_root, new_root, proof)
     with pytest.raises(ProofError):
         merkle.verify_consistency(entry["old"], entry["new"], old_root, new_root, proof)

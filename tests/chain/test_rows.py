@@ -40,10 +40,10 @@ def many(count: int) -> tuple[bytes, list[dict[str, object]]]:
     return encode_body(columns), [dict(each) for each in columns.transactions(7, 0, count)]
 
 
-@pytest.mark.parametrize("count", [255, 256, 257, 258, 999, 1000])
+@pytest.mark.parametrize("count", [256, 257, 1000])
 def test_every_row_is_found_alone_in_long_dictionaries(count: int) -> None:
     body, expected = many(count)
-    for i in range(count):
+    for i in [*range(0, count, 7), 2, 255, count - 1]:
         (found,) = transactions_json(body, count, 7, i, i + 1)
         assert json.loads(found) == expected[i]
 

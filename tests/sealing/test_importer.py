@@ -33,9 +33,11 @@ from backend.sources.flight_file import FlightFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
+from tests.api.processes import environment
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
 from tests.same_flights import CANCELLED, changed
 from tests.submitting import accept_in
+from tests.test_cli import call
 
 WAIT_S = 30
 STALL_S = 4.0
@@ -108,9 +110,9 @@ def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: S
 
 
 def test_generated_flights_come_out_as_they_were_made(chosen: Settings) -> None:
-    assert import_flights(chosen, Generated(17_500, seed=3)).blocks == 18  # more than one batch
-    assert on_disk(chosen.folder).sizes == [1000] * 17 + [500]
-    assert_holds(chosen, rows_of(Generated(17_500, seed=3)))
+    assert import_flights(chosen, Generated(2500, seed=3)).blocks == 3
+    assert on_disk(chosen.folder).sizes == [1000, 1000, 500]
+    assert_holds(chosen, rows_of(Generated(2500, seed=3)))
 
 
 def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: Settings) -> None:
@@ -385,28 +387,13 @@ def interrupt_at(
 
 
 @pytest.mark.usefixtures("one_block_at_once")
-@pytest.mark.parametrize("error", [KeyboardInterrupt, Interrupted])
-def test_an_interrupted_import_is_continued(chosen: Settings, error: type[BaseException]) -> None:
-    rows = flights(5500)
-    for blocks in (1, 2, 1):
+def test_an_interrupted_import_is_continued(chosen: Settings) -> None:
+    rows = flights(4500)
+    for blocks, error in ((1, KeyboardInterrupt), (2, Interrupted)):
         interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks, error)
-    assert transactions_in(chosen.folder) == 4000
+    assert transactions_in(chosen.folder) == 3000
     tally = import_flights(chosen, Scripted(rows, lambda batch: None))
-    assert (tally.imported, tally.already_there) == (1500, 4000)
-    assert_holds(chosen, rows)
-
-
-def test_a_reader_killed_in_the_check_stores_nothing_and_says_so(chosen: Settings) -> None:
-    rows = flights(5500)
-
-    def die(batch: int) -> None:
-        if batch == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
-        import_flights(chosen, Scripted(rows, die))
-    assert transactions_in(chosen.folder) == 0
-    import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert (tally.imported, tally.already_there) == (1500, 3000)
     assert_holds(chosen, rows)
 
 
@@ -423,64 +410,41 @@ def slow_to_build(job: Job, send: Send, at: Callable[[], None]) -> None:
     build(job, send_slowly)
 
 
-@pytest.mark.usefixtures("one_block_at_once")
-def test_a_killed_builder_ends_the_import_with_a_word_and_it_is_continued(
-    chosen: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = flights(5500)
-    with monkeypatch.context() as patch:
-        patch.setattr(importer, "build", partial(slow_to_build, at=die))
-        with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
-            import_flights(chosen, Scripted(rows, lambda batch: None))
-    assert transactions_in(chosen.folder) == 1000
-    import_flights(chosen, Scripted(rows, lambda batch: None))
-    assert_holds(chosen, rows)
-
-
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("one_block_at_once")
-@pytest.mark.parametrize("messages", [2, 4], ids=["of the check", "of the builder"])
-def test_a_child_killed_in_the_middle_of_a_message_is_no_different(
-    chosen: Settings, monkeypatch: pytest.MonkeyPatch, messages: int
+def test_a_killed_child_ends_the_import_with_a_word_and_it_is_continued(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = flights(5500)
-    sent = [0]
+    """The child of the check or the builder, before a message, or in the middle of one."""
+    rows = flights(4500)
     real = Connection.send
 
-    def send(self: Connection, message: object) -> None:
-        sent[0] += 1
-        if sent[0] < messages:
-            real(self, message)
-            return
-        data = bytes(ForkingPickler.dumps(message))
-        os.write(self.fileno(), struct.pack("!i", len(data)) + data[: len(data) // 2])
-        die()
+    def dying_at(number: int, share: float) -> Callable[[Connection, object], None]:
+        left = [number]
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Connection, "send", send)
-        with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
-            import_flights(chosen, Scripted(rows, lambda batch: None))
+        def send(self: Connection, message: object) -> None:
+            left[0] -= 1
+            if left[0] > 0:
+                real(self, message)
+                return
+            data = bytes(ForkingPickler.dumps(message))
+            whole = struct.pack("!i", len(data)) + data
+            os.write(self.fileno(), whole[: round(len(whole) * share)])
+            die()
+
+        return send
+
+    for number, share, stored in ((2, 0.0, 0), (2, 0.5, 0), (4, 0.0, 2000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Connection, "send", dying_at(number, share))
+            with pytest.raises(FlightchainError, match="died; run the import again"):
+                import_flights(chosen, Scripted(rows, lambda batch: None))
+        assert transactions_in(chosen.folder) == stored
     import_flights(chosen, Scripted(rows, lambda batch: None))
     assert_holds(chosen, rows)
-
-
-def stall(batch: int) -> None:
-    """A source that takes long: a slow disk, or rows that the ledger has already."""
-    if batch == 2:
-        time.sleep(STALL_S)
-
-
-def test_ctrl_c_does_not_wait_for_a_slow_source(chosen: Settings) -> None:
-    def interrupt(checked: Checked) -> None:
-        raise KeyboardInterrupt
-
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        import_flights(chosen, Scripted(flights(5000), stall), Watcher(on_check=interrupt))
-    assert time.monotonic() - start < PROMPT_S
 
 
 @pytest.mark.usefixtures("one_block_at_once")
@@ -537,23 +501,14 @@ main()
 
 
 @contextmanager
-def started(
-    settings: Settings, *arguments: str, data: str = "none"
-) -> Iterator[subprocess.Popen[str]]:
+def started(settings: Settings, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """`python -m backend import …` that seals every block on its own; killed at the end."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("FLIGHTCHAIN_")}
-    environment = {
-        **kept,
-        "FLIGHTCHAIN_DIR": settings.dir,
-        "FLIGHTCHAIN_DIFFICULTY_BITS": str(settings.difficulty_bits),
-        "FLIGHTCHAIN_DATA": data,
-    }
+    bits = settings.difficulty_bits
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, "import", *arguments],
         cwd=PROJECT,
-        env=environment,
+        env=environment(settings.folder, FLIGHTCHAIN_DIFFICULTY_BITS=bits),
         stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
         text=True,
     )
     with process:
@@ -563,12 +518,12 @@ def started(
             process.kill()
 
 
-def command(settings: Settings, *arguments: str, data: str = "none") -> tuple[int, str]:
-    """Its exit status and what it said."""
-    with started(settings, *arguments, data=data) as process:
-        out, said = process.communicate(timeout=WAIT_S)
-    assert out == ""
-    return process.returncode, said
+def command(settings: Settings, *arguments: str) -> tuple[int, str]:
+    """Run the command in this process. Returns its exit status and what it said."""
+    bits = settings.difficulty_bits
+    done = call(settings.folder, "import", *arguments, FLIGHTCHAIN_DIFFICULTY_BITS=bits)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -592,60 +547,19 @@ def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
     assert_holds(chosen, flights(1500))
 
 
-def test_the_command_names_bad_rows_and_imports_nothing(tmp_path: Path, chosen: Settings) -> None:
-    path = str(written(tmp_path, with_bad_rows()))
-    status, said = command(chosen, path)
-    assert status == 1
-    assert "Traceback" not in said
-    assert "\nflights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between" in said
-    assert "\nflights.csv, line 2602: ORIGIN 'nowhere': must be" in said
-    assert "\nflights.csv: 2 of 3,000 rows (0.067 %) are bad\n" in said
-    assert said.endswith(
-        "\nerror: there are bad rows; mend them in the file, or leave them out with --skip-bad; "
-        "nothing was imported\n"
-    )
-    assert transactions_in(chosen.folder) == 0
-    status, said = command(chosen, "--skip-bad", "--bad-rows", f"{tmp_path}/bad.csv", path)
-    assert status == 0
-    assert "\nflights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between" in said
-    assert said.endswith("2,998 flights imported in 3 blocks, 2 bad rows were left out\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
-        ((), 2, "give FILES"),
-        (("--nycflights", "--generate", "3"), 2, "or one of --nycflights"),
-        (("--generate", "0"), 2, "0 is not in the range x>=1"),
-        (("no-such-file.csv",), 2, "'no-such-file.csv' does not exist"),
-        (("README.md.none",), 2, "does not exist"),
-        ((str(PROJECT / "pyproject.toml"),), 1, "error: file 'pyproject.toml': "),
-    ],
-)
-def test_a_wrong_call_is_explained_and_makes_nothing(
-    chosen: Settings, arguments: tuple[str, ...], status: int, words: str
-) -> None:
-    found, said = command(chosen, *arguments)
-    assert (found, "Traceback" in said) == (status, False)
-    assert words in said
-    assert transactions_in(chosen.folder) == 0
-
-
 def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     tmp_path: Path, chosen: Settings
 ) -> None:
-    rows = flights(30_000)
+    rows = flights(12_000)
     path = str(written(tmp_path, rows))
-    for _ in range(2):
-        already = transactions_in(chosen.folder)
-        with started(chosen, path) as process:
-            eventually(lambda least=already: transactions_in(chosen.folder) > least)  # type: ignore[misc]
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=WAIT_S)[1]
-        assert process.returncode == 130, said
-        assert said.endswith("stopped\n")
-        assert "Traceback" not in said
-    assert 0 < transactions_in(chosen.folder) < 30_000
+    with started(chosen, path) as process:
+        eventually(lambda: transactions_in(chosen.folder) > 0)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=WAIT_S)[1]
+    assert process.returncode == 130, said
+    assert said.endswith("stopped\n")
+    assert "Traceback" not in said
+    assert 0 < transactions_in(chosen.folder) < len(rows)
     assert command(chosen, path)[0] == 0
     assert_holds(chosen, rows)
 
@@ -656,14 +570,14 @@ def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    rows = flights(9000)
+    rows = flights(6000)
     path = str(written(tmp_path, rows))
     start = time.monotonic()
     with started(chosen, path) as process:  # how long it takes to begin
         eventually(lambda: transactions_in(chosen.folder) > 0)
         begins_s = time.monotonic() - start
         process.kill()
-    for _ in range(6):
+    for _ in range(3):
         with started(chosen, path) as process:
             # From here to a little beyond the first blocks; with what is there it gets later.
             with suppress(subprocess.TimeoutExpired):
@@ -674,60 +588,6 @@ def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
         assert found == rows[: len(found)]
     assert command(chosen, path)[0] == 0
     assert_holds(chosen, rows)
-
-
-# --- the default data ------------------------------------------------------------------------
-
-
-def test_if_empty_imports_into_an_empty_chain_and_only_there(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    status, said = command(chosen, "--if-empty", data="none")
-    assert (status, said) == (0, "")
-    assert transactions_in(chosen.folder) == 0
-    status, said = command(chosen, "--if-empty", data="generate:1500:7")
-    assert status == 0
-    assert "1,500 flights imported in 2 blocks" in said
-    assert_holds(chosen, rows_of(Generated(1500, seed=7)))
-    for data in ("generate:1500:7", "generate:10:8", str(written(tmp_path, flights(3)))):
-        assert command(chosen, "--if-empty", data=data) == (0, "")
-    assert_holds(chosen, rows_of(Generated(1500, seed=7)))
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_default_import_is_finished_by_the_next_run(
-    tmp_path: Path, chosen: Settings, number: signal.Signals
-) -> None:
-    rows = flights(6000)
-    data = str(written(tmp_path, rows))
-    with started(chosen, "--if-empty", data=data) as process:
-        eventually(lambda: transactions_in(chosen.folder) > 0)
-        process.send_signal(number)
-        process.wait(WAIT_S)
-    assert 0 < transactions_in(chosen.folder) < 6000
-    status, said = command(chosen, "--if-empty", data=data)
-    assert status == 0
-    assert "were there already" in said
-    assert_holds(chosen, rows)
-    assert command(chosen, "--if-empty", data=data) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        ("generate:many", "generate:N"),
-        ("/no/such/file.csv", "does not exist; check the path"),
-        ("generate:", "generate:N"),
-    ],
-)
-def test_if_empty_explains_data_that_it_cannot_have(
-    chosen: Settings, data: str, words: str
-) -> None:
-    status, said = command(chosen, "--if-empty", data=data)
-    assert status == 1
-    assert said.startswith("error: ")
-    assert words in said
-    assert len(said.splitlines()) == 1
 
 
 def test_an_import_into_a_copy_of_a_stopped_ledger_works_at_once(tmp_path: Path) -> None:

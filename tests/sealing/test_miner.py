@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -188,7 +187,7 @@ def test_a_full_block_is_sealed_at_once(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, NEVER_S)
     with mining(settings):
         accept(settings, flights(999))
-        time.sleep(0.5)  # more than two looks at the mempool
+        time.sleep(0.3)  # more than a look at the mempool
         assert transactions_in(tmp_path) == 0
         accept(settings, flights(1, 999))
         eventually(lambda: transactions_in(tmp_path) == 1000, within_s=5)
@@ -388,12 +387,8 @@ def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
 def test_a_second_miner_is_refused_and_does_the_first_no_harm(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     with mining(settings):
-        with pytest.raises(WriterBusy, match=LOCK_NAME):
+        with pytest.raises(WriterBusy, match=f"{LOCK_NAME} is held by another process"):
             Miner(settings, print).run()
-        with miner_process(settings) as second:
-            assert second.wait(WAIT_S) == 1
-            assert second.stderr is not None
-            assert "is held by another process" in second.stderr.read()
         assert next_block_at(tmp_path) is not None
         accept(settings, flights(1))
         eventually(lambda: transactions_in(tmp_path) == 1)
@@ -411,15 +406,6 @@ def test_a_killed_miner_frees_its_locks_and_the_next_one_goes_on(tmp_path: Path)
     with mining(settings):
         eventually(lambda: transactions_in(tmp_path) == 3)
     assert on_disk(tmp_path).flights == flights(3)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_process_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    with miner_process(settings_for(tmp_path, NEVER_S)) as process:
-        process.send_signal(number)
-        assert process.wait(5) == 0
-    assert not (tmp_path / STATUS_NAME).exists()
-    assert not files.is_locked(tmp_path / LOCK_NAME)
 
 
 def test_stop_finishes_the_block_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -653,7 +639,7 @@ def test_posts_an_import_and_the_miner_take_turns(
     """Everything is mined exactly once, ids have no gap, and each comes in its own order."""
     folder, file = tmp_path / "chain", tmp_path / "flights.csv"
     settings = settings_for(folder, 0.1)
-    imported, posted = flights(8000), 1500
+    imported, posted = flights(6000), 500
     file.write_text(csv_of(imported))
     monkeypatch.setattr("backend.sealing.importer.BLOCKS_AT_ONCE", 1)
     with miner_process(settings) as miner:
@@ -691,9 +677,7 @@ def test_the_miner_goes_on_after_an_import_that_brought_new_cities(tmp_path: Pat
     with mining(settings):
         accept(settings, [flight(1)])
         eventually(lambda: transactions_in(folder) == 1)
-        environment = {**os.environ, "FLIGHTCHAIN_DIR": str(folder)}
-        command = [sys.executable, "-m", "backend", "import", str(file)]
-        subprocess.run(command, cwd=PROJECT, env=environment, check=True, capture_output=True)
+        import_flights(settings, FlightFile(file))
         accept(settings, [again])
         eventually(lambda: transactions_in(folder) == 3)
     assert on_disk(folder).flights == [flight(1), new, again]
@@ -748,8 +732,9 @@ def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
 # --- small files that cannot be read ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("scrub_hours", [0, 24])
-@pytest.mark.parametrize("name", [SCRUB_NAME, STATUS_NAME])
+@pytest.mark.parametrize(
+    ("name", "scrub_hours"), [(SCRUB_NAME, 0), (SCRUB_NAME, 24), (STATUS_NAME, 0)]
+)
 def test_a_small_file_that_cannot_be_read_or_removed_is_said_and_mining_goes_on(
     tmp_path: Path, name: str, scrub_hours: float
 ) -> None:

@@ -189,7 +189,7 @@ def test_a_file_that_is_posted_while_it_is_imported_is_stored_once(
 ) -> None:
     """Clients post all of it in any order, as fast as they are answered."""
     monkeypatch.setattr(importer, "BLOCKS_AT_ONCE", 3)
-    rows, is_done = flights(30_000), threading.Event()
+    rows, is_done = flights(12_000), threading.Event()
     parts = [rows[start : start + 250] for start in range(0, len(rows), 250)]
     slowest_s = [0.0]
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_posted_while_it_is_imported_is_stored_once(
                 slowest_s[0] = max(slowest_s[0], time.monotonic() - started)
 
     clients = [
-        threading.Thread(target=send, args=(order,)) for order in (parts[::-1], parts[40:90])
+        threading.Thread(target=send, args=(order,)) for order in (parts[::-1], parts[16:36])
     ]
     source = written(tmp_path, rows)
 

@@ -16,6 +16,7 @@ from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.recovery import NothingPending
+from tests.effort import tries
 
 GENESIS_MS = 1_000
 EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
@@ -218,3 +219,14 @@ def sample_of(folder: Path, counts: Sequence[int]) -> Sample:
     starts = [place.offset for place in places] + [places[-1].end]
     data, table = block_file(folder).read_bytes(), table_path(folder).read_bytes()
     return Sample(data, table, starts, blocks, states[1:])
+
+
+def a_step() -> int:
+    """How far apart the bytes are that are tried besides those near edges."""
+    return tries(37, exploring=1)
+
+
+def some_bytes_of(sample: Sample, height: int) -> list[int]:
+    """Offsets of bytes of a block: those of the prefix, the last, some of header and body."""
+    start, end = sample.starts[height : height + 2]
+    return [*range(start, start + 21), *range(start + 21, end, a_step()), end - 1]

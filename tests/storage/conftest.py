@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from backend.chain.state import ChainState
 from backend.storage.codec import compress
 from tests.storage.chains import (
     GENESIS_MS,
@@ -16,7 +15,7 @@ from tests.storage.chains import (
     writer_for,
 )
 
-LONG_CHAIN_BLOCKS = 10_000
+LONG_CHAIN_BLOCKS = 1_200
 
 
 def open_files() -> set[str]:
@@ -48,10 +47,10 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 
 @pytest.fixture(scope="session")
-def long_chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ChainState]:
-    """10,000 blocks in three files, one in ten with a transaction. Not to be written to."""
+def long_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1,200 blocks in three files, one in ten with a transaction. Not to be written to."""
     folder = tmp_path_factory.mktemp("long")
-    writer = writer_for(folder, block_file_bytes=2_500_000)
+    writer = writer_for(folder, block_file_bytes=300_000)
     writer.acquire(wait=False)
     contents = [flights(count, writer.state.timestamp) for count in (0, 1)]
     compressed = [compress(content.body) for content in contents]
@@ -60,6 +59,5 @@ def long_chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ChainSta
         block = writer.state.build(GENESIS_MS, contents[count])
         writer.append(block, compressed[count])
     writer.commit()
-    state = writer.state
     writer.close()
-    return folder, state
+    return folder

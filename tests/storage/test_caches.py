@@ -8,7 +8,7 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, replace
-from itertools import cycle, pairwise
+from itertools import cycle, pairwise, product
 from math import ceil
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from backend.base import files
 from backend.base.errors import Damage, DamagedBlock, NotFound
-from backend.chain.state import ChainState
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
+from tests.cases import each_of
+from tests.effort import examples
 from tests.storage.chains import (
     all_are_pending,
     append_blocks,
@@ -33,6 +34,7 @@ from tests.storage.chains import (
     table_path,
     writer_for,
 )
+from tests.storage.conftest import LONG_CHAIN_BLOCKS
 
 RUN = 19
 
@@ -118,12 +120,12 @@ def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
     store.close()
 
 
-LENGTHS = [1, 2, *range(18, 42)]
-# Every length with three of six sizes, in turns.
+# Lengths around those of a run and of two, with three of six sizes in turns.
+LENGTHS = [1, 2, 18, 19, 20, 37, 38, 39, 41]
 TURNS = [(0, 1_500, 25_000), (1, 4_000, 10**6)]
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("blocks", "cache_bytes"),
     [(n, size) for n, sizes in zip(LENGTHS, cycle(TURNS), strict=False) for size in sizes],
 )
@@ -143,16 +145,16 @@ def test_every_block_of_every_short_chain_is_the_one_of_the_store(
     store.close()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 60_000, 2_000_000, 10**8])
-def test_ten_thousand_blocks_are_the_ones_of_the_store(
-    long_chain: tuple[Path, ChainState], cache_bytes: int
+@each_of("cache_bytes", [0, 60_000, 10**8])
+def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
+    long_chain: Path, cache_bytes: int
 ) -> None:
-    store = BlockStore(long_chain[0])
-    hashes = [place.hash.hex() for place in store.places(0, 10_000)]
+    store = BlockStore(long_chain)
+    hashes = [place.hash.hex() for place in store.places(0, LONG_CHAIN_BLOCKS)]
     cached = CachedBlocks(store, cache_bytes, RUN)
-    jumps = random.Random(cache_bytes).choices(range(10_000), k=150)
-    edges = [0, 1, 9_999, 9_998, 2_222, 2_223, 0, 9_999]
-    for height in [*edges, *jumps, *range(5_000, 5_100), *range(5_100, 5_000, -1)]:
+    jumps = random.Random(cache_bytes).choices(range(LONG_CHAIN_BLOCKS), k=100)
+    newest = LONG_CHAIN_BLOCKS - 1
+    for height in [0, 1, newest, newest - 1, 0, newest, *jumps, *range(500, 550)]:
         assert asked(cached, height) == hashes[height]
     if cache_bytes == 10**8:
         assert cached.statistics()[1].blocks == 0  # all of them belong to the last cache
@@ -162,8 +164,7 @@ def test_ten_thousand_blocks_are_the_ones_of_the_store(
 # Which cache, and what it keeps -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("newest", [0, 1, 5, 40, 41])
-@pytest.mark.parametrize("spare_bytes", [0, 100])
+@each_of(("newest", "spare_bytes"), product((0, 1, 5, 40, 41), (0, 100)))
 def test_the_last_cache_has_as_many_of_the_newest_blocks_as_fit(
     store: CountingStore, newest: int, spare_bytes: int
 ) -> None:
@@ -180,7 +181,7 @@ def test_the_last_cache_has_as_many_of_the_newest_blocks_as_fit(
     assert last.evictions == 0
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 1, 2, 999, 20_000_000])
+@each_of("cache_bytes", [0, 1, 2, 999, 20_000_000])
 def test_the_two_caches_share_what_is_given(store: CountingStore, cache_bytes: int) -> None:
     last, others = CachedBlocks(store, cache_bytes, RUN).statistics()
     assert last.capacity_bytes + others.capacity_bytes == cache_bytes
@@ -191,9 +192,9 @@ def test_the_two_caches_share_what_is_given(store: CountingStore, cache_bytes: i
 # Reading from the disk ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("run", [1, 2, 7, 19, 40, 41, 100])
-@pytest.mark.parametrize("cache_bytes", [100_000, 120_000, 10**7])
+@each_of(("run", "cache_bytes"), product((1, 7, 40, 41, 100), (100_000, 120_000, 10**7)))
 def test_a_scan_reads_each_run_once(store: CountingStore, run: int, cache_bytes: int) -> None:
+    store.runs.clear()
     cached = CachedBlocks(store, cache_bytes, run)
     for height in range(41):
         asked(cached, height)
@@ -202,20 +203,18 @@ def test_a_scan_reads_each_run_once(store: CountingStore, run: int, cache_bytes:
     assert sum(counts.misses for counts in cached.statistics()) == ceil(41 / run)
 
 
-@pytest.mark.parametrize("run", [19, 100])
-def test_a_scan_of_a_long_chain_slides_through_a_small_cache(
-    long_chain: tuple[Path, ChainState], run: int
-) -> None:
-    store = CountingStore(long_chain[0])
+@each_of("run", [19, 100])
+def test_a_scan_of_a_long_chain_slides_through_a_small_cache(long_chain: Path, run: int) -> None:
+    store = CountingStore(long_chain)
     cached = CachedBlocks(store, 400_000, run)
-    for height in range(10_000):
+    for height in range(LONG_CHAIN_BLOCKS):
         cached.block(height)
     assert_within_budget(cached)
-    assert len(store.runs) == ceil(10_000 / run)
+    assert len(store.runs) == ceil(LONG_CHAIN_BLOCKS / run)
     last, others = cached.statistics()
-    assert last.misses + others.misses == ceil(10_000 / run)
-    assert lookups(cached) == 10_000
-    assert others.evictions > 9_000
+    assert last.misses + others.misses == ceil(LONG_CHAIN_BLOCKS / run)
+    assert lookups(cached) == LONG_CHAIN_BLOCKS
+    assert others.evictions > 0.5 * LONG_CHAIN_BLOCKS
     store.close()
 
 
@@ -334,7 +333,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(1, 41),
     st.one_of(st.integers(0, 30_000), st.integers(0, 100_000)),
@@ -397,7 +396,7 @@ def chain_of_bodies(folder: Path, blocks: int, body_bytes: int) -> None:
 
 @pytest.mark.parametrize(
     ("blocks", "body_bytes", "cache_bytes"),
-    [(400, 14_000, 10**7), (400, 14_000, 4_000_000), (3_000, 100, 10**7)],
+    [(150, 14_000, 1_500_000), (600, 100, 10**7)],
 )
 def test_the_bytes_counted_are_the_bytes_taken(
     tmp_path: Path, blocks: int, body_bytes: int, cache_bytes: int
@@ -435,7 +434,7 @@ def test_what_is_ready_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_by
     cached = CachedBlocks(store, cache_bytes, 5)
     assert not cached.has(3)
     random_heights = random.Random(3)
-    for _ in range(60):
+    for _ in range(15):
         cached.block(random_heights.randint(0, len(sizes)))
         counts, runs = cached.statistics(), len(store.runs)
         ready = {height for height in range(-1, 99) if cached.has(height)}
@@ -686,18 +685,15 @@ def test_an_unreadable_file_does_not_hide_its_neighbours(
     store.close()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
-@pytest.mark.parametrize("damaged", [0, 3, 9, 10])
-def test_a_damaged_entry_does_not_hide_its_neighbours(
-    tmp_path: Path, damaged: int, cache_bytes: int
-) -> None:
+def test_a_damaged_entry_does_not_hide_its_neighbours(tmp_path: Path) -> None:
     """Not even the entry of the tip."""
     make_chain(tmp_path, [1] * 10)
-    flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    assert_all_but(cached, damaged, blocks=11)
-    store.close()
+    for damaged, cache_bytes in product((0, 3, 9, 10), (0, 4_000, 10**6)):
+        flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
+        store = BlockStore(tmp_path)
+        assert_all_but(CachedBlocks(store, cache_bytes, RUN), damaged, blocks=11)
+        store.close()
+        flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])

@@ -9,13 +9,14 @@ import pytest
 
 from backend.base.errors import DamagedBlock
 from backend.base.words import counted
-from backend.storage.block_store import BlockStore
 from backend.storage.layout import ENTRY_BYTES, TABLE_NAME, block_file_name, place_from
+from tests.cases import each_of
 from tests.effort import tries
 from tests.storage.chains import (
     A_FILE_EACH,
     ArePending,
     Sample,
+    a_step,
     all_are_pending,
     append_blocks,
     audited,
@@ -26,6 +27,7 @@ from tests.storage.chains import (
     next_block,
     recovered,
     restore,
+    some_bytes_of,
     table_path,
     writer_for,
 )
@@ -125,18 +127,13 @@ def assert_reported(messages: list[str], sample: Sample, named: int | None, size
     assert list(left) == ([added(known, blocks - 1)] if blocks > known else [])
 
 
-# The blocks that the table names, and which bytes are tried besides those near the edges of blocks.
-A_STEP = tries(5, exploring=1)
-CUTS = [(6, A_STEP), (5, A_STEP), (4, A_STEP), (None, A_STEP), (2, 41), (0, 41)]
-
-
-@pytest.mark.parametrize(("named", "step"), CUTS)
+@pytest.mark.parametrize("named", [6, 5, 4, None, 2, 0])
 def test_a_file_cut_at_any_byte_of_the_last_two_blocks(
-    tmp_path: Path, sample: Sample, named: int | None, step: int
+    tmp_path: Path, sample: Sample, named: int | None
 ) -> None:
-    edges = {start + near for start in sample.starts for near in range(-3, 24)}
+    edges = {start + near for start in sample.starts for near in (-1, 0, 1, 3, 4, 19, 20, 21)}
     for size in range(sample.starts[4], len(sample.data) + 1):
-        if size % step and size not in edges:
+        if size % a_step() and size not in edges:
             continue
         blocks = sum(end <= size for end in sample.starts[1:])
         data, torn = sample.data[:size], sample.data[sample.starts[blocks] : size]
@@ -170,7 +167,7 @@ def test_bytes_without_a_table_may_have_been_a_whole_chain(tmp_path: Path, sampl
     assert_stops(tmp_path, 0, f"cut {FILE} at byte 0")
 
 
-@pytest.mark.parametrize("size", range(0, 6 * ENTRY_BYTES + 1, 7))
+@each_of("size", range(0, 6 * ENTRY_BYTES, tries(16, exploring=1)))
 def test_a_table_cut_at_any_byte_is_completed(tmp_path: Path, sample: Sample, size: int) -> None:
     restore(tmp_path, sample.files(sample.data, sample.table[:size]))
     messages = assert_recovers(tmp_path, sample, 6, b"")
@@ -200,7 +197,7 @@ def test_a_flipped_bit_in_the_last_block_stops_the_writer(
 ) -> None:
     """It was synced before the table named it, so it is damaged and not torn."""
     restore(tmp_path, sample.files(sample.data, sample.table if with_table else None))
-    for at in range(sample.starts[5], len(sample.data)):
+    for at in some_bytes_of(sample, 5):
         flip(block_file(tmp_path), at)
         assert_stops(tmp_path, 5, "it was on the disk" if with_table else "nothing tells whether")
         flip(block_file(tmp_path), at)
@@ -241,25 +238,19 @@ def test_a_flipped_bit_in_an_earlier_block_stops_a_writer_without_a_table(
     tmp_path: Path, sample: Sample, height: int
 ) -> None:
     restore(tmp_path, sample.files(sample.data, None))
-    for at in range(sample.starts[height], sample.starts[height + 1]):
+    for at in some_bytes_of(sample, height):
         flip(block_file(tmp_path), at)
         assert_stops(tmp_path, height, "; more data follows it")
         flip(block_file(tmp_path), at)
 
 
-@pytest.mark.parametrize("height", [0, 2, 4])
 def test_a_flipped_bit_in_an_earlier_block_is_not_looked_for_at_open(
-    tmp_path: Path, sample: Sample, height: int
+    tmp_path: Path, sample: Sample
 ) -> None:
     restore(tmp_path, sample.files(sample.data, sample.table))
-    for at in range(sample.starts[height], sample.starts[height + 1], 5):
-        flip(block_file(tmp_path), at)
+    for height in (0, 2, 4):
+        flip(block_file(tmp_path), sample.starts[height] + 300)
         assert recovered(tmp_path) == (sample.states[-1], [])
-        store = BlockStore(tmp_path)
-        with pytest.raises(DamagedBlock, match=f"block {height} is damaged"):
-            store.block(height)
-        store.close()
-        flip(block_file(tmp_path), at)
 
 
 def test_a_flipped_bit_in_the_last_two_blocks_stops_the_writer(
@@ -273,7 +264,7 @@ def test_a_flipped_bit_in_the_last_two_blocks_stops_the_writer(
 
 
 def test_a_flipped_bit_in_the_table_has_it_made_again(tmp_path: Path, sample: Sample) -> None:
-    for at in range(len(sample.table)):
+    for at in range(0, len(sample.table), tries(11, exploring=1)):
         restore(tmp_path, sample.files(sample.data, sample.table))
         flip(table_path(tmp_path), at)
         messages = assert_recovers(tmp_path, sample, 6, b"", goes_on=at % 4 == 0)
@@ -333,7 +324,7 @@ STOPPING: list[tuple[str, Change, int | None, int]] = [
 ]
 
 
-@pytest.mark.parametrize("case", STOPPING, ids=lambda case: str(case[0]))
+@each_of("case", STOPPING)
 def test_damage_stops_the_writer_and_is_named(
     tmp_path: Path, sample: Sample, case: tuple[str, Change, int | None, int]
 ) -> None:
@@ -360,7 +351,7 @@ NEVER_COMMITTED: list[tuple[str, Change]] = [
 ]
 
 
-@pytest.mark.parametrize("case", NEVER_COMMITTED, ids=lambda case: str(case[0]))
+@each_of("case", NEVER_COMMITTED)
 def test_behind_an_intact_table_nothing_was_committed(
     tmp_path: Path, sample: Sample, case: tuple[str, Change]
 ) -> None:
@@ -416,7 +407,7 @@ def zeroed(sample: Sample, start: int, count: int) -> bytes:
     return sample.data[:start] + bytes(count) + sample.data[start + count :]
 
 
-@pytest.mark.parametrize("case", TORN, ids=lambda case: str(case[0]))
+@each_of("case", TORN)
 def test_a_torn_end_is_kept_aside_and_cut_off(
     tmp_path: Path, sample: Sample, case: tuple[str, Change]
 ) -> None:
@@ -427,7 +418,7 @@ def test_a_torn_end_is_kept_aside_and_cut_off(
     assert is_cut(cut, len(data) - start, start)
 
 
-@pytest.mark.parametrize("case", TORN, ids=lambda case: str(case[0]))
+@each_of("case", TORN)
 def test_without_a_table_a_torn_end_may_have_been_a_block(
     tmp_path: Path, sample: Sample, case: tuple[str, Change]
 ) -> None:
@@ -545,7 +536,7 @@ def test_an_empty_next_file_is_nothing_and_is_written_to(
     assert block_file(five_files, 5).stat().st_size > 0
 
 
-@pytest.mark.parametrize("first", [4, 5, 6, 400])
+@pytest.mark.parametrize("first", [4, 6])
 def test_an_empty_file_behind_a_torn_tip_is_nothing_valid(tmp_path: Path, first: int) -> None:
     make_chain(tmp_path, [1] * 4)
     os.truncate(block_file(tmp_path), block_file(tmp_path).stat().st_size - 3)
@@ -588,7 +579,7 @@ def test_a_file_with_blocks_that_the_table_lacks_is_added(five_files: Path) -> N
     assert_goes_on(five_files, 4)
 
 
-@pytest.mark.parametrize("size", [0, 64, 320, 1000])
+@pytest.mark.parametrize("size", [0, 64, 1000])
 def test_a_zeroed_table_is_made_again(five_files: Path, size: int) -> None:
     whole = contents(five_files)
     table_path(five_files).write_bytes(bytes(size))
@@ -598,7 +589,7 @@ def test_a_zeroed_table_is_made_again(five_files: Path, size: int) -> None:
     assert_goes_on(five_files, 4)
 
 
-@pytest.mark.parametrize("zeros", [1, 63, 64, 100, 512])
+@pytest.mark.parametrize("zeros", [1, 64, 100])
 @pytest.mark.parametrize("named", [3, 5])
 def test_a_torn_tail_of_the_table_is_cut(five_files: Path, named: int, zeros: int) -> None:
     whole = contents(five_files)
@@ -706,7 +697,7 @@ def entry(sample: Sample, height: int, **changes: int | bytes) -> bytes:
     return replace(place, **changes).packed()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("other", [0, 2, 4])
+@each_of("other", [0, 2, 4])
 def test_a_tip_entry_that_points_at_an_earlier_block_has_the_table_made_again(
     tmp_path: Path, sample: Sample, other: int
 ) -> None:
@@ -715,7 +706,7 @@ def test_a_tip_entry_that_points_at_an_earlier_block_has_the_table_made_again(
     assert assert_recovers(tmp_path, sample, 6, b"") == [REMADE, added(0, 5)]
 
 
-@pytest.mark.parametrize("shift", [1, 100, 10**6, 2**40, 2**63])
+@each_of("shift", [1, 100, 10**6, 2**40, 2**63])
 def test_a_tip_entry_that_points_beyond_its_block_is_put_right(
     tmp_path: Path, sample: Sample, shift: int
 ) -> None:
@@ -745,7 +736,7 @@ LIES: list[dict[str, int | bytes]] = [
 ]
 
 
-@pytest.mark.parametrize("lie", LIES, ids=str)
+@each_of("lie", LIES)
 def test_a_tip_entry_that_lies_has_the_table_made_again(
     tmp_path: Path, sample: Sample, lie: dict[str, int | bytes]
 ) -> None:
@@ -770,7 +761,7 @@ WRONG_ORDER = [
 ]
 
 
-@pytest.mark.parametrize("order", WRONG_ORDER, ids=str)
+@each_of("order", WRONG_ORDER)
 def test_a_table_whose_history_does_not_fit_its_tip_is_made_again(
     tmp_path: Path, sample: Sample, order: tuple[int, ...]
 ) -> None:
