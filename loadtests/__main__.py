@@ -12,9 +12,7 @@ from typing import Any
 
 import click
 
-from loadtests.experiments import NAMES, OF_FILES, experiment, running
-from loadtests.experiments.pi import measuring as pi_measuring
-from loadtests.experiments.pi import settings
+from loadtests.experiments import NAMES, OF_FILES, experiment, pi_measurements, pi_settings, running
 from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import REPORT, Results, ResultsError
@@ -124,7 +122,7 @@ def run(
 
 @main.command()
 @click.argument("url")
-@click.option("--minutes", type=_POSITIVE, default=pi_measuring.MINUTES, show_default=True)
+@click.option("--minutes", type=_POSITIVE, default=pi_measurements.MINUTES, show_default=True)
 @click.option("--ssh", default="", help="Who may set the service there up: USER@HOST.")
 @click.option("--loads", default="", callback=_numbers, help="Only these shares of L.")
 @_SHARED
@@ -136,8 +134,8 @@ def pi(url: str, ssh: str, out: Path | None, **chosen: Any) -> None:
     Progress is shown with the time that is left; `resume` goes on with what was interrupted. The
     exit status is 1 if nothing is decided.
     """
-    site = settings.address(url)
-    for told in settings.advice(site, ssh):
+    site = pi_settings.address(url)
+    for told in pi_settings.advice(site, ssh):
         _say(told)
     folder = _new_folder("pi", out)
     options = Options(Mode.REAL, host=site.url, **chosen)

@@ -37,7 +37,6 @@ ONE, CLUSTER = "one-node", f"{NODES}-nodes"
 SERVERS = (ONE, CLUSTER)
 POSTS, COMMITS, READS = "posts", "commits", "reads"
 BLOCKS = 10
-INTERVAL_S = 0.5
 NEW_FLIGHTS = 3000
 QUESTIONS = 300  # of each kind
 ASKED_AT_ONCE = (1, 2, 4)  # nodes
@@ -122,10 +121,8 @@ def measure(run: Run) -> None:
         }
         measuring = _Measuring(run, sizes, material, tables)
         for repeat in range(1, (run.options.reps or sizes.repeats) + 1):
-            for server in SERVERS:
-                measuring.load(server, repeat)
             for interval_s, server in product(sizes.intervals_s, SERVERS):
-                measuring.commit(server, interval_s, repeat)
+                measuring.on_a_fresh_ledger(server, interval_s, repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +132,12 @@ class _Measuring:
     material: Material
     tables: Mapping[str, TableWriter]
 
-    def load(self, server: str, repeat: int) -> None:
-        """Ask questions, make itineraries and post, on one fresh ledger."""
-        with self._running(server, INTERVAL_S, f"{server}-{repeat}") as cluster:
+    def on_a_fresh_ledger(self, server: str, interval_s: float, repeat: int) -> None:
+        """Measure commits, and with the shortest time between blocks everything else besides."""
+        with self._running(server, interval_s, f"{server}-{interval_s:g}-{repeat}") as cluster:
+            self._commits(cluster, server, interval_s, repeat)
+            if interval_s > min(self.sizes.intervals_s):
+                return
             if server == CLUSTER:
                 self._questions(cluster, repeat)
             size = self.sizes.iterations, BLOCKS
@@ -181,24 +181,21 @@ class _Measuring:
         client_cpu = fmean([one.client_cpu for one in record.samples])
         self.tables[POSTS].add(LoadLine(*of_load, mined_s, engine_s, rest_s, client_cpu))
 
-    def commit(self, server: str, interval_s: float, repeat: int) -> None:
+    def _commits(self, cluster: Cluster, server: str, interval_s: float, repeat: int) -> None:
         """Post flights in mode commit, each at a random moment while no block is due soon."""
         name = f"{COMMITS}-{interval_s:g}-{server}-{repeat}"
         self.run.say(f"{name}: {self.sizes.commits} commits")
-        chance = self.run.random(name)
-        rows = []
-        with self._running(server, interval_s, name) as cluster:
-            begun_unix_s, before = time(), moment(cluster.service.pid)
-            for number in range(self.sizes.commits):
-                flight = sent_form(self.material.new[number])
-                due_s, sent_s = _next_due(cluster, interval_s, chance), time()
-                status, done_s = _committed(cluster, flight), time()
-                begun_s = sent_s - begun_unix_s
-                times_s = begun_s, begun_s, None, done_s - begun_unix_s, None
-                rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
-                line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
-                self.tables[COMMITS].add(line)
-            used = before.until(moment(cluster.service.pid))
+        chance, rows = self.run.random(name), list[Row]()
+        begun_unix_s, before = time(), moment(cluster.service.pid)
+        for number, new in enumerate(self.material.new[-self.sizes.commits :]):  # others are legs
+            due_s, sent_s = _next_due(cluster, interval_s, chance), time()
+            status, done_s = _committed(cluster, sent_form(new)), time()
+            begun_s = sent_s - begun_unix_s
+            times_s = begun_s, begun_s, None, done_s - begun_unix_s, None
+            rows.append(Row(name, closed_index(0, number), "commit", *times_s, status, ""))
+            line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
+            self.tables[COMMITS].add(line)
+        used = before.until(moment(cluster.service.pid))
         failed = sum(row.status != MINED for row in rows)
         facts = Facts(len(rows), failed, foreign_cpu=used.foreign_cores)
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)

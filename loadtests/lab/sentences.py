@@ -55,3 +55,9 @@ class Sentences:
         if len(paragraphs) > 1:
             raise ValueError(f"{part} has {len(paragraphs)} paragraphs, not one")
         return "".join(paragraphs)
+
+
+def drawing(name: str, **values: object) -> str:
+    """An SVG element, from the template of this name. Raises OSError."""
+    text = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    return _ENVIRONMENT.from_string(text).render(values).replace("\n", " ").strip()

@@ -19,11 +19,11 @@ from loadtests.experiments.client_server_points import (
     OneRun,
     Point,
 )
-from loadtests.experiments.open_workload.comparing import steady_points
-from loadtests.experiments.open_workload.demands import throughput_per_s
-from loadtests.experiments.open_workload.loads import OpenRun
+from loadtests.experiments.open_workload_comparison import steady_points
+from loadtests.experiments.open_workload_demands import throughput_per_s
+from loadtests.experiments.open_workload_loads import OpenRun
 from loadtests.experiments.profile import Profile
-from loadtests.experiments.queueing_network.predicting import (
+from loadtests.experiments.queueing_network_models import (
     LEAST_REPEATED,
     simulated_results,
     spread,

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from loadtests.experiments.open_workload.comparing import steady_points
+from loadtests.experiments.open_workload_comparison import steady_points
 from tests.loadtests.experiments.planted_servers import PLANTED
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from frontend.lab import closed_network_form, open_queue_form
 from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
-from loadtests.experiments.queueing_network.block_costs import demands_on_the_pi
+from loadtests.experiments.queueing_network_block_costs import demands_on_the_pi
 
 EVERY = [*QUEUES, *NETWORKS]
 

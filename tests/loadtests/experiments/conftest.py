@@ -3,27 +3,41 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from loadtests import chains
 from loadtests.chains import Chain, Source
-from loadtests.experiments import client_server_systems
-from loadtests.experiments.open_workload import servers
+from loadtests.experiments import (
+    client_server_systems,
+    cluster_measurements,
+    itinerary,
+    mixed_clients_measurements,
+    open_workload_servers,
+    queueing_network_measurements,
+    service_time_measurements,
+)
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.lab import generator_check, ledgers
+from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.ledgers import Material, TwoChains
+from loadtests.lab.results import Results
 from tests.api.worlds import copy_chain
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
-IMPORTING = (client_server_systems, servers, ledgers)
+IMPORTING = (client_server_systems, open_workload_servers, ledgers)
+PREPARING = (cluster_measurements, itinerary, mixed_clients_measurements)
+SCANNING = (queueing_network_measurements, service_time_measurements)
+SCANNED_BLOCKS = 8  # enough for a scan to read some from files
 
 
 @pytest.fixture(scope="session", autouse=True)
-def imported_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let `imported` find a chain where it is to be made, if another test has imported it."""
-    folder = tmp_path_factory.mktemp("imported")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Ledgers are made once: chains of as many flights, those for posts, those for scans."""
+    folder = tmp_path_factory.mktemp("made")
     kept: dict[Source, Path] = {}
 
     def imported(source: Source, home: Path, log: Path | None) -> Chain:
@@ -38,10 +52,27 @@ def imported_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             shutil.copy(home / RECORD, kept[source] / RECORD)
         return found
 
+    @cache
+    def material() -> Material:
+        return ledgers.prepared(_run(folder / "posts"), (0, 1), 200)
+
+    @cache
+    def two_chains() -> TwoChains:
+        return ledgers.two_chains(_run(folder / "scans"), SCANNED_BLOCKS)
+
     with pytest.MonkeyPatch.context() as patch:
         for module in IMPORTING:
             patch.setattr(module, "imported", imported)
+        for module in PREPARING:
+            patch.setattr(module, "prepared", lambda *_: material())
+        for module in SCANNING:
+            patch.setattr(module, "two_chains", lambda *_: two_chains())
         yield
+
+
+def _run(folder: Path) -> Run:
+    folder.mkdir()
+    return Run(Options(Mode.REAL), Results(folder), folder, lambda text: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from random import Random
 from statistics import fmean, variance
 
-from loadtests.experiments.open_workload.comparing import steady_points
-from loadtests.experiments.open_workload.loads import STEADY, STUDY, OpenRun
+from loadtests.experiments.open_workload_comparison import steady_points
+from loadtests.experiments.open_workload_loads import STEADY, STUDY, OpenRun
 from loadtests.generation.rows import Row
 from loadtests.models import replay
 from loadtests.models.estimates import Verdict

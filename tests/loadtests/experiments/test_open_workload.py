@@ -16,18 +16,21 @@ import pytest
 from click.testing import CliRunner
 
 from loadtests.__main__ import main
-from loadtests.experiments.open_workload import EXPERIMENT, comparing, loads, measuring, servers
-from loadtests.experiments.open_workload import demands as learning
-from loadtests.experiments.open_workload.analysing import _conclusion, _metrics
-from loadtests.experiments.open_workload.comparing import (
+from loadtests.experiments import open_workload_comparison as comparing
+from loadtests.experiments import open_workload_demands as learning
+from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments import open_workload_measurements as measuring
+from loadtests.experiments import open_workload_servers as servers
+from loadtests.experiments.open_workload import EXPERIMENT, _conclusion, _metrics
+from loadtests.experiments.open_workload_comparison import (
     give_or_take,
     percent,
     steady_points,
     study_points,
 )
-from loadtests.experiments.open_workload.demands import Demands, closed_points, demands
-from loadtests.experiments.open_workload.gaps import gap_section
-from loadtests.experiments.open_workload.loads import (
+from loadtests.experiments.open_workload_demands import Demands, closed_points, demands
+from loadtests.experiments.open_workload_gaps import gap_section
+from loadtests.experiments.open_workload_loads import (
     AS_THE_STUDY,
     SCAN,
     SERVICE,
@@ -41,7 +44,7 @@ from loadtests.experiments.open_workload.loads import (
     open_runs,
     planned,
 )
-from loadtests.experiments.open_workload.servers import Measured
+from loadtests.experiments.open_workload_servers import Measured
 from loadtests.experiments.running import analyse, resume, run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
@@ -678,7 +681,7 @@ def with_server_times(run: OpenRun, late_s: float) -> OpenRun:
 
 def test_a_gap_is_told_by_its_cause() -> None:
     runs = [with_server_times(a_run(0.5, seed=seed), 0.004) for seed in range(4)]
-    section = gap_section(steady_points(runs))
+    section = gap_section(steady_points(runs), [])
     (figure,) = section.parts
     assert isinstance(figure, Figure)
     rows = {str(row[0]): row[1] for row in figure.table.rows}
@@ -697,7 +700,7 @@ def test_every_queue_has_a_ledger(queue: Queue, is_told: bool, cause: str) -> No
         a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue, is_told=is_told)
         for seed in range(3)
     ]
-    (figure,) = gap_section(steady_points(runs)).parts
+    (figure,) = gap_section(steady_points(runs), []).parts
     assert isinstance(figure, Figure)
     first, *entries, last = [row[1] for row in figure.table.rows]
     assert isinstance(first, float)
@@ -721,7 +724,7 @@ def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts
         replace(a_run(0.5, slower=1.01, seed=seed, cv=0.1), before=before, after=after)
         for seed in range(5)
     ]
-    (figure,) = gap_section(steady_points(runs)).parts
+    (figure,) = gap_section(steady_points(runs), []).parts
     assert isinstance(figure, Figure)
     rows = {str(row[0]): row for row in figure.table.rows}
     _, drift_ms, low, *_ = rows["calibration drift"]

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from loadtests.experiments.open_workload.comparing import steady_points, study_points
-from loadtests.experiments.open_workload.figures import REPORT_S, load, over_time, response
-from loadtests.experiments.open_workload.loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
+from loadtests.experiments.open_workload_comparison import steady_points, study_points
+from loadtests.experiments.open_workload_figures import REPORT_S, load, over_time, response
+from loadtests.experiments.open_workload_loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
 from loadtests.generation.rows import Row
 from loadtests.machine_samples import Sample
 

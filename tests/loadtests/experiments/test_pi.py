@@ -10,9 +10,11 @@ from click.testing import CliRunner
 
 from loadtests import chains
 from loadtests.__main__ import main
-from loadtests.experiments.open_workload import demands as learning
-from loadtests.experiments.open_workload import measuring as open_measuring
-from loadtests.experiments.open_workload.loads import (
+from loadtests.experiments import open_workload_demands as learning
+from loadtests.experiments import open_workload_measurements as open_measuring
+from loadtests.experiments import pi_measurements as measuring
+from loadtests.experiments import pi_settings as settings
+from loadtests.experiments.open_workload_loads import (
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
     ELSEWHERE_SCANS,
@@ -20,9 +22,8 @@ from loadtests.experiments.open_workload.loads import (
     Load,
     open_runs,
 )
-from loadtests.experiments.open_workload.servers import each_once, in_turn, questions_of
-from loadtests.experiments.pi import measuring, settings
-from loadtests.experiments.pi.measuring import LEAST_FACTOR, MachineLine, fitting, left_out
+from loadtests.experiments.open_workload_servers import each_once, in_turn, questions_of
+from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
 from loadtests.experiments.running import resume
 from loadtests.generation.rows import Row
 from loadtests.lab import service_facts

@@ -1,7 +1,6 @@
 """Service times in miniature: real servers, and made-up rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +40,7 @@ from loadtests.lab.results import Results
 from loadtests.models.estimates import Verdict
 from loadtests.processes import ProgramFailed
 from loadtests.questions import Question
+from tests.loadtests.experiments.conftest import SCANNED_BLOCKS
 
 Times = Mapping[tuple[str, str, int], Sequence[float]]  # (way, kind, turn) -> service times
 
@@ -194,7 +194,7 @@ def test_a_scan_of_the_planned_chain_reads_blocks(quick: bool) -> None:
     assert plan.blocks > 2 * 2 * plan.run_blocks
 
 
-TINY = Plan(blocks=3, run_blocks=1, rounds=1, scans=2, lookups=2, least_s=0.0)
+TINY = Plan(blocks=SCANNED_BLOCKS, run_blocks=1, rounds=1, scans=2, lookups=2, least_s=0.0)
 
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
@@ -219,16 +219,15 @@ def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
 def test_emulated_storage_reads_its_blocks_slowly_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = replace(TINY, blocks=22)
     options = Options(Mode.EMULATED, scale=100, reps=1)
-    results = made(tmp_path / "r", monkeypatch, plan, options)
+    results = made(tmp_path / "r", monkeypatch, TINY, options)
     assert {way for way, _ in cells(results)} == {STUDY, SCAN}
     times_s = [
         float(row["done_s"]) - float(row["sent_s"])
         for row in results.rows("requests")
         if row["run"] == "scan-flight_counter-01"
     ]
-    assert min(times_s[1:]) >= 10 * BLOCK_S / 100
+    assert min(times_s[1:]) >= 3 * BLOCK_S / 100
     assert "K = 100" in (results.folder / "report.html").read_text(encoding="utf-8")
 
 

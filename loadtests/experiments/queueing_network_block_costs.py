@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import methodcaller
 
 from loadtests.baseline import STAGES as STUDY_STAGES
-from loadtests.experiments.queueing_network.measuring import (
+from loadtests.experiments.queueing_network_measurements import (
     BLOCK_READS,
     COUNTS,
     OURS,
@@ -19,26 +19,24 @@ from loadtests.experiments.queueing_network.measuring import (
     STUDY,
     ScansLine,
 )
-from loadtests.experiments.queueing_network.predicting import (
-    REFILLS,
+from loadtests.experiments.queueing_network_models import (
     REGULAR_CV,
     Routing,
     routing,
-    stations,
 )
-from loadtests.lab.content import Cell, Metric, Section, Table, capital, shown, told_s
+from loadtests.lab.content import Cell, Metric, Section, Table
 from loadtests.lab.one_customer import Asked, Recorded, recorded
 from loadtests.lab.published import (
     BLOCKS,
-    NETWORK_THINK_S,
     PROFILE_MS,
     SCAN_BLOCKS_READ,
     SERVICE_TIMES,
 )
 from loadtests.lab.repeated import accepted
 from loadtests.lab.results import Results
+from loadtests.lab.sentences import Sentences
 from loadtests.models import bounds
-from loadtests.models.laws import Station, visit_ratios
+from loadtests.models.laws import Station
 from loadtests.models.sample_statistics import Summary, mean_of, summary
 
 REST = "the rest"
@@ -101,8 +99,8 @@ def demands_on_the_pi() -> Demands:
 class Storage:
     """Mean scan by one storage. blocks: length of the chain. is_accepted: whether its run counts.
 
-    reads, hits: blocks read from files and found in caches. refills: number of reads of several
-    blocks. stages_s: stage -> seconds, with REST for time outside all stages.
+    reads: blocks read from files. refills: number of reads of several blocks. stages_s: stage ->
+    seconds, with REST for time outside all stages.
     """
 
     name: str
@@ -110,7 +108,6 @@ class Storage:
     blocks: int
     reads: float
     refills: float
-    hits: float
     stages_s: Mapping[str, float]
 
     @property
@@ -155,14 +152,13 @@ def _storage(line: ScansLine, run: Recorded) -> Storage:
 
     if line.storage == OURS:
         reads, refills = mean(lambda one: one.count("file")), mean(lambda one: one.count("file", 1))
-        hits = mean(lambda one: one.count("last") + one.count("random"))
     else:
-        reads, hits = (mean(methodcaller("count", of)) for of in ("disk_reads", "cache_hits"))
-        refills = line.blocks - hits
+        reads = mean(lambda one: one.count("disk_reads"))
+        refills = line.blocks - mean(lambda one: one.count("cache_hits"))
     stages = _STAGES[line.storage]
     stages_s = {stage: mean(methodcaller("duration_s", stage)) for stage in stages}
     stages_s[REST] = max(0.0, mean_of(run.times_s) - sum(stages_s.values()))
-    return Storage(line.storage, run.is_accepted, line.blocks, reads, refills, hits, stages_s)
+    return Storage(line.storage, run.is_accepted, line.blocks, reads, refills, stages_s)
 
 
 def block_reads(results: Results) -> Summary | None:
@@ -173,44 +169,16 @@ def block_reads(results: Results) -> Summary | None:
 
 # --- the report ----------------------------------------------------------------------------------
 
-_REAL_TOLD = (
-    "This part is real, without emulated waits. Both storages read real blocks on this machine for "
-    "one customer, and their own timers tell where the time went. Files that were just written are "
-    "read from memory, so a disk would add its own time to “files”."
-)
-_DEMANDS_TOLD = (
-    "Visits follow from the caches' own counts: a refill for each miss, and a DISK visit for each "
-    "block read. Demands are computed with the study's 0.8, 46 and 39 ms, so that only the counts "
-    "differ. The study's network assumes ten reads too many, as it says: the last refill finds ten "
-    "of its blocks in the cache."
-)
-_BOUGHT_TOLD = (
-    "A scan is modelled as two stations, files and the processor. With one request at a time, "
-    "throughput is at most 1/D; if one request may read while another computes, it is at most "
-    "1/D_b. N_opt is for the study's 5 s of thinking. The study's row splits its measured 40.5 s "
-    "into the files of its profile and the rest."
-)
-
 
 def _of_full_blocks(split: Split) -> list[Storage]:
+    """The storages whose blocks have as many flights as the study's."""
     return [one for one in split.values() if one.name != COUNTS]
 
 
-def findings(split: Split) -> Iterator[str]:
-    """A sentence about each storage whose run counts, and about the study's."""
-    if not split:
-        return
-    for demand in (demands_on_the_pi(), *(one.demands for one in accepted(_of_full_blocks(split)))):
-        bought = demand.with_twice_the_processor().total_s
-        most = "files" if demand.file_s > demand.cpu_s else "the processor"
-        yield (
-            f"{capital(demand.label)}: a scan of {demand.blocks} blocks takes "
-            f"{told_s(demand.total_s)}, of which files are "
-            f"{shown(100 * demand.file_s / demand.total_s, 2)} %. It would "
-            f"take {told_s(demand.without_files().total_s)} if files took no time, and "
-            f"{told_s(bought)} if the processor were twice as fast. Split into files and "
-            f"processor like this, most of the time goes to {most}."
-        )
+def compared_demands(split: Split) -> list[Demands]:
+    """The demands on the study's Pi and of storages whose run counts; none if none was measured."""
+    ours = [one.demands for one in accepted(_of_full_blocks(split))]
+    return [demands_on_the_pi(), *ours] if split else []
 
 
 def metrics(split: Split) -> Iterator[Metric]:
@@ -220,28 +188,16 @@ def metrics(split: Split) -> Iterator[Metric]:
         yield Metric(f"demand[{one.name}]", one.demands.total_s, "s")
 
 
-def sections(split: Split, reads: Summary | None) -> Iterator[Section]:
-    """Stages, visits and demands of each storage; nothing if none was measured."""
-    if not split:
-        return
-    told = [_REAL_TOLD]
-    if not all(one.is_accepted for one in split.values()):
-        told.append(
-            f"The rules reject the runs marked “{_REJECTED}”: their times prove nothing and are "
-            "used for no finding; their counts are exact."
-        )
-    if reads is not None:
-        told.append(
-            f"Reading and checking one block in the study's way took {1000 * reads.mean:.3g} ms, "
-            f"with a coefficient of variation of {reads.cv:.2g} over {reads.count} blocks. That of "
-            f"an exponential time is 1, that of the regular stations above {REGULAR_CV:g}."
-        )
-    yield Section("What a block's time consists of", told, [_stages_table(split)])
-    yield Section("Visits and demands", [_DEMANDS_TOLD], [_visits_table(split)])
-    yield Section("What faster hardware would bring", [_BOUGHT_TOLD], [_bought_table(split)])
+def sections(split: Split, reads: Summary | None, sentences: Sentences) -> Iterator[Section]:
+    """The stages of a block's time by each storage; nothing if none was measured."""
+    if split:
+        is_rejected = not all(one.is_accepted for one in split.values())
+        told = sentences("block_times", is_rejected=is_rejected, reads=reads, regular_cv=REGULAR_CV)
+        table = _stages_table(split, sentences.one("stages_note"))
+        yield Section("What a block's time consists of", told, [table])
 
 
-def _stages_table(split: Split) -> Table:
+def _stages_table(split: Split, note: str) -> Table:
     rows: list[Sequence[Cell]] = [
         ("the study's profile, on its Pi", stage, ms, None, None)
         for stage, ms in PROFILE_MS.items()
@@ -258,54 +214,4 @@ def _stages_table(split: Split) -> Table:
         for stage, spent_s in one.stages_s.items()
     ]
     columns = ("Storage", "Stage", "ms per block", "ms per scan", "Share")
-    note = (
-        "Files, and all stages of the study's storage, are per block read; all else is per block "
-        "of the chain."
-    )
     return Table("Stages", columns, rows, note)
-
-
-def _visits_table(split: Split) -> Table:
-    rows = [_visits_row("the study, published", BLOCKS, REFILLS, None, routing())]
-    rows += [
-        _visits_row(one.label, one.blocks, round(one.refills), one.hits, one.routing)
-        for one in split.values()
-        if one.reads >= 1 and one.refills >= 1
-    ]
-    columns = (
-        *("Storage", "Blocks", "Refills", "Blocks read", "Found in caches"),
-        *("V CPU", "V DISK", "D CPU / s", "D DISK / s", "D DELAY / s", "N_opt"),
-    )
-    return Table("Visits by the caches' counts", columns, rows, digits=4)
-
-
-def _visits_row(
-    label: str, blocks: int, refills: int, hits: float | None, of: Routing
-) -> Sequence[Cell]:
-    network, visits = stations(of), visit_ratios(of, "terminal")
-    cpu, disk = round(visits["cpu"]), round(visits["disk"])
-    demands_s = [station.demand_s for station in network]
-    optimal = bounds.optimal_population(network, NETWORK_THINK_S)
-    return (label, blocks, refills, disk, hits, cpu, disk, *demands_s, optimal)
-
-
-def _bought_table(split: Split) -> Table:
-    return Table.of(
-        "Demands, now and with faster hardware",
-        [
-            one
-            for now in (demands_on_the_pi(), *(one.demands for one in _of_full_blocks(split)))
-            for one in (now, now.without_files(), now.with_twice_the_processor())
-        ],
-        [
-            ("Storage", lambda one: one.label),
-            ("Blocks", lambda one: one.blocks),
-            ("D files / s", lambda one: one.file_s),
-            ("D processor / s", lambda one: one.cpu_s),
-            ("D / s", lambda one: one.total_s),
-            ("Bottleneck", lambda one: "files" if one.file_s > one.cpu_s else "processor"),
-            ("X ≤, one at a time / 1/s", lambda one: 1 / one.total_s),
-            ("X ≤, several / 1/s", lambda one: one.several_per_s),
-            ("N_opt", lambda one: bounds.optimal_population(one.stations, NETWORK_THINK_S)),
-        ],
-    )

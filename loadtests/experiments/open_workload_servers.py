@@ -22,7 +22,7 @@ from itertools import islice, repeat
 from random import Random
 
 from loadtests.chains import Chain, generated, imported
-from loadtests.experiments.open_workload import loads
+from loadtests.experiments import open_workload_loads as loads
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request
 from loadtests.grouping import grouped

@@ -17,8 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 
-from loadtests.experiments.open_workload import loads, measuring
-from loadtests.experiments.open_workload.loads import (
+from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments import open_workload_measurements as measuring
+from loadtests.experiments.open_workload_loads import (
     ARRIVALS,
     ELSEWHERE,
     ELSEWHERE_QUESTIONS,
@@ -27,7 +28,7 @@ from loadtests.experiments.open_workload.loads import (
     Load,
     LoadKey,
 )
-from loadtests.experiments.open_workload.servers import (
+from loadtests.experiments.open_workload_servers import (
     SAMPLED_BLOCKS,
     Requests,
     each_once,
@@ -40,6 +41,7 @@ from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded, one_customer, recorded
 from loadtests.lab.repeated import unused_name
 from loadtests.lab.results import Line, Results
+from loadtests.lab.sentences import Sentences
 from loadtests.lab.service_facts import ServiceFacts, numbers
 from loadtests.models.estimates import REPLICATIONS
 from loadtests.models.sample_statistics import mean_of
@@ -210,17 +212,15 @@ def fitting(server: str, each_s: float, seconds: float) -> list[Load]:
     ]
 
 
-def left_out(made: Iterable[LoadKey]) -> Iterator[str]:
+def left_out(made: Iterable[LoadKey]) -> list[str]:
     """A sentence for each engine whose higher loads did not fit into the time."""
+    told = []
     for server, keys in grouped(made, lambda key: key.server).items():
         highest = max(key.fraction for key in keys)
         if others := [f"{share:g}" for share in sorted(ARRIVALS) if share > highest]:
-            *first, last = others
-            shares = f"{', '.join(first)} and {last}" if first else last
-            yield (
-                f"{loads.SERVERS[server]}: {shares} of L did not fit into the time; "
-                "with more --minutes they are measured, too."
-            )
+            shares = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+            told += Sentences("pi")("left_out", server=loads.SERVERS[server], shares=shares)
+    return told
 
 
 # --- the machine meanwhile -------------------------------------------------------------------

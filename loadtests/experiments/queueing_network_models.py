@@ -260,8 +260,8 @@ def simulated_rounds(
     """The rounds of `runs` runs of every server with each number of customers: an array for a run.
 
     Its rows are in the order of the ends; its columns are lane, customer, start, end, and TIMES.
-    report_s, group: the length of a run and the visits joined to one, as in `measuring.Plan`. The
-    same seed gives the same rounds.
+    report_s, group: the length of a run and the visits joined to one, as in the experiment's plan.
+    The same seed gives the same rounds.
     """
     cells = [(server, n) for server in SERVERS for n in populations]
     found: dict[Cell, list[Array]] = {}

@@ -27,8 +27,8 @@ from math import ceil, inf, sqrt
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.open_workload import loads
-from loadtests.experiments.open_workload.loads import LoadKey, OpenRun
+from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments.open_workload_loads import LoadKey, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import Repeated, accepted
@@ -274,6 +274,11 @@ class AsTheStudy(AtLoad):
     def expected(self) -> Expectation:
         """What as many runs as ours are expected to show."""
         return self._expected(len(self.runs), self.cv)
+
+    @property
+    def hidden_share(self) -> float:
+        """The share of the steady state's mean that such runs do not show."""
+        return 1 - self.expected.mean_s / self.predicted
 
     @cached_property
     def of_study(self) -> Expectation | None:

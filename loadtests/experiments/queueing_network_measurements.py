@@ -15,7 +15,7 @@ from itertools import product, repeat
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
-from loadtests.experiments.queueing_network.predicting import (
+from loadtests.experiments.queueing_network_models import (
     SERVERS,
     TIMES,
     WARM_UP,

@@ -29,11 +29,11 @@ from random import Random
 from statistics import fmean
 from time import monotonic
 
-from loadtests.experiments.open_workload import loads
-from loadtests.experiments.open_workload.comparing import progress
-from loadtests.experiments.open_workload.demands import Rated, explored
-from loadtests.experiments.open_workload.loads import SIMULATED, STEADY, Load, RunLine
-from loadtests.experiments.open_workload.servers import SCALE, STARTS, Measured
+from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments.open_workload_comparison import progress
+from loadtests.experiments.open_workload_demands import Rated, explored
+from loadtests.experiments.open_workload_loads import SIMULATED, STEADY, Load, RunLine
+from loadtests.experiments.open_workload_servers import SCALE, STARTS, Measured
 from loadtests.generation.calibration import WARM_UP, Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS, RunRecord, judge_run

@@ -1,9 +1,9 @@
 """Reads measured closed systems, and compares them with the models for each number of customers N.
 
 Times are in report seconds: K times the measured ones. X = N/mean cycle, and R is the mean response
-time. Both are means over the runs of a server and N, with the 95 % interval of `predicting.Spread`.
-A model agrees with a server if at every measured N the whole interval of X lies within the
-tolerance of its prediction; it disagrees if at some N the whole interval lies outside.
+time. Both are means over the runs of a server and N, with the 95 % interval of the `Spread` of
+simulated runs. A model agrees with a server if at every measured N the whole interval of X lies
+within the tolerance of its prediction; it disagrees if at some N the whole interval lies outside.
 """
 
 from collections import defaultdict
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from loadtests.experiments.queueing_network.measuring import (
+from loadtests.experiments.queueing_network_measurements import (
     PLAN,
     SIMULATED,
     TOLD,
     TOLD_TIMES,
     PlanLine,
 )
-from loadtests.experiments.queueing_network.predicting import (
+from loadtests.experiments.queueing_network_models import (
     MODELS,
     SERVERS,
     STATIONS,

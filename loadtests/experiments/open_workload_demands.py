@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import ceil, inf
 from statistics import fmean
 
-from loadtests.experiments.open_workload.servers import Measured
+from loadtests.experiments.open_workload_servers import Measured
 from loadtests.generation.calibration import Calibration, turnaround_s
 from loadtests.generation.rows import Row, Window, closed_window
 from loadtests.generation.run import judge_run

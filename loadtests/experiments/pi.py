@@ -1,32 +1,41 @@
-"""Makes the report on a Raspberry Pi: a sentence, the study's tables beside its own, figures."""
+"""Reports on a Raspberry Pi, which one command measures over the network: `scripts/lab pi URL`.
+
+`pi_measurements` asks it, within the minutes that are given; `pi_settings` sets or says what it
+should be set to. The report is one page: a sentence, the study's tables beside its own, figures.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from loadtests.experiments.open_workload import comparing, figures, loads
-from loadtests.experiments.open_workload.analysing import closed_table
-from loadtests.experiments.open_workload.comparing import (
+from loadtests.experiments import open_workload_comparison as comparing
+from loadtests.experiments import open_workload_figures as figures
+from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments.open_workload import closed_table
+from loadtests.experiments.open_workload_comparison import (
     FORECASTS,
     ORDERS,
     Steady,
     give_or_take,
     percent,
 )
-from loadtests.experiments.open_workload.demands import Closed, closed_points
-from loadtests.experiments.pi.measuring import (
+from loadtests.experiments.open_workload_demands import Closed, closed_points
+from loadtests.experiments.pi_measurements import (
     INDEX,
     MACHINE,
     SCAN,
     MachineLine,
     alone,
     left_out,
+    measure,
 )
-from loadtests.lab.content import Figure, Metric, Report, Section, Table, shown, times
+from loadtests.lab.content import Figure, Metric, Report, Section, Table, times
+from loadtests.lab.experiment import Experiment, Mode
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.published import OPEN_WORKLOADS, SERVICE_TIMES, UNROUNDED
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.lab.service_facts import ServiceFacts
 from loadtests.models.estimates import Verdict
 from loadtests.models.sample_statistics import mean_of, summary
@@ -34,6 +43,7 @@ from loadtests.questions import KINDS
 
 PUBLISHED = {one.fraction: one for one in OPEN_WORKLOADS}
 COUNTER = "flight_counter"
+SENTENCES = Sentences("pi")
 
 
 def analyse(results: Results) -> Report:
@@ -51,17 +61,21 @@ def analyse(results: Results) -> Report:
     if steady:
         under_load = [_open_table(steady), figures.response(steady, [])]
     sections = [
-        Section("One customer", [_ALONE], [_service_times(found)]),
-        Section("Under load", [_LOAD], under_load),
+        Section("One customer", SENTENCES("alone"), [_service_times(found)]),
+        Section("Under load", SENTENCES("load"), under_load),
         Section("Customers who ask again at once", [], _throughput(closed)),
         Section("The Pi meanwhile", [], _over_time(machine)),
     ]
-    findings = [
-        facts.told,
-        *(_finding(point) for point in steady),
-        *left_out(measured_loads),
-        *(line.told for line in results.lines_if_any(loads.REFUSED, loads.RefusedLine)),
-    ]
+    findings = SENTENCES(
+        "findings",
+        facts=facts,
+        steady=steady,
+        left_out=left_out(measured_loads),
+        refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
+        forecasts=FORECASTS,
+        orders=ORDERS,
+        percent=percent,
+    )
     return Report(
         findings,
         [section for section in sections if section.parts],
@@ -79,33 +93,22 @@ def _conclusion(
 ) -> str:
     index_s, scan_s = (mean_of(found[COUNTER, engine].times_s) for engine in (INDEX, SCAN))
     counts = Counter(point.forecast for point in steady)
-    told = [f"{words} at {counts[one]}" for one, words in FORECASTS.items() if counts[one]]
-    load = f"; under load, the forecast from one customer {', '.join(told)} loads" if told else ""
     heat = [line.temperature_celsius for line in machine if line.temperature_celsius is not None]
-    was_throttled = any(line.throttled for line in machine)
-    warm = f"; it was at most {max(heat):.0f} °C warm" if heat else ""
-    warm += " and was slowed down for a while" if was_throttled else ""
-    theirs = SERVICE_TIMES[COUNTER].mean_s
-    return (
-        f"{facts.processor or 'The machine'} counts the flights between two cities in "
-        f"{shown(1000 * index_s)} ms by its index and in {shown(scan_s)} s by a scan, where the "
-        f"Pi of study 000 took {theirs:.1f} s{load}{warm}."
+    return SENTENCES.one(
+        "conclusion",
+        processor=facts.processor,
+        index_s=index_s,
+        scan_s=scan_s,
+        theirs_s=SERVICE_TIMES[COUNTER].mean_s,
+        forecasts=[(words, counts[one]) for one, words in FORECASTS.items() if counts[one]],
+        heat=max(heat, default=None),
+        was_throttled=any(line.throttled for line in machine),
     )
 
 
 def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
     is_decided = any(point.forecast is not Verdict.NOT_DECIDED for point in steady)
-    if is_quick or is_decided:
-        return ""
-    return "No forecast under load is decided: measure longer (--minutes), or a quieter network."
-
-
-def _finding(point: Steady) -> str:
-    return (
-        f"{point.key.told}: the forecast {FORECASTS[point.forecast]} (measured less forecast "
-        f"{percent(point.difference, point.predicted)}); requests were served "
-        f"{ORDERS[point.order]}."
-    )
+    return "" if is_quick or is_decided else SENTENCES.one("failure")
 
 
 def _service_times(found: dict[tuple[str, str], Recorded]) -> Table:
@@ -196,16 +199,11 @@ def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
         for name, ys in known.items()
         if (values := [y for y in ys if y is not None])
     ]
-    slow = sum(bool(later.throttled) for _, later in looks)
-    table = Table(
-        "The machine",
-        ("", "least", "mean", "most"),
-        rows,
-        f"Of {len(looks)} looks, it was slowed down by heat or too little voltage at {slow}."
-        if any(line.throttled is not None for line in machine)
-        else "It does not tell whether it is slowed down.",
-    )
-    told = "What the machine told of itself in /metrics while it was measured."
+    is_told = any(line.throttled is not None for line in machine)
+    slowed = sum(bool(later.throttled) for _, later in looks) if is_told else None
+    note = SENTENCES.one("slowed", looks=len(looks), slowed=slowed)
+    table = Table("The machine", ("", "least", "mean", "most"), rows, note)
+    told = SENTENCES.one("machine")
     return [figure("The Pi meanwhile", told, Axis("time / min"), Axis(""), series, table)]
 
 
@@ -234,14 +232,21 @@ def _metrics(found: dict[tuple[str, str], Recorded], steady: Sequence[Steady]) -
         yield Metric(name, share.estimate, "", *share.ends)
 
 
-_ALONE = (
-    "One customer asks again as soon as an answer comes, each question once. So nobody waits, and "
-    "these are service times, as seen over the network; their mean is E[S], and cv their standard "
-    "deviation over their mean."
-)
-_LOAD = (
-    "Requests arrive at random, as from many people (a Poisson process), at shares of L, the most "
-    "that is answered in a second. The forecast of the mean response time is made from one "
-    "customer before each run; it holds if the 95 % interval of measured less forecast is within "
-    "5 %."
+EXPERIMENT = Experiment(
+    name="pi",
+    study="000",
+    title="A Raspberry Pi over the network",
+    reproduces="the tables of service times and of open workloads",
+    about=(
+        "One customer asks the three questions, by the index and by scans. Then requests arrive as "
+        "a Poisson process at shares of the highest rate L, and customers ask again at once. What "
+        "is asked is asked once, so that no answer is a kept one. The generator is not on the Pi."
+    ),
+    modes=(Mode.REAL,),
+    measure=measure,
+    analyse=analyse,
+    can_resume=True,
+    can_decide=True,
+    loads=lambda _: loads.STUDY_FRACTIONS,
+    takes_host=True,
 )

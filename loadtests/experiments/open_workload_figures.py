@@ -6,21 +6,23 @@ from functools import cached_property
 from itertools import accumulate
 from statistics import fmean
 
-from loadtests.experiments.open_workload.comparing import PUBLISHED, AsTheStudy, AtLoad, Steady
-from loadtests.experiments.open_workload.demands import Closed
-from loadtests.experiments.open_workload.loads import SERVERS, OpenRun
+from loadtests.experiments.open_workload_comparison import PUBLISHED, AsTheStudy, AtLoad, Steady
+from loadtests.experiments.open_workload_demands import Closed
+from loadtests.experiments.open_workload_loads import SERVERS, OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.content import Cell, Column, Figure, Table, times
 from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, mg1_ps
 from loadtests.models.protocol import Expectation
 from loadtests.models.sample_statistics import mean_of_known
 
+SENTENCES = Sentences("open_workload")
 REPORT_S = UNROUNDED.mean_s
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 ASIDE = 0.008  # share of L by which points at one load are drawn beside each other
@@ -58,17 +60,9 @@ def response(points: Sequence[Steady], short: Sequence[AsTheStudy]) -> Figure:
             shape="points",
         ),
     ]
-    told = (
-        "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
-        "state, dashes in the colour of a server its own; vertical strokes are 95 % intervals over "
-        "calibrations. Paired estimates, to the right of what was measured, are the formula and "
-        "the mean difference of each request from its replay. To the left of the short runs is "
-        "what an M/G/1 queue gives in as many of them, with the range that 95 % of such "
-        "experiments are in."
-    )
     return figure(
         "Response time against load",
-        told,
+        SENTENCES.one("response"),
         Axis("arrival rate as a share of L"),
         Axis("mean response time / E[S]", limits=(0, 12)),
         [one for one in series if len(one.xs)],
@@ -129,11 +123,8 @@ def throughput(points: Sequence[Closed], table: Table) -> Figure:
         predicted = [point.predicted.throughput_per_s for point in own]
         series.append(measured(SERVERS[server], source, xs, x, shape="points"))
         series.append(Series("", source, xs, predicted, shape="curve"))
-    told = (
-        "Closed runs of customers who ask again at once: measured throughput, and as dashes what "
-        "mean value analysis predicts from the demands of one customer."
-    )
     x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s")
+    told = SENTENCES.one("throughput")
     return figure("Throughput against customers", told, x_axis, y_axis, series, table)
 
 
@@ -194,7 +185,7 @@ def _by_load(runs: Sequence[OpenRun]) -> list[list[OpenRun]]:
 
 def _over_time(
     title: str,
-    told: str,
+    part: str,
     y: str,
     loads: Sequence[_InTurn],
     lines: Sequence[tuple[str, Shape, Callable[[_InTurn], Line]]],
@@ -207,8 +198,8 @@ def _over_time(
 ) -> Figure:
     """A figure with a row for each load in its table, under `caption` or the title.
 
-    lines: of each load of `drawn` or all, each with what is before its name. printed: the name of
-    level lines at what the study printed, and the column that has it.
+    part: of the sentences. lines: of each load of `drawn` or all, each with what is before its
+    name. printed: the name of level lines at what the study printed, and the column that has it.
     """
     series = []
     for one, source in zip(drawn or loads, _FOUR, strict=False):
@@ -221,8 +212,8 @@ def _over_time(
         series.append(Series(name, "study", [0.0, end_s], [level, level], shape="steps"))
         name = ""
     table = Table.of(caption or title, loads, [("Load", lambda one: one.name), *columns])
-    told = f"{told} Server: {SERVERS[loads[0].runs[0].server]}."
-    return figure(title, told, Axis(x), Axis(y), series, table)
+    words = SENTENCES.one(part, server=SERVERS[loads[0].runs[0].server])
+    return figure(title, words, Axis(x), Axis(y), series, table)
 
 
 def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
@@ -242,9 +233,7 @@ def _durations(loads: Sequence[_InTurn]) -> Figure:
 
     return _over_time(
         "Response times over a run",
-        "Figure 3 of the study: response time of each request against the time of its answer, in "
-        "one run of 30 report minutes that began empty. Of the study's curves only the longest "
-        "times are known, which the dotted lines show.",
+        "durations",
         "response time / report seconds",
         loads,
         [("", "points", responses_s)],
@@ -267,8 +256,7 @@ def _customers(loads: Sequence[_InTurn]) -> Figure:
 
     return _over_time(
         "Customers over a run",
-        "Figure 4 of the study: requests in the system during the same runs. Of the study's curves "
-        "only peaks, which the dotted lines show, and means over time are known.",
+        "customers",
         "requests in the system",
         loads,
         [("", "steps", steps)],
@@ -289,11 +277,7 @@ def _load_computed(loads: Sequence[_InTurn]) -> Figure:
 
     return _over_time(
         "Load average over a run",
-        "Figure 5 of the study: the load average over a run, computed. Linux averages the number "
-        "of processes at work over a minute, which no division of times shortens, and it does not "
-        "count a wait that is put in for a disk. So the requests in service (one at a time) of a "
-        "run at each load, with times as the study's, are averaged as Linux does; a run lasts 30 "
-        "of these minutes. The study drew 0.3 and 0.85.",
+        "load_computed",
         _LOAD_AVERAGE,
         loads,
         [("", "steps", averages)],
@@ -331,10 +315,7 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> li
 
     found = _over_time(
         "Load over the runs of a load",
-        "Figure 5 of the study: the load average of this machine, generator included, over the "
-        "runs of a load, one after the other without the calibrations between them. It is the "
-        "average of a minute, so it also tells what was before. The model counts the requests in "
-        "service alone.",
+        "load",
         _LOAD_AVERAGE,
         loads,
         [("", "steps", told), ("model, ", "curve", lambda one: one.modelled(one.begins_s[-1]))],

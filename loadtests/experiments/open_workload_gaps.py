@@ -8,27 +8,18 @@ from dataclasses import replace
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.open_workload.comparing import Steady
-from loadtests.experiments.open_workload.loads import OpenRun
+from loadtests.experiments.open_workload_comparison import Steady
+from loadtests.experiments.open_workload_loads import OpenRun
 from loadtests.generation.rows import Row
 from loadtests.lab.content import Figure, Section
 from loadtests.lab.gaps import gap_told, of_ledger, waterfall
 from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
 from loadtests.models.sequential import LEAST_VALUES
 
-TOLD = (
-    "Measured less predicted, cause by cause: the arrivals of each run are replayed again and "
-    "again, and each time one more thing that was recorded is replaced by what the formula "
-    "assumes, from the measurement (below) up to the prediction. So the entries sum to the gap, "
-    "and each says what its cause adds to a run from which those below it have been removed. The "
-    "intervals hold together with 95 % confidence, and calibrations are their unit: runs that "
-    f"share one are one replication, and fewer than {LEAST_VALUES} have no intervals."
-)
 
-
-def gap_section(points: Sequence[Steady]) -> Section:
+def gap_section(points: Sequence[Steady], told: Sequence[str]) -> Section:
     """A waterfall for each load of the steady state."""
-    return Section("Where the gaps come from", [TOLD], [_figure(point) for point in points])
+    return Section("Where the gaps come from", told, [_figure(point) for point in points])
 
 
 def _figure(point: Steady) -> Figure:

@@ -1,11 +1,9 @@
 """Draws the study's figures 6 to 11 with our numbers. All times are in report seconds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from operator import attrgetter
 
-from loadtests.experiments.queueing_network.comparing import AtStation, Point
-from loadtests.experiments.queueing_network.predicting import (
+from loadtests.experiments.queueing_network_models import (
     ASYMPTOTES,
     MODELS,
     MVA,
@@ -23,11 +21,13 @@ from loadtests.experiments.queueing_network.predicting import (
     routing,
     stations,
 )
+from loadtests.experiments.queueing_network_runs import AtStation, Point
 from loadtests.lab.content import Cell, Figure, Item, Table, capital, shown
 from loadtests.lab.published import NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
+from loadtests.lab.sentences import drawing
 from loadtests.models import mva
 from loadtests.models.laws import visit_ratios
 
@@ -54,88 +54,31 @@ def _over_n(
 # --- figures 6 and 7: the network ----------------------------------------------------------------
 
 
-def parameters() -> Table:
-    """Figure 7: a table of the network's parameters."""
+def parameters(counted: Routing | None) -> Table:
+    """Figure 7: a table of the network's parameters. counted: the routing as caches counted it."""
     ratios = visit_ratios(routing(), "terminal")
-    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
-    rows += [
-        (s.name, s.visits, s.service_s, s.visits * s.service_s, float(ratios[name]))
-        for name, s in STATIONS.items()
-    ]
-    columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
+    ours = visit_ratios(counted, "terminal") if counted else {}
+    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None, None)]
+    for name, s in STATIONS.items():
+        visits = float(ratios[name]), float(ours[name]) if ours else None
+        rows.append((s.name, s.visits, s.service_s, s.visits * s.service_s, *visits))
+    columns = (
+        *("Station", "Visits", "Service / s", "Demand / s"),
+        *("Visits by the traffic equations", "Visits as counted"),
+    )
     return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
 
 
-def schema() -> Figure:
+def schema(told: str) -> Figure:
     """Figure 6: the network with its routing."""
-    told = (
-        "Figure 6 of the study: customers think at the TERMINAL and then go to the CPU, which "
-        "looks at block after block; at a miss 19 blocks go through DISK and DELAY, one after the "
-        "other."
-    )
     rows = [
         (origin.upper(), target.upper(), str(share), float(share))
         for origin, row in routing().items()
         for target, share in row.items()
     ]
     table = Table("The routing", ("From", "To", "Probability", ""), rows)
-    return Figure("The network", _schema(), told, table)
-
-
-_INK = "stroke: var(--ink); fill: none; stroke-width: 1.4"
-_TERMINAL, _MIDDLE = 75, 130
-
-
-def _schema() -> str:
-    """Stations with their mean service times, and arrows with probabilities, as SVG."""
-    of = routing()
-    cpu, delay = of["cpu"], of["delay"]
-    drawn = [
-        # some circles for customers who think, because there is no queue here
-        *(f'<circle cx="{_TERMINAL}" cy="{y}" r="11" style="{_INK}"/>' for y in (104, 130, 156)),
-        _text(_TERMINAL, 60, "TERMINAL", size=13),
-        _text(_TERMINAL, 78, f"{NETWORK_THINK_S:g} s"),
-        _station("cpu", 270, "--data-4"),
-        _station("disk", 440, "--data-1"),
-        _station("delay", 610, "--data-6"),
-        _arrow("M 110 130 H 205", 158, 122, of["terminal"]["cpu"]),
-        _arrow("M 296 147 C 300 262, 75 262, 75 172", 180, 252, cpu["terminal"]),
-        _arrow("M 290 108 C 330 30, 190 30, 216 110", 256, 42, cpu["cpu"]),
-        _arrow("M 307 130 H 375", 342, 122, cpu["disk"]),
-        _arrow("M 477 130 H 545", 511, 122, of["disk"]["delay"]),
-        _arrow("M 630 108 C 630 35, 400 35, 386 110", 510, 45, delay["disk"]),
-        _arrow("M 640 142 C 690 255, 180 255, 212 154", 450, 245, delay["cpu"]),
-    ]
-    return (
-        '<svg aria-hidden="true" focusable="false" viewBox="0 0 700 270" '
-        'xmlns="http://www.w3.org/2000/svg"><defs><marker id="network-tip" markerWidth="8" '
-        'markerHeight="8" refX="7" refY="4" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" '
-        f'style="fill: var(--ink)"/></marker></defs>{"".join(drawn)}</svg>'
-    )
-
-
-def _station(name: str, x: int, colour: str) -> str:
-    """A queue, open to the left, with its server."""
-    left, right, top, bottom = x - 52, x - 4, _MIDDLE - 18, _MIDDLE + 18
-    queue = f"M {left} {top} H {right} V {bottom} H {left}"
-    slots = "".join(f" M {right - at} {top} V {bottom}" for at in (12, 24, 36))
-    return (
-        f'<path d="{queue}{slots}" style="{_INK}"/>'
-        f'<circle cx="{x + 15}" cy="{_MIDDLE}" r="19" '
-        f'style="stroke: var({colour}); fill: none; stroke-width: 3"/>'
-        + _text(x - 24, 176, name.upper(), size=13)
-        + _text(x - 24, 193, f"{1000 * STATIONS[name].service_s:g} ms")
-    )
-
-
-def _arrow(path: str, x: int, y: int, share: Fraction) -> str:
-    tip = f'<path d="{path}" style="{_INK}" marker-end="url(#network-tip)"/>'
-    return tip + _text(x, y, str(share))
-
-
-def _text(x: int, y: int, words: str, size: int = 12) -> str:
-    style = f"fill: var(--ink); font: {size}px sans-serif; text-anchor: middle"
-    return f'<text x="{x}" y="{y}" style="{style}">{words}</text>'
+    svg = drawing("queueing_network", routing=routing(), stations=STATIONS, think_s=NETWORK_THINK_S)
+    return Figure("The network", svg, told, table)
 
 
 # --- figures 8 and 9: the stations ---------------------------------------------------------------
@@ -149,7 +92,7 @@ def _at_stations(x: float, customers: Sequence[float]) -> dict[str, AtStation]:
     }
 
 
-def of_stations(server: Server, points: Sequence[Point]) -> Iterator[Figure]:
+def of_stations(server: Server, points: Sequence[Point], told: str) -> Iterator[Figure]:
     """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
     at_n = zip(NS, NETWORK_AT_N, strict=True)
     of_study = {n: _at_stations(x, customers) for n, (x, _, customers) in at_n}
@@ -159,10 +102,6 @@ def of_stations(server: Server, points: Sequence[Point]) -> Iterator[Figure]:
     }
     of_server = [one for one in accepted(points) if one.server is server]
     ours = {one.customers: one.stations for one in of_server if one.stations}
-    told = (
-        f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
-        "so are the study's orange squares."
-    )
     for title, label, quantity in (
         ("Figure 8: utilisation", "utilisation", "utilisation"),
         ("Figure 9, left: throughput of the stations", "visits / 1/s", "visits_per_s"),
@@ -192,7 +131,7 @@ _CURVES = {_STUDY: "the study", **MODELS, _COUNTED: "MVA, visits as counted"}
 
 
 def of_system(
-    points: Sequence[Point], expected: Expectations, counted: Routing | None
+    points: Sequence[Point], expected: Expectations, counted: Routing | None, told: str
 ) -> Iterator[Figure]:
     """Figures 10 and 11: the whole system with its asymptotes, all servers and models.
 
@@ -208,7 +147,7 @@ def of_system(
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),
     ):
-        yield _system_figure(points, expected, curves, title, label, quantity)
+        yield _system_figure(points, expected, curves, title, label, quantity, told)
 
 
 def _system_figure(
@@ -218,6 +157,7 @@ def _system_figure(
     title: str,
     label: str,
     quantity: str,
+    told: str,
 ) -> Figure:
     """quantity: the attribute that points, predictions and simulated runs have it in."""
     value = attrgetter(quantity)
@@ -248,12 +188,6 @@ def _system_figure(
             ),
         ]
     series += crosses(points, lambda one: one.customers, lambda one: value(one).estimate)
-    told = (
-        "Points are measurements with 95 % intervals; crosses are rejected runs. The green line is "
-        "MVA, the grey one the asymptotes of the network. Dashes in the colour of a server are the "
-        f"mean of simulated runs like the measured ones, for “{SINGLE.label}” the asymptotes of a "
-        "single station."
-    )
     shown_series = [one for one in series if len(one.xs)]
     return _over_n(title, told, f"{label}, report seconds", shown_series, columns)
 

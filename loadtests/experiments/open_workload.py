@@ -1,0 +1,317 @@
+"""Open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000. The report.
+
+`open_workload_loads` defines how much is measured and reads what was, `…_servers` on which servers.
+`…_demands` finds out what the service can do, `…_measurements` measures, `…_comparison` and
+`…_gaps` compare with the models, and `…_figures` draws.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from loadtests import machine_samples as sampling
+from loadtests.experiments import open_workload_comparison as comparing
+from loadtests.experiments import open_workload_figures as figures
+from loadtests.experiments import open_workload_loads as loads
+from loadtests.experiments.open_workload_comparison import (
+    FORECASTS,
+    ORDERS,
+    AsTheStudy,
+    Steady,
+    give_or_take,
+    percent,
+)
+from loadtests.experiments.open_workload_demands import Closed, Demands, closed_points, demands
+from loadtests.experiments.open_workload_figures import (
+    LOAD,
+    REPORT_S,
+    REPORT_SECONDS,
+    SENTENCES,
+    range_s,
+)
+from loadtests.experiments.open_workload_gaps import gap_section
+from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
+from loadtests.experiments.open_workload_measurements import measure
+from loadtests.experiments.open_workload_servers import SCALE
+from loadtests.generation.run import SAMPLES
+from loadtests.grouping import grouped
+from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, shown, times
+from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.repeated import accepted, estimate
+from loadtests.lab.repeated import of as estimated
+from loadtests.lab.results import Results, ResultsError
+from loadtests.models.estimates import REPLICATIONS, Verdict
+from loadtests.models.sequential import LEAST_VALUES
+
+LIMITS = {
+    "warm_up": loads.WARM_UP,
+    "brief_warm_up": loads.BRIEF_WARM_UP,
+    "brief_up_to": loads.BRIEF_UP_TO,
+    "settled_up_to": loads.SETTLED_UP_TO,
+    "replications_from": comparing.REPLICATIONS_FROM,
+    "replications": REPLICATIONS,
+    "least": LEAST_VALUES,
+}
+
+
+def analyse(results: Results) -> Report:
+    """Report five layers at each load. Rejected runs are counted, and used for nothing else.
+
+    Raises ResultsError if there is no run with a request.
+    """
+    manifest, made = results.manifest(), loads.open_runs(results)
+    if not made:
+        raise ResultsError(f"{results.folder} has no run with a request")
+    runs, until_decided = accepted(made), manifest.get("until_decided", False)
+    steady = comparing.steady_points(made, is_until_decided=until_decided)
+    short, closed = comparing.study_points(runs, manifest["seed"]), closed_points(results)
+    sections = [
+        _section("Response time against load", "units", figures.response(steady, short)),
+        _of_one_customer(results, closed),
+        _of_the_steady_state(steady, until_decided=until_decided),
+        gap_section(steady, SENTENCES("gaps", **LIMITS)),
+        _section(
+            "As the study did it",
+            "short",
+            Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4),
+        ),
+        Section("Over the time of a run", [], [*_over_time(results, runs, manifest["mode"])]),
+        _of_calibrations(runs),
+    ]
+    findings = SENTENCES(
+        "findings",
+        steady=steady,
+        short=short,
+        closed=grouped([p for p in closed if p.customers > 1], lambda point: point.of.server),
+        refused=results.lines_if_any(loads.REFUSED, loads.RefusedLine),
+        unstable=_unstable(runs, steady),
+        rejected=_rejected(made, runs),
+        servers=SERVERS,
+        forecasts=FORECASTS,
+        orders=ORDERS,
+        percent=percent,
+        give_or_take=give_or_take,
+    )
+    failure = _failure(steady, is_quick=manifest.get("quick", False))
+    return Report(
+        findings,
+        [section for section in sections if section.parts],
+        [*_metrics(runs, steady, closed)],
+        failure=failure if runs else SENTENCES.one("rejected"),
+        conclusion=_conclusion(steady) if runs else SENTENCES.one("rejected"),
+    )
+
+
+def closed_table(closed: Sequence[Closed]) -> Table:
+    """The closed runs, beside what mean value analysis predicts."""
+    return Table.of(
+        "Closed runs",
+        closed,
+        _OF_CLOSED,
+        "The verdict is about the throughput X as served.",
+    )
+
+
+def _section(title: str, told: str, *parts: Table | Figure | None) -> Section:
+    """A section with those parts that there are; a table without rows is none."""
+    there = [part for part in parts if isinstance(part, Figure) or (part and part.rows)]
+    return Section(title, SENTENCES(told), there)
+
+
+def _of_one_customer(results: Results, closed: Sequence[Closed]) -> Section:
+    of_closed, front = closed_table(closed), SENTENCES.one("front")
+    return _section(
+        "Predicted from one customer",
+        "demands",
+        Table.of("Demands of one request", demands(results).values(), _OF_DEMANDS, front),
+        of_closed,
+        figures.throughput(closed, of_closed) if closed else None,
+    )
+
+
+def _of_the_steady_state(steady: Sequence[Steady], *, until_decided: bool) -> Section:
+    rules = SENTENCES.one("rules", **LIMITS)
+    tables = [
+        Table.of("The forecast from one customer", steady, _OF_STEADY, rules),
+        Table.of("The order of service", steady, _OF_ORDER),
+        Table.of("What lies behind", steady, _OF_CAUSES),
+    ]
+    told = SENTENCES("steady", until_decided=until_decided, **LIMITS)
+    return Section("Steady state", told, tables if steady else [])
+
+
+def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
+    first_runs = [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()]
+    table = Table.of("Calibrations", first_runs, _OF_CALIBRATIONS, digits=4)
+    return _section("Calibration", "calibration", table)
+
+
+def _over_time(results: Results, runs: Sequence[OpenRun], mode: str) -> Iterator[Figure]:
+    if brief := [run for run in runs if run.part == loads.AS_THE_STUDY]:
+        yield from figures.over_time(brief)
+    path = results.folder / SAMPLES
+    if mode == Mode.REAL and path.exists():
+        yield from figures.load(runs, sampling.read(path))
+
+
+# --- findings ------------------------------------------------------------------------------------
+
+
+def _conclusion(steady: Sequence[Steady]) -> str:
+    """At how many loads the forecast from one customer holds, and whether service is in order."""
+    points = [point for point in steady if point.key.is_settled]
+    counts = Counter(point.forecast for point in points)
+    orders = Counter(point.order for point in points)
+    return SENTENCES.one(
+        "conclusion",
+        points=points,
+        forecasts=[
+            (words, counts[verdict])
+            for verdict, words in FORECASTS.items()
+            if verdict is Verdict.AGREES or counts[verdict]
+        ],
+        orders=[(words, orders[verdict]) for verdict, words in ORDERS.items() if orders[verdict]],
+    )
+
+
+def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
+    """Why the runs are a failure: none decides a forecast, as one of a quick run need not."""
+    forecasts = {point.forecast for point in steady if point.key.is_settled}
+    return SENTENCES.one("undecided") if forecasts == {Verdict.NOT_DECIDED} and not is_quick else ""
+
+
+def _unstable(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[tuple[LoadKey, str]]:
+    """The loads that have no steady state by their model, with that model's name."""
+    over = {run.key: run.queue.name for run in runs if not run.is_stable}
+    return sorted((key, over[key]) for key in over.keys() - {point.key for point in steady})
+
+
+def _rejected(made: Sequence[OpenRun], counted: Sequence[OpenRun]) -> list[LoadKey]:
+    """The loads of which no run counts."""
+    keys = {run.key for run in made} - {run.key for run in counted}
+    return sorted(keys, key=lambda one: (one.part, SERVERS[one.server], one.fraction))
+
+
+def _metrics(
+    runs: Sequence[OpenRun], steady: Sequence[Steady], closed: Sequence[Closed]
+) -> Iterator[Metric]:
+    """E[S] of each server over its calibrations, response times, what is judged, throughputs."""
+    for server, of_server in grouped(runs, lambda run: run.server).items():
+        calibrated = {run.calibration: run.service_time_s for run in of_server}
+        yield estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s")
+    shares = []
+    for point in steady:
+        name = f"[{point.key.server},{point.key.fraction:g}]"
+        yield estimated(point.raw).metric(f"response_time{name}", "")
+        share = point.difference.times(1 / point.predicted)
+        shares.append(Metric(f"forecast_error{name}", share.estimate, "", *share.ends))
+    yield from shares
+    for one in closed:
+        name = f"throughput[{one.of.server},{one.customers}]"
+        yield estimated(one.throughput_per_s).metric(name, "1/s")
+
+
+# --- sections ------------------------------------------------------------------------------------
+
+_OF_STEADY: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Model", lambda point: point.runs[0].queue.name),
+    ("Runs counted", lambda point: point.counted),
+    ("Arrivals", lambda point: point.arrivals),
+    ("Forecast", lambda point: point.predicted),
+    ("Measured", lambda point: give_or_take(point.raw)),
+    ("Difference", lambda point: percent(point.difference, point.predicted)),
+    ("The forecast", lambda point: FORECASTS[point.forecast]),
+]
+_OF_ORDER: Sequence[Column[Steady]] = [
+    *LOAD,
+    ("Measured from sending on", lambda p: p.served + (p.as_served.estimate if p.as_served else 0)),
+    ("Replay as served", lambda p: p.served if p.as_served else None),
+    ("Difference", lambda p: percent(p.as_served, p.served) if p.as_served else None),
+    ("Overtaken", lambda p: percent(p.overtaken, 1.0)[1:] if p.overtaken else None),
+    ("Served", lambda point: ORDERS[point.order]),
+]
+_OF_CAUSES: Sequence[Column[Steady]] = [
+    *LOAD,
+    (
+        "Slower than calibrated",
+        lambda p: f"{100 * (p.slower.mean - 1):+.1f} %" if p.slower and p.is_told else None,
+    ),
+    ("Replayed with these times / E[S]", lambda point: point.replayed),
+    ("Sent late, mean / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
+]
+_OF_SHORT: Sequence[Column[AsTheStudy]] = [
+    ("Share of L", lambda point: f"{point.key.fraction:g}"),
+    ("Runs", lambda point: len(point.runs)),
+    ("M/G/1, steady", lambda point: point.predicted * REPORT_S),
+    ("Expected", lambda point: point.expected.mean_s * REPORT_S),
+    ("95 % range of ours", lambda point: range_s(point.expected)),
+    ("Ours", lambda point: point.mean * REPORT_S),
+    ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
+    ("95 % range of 15 runs", lambda point: range_s(point.of_study)),
+    ("The study's", lambda point: times(REPORT_S, point.published)),
+]
+_OF_DEMANDS: Sequence[Column[Demands]] = [
+    ("Server", lambda one: SERVERS[one.server]),
+    ("Requests", lambda one: one.requests),
+    ("Index or scan / ms", lambda one: 1000 * one.engine_s),
+    ("Files / ms", lambda one: 1000 * one.files_s),
+    ("Rest of the handler / ms", lambda one: 1000 * one.rest_s),
+    ("Beside the handler / ms", lambda one: 1000 * one.front_s),
+    ("On the way / ms", lambda one: 1000 * one.network_s),
+    ("Worker busy / ms", lambda one: 1000 * one.busy_s),
+    ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
+]
+_OF_CLOSED: Sequence[Column[Closed]] = [
+    ("Server", lambda point: SERVERS[point.of.server]),
+    ("Customers", lambda point: point.customers),
+    ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+    ("As served / 1/s", lambda point: point.served_per_s),
+    ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
+    ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
+    ("Measured R / ms", lambda point: 1000 * point.window.mean_response_s),
+    ("Verdict", lambda point: str(point.verdict)),
+]
+_OF_CALIBRATIONS: Sequence[Column[OpenRun]] = [
+    ("Server", lambda run: SERVERS[run.server]),
+    ("Runs", lambda run: run.part.replace("-", " ")),
+    ("Share of L", lambda run: f"{run.fraction:.2g}"),
+    ("E[S] / ms", lambda run: 1000 * run.service_time_s),
+    ("cv", lambda run: run.cv),
+    ("E[S] outside the handler / ms", lambda run: times(1000, run.overhead_s)),
+    ("E[S] on the way / ms", lambda run: 1000 * run.delay_s),
+    ("Rate / 1/s", lambda run: run.rate_per_s),
+    ("ρ by the model", lambda run: run.utilisation),
+]
+
+
+EXPERIMENT = Experiment(
+    name="open-workload",
+    study="000",
+    title="Open workload: response time against load",
+    reproduces="the table of open workloads and figures 2 to 5",
+    about=(
+        "Requests arrive as a Poisson process, whether earlier ones have been answered or not, at "
+        "0.3, 0.5, 0.8 and 0.85 of the rate L at which the server would be busy all the time. E[S] "
+        "is calibrated with one customer before and after. With emulated storage, the study's way "
+        "of scanning is measured as the study did, in short runs that begin with an empty server, "
+        "and in the steady state, in replications whose beginnings are left out; and so is our own "
+        "scan. In the mode real it is the service as shipped, whose open and closed runs are "
+        "predicted from what one customer was told."
+    ),
+    modes=(Mode.EMULATED, Mode.REAL, Mode.MODEL),
+    measure=measure,
+    analyse=analyse,
+    scales=(SCALE, SCALE),
+    waited=(
+        ": a block of the study's way takes {read_ms} + {check_ms} ms, and our scan reads one in "
+        "{read_ms} ms"
+    ),
+    can_resume=True,
+    can_decide=True,
+    loads=fractions,
+    takes_host=True,
+    emulated_so=(
+        "Blocks were really read, checked and filtered: in the study's way a wait fills up the "
+        "time of a block, in ours that of reading it."
+    ),
+)

@@ -1,0 +1,252 @@
+"""Reports the queueing network of study 000: which model describes which server.
+
+`queueing_network_models` has the servers and their models, `…_measurements` measures, and `…_runs`
+reads what was measured and compares it. `…_block_costs` tells what a block's time consists of, and
+`…_figures` draws.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from loadtests.experiments import queueing_network_block_costs as block_costs
+from loadtests.experiments import queueing_network_figures as figures
+from loadtests.experiments.queueing_network_measurements import (
+    COUNTS,
+    PLAN,
+    QUICK_SCALE,
+    SCALE,
+    PlanLine,
+    measure,
+    plan_of,
+)
+from loadtests.experiments.queueing_network_models import (
+    ASYMPTOTES,
+    EXPONENTIAL,
+    LEAST_REPEATED,
+    MODELS,
+    MVA,
+    REGULAR_CV,
+    SERVERS,
+    SINGLE,
+    Expectations,
+    by_formula,
+    joined,
+    stations,
+)
+from loadtests.experiments.queueing_network_runs import (
+    WORST_FIRST,
+    Pair,
+    Point,
+    closed_runs,
+    expected,
+    pairs,
+    points,
+)
+from loadtests.grouping import grouped
+from loadtests.lab.content import Metric, Report, Section, Table, capital
+from loadtests.lab.experiment import Experiment, Mode
+from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.repeated import accepted, rejected_told
+from loadtests.lab.repeated import of as estimated
+from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.sentences import Sentences
+from loadtests.models import bounds
+from loadtests.models.estimates import Interval, Verdict
+
+
+def analyse(results: Results) -> Report:
+    """Report models, servers and a block's time. Raises ResultsError if there is no closed run."""
+    runs = closed_runs(results)
+    if not runs:
+        raise ResultsError(f"{results.folder} has no closed run with a request")
+    expectations, split = expected(results), block_costs.storages(results)
+    found, sentences = points(runs, expectations), Sentences("queueing_network")
+    compared = pairs(found, expectations)
+    agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]
+    by_server = grouped(agreeing, lambda pair: pair.server.label)
+    findings = [
+        *sentences("findings", models=MODELS, **_verdicts(found, compared)),
+        *rejected_told(found),
+        *sentences("block_costs", demands=block_costs.compared_demands(split)),
+    ]
+    sections = [
+        *_of_the_network(results, sentences, found, expectations, compared),
+        *_of_servers(sentences, found, expectations),
+        *block_costs.sections(split, block_costs.block_reads(results), sentences),
+    ]
+    return Report(
+        findings,
+        [section for section in sections if section.parts],
+        [*_metrics(found), *block_costs.metrics(split)],
+        conclusion=sentences.one(
+            "conclusion", compared=compared, agreeing=by_server, models=MODELS
+        ),
+    )
+
+
+def _of_the_network(
+    results: Results,
+    sentences: Sentences,
+    found: Sequence[Point],
+    expectations: Expectations,
+    compared: Sequence[Pair],
+) -> Iterator[Section]:
+    small = block_costs.storages(results).get(COUNTS)
+    counted = small.routing if small else None  # counts do not depend on how quiet the machine was
+    told = [*sentences("model"), *sentences("counted", storage=small)]
+    schema = figures.schema(sentences.one("figure_6"))
+    yield Section("The model", told, [schema, figures.parameters(counted), _model_table()])
+    told = sentences(
+        "measured",
+        is_simulated=results.manifest()["mode"] == Mode.MODEL,
+        line=results.lines(PLAN, PlanLine)[0],
+        think_s=NETWORK_THINK_S,
+        regular_cv=REGULAR_CV,
+    )
+    caption = sentences.one("system", single=SINGLE)
+    of_system = figures.of_system(found, expectations, counted, caption)
+    yield Section("Which model describes which server", told, [_pairs_table(compared), *of_system])
+
+
+def _of_servers(
+    sentences: Sentences, found: Sequence[Point], expectations: Expectations
+) -> Iterator[Section]:
+    beside_mva = _beside_mva(expectations)
+    for server in SERVERS:
+        told = sentences(server.name.replace("-", "_"), beside_mva=beside_mva)
+        caption = sentences.one("stations", server=server)
+        of_stations = [*figures.of_stations(server, found, caption)]
+        yield Section(capital(server.label), told, of_stations)
+    table = _points_table(found, sentences.one("points_note"))
+    yield Section("Closed runs", sentences("intervals", least=LEAST_REPEATED), [table])
+
+
+# --- what the sentences are about ----------------------------------------------------------------
+
+
+def _verdicts(found: Sequence[Point], compared: Sequence[Pair]) -> dict[str, object]:
+    """The verdicts on each server, the best first, and the limits of the study's network."""
+    best_first = sorted(compared, key=lambda pair: -WORST_FIRST.index(pair.verdict))
+    by_server = grouped(best_first, lambda pair: pair.server)
+    several, single = (
+        f"N_opt = {bounds.optimal_population(of, NETWORK_THINK_S):.3g} and X ≤ "
+        f"{bounds.maximum_throughput_per_s(of):.4f}"
+        for of in (stations(), [joined(stations())])
+    )
+    of_single = [one for one in accepted(found) if one.server is SINGLE]
+    return {
+        "servers": {
+            server.label: grouped(by_server.get(server, []), lambda pair: pair.verdict)
+            for server in SERVERS
+        },
+        "several": several,
+        "single": single,
+        "most": max(of_single, key=lambda one: one.customers, default=None),
+    }
+
+
+def _beside_mva(expectations: Expectations) -> dict[int, Interval]:
+    """By what share X of simulated runs with exponential times differs from MVA at each N."""
+    found = {}
+    for (server, n), one in expectations.items():
+        if server is EXPONENTIAL:
+            x, mva = one.throughput_per_s, by_formula(MVA, n).throughput_per_s
+            found[n] = Interval(x.mean / mva - 1, x.half_width / mva, x.runs)
+    return found
+
+
+# --- tables and metrics --------------------------------------------------------------------------
+
+
+def _model_table() -> Table:
+    balanced = {n: bounds.balanced_job(stations(), n, NETWORK_THINK_S) for n in (1, 2, 5, 10)}
+    return Table.of(
+        "Bounds and mean value analysis",
+        balanced.items(),
+        [
+            ("N", lambda of: of[0]),
+            ("Asymptote of X / 1/s", lambda of: by_formula(ASYMPTOTES, of[0]).throughput_per_s),
+            ("Balanced jobs, low / 1/s", lambda of: of[1].throughput_low_per_s),
+            ("high / 1/s", lambda of: of[1].throughput_high_per_s),
+            ("MVA X / 1/s", lambda of: by_formula(MVA, of[0]).throughput_per_s),
+            ("MVA R / s", lambda of: by_formula(MVA, of[0]).response_s),
+        ],
+        digits=4,
+    )
+
+
+def _pairs_table(compared: Sequence[Pair]) -> Table:
+    return Table.of(
+        "Models against servers",
+        compared,
+        [
+            ("Server", lambda pair: pair.server.label),
+            ("Model", lambda pair: MODELS[pair.model]),
+            ("N measured", lambda pair: pair.populations),
+            ("Verdict", lambda pair: str(pair.verdict)),
+            ("Largest difference", str),
+            ("at N", lambda pair: pair.farthest),
+        ],
+    )
+
+
+def _points_table(found: Sequence[Point], note: str) -> Table:
+    return Table.of(
+        "Closed runs",
+        found,
+        [
+            ("Server", lambda one: one.server.label),
+            ("N", lambda one: one.customers),
+            ("Runs", lambda one: str(len(one.runs)) if one.is_accepted else "rejected"),
+            ("Interactions", lambda one: sum(len(run.responses_s) for run in one.runs)),
+            ("X / 1/s", lambda one: one.throughput_per_s.estimate),
+            ("±", lambda one: one.throughput_per_s.half_width),
+            ("R / s", lambda one: one.response_s.estimate),
+            ("±", lambda one: one.response_s.half_width),
+            ("X·(R + Z)/N", lambda one: one.little),
+            ("At no station", lambda one: one.outside),
+        ],
+        note,
+    )
+
+
+def _metrics(found: Sequence[Point]) -> Iterator[Metric]:
+    """Throughput and response time in report seconds, and as shares of those without a queue.
+
+    The shares have no unit, so they can be compared between runs at different K.
+    """
+    alone = by_formula(ASYMPTOTES, 1)
+    for one in accepted(found):
+        at = f"[{one.server.name},{one.customers}]"
+        for name, of, unit, least in (
+            ("throughput", one.throughput_per_s, "1/s", alone.throughput_per_s),
+            ("response_time", one.response_s, "s", alone.response_s),
+        ):
+            yield estimated(of).metric(f"{name}{at}", unit)
+            yield estimated(of.times(1 / least)).metric(f"{name}_ratio{at}", "")
+
+
+EXPERIMENT = Experiment(
+    name="queueing-network",
+    study="000",
+    title="Queueing network: which model describes which server",
+    reproduces="the queueing network and figures 6 to 11",
+    about=(
+        "The study modelled its server as a closed network of CPU, DISK and DELAY and solved it by "
+        "mean value analysis. Here that network runs as a server for 1 to 10 customers who think: "
+        "with exponential service times, with times as regular as those of reading a block, and "
+        "with one request at a time, as the study's server really worked. Each is compared with "
+        "each model. The parts of a block's time are measured on real blocks, without waits."
+    ),
+    modes=(Mode.EMULATED, Mode.MODEL),
+    measure=measure,
+    analyse=analyse,
+    scales=(SCALE, QUICK_SCALE),
+    loads=lambda options: plan_of(replace(options, loads=())).populations,
+    report_seconds="K times the measured ones",
+    emulated_so=(
+        "No block was read here: a visit to DISK or DELAY is a wait, drawn with these times as "
+        "means. The parts of a block's time were measured apart, on real blocks without waits."
+    ),
+    waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
+)
