@@ -21,11 +21,13 @@ from loadtests.experiments import (
 )
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
+from loadtests.generation.run import Generator
 from loadtests.lab import generator_check, ledgers
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.ledgers import Material, TwoChains
 from loadtests.lab.results import Results
 from tests.api.worlds import copy_chain
+from tests.loadtests.experiments import plain_generator
 
 RECORD = "imported.json"  # tells that the chain beside it is whole
 IMPORTING = (client_server_systems, open_workload_servers, ledgers)
@@ -75,9 +77,9 @@ def _run(folder: Path) -> Run:
     return Run(Options(Mode.REAL), Results(folder), folder, lambda text: None)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def quiet_machine() -> Iterator[None]:
-    """No run is rejected for what else the machine does that tests run on.
+    """No run is rejected for what else the machine does that tests run on, or waits for Locust.
 
     The load generator is not checked before each experiment; `lab/test_generator_check` is.
     """
@@ -89,6 +91,9 @@ def quiet_machine() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generator_check, "check", lambda run: None)
         patch.setattr(generation_run, "judge", judged)
+        patch.setattr(Generator, "open", plain_generator.open_run)
+        patch.setattr(Generator, "closed", plain_generator.closed_run)
+        patch.setattr(Generator, "interactions", plain_generator.interactions)
         yield
 
 

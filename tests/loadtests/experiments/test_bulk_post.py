@@ -1,6 +1,5 @@
 """Experiment `bulk-post` from end to end, with a real service and the real program."""
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +9,14 @@ from loadtests.experiments import bulk_post
 from loadtests.experiments.running import analyse, run
 from loadtests.generation import bulk as posting
 from loadtests.generation.bulk import Bulk
-from loadtests.generation.rows import Row, RowFile, busy_window, closed_index, read_rows
+from loadtests.generation.rows import Row, busy_window, closed_index, read_rows
 from loadtests.generation.rules import RULES
 from loadtests.generation.run import Generator
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.machine_samples import Sample, Sampler, append
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
+from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("bulk") / "results"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk_post, "QUICK_THREADS", (2,))
-        patch.setattr(bulk_post, "QUICK_RUN_S", 1.5)
+        patch.setattr(bulk_post, "MODES", ("sync", "commit"))
+        patch.setattr(bulk_post, "QUICK_RUN_S", 1.0)
         run(bulk_post.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
     return Results(folder)
 
@@ -32,7 +33,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_every_mode_is_posted_to_and_every_request_kept(results: Results) -> None:
     rows = read_rows(results.folder / "requests.csv")
     points = {row["run"]: row for row in results.rows("points")}
-    assert points.keys() == {"async-2-1", "sync-2-1", "commit-2-1"} == {row.run for row in rows}
+    assert points.keys() == {"sync-2-1", "commit-2-1"} == {row.run for row in rows}
     assert all(row.succeeded and 0 <= row.sent_s < row.done_s for row in rows)
     assert {row.status for row in rows if row.run != "commit-2-1"} == {202}
     assert {row.status for row in rows if row.run == "commit-2-1"} == {201}
@@ -49,11 +50,7 @@ def test_the_report_has_figures_and_says_what_each_mode_promises(results: Result
     ):
         assert text in page
     findings = results.summary()["findings"]
-    assert [said.partition(":")[0] for said in findings[:3]] == [
-        "mode=async",
-        "mode=sync",
-        "mode=commit",
-    ]
+    assert [said.partition(":")[0] for said in findings[:2]] == ["mode=sync", "mode=commit"]
 
 
 # --- what is made of rows --------------------------------------------------------------------
@@ -72,26 +69,15 @@ def rows(run: str, kind: str, every_s: float, statuses: list[int], threads: int 
 
 
 def made(
-    folder: Path, runs: dict[str, list[Row]], foreign: str = "yes", until_s: float = 1.0
+    folder: Path, runs: dict[str, list[Row]], *, counts: bool = True, until_s: float = 1.0
 ) -> Results:
-    folder.mkdir()
-    (folder / "manifest.json").write_text(
-        '{"experiment":"bulk-post","mode":"real","scale":null,"state":"complete","quick":false}',
-        encoding="utf-8",
-    )
-    results = Results(folder)
-    with results.table("points", ("run", "mode", "threads", "repeat", "until_s")) as table:
+    results = results_of("bulk-post", folder)
+    with results.table("points", bulk_post.PointLine) as table:
         for name in runs:
             mode, threads, repeat = name.split("-")
-            table.write(run=name, mode=mode, threads=threads, repeat=repeat, until_s=until_s)
-    file = RowFile(folder / "requests.csv")
-    for of in runs.values():
-        file.write(of)
-    file.close()
-    with (folder / "runs.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["run", "accepted", "reasons"])
-        writer.writerows([name, foreign, ""] for name in runs)
+            table.add(bulk_post.PointLine(name, mode, int(threads), until_s, int(repeat)))
+    keep(results, [row for of in runs.values() for row in of])
+    judge(results, dict.fromkeys(runs, counts))
     for name in runs:
         append(folder / "samples.csv", name, [Sample(0.5, 2, (0.9, 0.9), 0.8, 0.9, 0.0, 1.0, 0)])
     return results
@@ -124,7 +110,7 @@ def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
 
 def test_failures_and_rejected_runs_are_said(tmp_path: Path) -> None:
     runs = {"async-2-1": rows("async-2-1", "post-async", 0.1, [202, 503, 0, 202])}
-    results = made(tmp_path / "r", runs, foreign="no")
+    results = made(tmp_path / "r", runs, counts=False)
     analyse(results)
     findings = results.summary()["findings"]
     assert "Failed requests: 4." in findings

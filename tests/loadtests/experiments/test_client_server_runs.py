@@ -11,7 +11,6 @@ from loadtests.experiments import client_server_systems as systems
 from loadtests.experiments import query_type, request_rate, running, server_threads
 from loadtests.experiments.client_server_measurements import Plan
 from loadtests.experiments.client_server_systems import (
-    AVERAGE,
     INDEXED,
     POSITION,
     SELECT,
@@ -56,12 +55,12 @@ def succeeded(results: Results) -> bool:
 def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small(monkeypatch, request_rate)
     monkeypatch.setattr(request_rate, "QUICK_KINDS", {})
-    only(monkeypatch, {POSITION: (SELECT,), INDEXED: (), SERVICE: (AVERAGE,)})
+    only(monkeypatch, {POSITION: (SELECT,), INDEXED: (), SERVICE: ()})
     results, report = done(request_rate.EXPERIMENT, tmp_path / "one")
     assert succeeded(results)
     roles = [(row["system"], row["role"], row["arrivals"]) for row in results.rows("points")]
     assert ("mariadb-position", "load", "24") in roles
-    assert len(roles) == 6
+    assert len(roles) == 4
     with (results.folder / "schedules" / "mariadb-position-select-0.8-rep01.csv").open() as file:
         asked = [row["body"] for row in csv.DictReader(file)]
     assert len(asked) == 24

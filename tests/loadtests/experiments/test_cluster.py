@@ -1,7 +1,7 @@
 """Experiment `cluster`: from end to end with two real nodes, and what its tables come to."""
 
-import csv
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,12 +22,13 @@ from loadtests.experiments.cluster_measurements import (
 )
 from loadtests.experiments.itinerary_transactions import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
-from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rows import Row, closed_index
 from loadtests.lab.content import Table
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results
 from loadtests.processes import ProgramFailed
 from tests.cluster.processes import need_engine
+from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 
 def test_a_cluster_is_measured_beside_a_single_node(
@@ -89,14 +90,11 @@ def commit(name: str, status: int, beyond_s: float) -> CommitLine:
     return CommitLine(name, name.partition("-at-")[2], 1.0, status, 0.5 + beyond_s, beyond_s)
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    """Runs of each server, one of them rejected, commits, and rounds of questions."""
-    (tmp_path / "manifest.json").write_text(
-        '{"experiment":"cluster","mode":"real","scale":null,"state":"complete","quick":false}',
-        encoding="utf-8",
-    )
-    results, sync, mined = Results(tmp_path), [202] * 16, [201, 202] * 8
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The report of runs of each server, one of them rejected, of commits, and of questions."""
+    results = results_of("cluster", tmp_path_factory.mktemp("cluster"))
+    sync, mined = [202] * 16, [201, 202] * 8
     made = [
         (LoadLine("one", "sync", 1, 2.0, ONE, 4.0, 0.0, 0.16, 0.5), sync),
         (LoadLine("four", "sync", 1, 2.0, CLUSTER, 8.0, 1.0, 3.0, 0.5), sync),
@@ -104,32 +102,34 @@ def results(tmp_path: Path) -> Results:
         (LoadLine("commit", "commit", 1, 2.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), mined),
         (LoadLine("late", "async", 1, 0.0, CLUSTER, 2.0, 1.0, 1.0, 0.5), sync),
     ]
-    file = RowFile(tmp_path / "requests.csv")
-    with results.table(POSTS, LoadLine) as table:
-        for line, statuses in made:
-            table.write(**line.cells())
-            file.write(rows_of(line.run, statuses))
-    file.close()
-    with results.table(COMMITS, CommitLine.__slots__) as table:
-        for name, beyond_s in ((f"a-at-{ONE}", 0.1), (f"b-at-{CLUSTER}", 0.3)):
-            table.write(**commit(name, 201, beyond_s).cells())
-            table.write(**commit(name, 201, beyond_s + 0.2).cells())
-            table.write(**commit(name, 202, 60.0).cells())
-    with results.table(PLAN, RunLine.__slots__), results.table(READS, ReadsLine.__slots__) as table:
-        for repeat, nodes, rate_per_s, failed, foreign in (
-            *((1, 1, 1000.0, 0, 0.0), (1, 1, 1200.0, 0, 0.0), (2, 1, 1300.0, 0, 0.0)),
-            *((1, 4, 1500.0, 0, 0.0), (1, 4, 9000.0, 1, 0.0), (1, 4, 9000.0, 0, 0.2)),
-        ):
-            table.write(**ReadsLine(repeat, 1, nodes, rate_per_s, failed, foreign).cells())
-    judged = ["one", "four", "commit", "late", f"a-at-{ONE}", f"b-at-{CLUSTER}"]
-    with (tmp_path / "runs.csv").open("w", newline="", encoding="utf-8") as stream:
-        lines = [["run", "accepted", "reasons"], ["noisy", "no", ""]]
-        csv.writer(stream).writerows([*lines, *([name, "yes", ""] for name in judged)])
+    keep(results, [row for line, statuses in made for row in rows_of(line.run, statuses)])
+    commits = {f"a-at-{ONE}": 0.1, f"b-at-{CLUSTER}": 0.3}
+    rounds = [
+        *((1, 1, 1000.0, 0, 0.0), (1, 1, 1200.0, 0, 0.0), (2, 1, 1300.0, 0, 0.0)),
+        *((1, 4, 1500.0, 0, 0.0), (1, 4, 9000.0, 1, 0.0), (1, 4, 9000.0, 0, 0.2)),
+    ]
+    _fill(results, POSTS, LoadLine, [line for line, _ in made])
+    _fill(results, PLAN, RunLine, [])
+    _fill(results, READS, ReadsLine, [ReadsLine(n, 1, *of) for n, *of in rounds])  # type: ignore[arg-type]
+    of_commits = [
+        commit(name, *of)
+        for name, beyond_s in commits.items()
+        for of in ((201, beyond_s), (201, beyond_s + 0.2), (202, 60.0))
+    ]
+    _fill(results, COMMITS, CommitLine, of_commits)
+    counting = ["one", "four", "commit", "late", *commits]
+    judge(results, {"noisy": False} | dict.fromkeys(counting, True))
+    analyse(results)
     return results
 
 
+def _fill(results: Results, name: str, kind: type[Line], lines: Sequence[Line]) -> None:
+    with results.table(name, kind) as table:
+        for line in lines:
+            table.add(line)
+
+
 def test_figures_are_those_of_the_rows_that_count(results: Results) -> None:
-    analyse(results)
     values = {one["name"]: one["value"] for one in results.summary()["metrics"]}
     assert values == pytest.approx(
         {
@@ -150,7 +150,6 @@ def test_figures_are_those_of_the_rows_that_count(results: Results) -> None:
 
 
 def test_the_report_says_what_consensus_costs(results: Results) -> None:
-    analyse(results)
     findings = results.summary()["findings"]
     for text in (
         "take 50 % of the processor time of 4 nodes where these mine most (mode=commit, 1 threads)",
@@ -164,7 +163,6 @@ def test_the_report_says_what_consensus_costs(results: Results) -> None:
 
 
 def test_an_interval_of_two_values_is_in_the_table_and_no_finding(results: Results) -> None:
-    analyse(results)
     findings = results.summary()["findings"]
     page = (results.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert ">± 1,271<" in page
@@ -172,13 +170,14 @@ def test_an_interval_of_two_values_is_in_the_table_and_no_finding(results: Resul
     assert any("mode=sync: 4 nodes acknowledge 8.00 flights a second" in said for said in findings)
 
 
-def test_a_rate_is_compared_with_nothing_that_was_rejected(results: Results) -> None:
+def test_a_rate_is_compared_with_nothing_that_was_rejected(
+    results: Results, tmp_path: Path
+) -> None:
     alone = ReadsLine(1, 1, 1, 1000.0, 1, 0.0)
-    (results.folder / f"{READS}.csv").unlink()
-    with results.table(READS, ReadsLine) as table:
-        for line in (alone, replace(alone, nodes=4, failed=0)):
-            table.add(line)
-    report = EXPERIMENT.analyse(results)
+    changed = Results(Path(shutil.copytree(results.folder, tmp_path / "changed")))
+    (changed.folder / f"{READS}.csv").unlink()
+    _fill(changed, READS, ReadsLine, [alone, replace(alone, nodes=4, failed=0)])
+    report = EXPERIMENT.analyse(changed)
     (reads,) = report.sections[-1].parts
     assert isinstance(reads, Table)
     assert [row[3] for row in reads.rows] == [None, None]

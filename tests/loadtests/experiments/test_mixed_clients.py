@@ -160,7 +160,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
     Other work on the machine that tests run on is nothing to reject their runs for.
     """
-    counts = {LOCAL: (5, 200), HTTP: (2, 40)}  # so many that a stall leaves a window
+    counts = {LOCAL: (5, 100), HTTP: (2, 20)}  # so many that a stall leaves a window
     tiny = Plan((3,), (0, 1), 1, counts, 200)
     found = Made(tmp_path_factory.mktemp("mixed") / "one", [])
     foreign = iter([None, 1.0, None, None])

@@ -16,6 +16,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.stacks import record
 from loadtests.processes import ProgramFailed
+from tests.loadtests.experiments.made_up import results_of
 
 FOREIGN = re.compile(
     r"""(?:href|src)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import"""
@@ -99,28 +100,14 @@ ALL = [(f"{THREAD};{ADD};{WAIT}", 50), (THREAD, 30), (f"{THREAD};{ADD}", 20)]
 
 
 def made(folder: Path, held: list[tuple[str, int]], threads: list[tuple[str, int]]) -> Results:
-    folder.mkdir()
-    (folder / "manifest.json").write_text(
-        '{"experiment":"profile","mode":"real","scale":null,"state":"complete","quick":false}',
-        encoding="utf-8",
-    )
-    results = Results(folder)
+    results = results_of("profile", folder)
     with results.table("recordings", profile.RecordingLine) as table:
         for look, of in (("lock", held), ("all", threads)):
             text = "".join(f"{stack} {count}\n" for stack, count in of)
             (folder / f"{look}.txt").write_text(text, encoding="utf-8")
             samples = sum(count for _, count in of)
-            table.write(
-                run="async-100",
-                mode="async",
-                threads=100,
-                look=look,
-                file=f"{look}.txt",
-                rate_hz=50,
-                looks=200,
-                samples=samples,
-                errors=0,
-            )
+            of_file = look, f"{look}.txt", 50, 200, samples, 0
+            table.add(profile.RecordingLine("async-100", "async", 100, *of_file))
     with results.table("roles", ("run", "role", "cpu_s", "wall_s")) as table:
         table.write(run="async-100", role="miner", cpu_s=1.0, wall_s=4.0)
     return results

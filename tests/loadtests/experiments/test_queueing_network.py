@@ -409,7 +409,7 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
     monkeypatch.setattr(generation_run, "judge", lambda facts: next(judged))
-    plan = Plan((2,), 700, GROUP, SCANNED_BLOCKS, 1, scans=1, most_attempts=2, simulated_runs=20)
+    plan = Plan((2,), 1000, GROUP, SCANNED_BLOCKS, 1, scans=1, most_attempts=2, simulated_runs=20)
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
     rejected, *runs = closed_runs(results)
     assert (rejected.server, rejected.is_accepted) == (SERVERS[0], False)

@@ -19,7 +19,7 @@ from loadtests.experiments.selftest import (
     analyse,
     measure,
 )
-from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import REQUESTS, SCHEDULES, RunRecord, append_verdict
 from loadtests.generation.schedule import Arrival, arrivals, demanded, gamma_demands, save
@@ -30,6 +30,7 @@ from loadtests.models import replay
 from loadtests.models.random_times import poisson_times
 from loadtests.processes import PROJECT
 from tests.api.processes import until
+from tests.loadtests.experiments.made_up import keep
 
 OVERHEAD_S = 0.0015
 QUIET = Facts(
@@ -63,14 +64,15 @@ def made(folder: Path, facts: Facts = QUIET, slower: float = 1.0, later_s: float
     responses_s = replay.fcfs([arrival.intended_s for arrival in asked], services_s)
     (folder / SCHEDULES).mkdir()
     save(folder / SCHEDULES / f"{OPEN}.csv", asked)
-    file = RowFile(folder / REQUESTS)
-    for arrival, service_s, response_s in zip(asked, served_s, responses_s, strict=True):
-        at_s = arrival.intended_s
-        done_s = at_s + response_s + later_s
-        file.write(
-            [Row(OPEN, arrival.index, "known", at_s, at_s, at_s, done_s, service_s, 200, "1")]
-        )
-    file.close()
+    times = zip(asked, served_s, responses_s, strict=True)
+    of_run = [(one.index, one.intended_s, one.intended_s + r + later_s, s) for one, s, r in times]
+    keep(
+        results,
+        [
+            Row(OPEN, index, "known", at_s, at_s, at_s, done_s, service_s, 200, "1")
+            for index, at_s, done_s, service_s in of_run
+        ],
+    )
     with results.table("calibration", CALIBRATION) as table:
         for run in ("before", "after"):
             table.write(

@@ -32,8 +32,7 @@ from loadtests.experiments.service_time_measurements import (
     plan_of,
     require_same_answers,
 )
-from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.run import REQUESTS
+from loadtests.generation.rows import Row, closed_index
 from loadtests.lab import one_customer
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
@@ -41,6 +40,7 @@ from loadtests.models.estimates import Verdict
 from loadtests.processes import ProgramFailed
 from loadtests.questions import Question
 from tests.loadtests.experiments.conftest import SCANNED_BLOCKS
+from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 Times = Mapping[tuple[str, str, int], Sequence[float]]  # (way, kind, turn) -> service times
 
@@ -53,27 +53,22 @@ def made_up(
     scale: float = 1.0,
 ) -> Results:
     """Runs as if measured, each with one request before those that count."""
-    folder.mkdir()
-    results = Results(folder)
-    results.write_manifest({"experiment": "service-time", "mode": "real"})
-    rows = RowFile(folder / REQUESTS)
+    results, rows = results_of("service-time", folder), list[Row]()
     with (
         results.table(PLAN, PlanLine) as plan,
         results.table(one_customer.PARTS, one_customer.PartLine) as parts,
-        results.table("runs", ("run", "accepted", "reasons")) as runs,
     ):
         for (way, kind, turn), measured_s in times.items():
             name = f"{way}-{kind}-{turn}"
-            plan.write(run=name, way=way, kind=kind, turn=turn, blocks=522, scale=scale, warm_up=1)
-            rejects = (way, kind, turn) in rejected
-            runs.write(run=name, accepted="no" if rejects else "yes", reasons="")
+            plan.add(PlanLine(name, way, kind, turn, 522, scale, 1))
             for number, time_s in enumerate([99.0, *measured_s]):
                 index = closed_index(0, number)
-                rows.write([Row(name, index, kind, 0, 0, None, time_s, None, 200, "")])
+                rows.append(Row(name, index, kind, 0, 0, None, time_s, None, 200, ""))
                 entry = "disk_reads" if way == STUDY else "file"
                 said = (reads or {}).get((way, kind), "")
-                parts.write(run=name, index=index, name=entry, duration_s=None, description=said)
-    rows.close()
+                parts.add(one_customer.PartLine(name, index, entry, None, said))
+    keep(results, rows)
+    judge(results, {"-".join(map(str, key)): key not in rejected for key in times})
     return results
 
 
