@@ -3,6 +3,7 @@
 They are below the header of their file, so what is mended can be imported as the file itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backend.base.errors import BadRow, InvalidInput, excerpt
@@ -10,8 +11,10 @@ from backend.sealing.spool import Spool
 from backend.sources.source import (
     CANCELLED,
     NOT_ARRIVED,
+    Fault,
     RawRows,
-    Written,
+    Source,
+    bad_rows,
     state_of,
 )
 
@@ -36,6 +39,33 @@ class BadRows:
     is_json: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BadRowsOfBatch:
+    """The bad rows of a batch.
+
+    rows: what is wrong with each, what became of its flight (`source.state_of`, "" if that cannot
+    be told), and how it stands in the file. header: what stands there above them. hopeless: how
+    many more there are.
+    """
+
+    rows: Sequence[tuple[BadRow, str, str]]
+    header: str | None
+    hopeless: int
+
+    @classmethod
+    def of(cls, source: Source, raw: RawRows, faults: Sequence[Fault]) -> "BadRowsOfBatch":
+        """Return those of `raw`. faults: what `Validator.judge` found."""
+        rows, places = list[tuple[BadRow, str, str]](), dict[int, int]()
+        written = raw.written
+        for problem in bad_rows(source, raw, faults):
+            places = places or {line: place for place, line in enumerate(raw.lines)}
+            place = places.get(problem.row)
+            state = "" if place is None else state_of(raw, place)
+            problem.value = excerpt(problem.value)  # a line may be long
+            rows.append((problem, state, written.text(problem.row) if written else ""))
+        return cls(rows, written.header if written else None, raw.hopeless)
+
+
 class BadRowCounter:
     """Adds the bad rows of a source, batch by batch, to a `BadRows`."""
 
@@ -47,31 +77,28 @@ class BadRowCounter:
         if spool is not None:
             bad.start = bad.end = spool.end
 
-    def add(self, problem: BadRow, raw: RawRows) -> None:
-        """Add a bad row of a batch."""
-        self._bad.count += 1
-        if len(self._bad.first) < SHOWN_BAD_ROWS:
-            problem.value = excerpt(problem.value)  # a line may be long
-            self._bad.first.append(problem)
-        place = raw.lines.index(problem.row) if problem.row in raw.lines else None
-        if place is not None:
-            state = state_of(raw, place)
+    def add(self, batch: BadRowsOfBatch) -> None:
+        """Add the bad rows of a batch."""
+        self._bad.count += len(batch.rows) + batch.hopeless
+        for problem, state, text in batch.rows:
+            if len(self._bad.first) < SHOWN_BAD_ROWS:
+                self._bad.first.append(problem)
             self._bad.cancelled += state == CANCELLED
             self._bad.not_arrived += state == NOT_ARRIVED
-        if self._spool is not None and raw.written is not None:
-            self._keep(self._spool, raw.written, problem)
+            if self._spool is not None and batch.header is not None:
+                self._keep(self._spool, batch.header, problem)
+                self._write(self._spool, text)
 
-    def _keep(self, spool: Spool, written: Written, problem: BadRow) -> None:
-        """Write the row. Raises InvalidInput if it cannot stand below the same header."""
+    def _keep(self, spool: Spool, header: str, problem: BadRow) -> None:
+        """Write the header of a row. Raises InvalidInput if it is not that of the rows before."""
         if self._header is None:
-            self._header = written.header
-            self._bad.is_json = not written.header
-            self._write(spool, written.header)
-        elif self._header != written.header:
+            self._header = header
+            self._bad.is_json = not header
+            self._write(spool, header)
+        elif self._header != header:
             file = problem.place.rpartition(", ")[0]
             reason = "has bad rows, and another header than a file before it that has some, too"
             raise InvalidInput("file", file, f"{reason}; import it alone")
-        self._write(spool, written.text(problem.row))
 
     def _write(self, spool: Spool, line: str) -> None:
         if line:

@@ -1,6 +1,6 @@
 """Imports flights from sources into blocks: all of them, or none if anything is wrong with one.
 
-First a child checks all sources to their end (`source_check`) and keeps what is new in a spool.
+First children check all sources to their end (`source_check`); what is new is kept in a spool.
 Then the blocks are made by two processes that work at the same time: the builder (`block_builder`)
 makes their contents; this process gives the ids and seals, and a thread of it writes the index, one
 batch behind. The service goes on meanwhile: flights that are posted during an import get their ids
@@ -127,23 +127,15 @@ def _check(
 
     The writer lock is not held meanwhile, so a miner goes on.
     """
-    results: dict[int, Checked] = {}
     numbers = [n for n, source in enumerate(sources) if not isinstance(source, Generated)]
     unchecked = [sources[number] for number in numbers]
-    if unchecked:
-        room = Room(settings.folder, settings.min_free_bytes)
-        with closing(sent_by(partial(check, settings.folder, unchecked, spools, room))) as messages:
-            for message in messages:
-                if isinstance(message, Compared):
-                    watcher.on_compare(message)
-                    continue
-                place, checked = message
-                was_read = numbers[place] in results and results[numbers[place]].fraction == 1
-                results[numbers[place]] = checked
-                if not was_read:  # else it is without what other sources have, too
-                    watcher.on_check(checked)
-        watcher.decide(list(results.values()))
-    return [results.get(number, source) for number, source in enumerate(sources)]
+    if not unchecked:
+        return list(sources)
+    room = Room(settings.folder, settings.min_free_bytes)
+    results = check(unchecked, spools, room, watcher.on_check, watcher.on_compare)
+    watcher.decide(results)
+    checked = dict(zip(numbers, results, strict=True))
+    return [checked.get(number, source) for number, source in enumerate(sources)]
 
 
 class _Importing:
@@ -243,9 +235,9 @@ class _Spooled:
 
     def batches(self) -> Iterator[FlightColumns]:
         """Yield them in the order of the source."""
-        for columns, read_to in self._spool.flights(self._start, self._end):
-            self._read_to = read_to
-            yield columns
+        for batch in self._spool.batches(self._start, self._end):
+            self._read_to = batch.end
+            yield batch.read()
 
     def progress(self) -> float:
         """Return which share of them has been read, 0 to 1."""

@@ -38,6 +38,13 @@ class SourceComparison:
             self.note(label, flight, stored)
         return stored is None
 
+    def add(self, other: "SourceComparison") -> None:
+        """Add what a comparison of further flights has found."""
+        self.already_there += other.already_there
+        self.conflicts += other.conflicts
+        room = SHOWN_CONFLICTS - len(self.first_conflicts)
+        self.first_conflicts += other.first_conflicts[:room]
+
     def note(self, label: str, flight: Flight, stored: Stored) -> None:
         """Count a flight that is left out, because there is a record of it. label: its source's."""
         if not differences(flight, stored.flight):

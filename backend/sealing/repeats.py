@@ -1,8 +1,8 @@
 """Finds flights that the sources of one import list more than once, however many they are.
 
-While sources are read, only a hash of the leg of each flight is kept, eight bytes, in a file.
-Afterwards hashes that occur once are done with, and these are nearly always all. Only for the
-others the spool is read again, and flights of these legs are compared (`chain.identity`). If they
+While sources are read, a hash of the leg of each flight is kept, eight bytes, in a file. Afterwards
+hashes that occur once are done with, and these are nearly always all. Only batches with others are
+read again from the spool, and flights of these legs are compared (`chain.identity`). If they
 are many, as in a file that is listed twice, the flights are split by their hashes first, so that
 each is read twice, and few are in memory at once.
 """
@@ -10,6 +10,7 @@ each is read twice, and few are in memory at once.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
 from itertools import compress
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, NewFlights, Stored, leg_of
 from backend.sealing.newcomers import SourceComparison
-from backend.sealing.spool import Spool
+from backend.sealing.spool import Spool, packed
 from backend.sources.source import FlightColumns
 
 BUCKETS = 256  # a quarter of a million hashes in each, for sixty million flights
@@ -38,10 +39,10 @@ class LegHashes:
         self._buckets = [array("q") for _ in range(BUCKETS)]
         self._chunks: list[list[tuple[int, int]]] = [[] for _ in range(BUCKETS)]
 
-    def add(self, columns: FlightColumns) -> None:
+    def add(self, hashes: "array[int]") -> None:
         """Note the legs of a batch. Raises WriteFailed."""
         buckets = self._buckets
-        for number in hashes_of(columns):
+        for number in hashes:
             buckets[number % BUCKETS].append(number)
         for place, bucket in enumerate(buckets):
             if len(bucket) >= BUFFERED:
@@ -74,9 +75,9 @@ class LegHashes:
         return repeated
 
 
-def hashes_of(columns: FlightColumns) -> list[int]:
-    """Return a hash of the leg of each flight."""
-    return list(map(hash, zip(*[columns[place] for place in _LEG], strict=True)))
+def hashes_of(columns: FlightColumns) -> "array[int]":
+    """Return a hash of the leg of each flight; the same ones in processes that were forked."""
+    return array("q", map(hash, zip(*[columns[place] for place in _LEG], strict=True)))
 
 
 class Part(NamedTuple):
@@ -100,11 +101,16 @@ Report = Callable[[Compared], None]
 
 
 class _Rows(NamedTuple):
-    """Flights of a part. part: its place. numbers: their row numbers in it."""
+    """Flights of a part.
+
+    part: its place. numbers: their row numbers in it. legs: hashes of their legs. read: returns
+    their columns.
+    """
 
     part: int
     numbers: Sequence[Value]
-    columns: FlightColumns
+    legs: Sequence[int]
+    read: Callable[[], FlightColumns]
 
 
 def without_repeats(
@@ -154,9 +160,10 @@ def _counter(flights: int, readings: int, report: Report) -> Callable[[int], Non
 def _rows(spool: Spool, parts: Sequence[Part]) -> Iterator[_Rows]:
     for place, part in enumerate(parts):
         first = 0
-        for columns, _ in spool.flights(part.start, part.end):
-            yield _Rows(place, range(first, first + len(columns[0])), columns)
-            first += len(columns[0])
+        for batch in spool.batches(part.start, part.end):
+            numbers = range(first, first + len(batch.legs))
+            yield _Rows(place, numbers, batch.legs, batch.read)
+            first = numbers.stop
 
 
 class _Split:
@@ -176,8 +183,8 @@ class _Split:
             if batch.part != part:
                 self._write_all(part, 1)
                 part = batch.part
-            rows = zip(*batch.columns, batch.numbers, strict=True)
-            for number, row in zip(hashes_of(batch.columns), rows, strict=True):
+            rows = zip(*batch.read(), batch.numbers, strict=True)
+            for number, row in zip(batch.legs, rows, strict=True):
                 self._held[self._group_of[number % BUCKETS]].append(row)
             self._write_all(part, SPLIT_ROWS)
         self._write_all(part, 1)
@@ -186,15 +193,17 @@ class _Split:
         for held, chunks in zip(self._held, self._chunks, strict=True):
             if len(held) >= fewest:
                 start = self._spool.end
-                self._spool.append_flights(list(map(list, zip(*held, strict=True))))
+                columns = list(map(list, zip(*held, strict=True)))
+                self._spool.append_flights(packed(columns), hashes_of(columns))
                 chunks.append((part, start, self._spool.end))
                 held.clear()
 
     def rows(self, group: int) -> Iterator[_Rows]:
         """Yield the flights of a group."""
         for part, start, end in self._chunks[group]:
-            for (*columns, numbers), _ in self._spool.flights(start, end):
-                yield _Rows(part, numbers, columns)
+            for batch in self._spool.batches(start, end):
+                *columns, numbers = batch.read()
+                yield _Rows(part, numbers, batch.legs, partial(list, columns))
 
 
 class _Comparison:
@@ -222,11 +231,11 @@ class _Comparison:
             if batch.part != place:
                 earlier.begin_part()
                 place = batch.part
-            part, kept, numbers = self._parts[place], self.are_kept[place], hashes_of(batch.columns)
-            if hashes.isdisjoint(numbers):
+            part, kept = self._parts[place], self.are_kept[place]
+            if hashes.isdisjoint(batch.legs):
                 continue
-            flights = zip(*batch.columns, strict=True)
-            for number, row, flight in zip(numbers, batch.numbers, flights, strict=True):
+            flights = zip(*batch.read(), strict=True)
+            for number, row, flight in zip(batch.legs, batch.numbers, flights, strict=True):
                 if number in hashes and not earlier.is_new(flight, part):
                     kept[int(row or 0)] = 0
 
@@ -261,9 +270,10 @@ class _Earlier:
 def _rewritten(spool: Spool, part: Part, kept: bytearray) -> Part:
     """Write the flights that are kept at the end of the spool."""
     start, first = spool.end, 0
-    for columns, _ in spool.flights(part.start, part.end):
-        of_batch = kept[first : first + len(columns[0])]
+    for batch in spool.batches(part.start, part.end):
+        of_batch = kept[first : first + len(batch.legs)]
         if any(of_batch):
-            spool.append_flights([list(compress(column, of_batch)) for column in columns])
+            columns = [list(compress(column, of_batch)) for column in batch.read()]
+            spool.append_flights(packed(columns))
         first += len(of_batch)
     return part._replace(start=start, end=spool.end, flights=sum(kept))

@@ -1,29 +1,37 @@
-"""Reads sources to their end before anything of them is stored, in a process of its own.
+"""Reads sources to their end before anything of them is stored, in as many processes as are useful.
 
-What is valid and new goes into a `Spool`, from which the blocks are built later. So every row is
-read once, also that of a pipe, and a file that changes after its check does no harm.
+Each process reads a source from its beginning and takes only every n-th batch apart, which is most
+of the work. What is valid and new goes into a `Spool`, from which the blocks are built later. So
+what comes through a pipe is kept once, and a file that changes after its check does no harm.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+import os
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 from backend.base.errors import WriteFailed
 from backend.base.files import free_bytes
-from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import IndexReader
-from backend.sealing.bad_rows import BadRowCounter, BadRows
+from backend.sealing.bad_rows import BadRowCounter, BadRows, BadRowsOfBatch
 from backend.sealing.block_builder import BATCHES_PER_SIGN
-from backend.sealing.child import Send
+from backend.sealing.child import Send, sent_by
 from backend.sealing.newcomers import Newcomers, SourceComparison
-from backend.sealing.repeats import LegHashes, Part, without_repeats
-from backend.sealing.spool import Spool
+from backend.sealing.repeats import LegHashes, Part, Report, hashes_of, without_repeats
+from backend.sealing.spool import Spool, packed
 from backend.sources.flight_file import FlightFile
-from backend.sources.source import FlightColumns, Source, Validator, bad_rows
+from backend.sources.source import Source, Validator
 
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
+MOST_PROCESSES = 4  # each of them unpacks the whole file
+LEAST_BYTES = 1 << 20  # of a file for which a second process is worth its start
 
 
 @dataclass(slots=True)
@@ -81,55 +89,131 @@ class Spools:
     bad_rows: Spool | None = None
 
 
-def check(folder: Path, sources: Sequence[Source], spools: Spools, room: Room, send: Send) -> None:
-    """Send the number and a `Checked` of each source, again and again while it is read.
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What a process has read.
 
-    Then send `Compared`, again and again, if flights are in them more than once.
-    Raises InvalidInput if a source cannot be read to its end, and WriteFailed if the disk is full.
+    rows: how many. legs: hashes of the legs of the flights that are valid and new; data: these,
+    packed. comparison: of the valid ones with the ledger. fraction: how much of the source has been
+    read, 0 to 1.
     """
-    reader, spool = IndexReader(folder), spools.flights
-    with closing(Spool(folder)) as file:
+
+    rows: int
+    legs: "array[int]"
+    data: bytes
+    bad: BadRowsOfBatch
+    comparison: SourceComparison
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What the reading of a file has counted; the attributes are those of `Understanding`."""
+
+    emptied: Counter[str]
+    repeated_headers: int
+    not_used: Sequence[str]
+
+
+def check(
+    sources: Sequence[Source],
+    spools: Spools,
+    room: Room,
+    on_check: Callable[[Checked], None],
+    on_compare: Report,
+) -> list[Checked]:
+    """Return what was found in each source.
+
+    on_check: called again and again while a source is read. on_compare: the same, if flights are
+    in the sources more than once. Raises InvalidInput if a source cannot be read to its end, and
+    WriteFailed if the disk is full.
+    """
+    spool = spools.flights
+    with closing(Spool(room.folder)) as file:
         legs = LegHashes(file)
-        results = [Checked(source.label) for source in sources]
-        for place, (source, checked) in enumerate(zip(sources, results, strict=True)):
-            checked.start = checked.end = spool.end
-            newcomers = Newcomers(reader, source.label, checked.comparison)
-            for number, columns in enumerate(_valid(source, checked, spools.bad_rows)):
-                new = newcomers.among(columns)
-                if new[0]:
-                    spool.append_flights(new)
-                    legs.add(new)
-                checked.flights += len(new[0])
-                if number % BATCHES_PER_SIGN == 0:
-                    checked.fraction = min(source.progress(), NEARLY_ALL)
-                    room.require(checked.flights, checked.fraction)
-                    send((place, checked))
-            room.require(checked.flights, 1.0)
-            checked.end, checked.fraction = spool.end, 1.0
-            if isinstance(source, FlightFile):
-                checked.understood = str(source.understood())
-            send((place, checked))
+        results = []
+        for source in sources:
+            checked = Checked(source.label, start=spool.end, end=spool.end)
+            for _ in _read(source, checked, legs, spools, room):
+                room.require(checked.flights, checked.fraction)
+                on_check(checked)
+            results.append(checked)
         parts = [Part(c.label, c.start, c.end, c.flights, c.comparison) for c in results]
-        for place, part in enumerate(without_repeats(spool, legs, parts, send)):
-            if part != parts[place]:
-                checked = results[place]
-                checked.start, checked.end, checked.flights = part.start, part.end, part.flights
-                send((place, checked))
+        for checked, part in zip(
+            results, without_repeats(spool, legs, parts, on_compare), strict=True
+        ):
+            checked.start, checked.end, checked.flights = part.start, part.end, part.flights
         room.require(sum(checked.flights for checked in results), 1.0)
+    return results
 
 
-def _valid(source: Source, checked: Checked, spool: Spool | None) -> Iterator[FlightColumns]:
-    """Yield the valid flights of each batch, and count its rows. spool: takes the bad ones."""
+def _read(
+    source: Source, checked: Checked, legs: LegHashes, spools: Spools, room: Room
+) -> Iterator[None]:
+    """Read a source to its end, and yield now and then what was found so far in `checked`."""
+    counter = BadRowCounter(checked.bad, spools.bad_rows)
+    counts, number = list[_Counts](), 0
+    for message in _messages(source, room.folder):
+        if isinstance(message, _Counts):
+            counts.append(message)
+            continue
+        checked.rows += message.rows
+        checked.flights += len(message.legs)
+        checked.comparison.add(message.comparison)
+        counter.add(message.bad)
+        if message.legs:
+            spools.flights.append_flights(message.data, message.legs)
+            legs.add(message.legs)
+        if number % BATCHES_PER_SIGN == 0:
+            checked.fraction = min(message.fraction, NEARLY_ALL)
+            yield
+        number += 1
+    checked.end, checked.fraction = spools.flights.end, 1.0
+    if isinstance(source, FlightFile):
+        checked.understood = _understood(source, counts)
+    yield
+
+
+def _understood(source: FlightFile, counts: Sequence[_Counts]) -> str:
+    known = copy(source.understood())
+    known.emptied = sum((each.emptied for each in counts), Counter())
+    known.repeated_headers = sum(each.repeated_headers for each in counts)
+    known.not_used = list(dict.fromkeys(title for each in counts for title in each.not_used))
+    return str(known)
+
+
+def _messages(source: Source, folder: Path) -> Iterator[_Batch | _Counts]:
+    """Yield what processes send that read the source, its batches in their order."""
+    count = 1
+    if isinstance(source, FlightFile) and source.packed_bytes() >= LEAST_BYTES:
+        count = min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
+    with ExitStack() as stack:
+        works = [partial(_send_share, source, (k, count), folder) for k in range(count)]
+        processes = [stack.enter_context(closing(sent_by(work))) for work in works]
+        for messages in cycle(processes):  # a batch of each, until one has no more
+            if (message := next(messages, None)) is None:
+                break
+            yield message
+        for messages in processes:
+            yield from messages
+
+
+def _send_share(source: Source, share: tuple[int, int], folder: Path, send: Send) -> None:
+    """Run as a process: send what is in every n-th batch of a source."""
+    if isinstance(source, FlightFile):
+        source.share = share
     validator = Validator()
-    counter = BadRowCounter(checked.bad, spool)
-    rows = source.rows()
-    try:
-        for raw in rows:
-            columns, bad = validator.judge(raw)
-            checked.rows += len(raw.lines) + len(raw.faults) + raw.hopeless
-            checked.bad.count += raw.hopeless
-            for problem in bad_rows(source, raw, bad):
-                counter.add(problem, raw)
-            yield columns or [[] for _ in FIELD_NAMES]
-    finally:
-        rows.close()
+    newcomers = Newcomers(IndexReader(folder), source.label, SourceComparison())
+    with closing(source.rows()) as batches:
+        for raw in batches:
+            columns, faults = validator.judge(raw)
+            new = newcomers.among(columns) if columns else columns
+            bad = BadRowsOfBatch.of(source, raw, faults)
+            rows = len(raw.lines) + len(raw.faults) + raw.hopeless
+            data = packed(new) if new else b""
+            legs, fraction = hashes_of(new) if new else array("q"), source.progress()
+            send(_Batch(rows, legs, data, bad, newcomers.comparison, fraction))
+            newcomers.comparison = SourceComparison()
+    if isinstance(source, FlightFile):
+        known = source.understood()
+        send(_Counts(known.emptied, known.repeated_headers, known.not_used))

@@ -1,12 +1,16 @@
 """Keeps what the check of an import has read on the disk, until all of it has been checked.
 
 The file has no name: the system removes it with the last process that has it open, however that
-process ends. A flight takes about 17 bytes in it, a little more than in a block.
+process ends. A flight takes about 25 bytes in it, 8 of them for the hash of its leg.
 """
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from struct import Struct
 from tempfile import TemporaryFile
+from typing import NamedTuple
 
 import msgspec
 import zstandard
@@ -16,13 +20,30 @@ from backend.chain.fields import Value
 from backend.sources.source import FlightColumns
 
 ZSTD_LEVEL = 1
-LENGTH_BYTES = 4
+_LENGTHS = Struct("<II")  # of hashes and of flights, in bytes
 
 _decoder = msgspec.msgpack.Decoder(list[list[Value]])
 
 
+class Batch(NamedTuple):
+    """A batch of flights in a spool.
+
+    legs: hashes of their legs, if these were given. read: returns them. end: the byte at which the
+    batch ends.
+    """
+
+    legs: "array[int]"
+    read: Callable[[], FlightColumns]
+    end: int
+
+
+def packed(columns: FlightColumns) -> bytes:
+    """Return a batch of flights as it stands in a spool."""
+    return zstandard.compress(msgspec.msgpack.encode(columns), ZSTD_LEVEL)
+
+
 class Spool:
-    """A temporary file in a folder, which a child fills and its parent or another child reads.
+    """A temporary file in a folder, which a process fills and it or its child reads.
 
     end: how many bytes this process has appended.
     """
@@ -48,18 +69,25 @@ class Spool:
         """Return a path at which the file can be opened while this process or a child has it."""
         return Path(f"/proc/self/fd/{self._file.fileno()}")
 
-    def append_flights(self, columns: FlightColumns) -> None:
-        """Write a batch of flights at the end. Raises WriteFailed."""
-        data = zstandard.compress(msgspec.msgpack.encode(columns), ZSTD_LEVEL)
-        self.append(len(data).to_bytes(LENGTH_BYTES, "little") + data)
+    def append_flights(self, data: bytes, legs: "array[int] | None" = None) -> None:
+        """Write a batch of flights that is `packed` at the end. Raises WriteFailed.
 
-    def flights(self, start: int, end: int) -> Iterator[tuple[FlightColumns, int]]:
-        """Yield each batch of flights between two bytes, and the byte at which it ends."""
+        legs: hashes of their legs.
+        """
+        hashes = legs.tobytes() if legs else b""
+        self.append(_LENGTHS.pack(len(hashes), len(data)) + hashes + data)
+
+    def batches(self, start: int, end: int) -> Iterator[Batch]:
+        """Yield each batch of flights between two bytes."""
         while start < end:
-            length = int.from_bytes(self.read(LENGTH_BYTES, start), "little")
-            data = self.read(length, start + LENGTH_BYTES)
-            start += LENGTH_BYTES + length
-            yield _decoder.decode(zstandard.decompress(data)), start
+            hash_bytes, data_bytes = _LENGTHS.unpack(self.read(_LENGTHS.size, start))
+            legs = array("q", self.read(hash_bytes, start + _LENGTHS.size))
+            place = start + _LENGTHS.size + hash_bytes
+            start = place + data_bytes
+            yield Batch(legs, partial(self._flights, data_bytes, place), start)
+
+    def _flights(self, length: int, offset: int) -> FlightColumns:
+        return _decoder.decode(zstandard.decompress(self.read(length, offset)))
 
     def close(self) -> None:
         """Close the file; if no other process has it open, that removes it."""

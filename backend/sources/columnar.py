@@ -5,7 +5,7 @@ requirement of its own. It reads a file from any place, and gets a temporary cop
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -63,19 +63,23 @@ def _arrow_batches(arrow: Any, start: bytes, copy: IO[bytes]) -> tuple[list[str]
     return whole.schema.names, map(whole.get_batch, range(whole.num_record_batches))
 
 
-def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[RecordBatch]:
+def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[Callable[[], RecordBatch]]:
     number = 1
     with _translated(file):
         for batch in batches:
             batch.validate(full=True)  # a damaged one could crash what reads its values
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
-                columns = Columns(partial(_column, file, part), part.num_columns)
-                numbers = range(number, number + part.num_rows)
-                yield RecordBatch(columns, numbers, text=partial(_text, file, part, number))
+                yield partial(_batch, file, part, number)
                 number += part.num_rows
     if number == 1:
         raise file.problem("has columns and no rows; download it again")
+
+
+def _batch(file: PackedFile, part: Any, first: int) -> RecordBatch:
+    columns = Columns(partial(_column, file, part), part.num_columns)
+    numbers = range(first, first + part.num_rows)
+    return RecordBatch(columns, numbers, text=partial(_text, file, part, first))
 
 
 def _text(file: PackedFile, batch: Any, first: int, number: int) -> str:

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, files
 from itertools import chain, islice, repeat
+from itertools import count as counting
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ class Understanding:
 class FlightFile:
     """Reads the flights in a file, a folder, an archive or the body of a request.
 
-    label, unit: as in `source.Source`.
+    label, unit: as in `source.Source`. share: which batches `rows` yields: (k, n) for every n-th
+    from the k-th on.
     """
 
     def __init__(
@@ -105,12 +107,17 @@ class FlightFile:
         name = place.label if isinstance(place, SentFile) else place.name or str(place)
         self.label = label or name
         self.unit = "line"
+        self.share = (0, 1)
         self._dates = dates
         self._ledger = ledger
         self._needs_no_reason = needs_no_reason
         self._orders: dict[PackedFile, str | None] = {}
         self._understanding: Understanding | None = None
         self._done = 0
+
+    def packed_bytes(self) -> int:
+        """Return how large the files are, as they are packed."""
+        return sum(file.packed_bytes() for file in self._files)
 
     def progress(self) -> float:
         """Return the share of the files read, 0 to 1."""
@@ -134,13 +141,18 @@ class FlightFile:
     def rows(self) -> Generator[RawRows, None, None]:
         """Yield all rows. Raises InvalidInput if a file is unreadable or not of a known kind."""
         self._understanding = None
+        numbers = counting()
+        first, step = self.share
         for done, file in enumerate(self._files):
             self._done = done
             with opened_records(file, self._needs_no_reason) as records:
                 self.unit = records.unit
                 deriver, batches = self._started(file, records)
                 known = self.understood()
-                for batch in batches:
+                for read in batches:
+                    if next(numbers) % step != first:
+                        continue
+                    batch = read()
                     self._require_one_order(file, deriver, batch)
                     known.repeated_headers += batch.repeated_headers
                     if batch.more_titles:
@@ -150,11 +162,13 @@ class FlightFile:
                     yield replace(deriver.raw_rows(batch, file.part), written=written)
         self._done = len(self._files)
 
-    def _started(self, file: PackedFile, records: Records) -> tuple[Deriver, Iterator[RecordBatch]]:
-        """Return what makes flights of the batches of a file, and these batches."""
+    def _started(
+        self, file: PackedFile, records: Records
+    ) -> tuple[Deriver, Iterator[Callable[[], RecordBatch]]]:
+        """Return what makes flights of the batches of a file, and what makes these batches."""
         try:
             reading = reading_of(records.titles)
-            first = list(islice(records.batches, 1))
+            first = [read() for read in islice(records.batches, 1)]
             if file not in self._orders:
                 self._orders[file] = self._order(file, reading, first)
         except (UnknownKindError, DoubtfulDatesError) as error:
@@ -167,7 +181,7 @@ class FlightFile:
         dialect = STRICT if _is_strict(file) else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         self._describe(file, reading, deriver, first)
-        return deriver, chain(first, records.batches)
+        return deriver, chain(map(_made, first), records.batches)
 
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         if "FL_DATE" not in reading.places:
@@ -195,8 +209,8 @@ class FlightFile:
         """Yield what all batches say of days; nothing if the file can be read only once."""
         if not file.is_pipe():
             with opened_records(file) as records:
-                for batch in records.batches:
-                    yield _evidence(reading, batch)
+                for read in records.batches:
+                    yield _evidence(reading, read())
 
     def _describe(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
@@ -220,6 +234,10 @@ class FlightFile:
                 f"({known.kind}); import it alone"
             )
         deriver.emptied = known.emptied
+
+
+def _made(batch: RecordBatch) -> Callable[[], RecordBatch]:
+    return lambda: batch
 
 
 def _is_strict(file: PackedFile) -> bool:

@@ -94,7 +94,7 @@ def read_json(
 def _block(file: PackedFile, read: Read) -> Records:
     transactions = _transactions(file, read)
     parts = _slices(transactions)
-    batches = (batch_of_objects(part.objects, FIELD_NAMES, part.text) for part in parts)
+    batches = (partial(batch_of_objects, p.objects, FIELD_NAMES, p.text) for p in parts)
     return Records(FIELD_NAMES, batches, unit="transaction")
 
 
@@ -121,7 +121,7 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
         others = (name for name in nullable if plain(name) not in there)
         titles = tuple(members | dict.fromkeys(others))
         names = _Names(titles, set(titles), frozenset(filter(has_meaning, members)), is_own)
-    batches = (_batch(part, names) for part in chain([first], parts))
+    batches = (partial(_batch, part, names) for part in chain([first], parts))
     return Records(tuple(names.titles), batches, unit=unit)
 
 

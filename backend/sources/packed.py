@@ -119,6 +119,11 @@ class PackedFile:
         """Return the share of the file read by the latest `opened`, 0 to 1."""
         return self._progress
 
+    def packed_bytes(self) -> int:
+        """Return how large the file is, or the archive that it is in."""
+        with self._translated():
+            return self._path.stat().st_size
+
     def is_pipe(self) -> bool:
         """Return whether the file can be read only once."""
         return self._path.is_fifo()

@@ -59,13 +59,14 @@ class Records:
     """What a file holds, whatever its format.
 
     titles: the names of the columns as they are written, stripped.
-    batches: its rows; the iterator raises InvalidInput where the file cannot be read on.
+    batches: make its rows, each of which may be left out; the iterator and they raise InvalidInput
+        where the file cannot be read on.
     unit: what the numbers of rows count: "line", "object", "transaction" or "row".
     header: what stands above the rows; "" if nothing does.
     """
 
     titles: tuple[str, ...]
-    batches: Iterator[RecordBatch]
+    batches: Iterator[Callable[[], RecordBatch]]
     unit: str = "line"
     header: str = ""
 

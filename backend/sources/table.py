@@ -9,7 +9,7 @@ skipped; so is a line that repeats the header, where files were put together, an
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress
@@ -45,6 +45,10 @@ class _Header:
     cells: int
     titles: tuple[str, ...]
     above: str = ""
+
+    def repetitions(self) -> tuple[str, str]:
+        """Return how a line repeats the header, where files were put together."""
+        return self.line, f"\ufeff{self.line}"
 
     def fits(self, rows: Sequence[list[str]]) -> bool:
         """Return whether these are rows of the table.
@@ -129,28 +133,29 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
 
 def _batches(
     header: _Header, batches: Iterator[Lines], needs_no_reason: NeedsNoReason
-) -> Iterator[RecordBatch]:
+) -> Iterator[Callable[[], RecordBatch]]:
     is_empty = not header.file.is_posted
     for first, lines in batches:
         if not any(lines):
             continue  # a bomb may have a thousand million blank lines
-        batch = _batch(header, first, lines, is_brief=needs_no_reason())
-        is_empty = is_empty and not (batch.numbers or batch.faults or batch.hopeless)
-        yield batch
+        is_empty = is_empty and set(lines) <= {"", *header.repetitions()}
+        yield partial(_batch, header, first, lines, needs_no_reason)
     if is_empty:
         raise header.file.problem("has a header and no rows; download it again")
 
 
-def _batch(header: _Header, first: int, lines: list[str], *, is_brief: bool) -> RecordBatch:
-    """Return the rows in some lines. is_brief: whether lines too short are only counted."""
+def _batch(
+    header: _Header, first: int, lines: list[str], needs_no_reason: NeedsNoReason
+) -> RecordBatch:
+    """Return the rows in some lines."""
     numbers: Sequence[int] = range(first, first + len(lines))
     text = text_of(lines, first)
-    repetitions = (header.line, f"\ufeff{header.line}")
+    repetitions = header.repetitions()
     repeated = sum(map(lines.count, repetitions))
     if repeated:
         lines, numbers = _kept(lines, numbers, [line not in repetitions for line in lines])
     hopeless = 0
-    if is_brief:
+    if needs_no_reason():
         hopeless = len(lines) - lines.count("")
         fewest = len(header.titles) - 1
         has_cells = [line.count(header.separator) >= fewest for line in lines]

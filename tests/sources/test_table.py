@@ -21,7 +21,7 @@ HEADER, FIRST, *_ = TABLE.splitlines()
 
 def read(folder: Path, content: str | bytes) -> tuple[Records, list[RecordBatch]]:
     with opened_records(PackedFile(written(folder, content))) as records:
-        return records, list(records.batches)
+        return records, [batch() for batch in records.batches]
 
 
 def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
