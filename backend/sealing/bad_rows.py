@@ -56,14 +56,13 @@ class BadRowsOfBatch:
     def of(cls, source: Source, raw: RawRows, faults: Sequence[Fault]) -> "BadRowsOfBatch":
         """Return those of `raw`. faults: what `Validator.judge` found."""
         rows, places = list[tuple[BadRow, str, str]](), dict[int, int]()
-        written = raw.written
         for problem in bad_rows(source, raw, faults):
             places = places or {line: place for place, line in enumerate(raw.lines)}
             place = places.get(problem.row)
             state = "" if place is None else state_of(raw, place)
             problem.value = excerpt(problem.value)  # a line may be long
-            rows.append((problem, state, written.text(problem.row) if written else ""))
-        return cls(rows, written.header if written else None, raw.hopeless)
+            rows.append((problem, state, raw.text(problem.row)))
+        return cls(rows, raw.header, raw.hopeless)
 
 
 class BadRowCounter:

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from io import StringIO
+from itertools import chain
 from math import isnan
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from backend.sources.packed import PackedFile, Read
-from backend.sources.records import Columns, RecordBatch, Records, usable
+from backend.sources.packed import PackedFile
+from backend.sources.records import RecordBatch, Records, usable
 from backend.sources.source import BATCH_ROWS, Unusable
-from backend.sources.text import BLOCK_BYTES
 
 PARQUET, _ARROW, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 COLUMNAR = (PARQUET, _ARROW, _ARROW_STREAM)
@@ -29,8 +29,8 @@ WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 
 
 @contextmanager
-def read_columnar(file: PackedFile, start: bytes, read: Read) -> Iterator[Records]:
-    """Open the records in a file that begins with `start`. Raises InvalidInput; `batches`, too."""
+def read_columnar(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Iterator[Records]:
+    """Open the records in a file. Raises InvalidInput; `batches`, too. start: its first block."""
     is_parquet = start.startswith(PARQUET)
     try:
         arrow: Any = import_module("pyarrow.parquet" if is_parquet else "pyarrow.ipc")
@@ -42,8 +42,7 @@ def read_columnar(file: PackedFile, start: bytes, read: Read) -> Iterator[Record
         )
         raise file.problem(f"is {what}") from error
     with TemporaryFile() as copy:
-        while block := read(BLOCK_BYTES):
-            copy.write(block)
+        copy.writelines(chain([start], blocks))
         with _translated(file):
             if is_parquet:
                 table = arrow.ParquetFile(copy)
@@ -77,9 +76,10 @@ def _batches(file: PackedFile, batches: Iterable[Any]) -> Iterator[Callable[[], 
 
 
 def _batch(file: PackedFile, part: Any, first: int) -> RecordBatch:
-    columns = Columns(partial(_column, file, part), part.num_columns)
     numbers = range(first, first + part.num_rows)
-    return RecordBatch(columns, numbers, text=partial(_text, file, part, first))
+    return RecordBatch(
+        partial(_column, file, part), numbers, text=partial(_text, file, part, first)
+    )
 
 
 def _text(file: PackedFile, batch: Any, first: int, number: int) -> str:

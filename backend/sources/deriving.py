@@ -69,13 +69,14 @@ class Deriver:
     def raw_rows(self, batch: RecordBatch, part: str = "") -> RawRows:
         """Return the flights of a batch, unchecked. part: as in `RawRows`."""
         columns: dict[str, Column] = {
-            meaning: batch.columns[place] for meaning, place in self.reading.places.items()
+            meaning: batch.column(place) for meaning, place in self.reading.places.items()
         }
         if self._dialect != STRICT:
             self._derive(columns)
         nothing = [None] * len(batch.numbers)
         raw = [columns.get(name, nothing) for name in FIELD_NAMES]
-        return RawRows(raw, batch.numbers, batch.faults, part, batch.hopeless, self._dialect)
+        of_rows = (batch.numbers, batch.faults, part, batch.hopeless, self._dialect)
+        return RawRows(raw, *of_rows, text=batch.text)
 
     def _derive(self, columns: dict[str, Column]) -> None:
         columns["FL_DATE"] = self._dates(columns)

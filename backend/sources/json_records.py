@@ -13,7 +13,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from typing import NamedTuple
 
 from backend.base.errors import BadRow
@@ -22,10 +22,10 @@ from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
 from backend.sources.kinds import has_meaning, plain
-from backend.sources.packed import PackedFile, Read
-from backend.sources.records import NeedsNoReason, RecordBatch, Records, batch_of_objects, text_of
+from backend.sources.packed import BLOCK_BYTES, PackedFile
+from backend.sources.records import RecordBatch, Records, batch_of_objects, text_of
 from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
-from backend.sources.text import BLOCK_BYTES, line_batches, line_blocks
+from backend.sources.text import line_batches, line_blocks
 
 MOST_BLOCKS = 256  # of bytes in a block file of the study, which is read whole
 MOST_POSTED_BLOCKS = 8
@@ -75,25 +75,22 @@ class _Names:
         return Fault(number, name, value[name], "is a member that the first rows do not have")
 
 
-def read_json(
-    file: PackedFile, start: bytes, read: Read, needs_no_reason: NeedsNoReason
-) -> Records:
+def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Records:
     """Return the records in a file of JSON. start: how its text begins, without blanks.
 
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """
     first_line = start.partition(b"\n")[0].rstrip()
-    if not (file.is_posted and file.is_json):
+    if not file.is_json:
         if start.startswith(b"["):
-            return _records(file, _slices(_array(file, read)), "object")
+            return _records(file, _slices(_array(file, blocks)), "object")
         if not first_line.endswith(b"}") or _is_block(first_line):
-            return _block(file, read)
-    return _records(file, _lines(file, read, needs_no_reason), "line")
+            return _block(file, blocks)
+    return _records(file, _lines(file, blocks), "line")
 
 
-def _block(file: PackedFile, read: Read) -> Records:
-    transactions = _transactions(file, read)
-    parts = _slices(transactions)
+def _block(file: PackedFile, blocks: Iterator[bytes]) -> Records:
+    parts = _slices(_transactions(file, blocks))
     batches = (partial(batch_of_objects, p.objects, FIELD_NAMES, p.text) for p in parts)
     return Records(FIELD_NAMES, batches, unit="transaction")
 
@@ -137,10 +134,10 @@ def _batch(part: Part, names: _Names) -> RecordBatch:
     return batch_of_objects(objects, names.titles, part.text, part.hopeless, tuple(harmless))
 
 
-def _lines(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Iterator[Part]:
+def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
     rows, end = 0, dict[str, object]()
-    for first, lines in line_batches(line_blocks(file, read)):
-        shortest = SHORTEST_BYTES if needs_no_reason() else 0
+    for first, lines in line_batches(line_blocks(file, blocks)):
+        shortest = SHORTEST_BYTES if file.needs_no_reason() else 0
         objects, hopeless = list[NumberedObject](), 0
         for number, line in enumerate(lines, first):
             if not line or line.isspace():
@@ -190,11 +187,11 @@ def _fault(number: int, line: str, reason: str) -> Fault:
     return Fault(number, "line", line[:_SHOWN_CHARACTERS].rstrip(), reason)
 
 
-def _array(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
+def _array(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
     """Yield the elements of an array one by one, so that it may be of any length."""
     decode = getincrementaldecoder("utf-8")("surrogateescape").decode
     decoder = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=each_once)
-    text, number, block = decode(read(BLOCK_BYTES)).lstrip("\ufeff \t\r\n")[1:], 0, b"more"
+    text, number, block = decode(next(blocks, b"")).lstrip("\ufeff \t\r\n")[1:], 0, b"more"
     while block:
         place = 0
         while (start := _next_element(text, place, is_first=number == 0)) is not None:
@@ -214,7 +211,7 @@ def _array(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
             is_object = isinstance(value, dict)
             yield number, value if is_object else Fault(number, "object", value, NO_OBJECT)
             place = end
-        block = read(BLOCK_BYTES)
+        block = next(blocks, b"")
         text = text[place:] + decode(block, not block)
         if _continues(text):
             raise file.problem("continues after the end of its array; it must be one array")
@@ -256,11 +253,11 @@ def _written_again(objects: Sequence[NumberedObject], number: int) -> str:
     return json.dumps(value.value if isinstance(value, Fault) else value)
 
 
-def _transactions(file: PackedFile, read: Read) -> Iterator[NumberedObject]:
+def _transactions(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
     """Return the transactions in a block file. Raises InvalidInput if there are none."""
     most = MOST_POSTED_BLOCKS if file.is_posted else MOST_BLOCKS
-    content = b"".join(takewhile(bool, (read(BLOCK_BYTES) for _ in range(most))))
-    if read(BLOCK_BYTES):
+    content = b"".join(islice(blocks, most))
+    if next(blocks, b""):
         raise file.problem(f"is JSON longer than {most * BLOCK_BYTES:,} bytes; {NDJSON_NEEDED}")
     try:
         value = json.loads(content, object_pairs_hook=each_once)

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase
+from itertools import count
 from pathlib import Path
 from typing import IO, cast
 
@@ -23,9 +24,7 @@ import zstandard
 
 from backend.base.errors import InvalidFlight, InvalidInput, shown
 
-Read = Callable[[int], bytes]
-"""read(n) returns the next bytes, at most n; none at the end."""
-
+BLOCK_BYTES = 1 << 18
 MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 to 60 times
 UNPACKED_ROOM = 64 << 20  # which any file may unpack to; a posted one to no more
 ZSTD_PIECE = 1 << 10  # packed bytes that are unpacked at once; they may become 32 MB
@@ -90,11 +89,15 @@ class PackedFile:
     """Reads the file at a path, or a member of the zip archive there.
 
     label: its name in messages. part: its name in the folder or archive that was given, or "".
-    is_posted: whether it is the body of a request. is_json: whether it must be JSON; None: unknown.
+    is_posted: whether it is the body of a request. is_json: whether it must be JSON, under the
+    rules of a single flight that is posted; None: unknown. needs_no_reason: says whether nobody
+    wants to know any more why a row is bad; rows too short are only counted then, as there may be
+    millions.
     """
 
     is_posted = False
     is_json: bool | None = None
+    needs_no_reason: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
         """whole: the name of the folder or archive, or what to call the file."""
@@ -137,13 +140,12 @@ class PackedFile:
                 return self._members(raw)
 
     @contextmanager
-    def opened(self) -> Iterator[Read]:
-        """Yield a function that reads the unpacked bytes from the beginning.
+    def opened(self) -> Iterator[Iterator[bytes]]:
+        """Yield the unpacked bytes from the beginning, in blocks of `BLOCK_BYTES` at most.
 
-        Either raises InvalidInput if the file does not exist, is not readable, is damaged, cut
-        short or protected by a password, or grows without measure. So it does if the file changed
-        since it was read before, for each block before it is returned; therefore every reading must
-        ask for the same numbers of bytes.
+        Raises InvalidInput, as do the blocks, if the file does not exist, is not readable, is
+        damaged, cut short or protected by a password, or grows without measure; so it does if a
+        block is not what it was when the file was read before.
         """
         self._progress = 0.0
         with self._translated():
@@ -152,7 +154,7 @@ class PackedFile:
             with self._translated():
                 self._require_unchanged(raw)
                 unpacked, packed_bytes, unpacked_bytes = self._unpacked(raw)
-            yield self._reader(raw, unpacked, packed_bytes, unpacked_bytes)
+            yield self._blocks(raw, unpacked, packed_bytes, unpacked_bytes)
 
     def _raw(self) -> BufferedReader:
         if not (self._path.is_file() or self.is_pipe()):
@@ -189,21 +191,19 @@ class PackedFile:
         unpack = next((u for magic, u in _UNPACKERS.items() if start.startswith(magic)), None)
         return cast("IO[bytes]", unpack(raw) if unpack else raw), size, 0
 
-    def _reader(self, raw: IO[bytes], unpacked: IO[bytes], packed_bytes: int, whole: int) -> Read:
+    def _blocks(
+        self, raw: IO[bytes], unpacked: IO[bytes], packed_bytes: int, whole: int
+    ) -> Iterator[bytes]:
         most = UNPACKED_ROOM + packed_bytes * (1 if self.is_posted else MOST_TIMES)
-        count = position = 0
-
-        def read(size: int) -> bytes:
-            nonlocal count, position
+        position = 0
+        for number in count():
             with self._translated():
                 try:
-                    block = unpacked.read(size)
+                    block = unpacked.read(BLOCK_BYTES)
                 finally:
                     self._require_unchanged(raw)
                 position += len(block)
-                if not block:
-                    self._progress = 1.0
-                elif packed_bytes:
+                if block and packed_bytes:
                     share = position / whole if whole else raw.tell() / packed_bytes
                     self._progress = min(1.0, share)
             if packed_bytes and position > most:
@@ -211,16 +211,16 @@ class PackedFile:
                     f"unpacks to more than {most:,} bytes, which tables of flights do not; if it "
                     "is one, unpack it and split it"
                 )
-            self._compare(count, zlib.crc32(block))
-            count += 1
-            return block
+            self._compare(number, zlib.crc32(block))
+            if not block:
+                break
+            yield block
+        self._progress = 1.0
 
-        return read
-
-    def _compare(self, position: int, checksum: int) -> None:
-        if position == len(self._checksums):
+    def _compare(self, number: int, checksum: int) -> None:
+        if number == len(self._checksums):
             self._checksums.append(checksum)
-        elif checksum != self._checksums[position]:
+        elif checksum != self._checksums[number]:
             raise self._changed()
 
     def _require_unchanged(self, raw: IO[bytes]) -> None:
@@ -252,9 +252,16 @@ class SentFile(PackedFile):
 
     is_posted = True
 
-    def __init__(self, content: bytes, *, is_json: bool | None = False) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        *,
+        is_json: bool | None = False,
+        needs_no_reason: Callable[[], bool] = lambda: False,
+    ) -> None:
         super().__init__(Path("body"))
         self.is_json = is_json
+        self.needs_no_reason = needs_no_reason
         self._content = content
 
     def problem(self, reason: str) -> InvalidInput:

@@ -70,8 +70,9 @@ def batch_of(
     flights or not UTF-8.
     """
     batch = Batch()
-    file = SentFile(body, is_json={CSV: False, NDJSON: True}.get(kind))
-    source = FlightFile(file, dates=dates, ledger=ledger, needs_no_reason=batch.has_all_errors)
+    is_json = {CSV: False, NDJSON: True}.get(kind)
+    file = SentFile(body, is_json=is_json, needs_no_reason=batch.has_all_errors)
+    source = FlightFile(file, dates=dates, ledger=ledger)
     with closing(source.rows()) as rows:
         for raw in rows:
             if len(batch.flights) > most_flights or (stops and batch.has_all_errors()):

@@ -6,37 +6,16 @@ memory stays bounded; what the columns mean is decided elsewhere, by the titles.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from backend.sources.source import TAKEN_AS_THEY_ARE, Fault, NumberedObject, Unusable
-
-NeedsNoReason = Callable[[], bool]
-"""Says whether the reader does not want to know any more why a row is bad.
-
-Then rows that are too short are only counted, as there may be millions.
-"""
-
-
-class Columns(Sequence[Sequence[object]]):
-    """Columns of rows, each of which is cut out when it is asked for, as most are not needed."""
-
-    def __init__(self, cut: Callable[[int], Sequence[object]], count: int) -> None:
-        """cut: returns the column at a position. count: how many columns there are."""
-        self._cut = cut
-        self._count = count
-
-    def __getitem__(self, position: Any) -> Any:
-        return self._cut(range(self._count)[position])
-
-    def __len__(self) -> int:
-        return self._count
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
     """Some rows of a file, at most `BATCH_ROWS`.
 
-    columns: one for each title, of equal length; the values are str, numbers, None or `Unusable`.
+    column: returns the values below the title at a position, each a str, number, None or
+        `Unusable`; they are cut out when they are asked for, as most are not needed.
     numbers: the line or row number of each row, ascending.
     faults: lines that are no rows; their numbers are not in `numbers`.
     hopeless: how many further lines are no rows, of which nothing more is said.
@@ -45,7 +24,7 @@ class RecordBatch:
     more_titles: names in these rows, without a column, that no row before had.
     """
 
-    columns: Sequence[Sequence[object]]
+    column: Callable[[int], Sequence[object]]
     numbers: Sequence[int]
     faults: Sequence[Fault] = ()
     hopeless: int = 0
@@ -91,8 +70,7 @@ def batch_of_objects(
     def cut(position: int) -> Sequence[object]:
         return usable([row.get(titles[position]) for row in rows])
 
-    columns = Columns(cut, len(titles))
-    return RecordBatch(columns, numbers, faults, hopeless, 0, text, more_titles)
+    return RecordBatch(cut, numbers, faults, hopeless, 0, text, more_titles)
 
 
 def text_of(lines: Sequence[str], first: int) -> Callable[[int], str]:

@@ -47,17 +47,6 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """Rows as they stand in their file.
-
-    header: what stands above them; "" if nothing does. text: returns the row with a number.
-    """
-
-    header: str
-    text: Callable[[int], str]
-
-
-@dataclass(frozen=True, slots=True)
 class RawRows:
     """Some rows of a source, unchecked.
 
@@ -68,7 +57,8 @@ class RawRows:
     part: the file in which the rows are counted, if the source has several files; else "".
     hopeless: how many further rows are bad, of which the source does not say why.
     dialect: how cells are written, of `cells.DIALECTS`.
-    written: the same rows and the faults as they stand in the file, if the source has one.
+    header: what stands above the rows in their file, "" if nothing does; None without a file.
+    text: returns the row or fault with a number as it stands there.
     """
 
     columns: Sequence[Sequence[object]]
@@ -77,7 +67,8 @@ class RawRows:
     part: str = ""
     hopeless: int = 0
     dialect: str = cells.STRICT
-    written: Written | None = None
+    header: str | None = None
+    text: Callable[[int], str] = lambda number: ""
 
 
 NumberedObject = tuple[int, Mapping[str, object] | Fault]

@@ -15,8 +15,8 @@ from functools import partial
 from itertools import chain, compress
 
 from backend.base.errors import BadRow
-from backend.sources.packed import PackedFile, Read
-from backend.sources.records import Columns, NeedsNoReason, RecordBatch, Records, text_of
+from backend.sources.packed import PackedFile
+from backend.sources.records import RecordBatch, Records, text_of
 from backend.sources.source import Fault
 from backend.sources.text import Lines, line_batches, line_blocks
 
@@ -75,17 +75,16 @@ class _Header:
                 raise BadRow(where, "line", self.separator.join(row), reason, number)
 
 
-def read_table(file: PackedFile, read: Read, needs_no_reason: NeedsNoReason) -> Records:
-    """Return the records of a table, of which `read` returns the text as UTF-8.
+def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
+    """Return the records of a table. blocks: its text as UTF-8.
 
     Raises InvalidInput if it is empty or has no header or no row; BadRow for a line too long, and
     for a second header that has other columns. The iterator `batches` may raise the same.
     """
-    blocks = line_blocks(file, read)
-    header, rest = _header(file, blocks)
-    batches = line_batches(chain([rest], blocks), header.number + 1)
-    rows = _batches(header, batches, needs_no_reason)
-    return Records(header.titles, rows, header=header.above + header.line)
+    lines = line_blocks(file, blocks)
+    header, rest = _header(file, lines)
+    batches = line_batches(chain([rest], lines), header.number + 1)
+    return Records(header.titles, _batches(header, batches), header=header.above + header.line)
 
 
 def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, list[str]]:
@@ -131,22 +130,18 @@ def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(titles)
 
 
-def _batches(
-    header: _Header, batches: Iterator[Lines], needs_no_reason: NeedsNoReason
-) -> Iterator[Callable[[], RecordBatch]]:
+def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[Callable[[], RecordBatch]]:
     is_empty = not header.file.is_posted
     for first, lines in batches:
         if not any(lines):
             continue  # a bomb may have a thousand million blank lines
         is_empty = is_empty and set(lines) <= {"", *header.repetitions()}
-        yield partial(_batch, header, first, lines, needs_no_reason)
+        yield partial(_batch, header, first, lines)
     if is_empty:
         raise header.file.problem("has a header and no rows; download it again")
 
 
-def _batch(
-    header: _Header, first: int, lines: list[str], needs_no_reason: NeedsNoReason
-) -> RecordBatch:
+def _batch(header: _Header, first: int, lines: list[str]) -> RecordBatch:
     """Return the rows in some lines."""
     numbers: Sequence[int] = range(first, first + len(lines))
     text = text_of(lines, first)
@@ -155,7 +150,7 @@ def _batch(
     if repeated:
         lines, numbers = _kept(lines, numbers, [line not in repetitions for line in lines])
     hopeless = 0
-    if needs_no_reason():
+    if header.file.needs_no_reason():
         hopeless = len(lines) - lines.count("")
         fewest = len(header.titles) - 1
         has_cells = [line.count(header.separator) >= fewest for line in lines]
@@ -163,10 +158,10 @@ def _batch(
         hopeless -= len(lines)
     rows, numbers, faults = _parsed(header, lines, numbers)
     header.refuse_another(numbers, rows)
-    columns: Sequence[Sequence[object]] = Columns(partial(_column, rows), len(header.titles))
+    column: Callable[[int], Sequence[object]] = partial(_column, rows)
     if rows and len(header.titles) <= FEW_COLUMNS:
-        columns = list(zip(*rows, strict=False))  # beyond the header there are only empty cells
-    return RecordBatch(columns, numbers, faults, hopeless, repeated, text)
+        column = list(zip(*rows, strict=False)).__getitem__  # beyond the header cells are empty
+    return RecordBatch(column, numbers, faults, hopeless, repeated, text)
 
 
 def _kept(

@@ -4,52 +4,39 @@ Text is UTF-8, or UTF-16 with a byte order mark. A byte that is neither does no 
 uses it: it becomes a surrogate, which no field of a flight takes. Lines end in LF, CRLF or CR.
 """
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, iterdecode
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from backend.base.errors import BadRow
-from backend.sources.packed import PackedFile, Read
+from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.source import BATCH_ROWS
 
-BLOCK_BYTES = 1 << 18
 MOST_BLOCKS = 2  # of which the lines are parsed together
 
+UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 Lines = tuple[int, list[str]]
 """The number of the first, and at most `BATCH_ROWS` lines without their ends."""
 
 
-def again(start: bytes, read: Read) -> Read:
-    """Return what reads `start` once more, and then what `read` does."""
-    pieces = iter([start])
-    return lambda size: next(pieces, b"") or read(size)
-
-
-def as_utf8(file: PackedFile, start: bytes, read: Read) -> Read:
-    """Return what reads a file as UTF-8 with LF. start: what was read of it before."""
-    read_again = again(start, read)
-    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        read_again = _from_utf16(file, read_again)
-        start = read_again(BLOCK_BYTES)
-        read_again = again(start, read_again)
+def as_utf8(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a file as UTF-8 with LF. start: its first block."""
+    all_blocks: Iterator[bytes] = chain([start], blocks)
+    if start.startswith(UTF_16):
+        all_blocks = _from_utf16(file, all_blocks)
+        start = next(all_blocks, b"")
+        all_blocks = chain([start], all_blocks)
     if b"\r" in start and b"\n" not in start:
-        return lambda size: read_again(size).replace(b"\r", b"\n")
-    return read_again
+        return (block.replace(b"\r", b"\n") for block in all_blocks)
+    return all_blocks
 
 
-def _from_utf16(file: PackedFile, read: Read) -> Read:
-    decoder = getincrementaldecoder("utf-16")()
-
-    def decoded(size: int) -> bytes:
-        try:
-            while block := read(size):
-                if text := decoder.decode(block):
-                    return text.encode()
-            decoder.decode(b"", final=True)
-        except UnicodeError as error:
-            raise file.problem("begins as UTF-16 and is not; save it as UTF-8") from error
-        return b""
-
-    return decoded
+def _from_utf16(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        for text in iterdecode(blocks, "utf-16"):
+            yield text.encode()
+    except UnicodeError as error:
+        raise file.problem("begins as UTF-16 and is not; save it as UTF-8") from error
 
 
 def line_batches(blocks: Iterable[list[str]], first: int = 1) -> Iterator[Lines]:
@@ -73,14 +60,13 @@ def line_batches(blocks: Iterable[list[str]], first: int = 1) -> Iterator[Lines]
         yield number, held
 
 
-def line_blocks(file: PackedFile, read: Read) -> Iterator[list[str]]:
+def line_blocks(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[list[str]]:
     """Yield all lines of a file, in lists of one block (`BLOCK_BYTES`) each.
 
     Raises BadRow for a line that is longer than a block.
     """
     number, rest = 1, b""
-    block = read(BLOCK_BYTES).removeprefix(BOM_UTF8)
-    while block:
+    for block in chain([next(blocks, b"").removeprefix(BOM_UTF8)], blocks):
         whole, newline, rest = (rest + block).rpartition(b"\n")
         if newline:
             lines = _decoded(whole).split("\n")
@@ -89,7 +75,6 @@ def line_blocks(file: PackedFile, read: Read) -> Iterator[list[str]]:
         if len(rest) > BLOCK_BYTES:
             place, reason = f"{file.label}, line {number}", f"is longer than {BLOCK_BYTES:,} bytes"
             raise BadRow(place, "line", rest[:20], f"{reason}; no row of a table of flights is")
-        block = read(BLOCK_BYTES)
     if rest:
         yield [_decoded(rest)]
 

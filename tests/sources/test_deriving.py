@@ -48,7 +48,7 @@ class Derived:
 
     def rows(self) -> Generator[RawRows, None, None]:
         columns = [[row[title] for row in self._rows] for title in self._titles]
-        yield self.deriver.raw_rows(RecordBatch(columns, range(1, 1 + len(self._rows))))
+        yield self.deriver.raw_rows(RecordBatch(columns.__getitem__, range(1, 1 + len(self._rows))))
 
     def progress(self) -> float:
         return 1.0
@@ -78,7 +78,7 @@ def test_a_flight_of_the_data_expo_gets_all_that_can_be_derived() -> None:
 
 def test_no_rows_are_no_flights() -> None:
     source = Derived(EXPO)
-    raw = source.deriver.raw_rows(RecordBatch([[] for _ in EXPO], []))
+    raw = source.deriver.raw_rows(RecordBatch(lambda position: [], []))
     assert list(map(len, raw.columns)) == [0] * len(FIELD_NAMES)
 
 

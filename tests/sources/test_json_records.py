@@ -15,9 +15,8 @@ from backend.sources import open_source, validated
 from backend.sources.flight_file import FlightFile
 from backend.sources.formats import opened_records
 from backend.sources.json_records import MOST_BLOCKS, NO_OBJECT
-from backend.sources.packed import PackedFile
+from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.posted_batch import NDJSON, batch_of
-from backend.sources.text import BLOCK_BYTES
 from tests.sources.samples import FLOWN, PACKINGS, ROWS, flights_of, rows_of, written
 
 FLIGHTS = [flight_of(row) for row in ROWS]
@@ -257,7 +256,7 @@ def test_titles_of_another_table_are_the_names_of_its_members(tmp_path: Path) ->
     with opened_records(PackedFile(path)) as records:
         (batch,) = (batch() for batch in records.batches)
         assert records.titles == ("Year", "Origin", "Dest")
-        assert list(batch.columns) == [[2008, 2008], ["IAD", None], [None, "TPA"]]
+        assert list(map(batch.column, range(3))) == [[2008, 2008], ["IAD", None], [None, "TPA"]]
 
 
 # --- in a request --------------------------------------------------------------------------------

@@ -9,10 +9,9 @@ import pytest
 from backend.base.errors import BadRow, InvalidInput
 from backend.sources import open_source, validated
 from backend.sources.formats import opened_records
-from backend.sources.packed import PackedFile
+from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records
 from backend.sources.table import MOST_COLUMNS
-from backend.sources.text import BLOCK_BYTES
 from tests.sources.samples import FLOWN, ROWS, csv_text, flights_of, rows_of, written
 
 TABLE = csv_text(ROWS)
@@ -34,7 +33,7 @@ def written_with(separator: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
 def test_a_table_is_cut_into_titles_and_columns(tmp_path: Path) -> None:
     records, (batch,) = read(tmp_path, "a, b \r\n1,2\r\n\r\n3,4\n5,6")
     assert records.titles == ("a", "b")
-    assert list(map(list, batch.columns)) == [["1", "3", "5"], ["2", "4", "6"]]
+    assert [list(batch.column(place)) for place in (0, 1)] == [["1", "3", "5"], ["2", "4", "6"]]
     assert batch.numbers == [2, 4, 5]
 
 
