@@ -7,8 +7,6 @@ heights. What is left for `verify` to find is named in each case.
 import multiprocessing
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -19,7 +17,6 @@ from typing import Any
 import pytest
 
 from backend.base.errors import Damage, DamagedBlock, FlightchainError, RuleViolation
-from backend.base.settings import PROJECT
 from backend.chain.block import Header, block_of, mined
 from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
@@ -614,44 +611,6 @@ def test_a_stretch_may_begin_anywhere(good: Path, first: int) -> None:
     with closing(BlockStore(good)) as store:
         found = checked(store, nothing, stretch_at(store, first, TIP + 1 - first))
     assert (found.state.height, found.state.tip_hash) == (TIP, blocks_in(good)[-1].hash)
-
-
-# --- the command -----------------------------------------------------------------------------
-
-
-def run(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "backend", "verify"]
-    environment = {**os.environ, "FLIGHTCHAIN_DIR": str(folder)}
-    return subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def test_the_command_says_that_all_is_well(good: Path) -> None:
-    done = run(good)
-    assert done.returncode == 0, done.stderr
-    assert '"verified": true' in done.stdout
-    assert f'"height": {TIP}' in done.stdout
-    assert blocks_in(good)[-1].hash in done.stdout
-
-
-def test_the_command_names_the_block_the_transaction_and_the_field(folder: Path) -> None:
-    blocks = blocks_in(folder)
-    header, body = changed_flight(blocks[3], 1, ARR_DELAY=10001)
-    blocks[3] = block_of(header, body)
-    write_blocks(folder, relinked(blocks, 3))
-    done = run(folder)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    error = done.stderr.strip().splitlines()[-1]
-    assert error.startswith("error: block 3 breaks rule R12")
-    assert f"transaction {header.first_transaction + 1}: ARR_DELAY 10001" in error
-
-
-def test_the_command_fails_where_there_is_no_chain(tmp_path: Path) -> None:
-    done = run(tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "holds no chain" in done.stderr
 
 
 def test_every_header_field_is_among_the_changed_ones() -> None:

@@ -15,9 +15,9 @@ from backend.base.settings import Settings
 from backend.chain.flight import Flight
 from backend.mempool import Offer
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.sealing.importer import import_flights
 from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
+from backend.sources.source import validated
 from backend.storage import tokens
 from backend.verify.backup import Made, back_up, restore
 from backend.verify.backup.block_copies import Progress
@@ -26,7 +26,7 @@ from tests.flights import flights, on_disk
 from tests.index.worlds import settle
 
 FILE_BYTES = 4000
-IMPORTED = 400
+MINED = 400
 
 
 Done = TypeVar("Done")
@@ -49,8 +49,11 @@ class House:
             dir=str(self.folder), block_file_bytes=FILE_BYTES, difficulty_bits=0
         )
 
-    def fill(self, imported: int, seed: int = 1) -> None:
-        import_flights(self.settings, Generated(imported, seed))
+    def fill(self, count: int, seed: int = 1) -> None:
+        """Mine flights that differ, so that they fill files."""
+        for batch in validated(Generated(count, seed, flights_per_day=150)):
+            self.accept(list(zip(*batch, strict=True)))
+        self.seal()
 
     def accept(self, some: list[Flight], key: IdempotencyKey | None = None) -> int:
         """Accept flights; the id of the first."""
@@ -99,10 +102,10 @@ def unwatched(what: str) -> Iterator[Progress]:
 
 
 def filled(root: Path) -> House:
-    """Four blocks that were imported, one that was mined, and seven pending flights with a key."""
+    """Four blocks that fill files, a small one, and seven pending flights with a key."""
     house = House(root)
     for seed in range(1, 5):
-        house.fill(IMPORTED // 4, seed)
+        house.fill(MINED // 4, seed)
     house.add(5, 0)
     house.accept(flights(7, 100), IdempotencyKey("once", "ab" * 32))
     tokens.Tokens(house.folder).add("me")

@@ -24,6 +24,7 @@ from backend.storage.block_store import BlockStore
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
 from backend.verify.backup.restoring import LOCK_NAMES
+from tests.effort import tries
 from tests.flights import flights, on_disk
 from tests.mempool.spoiling import spoil, store_path
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
@@ -252,7 +253,7 @@ def test_a_manifest_that_is_none_is_named(house: House, text: str) -> None:
 
 def test_a_manifest_of_another_chain_is_named(house: House) -> None:
     other = House(house.root / "other")
-    other.fill(10, seed=2)
+    other.add(10, 0)
     other.back_up()
     shutil.copy(other.backup / manifests.NAME, house.backup)
     assert_refused(house, "names the blocks .* the table of heights")
@@ -311,7 +312,7 @@ def test_a_full_disk_is_named_before_anything_is_copied(
 def test_a_restore_may_be_killed_anywhere(house: House) -> None:
     """There is the whole ledger or none; no miner begins another one; the next restore works."""
     before = everything_in(house.settings)
-    for nth in range(1, 1000):
+    for nth in range(1, 1000, tries(3, exploring=1)):
         shutil.rmtree(house.restored, ignore_errors=True)
         restored, calls = unless_killed_at(nth, house.restore)
         if restored is not None:
