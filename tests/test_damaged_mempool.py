@@ -5,16 +5,20 @@ posts go on all the while, and `verify` names what is wrong as long as it is.
 """
 
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from backend.chain.flight import flight_of
 from backend.chain.placeholder import VOID
-from tests.api.processes import Service, backend, serving, until
-from tests.api.worlds import GOOD
+from backend.ledger.ledger import Ledger
+from tests.api.processes import Service, serving, until
+from tests.api.worlds import GOOD, settings_for
 from tests.flights import on_disk
 from tests.mempool.spoiling import PAGE_BYTES, spoil, store_path
+from tests.test_cli import call
 
 NEVER_S = 86400
 POSTS = 8  # before each damage
@@ -63,6 +67,12 @@ def posted(service: Service, number: int) -> int:
     return answers[0]
 
 
+def added(ledger: Ledger, number: int) -> int:
+    """The id of a flight that is accepted without a service."""
+    flight = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
+    return int(ledger.submitter.add(flight)["TRANSACTION_ID"])
+
+
 def lost_ids(folder: Path) -> set[int]:
     found: set[int] = set()
     for path in (folder / "mempool").glob("lost-*.bin"):
@@ -74,49 +84,45 @@ def lost_ids(folder: Path) -> set[int]:
 @pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "before it starts"])
 def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_running: bool) -> None:
     acknowledged: dict[int, int] = {}
-    quiet = {"FLIGHTCHAIN_MINE_INTERVAL_S": NEVER_S}
 
-    def post_some(service: Service) -> None:
+    def post_some(post: Callable[[int], int]) -> None:
         for _ in range(POSTS):
             number = len(acknowledged) + 1
-            acknowledged[posted(service, number)] = number
+            acknowledged[post(number)] = number
 
     if is_running:
-        with serving(folder, **quiet) as service:
+        with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=NEVER_S) as service:
+            post = partial(posted, service)
             for change in DAMAGE.values():
-                post_some(service)
+                post_some(post)
                 change(folder)
-            post_some(service)
+            post_some(post)
             lost = lost_ids(folder)
             without_what_is_beside(folder)
-            post_some(service)
+            post_some(post)
             assert lost_ids(folder) >= lost
             ready = service.get("/health/ready").json()
             assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
             assert "Traceback" not in service.said()
             assert service.stop() == 0
     else:
+        call(folder, "mine", "--once")
         for change in DAMAGE.values():
-            with serving(folder, **quiet) as service:
-                post_some(service)
-                assert service.stop() == 0
+            with closing(Ledger(settings_for(folder), print)) as ledger:
+                post_some(partial(added, ledger))
             change(folder)
-            verified = backend(folder, "verify")
+            verified = call(folder, "verify")
             assert verified.returncode == 1
             assert str(folder / "mempool") in verified.stderr
             assert "Traceback" not in verified.stderr
-            assert backend(folder, "mine", "--once").returncode == 0
-            for kept in (folder / "mempool").glob("lost-*"):
-                kept.rename(folder / kept.name)  # or it is never ready
-    assert backend(folder, "mine", "--once").returncode == 0
+            assert call(folder, "mine", "--once").returncode == 0
+    assert call(folder, "mine", "--once").returncode == 0
     assert sorted(acknowledged) == list(range(len(acknowledged)))
-    for kept in folder.glob("lost-*"):
-        kept.rename(folder / "mempool" / kept.name)
     found, lost = on_disk(folder).flights, lost_ids(folder)
     assert 0 < len(lost) < len(acknowledged)
     for transaction_id, number in acknowledged.items():
         expected = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
         assert found[transaction_id] == (VOID if transaction_id in lost else expected)
-    verified = backend(folder, "verify")
+    verified = call(folder, "verify")
     assert verified.returncode == 0, verified.stderr
     assert "acknowledged flights are lost" in verified.stderr

@@ -18,10 +18,11 @@ from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
 from backend.verify.audit import verify
-from tests.api.processes import Service, backend, until
+from tests.api.processes import Service, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, transactions_in
 from tests.storage.chains import block_file, contents, flip
+from tests.test_cli import call
 
 FILE_BYTES = 30_000
 FLIGHTS = 2500
@@ -71,7 +72,7 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
 def test_any_flipped_bit_is_named_and_nothing_is_forgotten(folder: Path) -> None:
     place = tip_place(folder)
     path = block_file(folder, place.file)
-    for at in [*range(20), *range(20, place.length, 397), place.length - 1]:
+    for at in [0, 5, 13, 19, *range(20, place.length, 2999), place.length - 1]:
         flip(path, place.offset + at)
         before = contents(folder)
         with (
@@ -116,5 +117,5 @@ def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) ->
     assert f"error: block {TIP} is damaged" in service.said()
     assert contents(folder) == before
     assert transactions_in(folder) == FLIGHTS
-    said = backend(folder, "verify").stderr
+    said = call(folder, "verify").stderr
     assert f"block {TIP} is damaged" in said

@@ -13,9 +13,10 @@ from backend.base.clock import now_ms
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.miner import Sealer
-from tests.api.processes import Service, backend, until
+from tests.api.processes import Service, until
 from tests.flights import flight, flights
 from tests.submitting import accept_in
+from tests.test_cli import call
 from tests.verify.backup.house import House, copied
 
 NUMBER = as_mapping(flight(3))
@@ -46,7 +47,7 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         subprocess.run(["mount", "-o", "remount,bind,ro", point], check=True)
         yield point
     finally:
-        subprocess.run(["umount", point], check=True)
+        subprocess.run(["umount", "--lazy", point], check=True)
 
 
 @contextmanager
@@ -66,7 +67,7 @@ def medium(mounted: Path) -> Path:
 
 
 def test_it_is_verified(medium: Path) -> None:
-    done = backend(medium, "verify")
+    done = call(medium, "verify")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["height"] == 2
     assert "1 idempotency key and" in done.stderr
@@ -77,51 +78,37 @@ def test_what_a_kill_left_in_logs_alone_is_verified_and_asked(mounted: Path) -> 
     killed = mounted / "killed"
     logs = [path for path in killed.rglob("*-wal") if path.stat().st_size]
     assert {path.parent.name for path in logs} == {"mempool", "index"}
-    done = backend(killed, "verify")
+    done = call(killed, "verify")
     assert done.returncode == 0, done.stderr
     assert "3 transactions are pending" in done.stderr
     assert "the index agrees with every block" in done.stderr
-    assert json.loads(backend(killed, "tip").stdout)["pending"] == 3
+    assert json.loads(call(killed, "tip").stdout)["pending"] == 3
     number, day = NUMBER["OP_CARRIER_FL_NUM"], NUMBER["FL_DATE"]
-    asked = backend(
+    asked = call(
         killed, "query", "filter_transactions", f"OP_CARRIER_FL_NUM={number}", f"FL_DATE={day}"
     )
     assert json.loads(asked.stdout)["count"] == 1, asked.stderr
 
 
-def test_its_tip_counts_what_is_pending(medium: Path) -> None:
-    done = backend(medium, "tip")
-    assert done.returncode == 0, done.stderr
-    tip = json.loads(done.stdout)
-    assert (tip["height"], tip["transactions"], tip["pending"]) == (2, 25, 2)
-
-
-@pytest.mark.parametrize("height", ["0", "1", "tip"])
-def test_blocks_are_shown(medium: Path, height: str) -> None:
-    done = backend(medium, "show", height)
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["transactions"]) == {"0": 0, "1": 20, "tip": 5}[height]
-
-
-def test_questions_are_answered(medium: Path) -> None:
+def test_tip_blocks_and_questions_are_answered(medium: Path) -> None:
     number, day = NUMBER["OP_CARRIER_FL_NUM"], NUMBER["FL_DATE"]
     of_day = (f"OP_CARRIER_FL_NUM={number}", f"FL_DATE={day}", "engine=scan")
-    done = backend(medium, "query", "filter_transactions", *of_day)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["count"] == 1
+    shown, tip, answer = (
+        json.loads(call(medium, *asked).stdout)
+        for asked in (("show", "tip"), ("tip",), ("query", "filter_transactions", *of_day))
+    )
+    assert len(shown["transactions"]) == 5
+    assert (tip["height"], tip["transactions"], tip["pending"]) == (2, 25, 2)
+    assert answer["count"] == 1
 
 
-def test_a_backup_is_made_of_it(medium: Path, tmp_path: Path) -> None:
-    done = backend(medium, "backup", str(tmp_path / "backup"))
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["pending"] == 2
-
-
-def test_a_backup_on_it_is_verified_and_restored(mounted: Path, tmp_path: Path) -> None:
-    assert backend(mounted / "backup", "verify").returncode == 0
-    done = backend(tmp_path / "restored", "restore", str(mounted / "backup"))
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["pending"] == 2
+def test_a_backup_is_made_of_it_and_one_on_it_is_verified_and_restored(
+    mounted: Path, medium: Path, tmp_path: Path
+) -> None:
+    assert call(mounted / "backup", "verify").returncode == 0
+    made = call(medium, "backup", str(tmp_path / "backup"))
+    restored = call(tmp_path / "restored", "restore", str(mounted / "backup"))
+    assert [json.loads(done.stdout)["pending"] for done in (made, restored)] == [2, 2]
 
 
 def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) -> None:
@@ -144,7 +131,7 @@ def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) 
 
 
 def test_writing_is_refused_in_one_line(medium: Path) -> None:
-    done = backend(medium, "mine", "--once")
+    done = call(medium, "mine", "--once")
     assert done.returncode == 1
     assert "Read-only file system" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: ")

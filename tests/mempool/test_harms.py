@@ -17,6 +17,7 @@ from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
+from tests.effort import tries
 from tests.flights import flight, flights
 from tests.mempool.house import House, everything
 from tests.submitting import accept_in
@@ -112,7 +113,7 @@ def require_all(house: House) -> None:
 def test_every_flight_is_there_or_named_as_lost(
     template: Path, tmp_path: Path, how: str, name: str, is_live: bool
 ) -> None:
-    for seed in range(4):
+    for seed in range(tries(2, exploring=20)):
         house = House(tmp_path / str(seed))
         shutil.copytree(template, house.folder)
         house.chain.transactions = MINED

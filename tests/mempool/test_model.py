@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
+from tests.effort import examples
 from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
 from tests.mempool.spoiling import spoil
@@ -163,4 +164,4 @@ class Interleaved(RuleBasedStateMachine):
 
 
 TestInterleaved = Interleaved.TestCase
-TestInterleaved.settings = hypothesis_settings(max_examples=60, stateful_step_count=40)
+TestInterleaved.settings = hypothesis_settings(max_examples=examples(20), stateful_step_count=40)
