@@ -29,6 +29,7 @@ from loadtests.servers.timing import Told, told
 
 READ_BYTES = 65536
 TIMEOUT_S = 600.0
+STOPPED = "stopped before the answer came"
 _STAMP, _STAMPED_BYTES = 35, 64  # SO_TIMESTAMPNS of Linux, and room for what it adds
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
@@ -123,7 +124,7 @@ class Client:
         killed.
         """
         response = HTTPResponse()
-        problem = "stopped before the answer came"
+        problem = STOPPED
         request = self._origin.request(path, body, keep_alive=self._keep_alive)
         unconnected = self._origin.socket() if self._socket is None else None
         sleep_until(due_s)

@@ -37,7 +37,7 @@ from locust.runners import MasterRunner, WorkerRunner
 
 from loadtests.generation import options
 from loadtests.generation.asking import Asker, asker_to
-from loadtests.generation.client import Answer
+from loadtests.generation.client import STOPPED, Answer
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.waiting import wait_until
 from loadtests.processes import ProgramFailed
@@ -70,7 +70,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Part:
-    """The work of this process. users: started here so far.
+    """The work of this process. users: started here so far. stopped: requests without an answer.
 
     start_s, unix_s: when the run starts, on CLOCK_MONOTONIC of the machine `boot`, and by the day.
     """
@@ -85,6 +85,7 @@ class Part:
     content: Any
     users: int = 0
     finished: int = 0
+    stopped: int = 0
     rows: list[Row] = field(default_factory=list)
 
     def take_number(self) -> int:
@@ -312,13 +313,19 @@ class Node:
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
     ) -> None:
-        """Record a raw row for the request due at `due_s`, and a request in Locust's console."""
+        """Record a raw row for the request due at `due_s`, and a request in Locust's console.
+
+        A request that the end of the run stopped is only a row: the server has not failed it.
+        """
         told = answer.told
         times_s = due_s, answer.sent_s, told.start_s, answer.done_s, told.service_s
         row = Row(part.run, index, kind, *times_s, answer.status, told.worker).since(part.start_s)
         part.rows.append(row)
         if not self._is_worker():
             self._send(part)
+        if answer.problem == STOPPED:
+            part.stopped += 1
+            return
         problem = answer.problem or f"answered with status {answer.status}"
         self.environment.events.request.fire(
             request_type=answer.method,
@@ -355,6 +362,9 @@ class Node:
         self.is_stopping = True
 
     def _on_quit(self, **_event: object) -> None:
+        if self.part is not None and self.part.stopped:
+            stopped = f"{self.part.stopped} requests were under way at the stop"
+            log.info("%s: %s; their rows have status 0", self.part.run, stopped)
         if self._file is not None:
             self._file.close()
 

@@ -21,7 +21,7 @@ import gevent.socket
 import pymysql
 from pymysql.connections import Connection
 
-from loadtests.generation.client import TIMEOUT_S, Answer, received_by, stamped_socket
+from loadtests.generation.client import STOPPED, TIMEOUT_S, Answer, received_by, stamped_socket
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.generation.waiting import sleep_until
 from loadtests.servers.timing import NOTHING_TOLD
@@ -97,7 +97,7 @@ class SqlClient:
     ) -> Answer:
         """Run the statement `body` in the database /`path`, then call `then`, as `Client` does."""
         reply = _Reply()
-        status, problem = NO_ANSWER, "stopped before the answer came"
+        status, problem = NO_ANSWER, STOPPED
         sleep_until(due_s)
         sent_s = monotonic()
         try:

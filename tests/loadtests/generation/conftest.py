@@ -18,7 +18,7 @@ from loadtests.servers.known import known_server
 
 QUICK_S = 0.005
 QUICK: Choices = {"known": [Request("known", f"/?service_s={QUICK_S}", QUICK_S)]}
-WITHIN_S = 60
+WITHIN_S = 180  # a busy machine takes a minute to import Locust
 
 
 @pytest.fixture(scope="module")

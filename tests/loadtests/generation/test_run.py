@@ -27,7 +27,7 @@ from loadtests.generation.schedule import (
 )
 from loadtests.models.random_times import deterministic_times, poisson_times
 from loadtests.processes import PROJECT, ProgramFailed, Service, Site, family, free_port
-from tests.loadtests.generation.conftest import QUICK, QUICK_S, until
+from tests.loadtests.generation.conftest import QUICK, QUICK_S, WITHIN_S, until
 
 
 def listed_in(folder: Path) -> list[dict[str, str]]:
@@ -177,7 +177,7 @@ def test_ctrl_c_keeps_the_rows_ends_locust_and_lists_the_run(
         both = family(experiment.pid)
         assert len(both) == 2
         experiment.send_signal(signal.SIGINT)
-        assert experiment.wait(60) == 130
+        assert experiment.wait(WITHIN_S) == 130
     finally:
         experiment.kill()
         experiment.wait()
