@@ -1,23 +1,21 @@
-"""What happened to flight N on day D; without a day, the last days on which it flew."""
+"""What happened to flight N on day D."""
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, redirect, render_template, request
+from werkzeug.wrappers import Response as AnyResponse
 
 from frontend import field_labels
 from frontend.context import coverage
-from frontend.errors import Refused
 from frontend.evidence import Citation, Evidence, uncited
-from frontend.form_request import submit
-from frontend.question import AS_OF, DAY, KINDS, Question, as_of_in, require_known
+from frontend.form_request import filled_in, submit
+from frontend.question import AS_OF, DAY, DAYS, KINDS, NUMBER, Question, require_known
 from frontend.questions import flights_of_day
 from frontend.questions.status_answers import (
     PATH,
     DayStatus,
-    NumberStatus,
     as_json,
     offers,
     rows,
     status_of_day,
-    status_of_number,
 )
 from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
@@ -41,20 +39,22 @@ for template_filter in (
 
 
 @routes.get(PATH)
-def page() -> tuple[str, int]:
+def page() -> AnyResponse | tuple[str, int]:
+    """The flights of a day; without a day, the report of the number."""
+    given = filled_in(request.args)
+    if NUMBER in given and not {DAY, DAYS[1]} & given.keys():
+        return redirect(Question("report", uncited(given)).address())
     citation = Citation(request.args)
     form = submit(uncited(request.args), citation.or_newest(_status))
     status = form.answer
     given, known = citation.found(form.values), coverage.at(request.args.get(AS_OF))
-    shown = {"form_request": form, "answer": status, "known": known}
-    if isinstance(status, NumberStatus):
-        question = Question(NAME, {**status.query, **as_of_in(given)})
-        return render_template("flight_days.html", **shown, question=question), form.status
     question = Question.of(NAME, status.answer, given) if status else Question(NAME, {})
     evidence = [Evidence(question, status.answer)] if status else []
     text = render_template(
         "flight_status.html",
-        **shown,
+        form_request=form,
+        answer=status,
+        known=known,
         question=question,
         offers=offers(status, known, {name: str(value) for name, value in question.values.items()})
         if status and not status.count
@@ -69,15 +69,11 @@ def page() -> tuple[str, int]:
 
 @twins(routes, PATH)
 def twin() -> Twin:
-    """The legs in order, and the days around; without a day, the last days with flights."""
-    form = submit(uncited(request.args), _status)
-    if form.answer is None:
-        raise form.refused or Refused({"detail": "there is no question"}, 400)
-    as_of = form.answer.answer["as_of"] if isinstance(form.answer, DayStatus) else None
-    return Twin(as_json(form.answer), COLUMNS, rows(form.answer.carriers), as_of)
+    """The legs in order, and the days around."""
+    status = _status(filled_in(uncited(request.args)))
+    return Twin(as_json(status), COLUMNS, rows(status.carriers), status.answer["as_of"])
 
 
-def _status(given: dict[str, str]) -> DayStatus | NumberStatus:
-    require_known(given, *KINDS[NAME].parameters, "before")
-    given = with_number(given, coverage.now())
-    return status_of_day(given) if {DAY, "FINAL_DATE"} & given.keys() else status_of_number(given)
+def _status(given: dict[str, str]) -> DayStatus:
+    require_known(given, *KINDS[NAME].parameters)
+    return status_of_day(with_number(given, coverage.now()))

@@ -11,6 +11,7 @@ from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, requir
 from frontend.questions.group_rows import Row
 from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports
+from frontend.questions.status_answers import numbers_like
 from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
@@ -38,6 +39,7 @@ def page() -> tuple[str, int]:
         rows=[_row(report, question) for report in reports if question],
         intervals=offered(known, query.get("FINAL_DATE")),
         signs=SIGNS,
+        numbers=numbers_like(query[NUMBER]) if form.answer and not reports else [],
         as_of=form.answer["as_of"]["height"] if form.answer else None,
     )
     return text, form.status

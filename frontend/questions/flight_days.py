@@ -22,19 +22,6 @@ class Day:
     is_covered: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DaysFlown:
-    """The days on which a number flew. first, last: the days that were asked about ("" if none).
-
-    earlier: the day before which to go on asking; "" if there is none.
-    """
-
-    flown: list[Day]
-    first: str = ""
-    last: str = ""
-    earlier: str = ""
-
-
 def plus(day: str, days: int) -> str:
     """Return the ISO date so many days later; where the calendar ends, its end."""
     try:
@@ -48,19 +35,6 @@ def around(day: str, legs: list[Leg], days: int, known: Coverage, ask: AskDays) 
     by_day = {**_covered(plus(day, -days), plus(day, days), known, ask), day: legs}
     others = (plus(day, offset) for offset in range(-days, days + 1))
     return [Day(other, by_day.get(other, []), known.covers(other)) for other in others]
-
-
-def last_before(before: str, most: int, known: Coverage, ask: AskDays) -> DaysFlown:
-    """Return the last covered days before `before` with legs, the newest first, at most `most`."""
-    newest = min(plus(before, -1), known.last_date or "")
-    if not known.first_date or newest < known.first_date:
-        return DaysFlown([])
-    oldest = max(plus(newest, 1 - MOST_DAYS_ASKED), known.first_date)
-    by_day = ask(oldest, newest)
-    flown = [Day(day, by_day[day]) for day in sorted(by_day, reverse=True)[:most]]
-    if len(flown) == most:
-        oldest = flown[-1].date
-    return DaysFlown(flown, oldest, newest, oldest if oldest > known.first_date else "")
 
 
 def nearest(day: str, most: int, known: Coverage, ask: AskDays) -> list[Day]:

@@ -5,17 +5,15 @@ Every question raises BackendAway and Refused.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import date
+from dataclasses import dataclass
 from typing import Any
 
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage
-from frontend.errors import Refused
 from frontend.question import AS_OF, CARRIER, DAY, NUMBER
 from frontend.questions import flight_days, flights_of_day
-from frontend.questions.flight_days import Day, DaysFlown
+from frontend.questions.flight_days import Day
 from frontend.questions.flights_of_day import Leg
 
 PATH = "/filter_transactions"
@@ -71,16 +69,6 @@ class DayStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberStatus:
-    """The days on which a flight number flew. numbers: similar ones if there are no such days."""
-
-    query: Json
-    days: DaysFlown
-    carriers: list[CarrierFlights]
-    numbers: list[Json]
-
-
-@dataclass(frozen=True, slots=True)
 class Offers:
     """Offers for a question without flights: days that have some, other carriers and numbers."""
 
@@ -99,24 +87,6 @@ def status_of_day(given: Mapping[str, str]) -> DayStatus:
     return DayStatus(answer, _by_carrier(flights, known), days)
 
 
-def status_of_number(given: Mapping[str, str]) -> NumberStatus:
-    """The last days on which a flight number flew, before the day `before` if that is given."""
-    known = coverage.at(given.get(AS_OF))
-    others = {name: text for name, text in given.items() if name != "before"}
-    after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
-    before = given.get("before", after_all)
-    try:
-        before = date.fromisoformat(before).isoformat()
-    except ValueError:
-        raise Refused.parameter("before", before, "must be a date, YYYY-MM-DD") from None
-    some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
-    query = backend.get(PATH, {**others, DAY: some_day})["query"]  # refuses an invalid number
-    query = {name: query[name] for name in (NUMBER, CARRIER) if name in query}
-    days = flight_days.last_before(before, DAYS_OFFERED, known, _legs_by_day(given))
-    carriers = _by_carrier([leg for day in days.flown for leg in day.legs], known)
-    return NumberStatus(query, days, carriers, [] if days.flown else _numbers_like(query[NUMBER]))
-
-
 def offers(status: DayStatus, known: Coverage, given: dict[str, str]) -> Offers:
     """Return what to offer for days without flights. given: what was asked."""
     flown = [day for day in status.days if day.legs] or flight_days.nearest(
@@ -125,7 +95,7 @@ def offers(status: DayStatus, known: Coverage, given: dict[str, str]) -> Offers:
     others: list[Leg] = []
     if given.pop(CARRIER, None):
         others = backend.get(PATH, given)["flights"]
-    numbers = [] if flown else _numbers_like(given[NUMBER])
+    numbers = [] if flown else numbers_like(given[NUMBER])
     return Offers(flown, _by_carrier(others, known), numbers)
 
 
@@ -141,7 +111,7 @@ def _legs_by_day(given: Mapping[str, str]) -> flight_days.AskDays:
     return ask
 
 
-def _numbers_like(number: object) -> list[Json]:
+def numbers_like(number: object) -> list[Json]:
     """Flight numbers that begin like `number`, those with the most digits in common first."""
     text = str(number)
     alike: dict[int, Json] = {}
@@ -188,10 +158,7 @@ def rows(carriers: list[CarrierFlights]) -> list[Json]:
     return legs
 
 
-def as_json(status: DayStatus | NumberStatus) -> Json:
-    if isinstance(status, NumberStatus):
-        flown = list(map(_day_as_json, status.days.flown))
-        return {"query": status.query, **asdict(status.days), "flown": flown}
+def as_json(status: DayStatus) -> Json:
     return {
         "query": status.query,
         "count": status.count,

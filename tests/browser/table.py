@@ -18,7 +18,6 @@ PAGES = (
     Row("/"),
     Row("/filter_transactions"),
     Row("/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"),
-    Row("/filter_transactions?OP_CARRIER_FL_NUM={number}"),
     Row("/filter_transactions?OP_CARRIER_FL_NUM=99999&FL_DATE={day}"),
     Row("/filter_transactions?OP_CARRIER_FL_NUM=x&FL_DATE={day}", 400),
     Row("/average_delays"),

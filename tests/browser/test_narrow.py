@@ -19,7 +19,6 @@ MATTERS = (
     ("/blocks", "Flights"),
     ("/blocks/{tip}", "What happened"),
     ("/days/{day}", "Mean delay"),
-    ("/filter_transactions?OP_CARRIER_FL_NUM={number}", "What happened"),
     ("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805", "Median"),
     ("/rankings?by=route", "On time (% of scheduled)"),
     ("/report?OP_CARRIER_FL_NUM={shared_number}", "On time (% of scheduled)"),
@@ -28,7 +27,6 @@ MATTERS = (
 HEADLINES = (
     ("/", "main .lead"),
     ("/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}", "main .lead"),
-    ("/filter_transactions?OP_CARRIER_FL_NUM={number}", "main .lead"),
     ("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}", ".figure-large"),
     ("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805", "main .lead"),
     ("/flight_counter?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}", ".figure-large"),

@@ -8,7 +8,7 @@ from tests.cases import each_of
 NOISE = "utm_source=news&utm_campaign=a%20b&fbclid=IwAR0&gclid=x&msclkid=7"
 QUESTIONS = (
     "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01",
-    "/filter_transactions?OP_CARRIER_FL_NUM=1",
+    "/report?OP_CARRIER_FL_NUM=1",
     "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01",
     "/flight_counter?ORIGIN_CITY_NAME=Chicago%2C+IL&DEST_CITY_NAME=Atlanta%2C+GA",
     "/blocks?before=3",

@@ -144,20 +144,9 @@ def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world
     assert not twin["days"][0]["is_covered"]  # the day before the first
 
 
-def test_a_number_alone_gives_its_last_days(pages: FlaskClient, world: World) -> None:
-    number = 1
-    flown = sorted({day for known, day in keys(world) if known == number}, reverse=True)
-    twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}").get_json()
-    assert [each["FL_DATE"] for each in twin["flown"]] == flown[:10]
-    for each in twin["flown"]:
-        assert each["outcome"] == flights_of_day.outcome_of_all(of(world, number, each["FL_DATE"]))
-    before = flown[3]
-    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&before={before}")
-    linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM={number}&FL_DATE=([0-9-]+)"', page)
-    assert linked == flown[4:14]
-    rows = table(pages, f"{PAGE}.csv?OP_CARRIER_FL_NUM={number}&before={flown[0]}")
-    assert {row["FL_DATE"] for row in rows} == set(flown[1:11])
-    assert len(rows) == sum(len(of(world, number, day)) for day in flown[1:11])
+def test_a_number_alone_leads_to_its_report(pages: FlaskClient) -> None:
+    answer = pages.get(f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE=&as_of=20")
+    assert answer.headers["Location"] == "/report?OP_CARRIER_FL_NUM=1&as_of=20"
 
 
 def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -> None:
@@ -165,9 +154,7 @@ def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -
     query = f"OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID={carrier}"
     day = world.transactions[0]["FL_DATE"]
     around = pages.get(f"{PAGE}.json?{query}&FL_DATE={day}").get_json()["days"]
-    alone = pages.get(f"{PAGE}.json?{query}").get_json()["flown"]
-    assert alone
-    for each in [*around, *alone]:
+    for each in around:
         assert each["count"] == len(of(world, 1, each["FL_DATE"], carrier))
 
 
@@ -196,15 +183,6 @@ def test_another_carrier_offers_those_that_flew(pages: FlaskClient, world: World
         assert f'<a href="{query}&OP_CARRIER_AIRLINE_ID={carrier}">{label(carrier)}</a>' in page
 
 
-def test_a_number_is_not_offered_for_itself(pages: FlaskClient, world: World) -> None:
-    first = min(each["FL_DATE"] for each in world.transactions)
-    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&before={first}")
-    assert "The ledger has no flights before that day." in page
-    linked = re.findall(rf'<td><a href="{PAGE}\?OP_CARRIER_FL_NUM=(\d+)"', page)
-    assert linked
-    assert "1" not in linked
-
-
 def test_an_unknown_number_offers_similar_ones(pages: FlaskClient, world: World) -> None:
     flights = [(each["OP_CARRIER_FL_NUM"], each) for each in world.transactions]
     numbers = {number for number, _ in flights}
@@ -215,9 +193,9 @@ def test_an_unknown_number_offers_similar_ones(pages: FlaskClient, world: World)
     alike = [19, *others][:8]
     assert 19 in numbers
     day = world.transactions[0]["FL_DATE"]
-    for query in (f"OP_CARRIER_FL_NUM=1999&FL_DATE={day}", "OP_CARRIER_FL_NUM=1999"):
-        page = source(pages, f"{PAGE}?{query}")
-        linked = re.findall(rf'<td><a href="{PAGE}\?OP_CARRIER_FL_NUM=(\d+)"', page)
+    for query in (f"{PAGE}?OP_CARRIER_FL_NUM=1999&FL_DATE={day}", "/report?OP_CARRIER_FL_NUM=1999"):
+        page = source(pages, query)
+        linked = re.findall(r'<td><a href="/report\?OP_CARRIER_FL_NUM=(\d+)"', page)
         assert list(map(int, linked)) == alike, query
 
 
@@ -240,7 +218,7 @@ def test_a_number_may_begin_with_a_carrier(pages: FlaskClient, world: World, tex
 def test_a_code_that_does_not_fit_is_refused(pages: FlaskClient, world: World) -> None:
     one, other = sorted({each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions})[:2]
     asked = f"{PAGE}?OP_CARRIER_FL_NUM={CARRIER[one].code}+1&OP_CARRIER_AIRLINE_ID={other}"
-    for wrong in (asked, f"{PAGE}?OP_CARRIER_FL_NUM=QQ+1"):
+    for wrong in (f"{asked}&FL_DATE=2015-01-01", "/report?OP_CARRIER_FL_NUM=QQ+1"):
         assert "must name one carrier of this ledger, the one that is chosen." in text(
             pages, wrong, 400
         )
@@ -253,7 +231,6 @@ def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> Non
         ("", "Flight status"),
         (f"?OP_CARRIER_FL_NUM=1&FL_DATE={day}", f"Flight 1 on {said}"),
         (f"?OP_CARRIER_FL_NUM=1999&FL_DATE={day}", f"Flight 1999 on {said}: not found"),
-        ("?OP_CARRIER_FL_NUM=1", "Days of flight 1"),
     ):
         assert f"<title>{title} · Flightchain</title>" in source(pages, PAGE + query)
 

@@ -25,7 +25,7 @@ PAGES = (
     "/departures?ORIGIN=LAX&DEST=SFO",
     "/departures?ORIGIN=LAX&FL_DATE=2015-01-03",
     "/report?OP_CARRIER_FL_NUM=1",
-    "/filter_transactions?OP_CARRIER_FL_NUM=12345",
+    "/report?OP_CARRIER_FL_NUM=12345",
     "/compare?what=carrier&item=WN&item=AA&ORIGIN=LAX",
     "/compare?what=route&item=LAX-SFO&item=Los+Angeles+to+Chicago&as_of=20",
     "/compare?what=days&item=3+January&item=4+January&OP_CARRIER_AIRLINE_ID=19393",
