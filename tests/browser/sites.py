@@ -21,7 +21,7 @@ from tests.frontend.lab.folders import make_result
 
 # Flights of each block after genesis.
 RESULT = "open-workload-20261003-101500"  # of the lab
-LEDGERS: dict[str, list[int]] = {"many": [40, 1, 0, 59, *[50] * 26], "few": [3], "empty": []}
+LEDGERS: dict[str, list[int]] = {"many": [40, 1, 0, 59, *[50] * 26], "empty": []}
 
 
 @dataclass(frozen=True, slots=True)

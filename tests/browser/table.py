@@ -92,5 +92,16 @@ PAGES = (
     Row("/nothing", 404),
 )
 
+
+def _fullest() -> dict[str, Row]:
+    fullest: dict[str, Row] = {}
+    for row in sorted(PAGES, key=lambda row: (row.status == 200, len(row.address))):
+        fullest[row.address.partition("?")[0]] = row
+    return fullest
+
+
+FULLEST = tuple(_fullest().values())
+"""The page of each kind that has the most on it."""
+
 # Addresses whose pages are tried while there is no ledger behind them.
 WITHOUT_BACKEND = ("/", "/search?q=7", "/days/2015-01-01")

@@ -1,4 +1,4 @@
-"""What holds for each page of the table, on a ledger with many, few and no flights."""
+"""What holds for each page of the table, and for each kind of page on a ledger without flights."""
 
 import gzip
 import json
@@ -14,8 +14,8 @@ from playwright.sync_api import Page
 
 from frontend import static_files
 from tests.browser.conftest import SCRIPTLESS, Tab, Visit
-from tests.browser.sites import LEDGERS, Site
-from tests.browser.table import PAGES, Row
+from tests.browser.sites import Site
+from tests.browser.table import FULLEST, PAGES, Row
 
 Scheme = Literal["light", "dark"]
 # The last of each is that of the first look: to change it again would draw the page once more.
@@ -40,16 +40,12 @@ class Look:
     rules: list[str]
 
 
-LOOKS = {
-    "many": (
-        Look(1280, "light", WCAG),
-        Look(1280, "dark", CONTRAST),
-    ),
-    "empty": (Look(320, "dark", WCAG),),
-}
-
-every_page = pytest.mark.parametrize("row", PAGES, ids=lambda row: row.address)
-every_ledger = pytest.mark.parametrize("ledger", LEDGERS)
+LIGHT, DARK = Look(1280, "light", WCAG), Look(1280, "dark", CONTRAST)
+NARROW = Look(320, "dark", WCAG)
+LOOKS = [
+    *(("many", row, (LIGHT, DARK) if row in FULLEST else (LIGHT,)) for row in PAGES),
+    *(("empty", row, (NARROW,)) for row in FULLEST),
+]
 
 
 def require_fit(page: Page) -> None:
@@ -113,14 +109,17 @@ def require_privacy(page: Page) -> None:
     assert memory["kept"].keys() <= {"origin", "key", "size", "root", "time", "first"}
 
 
-@every_ledger
-@every_page
-def test_it_fits_is_a_page_and_can_be_used_by_everybody(tab: Tab, ledger: str, row: Row) -> None:
+@pytest.mark.parametrize(
+    ("ledger", "row", "looks"), LOOKS, ids=[f"{ledger}-{row.address}" for ledger, row, _ in LOOKS]
+)
+def test_it_fits_is_a_page_and_can_be_used_by_everybody(
+    tab: Tab, ledger: str, row: Row, looks: tuple[Look, ...]
+) -> None:
     page = tab.open(row, row.status if ledger == "many" else None)
     require_fit(page)
     require_structure(page)
     require_privacy(page)
-    require_access(page, LOOKS.get(ledger, ()))
+    require_access(page, looks)
 
 
 def test_axe_finds_what_is_wrong(visit: Visit, site: Site) -> None:
@@ -135,31 +134,21 @@ def test_axe_finds_what_is_wrong(visit: Visit, site: Site) -> None:
 
 
 @pytest.mark.parametrize("ledger", [SCRIPTLESS])
-@every_page
+@pytest.mark.parametrize("row", FULLEST, ids=lambda row: row.address)
 def test_it_is_there_without_scripts(tab: Tab, ledger: str, row: Row) -> None:
     page = tab.open(row, row.status)
     assert page.locator("h1").is_visible()
     assert page.locator("[data-live]").is_visible() is False
 
 
-def test_no_two_pages_have_the_same_title(site: Site) -> None:
+def test_every_page_is_small_and_has_a_title_of_its_own(site: Site) -> None:
     by_title: dict[str, str] = {}
     for row in PAGES:
         answer = requests.get(site.url + site.address(row.address), timeout=10)
+        assert int(answer.headers["Content-Length"]) <= MOST_HTML_BYTES, row.address
         (title,) = re.findall(r"<title>(.+) · Flightchain</title>", answer.text)
         assert title not in by_title, (row.address, by_title[title])
         by_title[title] = row.address
-
-
-@every_ledger
-def test_every_page_is_small(sites: dict[str, Site], ledger: str) -> None:
-    site = sites[ledger]
-    for row in PAGES:
-        address = site.url + site.address(row.address)
-        zipped = {"Accept-Encoding": "gzip"}
-        with requests.get(address, headers=zipped, stream=True, timeout=10) as answer:
-            size = len(answer.raw.read(decode_content=False))
-        assert size <= MOST_HTML_BYTES, row.address
 
 
 def test_scripts_and_styles_are_small() -> None:

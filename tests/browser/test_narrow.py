@@ -1,9 +1,9 @@
 """On a telephone, 360 px wide, the column that matters is on the screen without scrolling."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from tests.browser.sites import Site
 from tests.browser.visits import Visitor
@@ -44,19 +44,22 @@ ANSWER_ABOVE = 400
 STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")
 
 
-@pytest.fixture
-def narrow(browser: Browser, sites: dict[str, Site]) -> Iterator[Visitor]:
+Open = Callable[[str], Page]
+
+
+@pytest.fixture(scope="module")
+def narrow(browser: Browser, sites: dict[str, Site]) -> Iterator[Open]:
+    """Opens an address in the one tab of a visitor with a telephone."""
     visitor = Visitor(browser, sites["many"], viewport={"width": WIDTH, "height": 800})
-    yield visitor
+    tab = visitor.context.new_page()
+    yield lambda address: visitor.open(address, page=tab)
     visitor.context.close()
     assert visitor.faults == []
 
 
 @pytest.mark.parametrize(("address", "heading"), MATTERS, ids=[row[0] for row in MATTERS])
-def test_the_column_that_matters_is_on_the_screen(
-    narrow: Visitor, address: str, heading: str
-) -> None:
-    page = narrow.open(address)
+def test_the_column_that_matters_is_on_the_screen(narrow: Open, address: str, heading: str) -> None:
+    page = narrow(address)
     found = page.get_by_role("columnheader", name=heading, exact=True).first.bounding_box()
     assert found is not None
     assert found["x"] + found["width"] <= WIDTH
@@ -66,10 +69,8 @@ def test_the_column_that_matters_is_on_the_screen(
 
 
 @pytest.mark.parametrize(("address", "headline"), HEADLINES, ids=[row[0] for row in HEADLINES])
-def test_the_answer_begins_on_the_first_screen(
-    narrow: Visitor, address: str, headline: str
-) -> None:
-    page = narrow.open(address)
+def test_the_answer_begins_on_the_first_screen(narrow: Open, address: str, headline: str) -> None:
+    page = narrow(address)
     box = page.locator(headline).first.bounding_box()
     assert box is not None
     assert box["y"] < ANSWER_ABOVE
@@ -78,24 +79,24 @@ def test_the_answer_begins_on_the_first_screen(
         assert page.locator("details.asked form button").is_visible()
 
 
-def test_a_ranking_shows_the_column_by_which_it_is_sorted(narrow: Visitor) -> None:
+def test_a_ranking_shows_the_column_by_which_it_is_sorted(narrow: Open) -> None:
     for sort in ("flights", "average_delay", "on_time_share_of_arrived", "cancelled"):
-        page = narrow.open(f"/rankings?by=carrier&sort={sort}")
+        page = narrow(f"/rankings?by=carrier&sort={sort}")
         box = page.locator('th[aria-sort="descending"]').bounding_box()
         assert box is not None
         assert box["x"] + box["width"] <= WIDTH
 
 
-def test_a_whole_week_of_a_calendar_is_on_the_screen(narrow: Visitor) -> None:
-    page = narrow.open("/report?OP_CARRIER_FL_NUM={shared_number}")
+def test_a_whole_week_of_a_calendar_is_on_the_screen(narrow: Open) -> None:
+    page = narrow("/report?OP_CARRIER_FL_NUM={shared_number}")
     box = page.locator(".month tbody tr").first.locator("td").nth(6).bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= WIDTH
 
 
 @pytest.mark.parametrize("address", STACKED)
-def test_a_table_of_words_stands_cell_below_cell(narrow: Visitor, address: str) -> None:
-    page = narrow.open(address)
+def test_a_table_of_words_stands_cell_below_cell(narrow: Open, address: str) -> None:
+    page = narrow(address)
     cells = page.locator("table.stacked td, table.named td")
     assert cells.count() > 3
     for box in [cells.nth(number).bounding_box() for number in range(4)]:

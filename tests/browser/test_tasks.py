@@ -6,6 +6,7 @@ A new task is a new row. A step does one thing: searches, follows a link, or sen
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 from urllib.parse import unquote_plus, urlencode
 
@@ -198,10 +199,11 @@ def legs_of_flight(ask: Asked) -> list[str]:
     return [*ids, *(f"{time[:2]}:{time[2:]}" for time in times)]
 
 
-def last_days_flown(ask: Asked) -> list[str]:
+def days_flown(ask: Asked) -> list[str]:
     legs = ask("filter_transactions", OP_CARRIER_FL_NUM="number", FL_DATE="first",
-        FINAL_DATE="last")["flights"]  # fmt: skip
-    return [day(max(leg["FL_DATE"] for leg in legs))]
+        FINAL_DATE="last", OP_CARRIER_AIRLINE_ID="carrier")["flights"]  # fmt: skip
+    days = {date.fromisoformat(leg["FL_DATE"]) for leg in legs}
+    return [f"{when.day} {when:%B}: " for when in days]
 
 
 def block_of_record(ask: Asked) -> list[str]:
@@ -285,8 +287,8 @@ TASKS = (
         legs_of_flight),
     Task("On which days did a flight fly?",
         (follow("Flight status"),
-         send("Show the flight", OP_CARRIER_FL_NUM="{number}", FL_DATE="")),
-        last_days_flown),
+         send("Show the flight", OP_CARRIER_FL_NUM="{code} {number}", FL_DATE="")),
+        days_flown),
     Task("Which flight leaves an airport for another at an hour?",
         (search("{airport} to {to} at {hour}:00"),), usual_departures),
     Task("Which of the airlines in a ranking is better?",

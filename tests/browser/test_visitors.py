@@ -23,9 +23,4 @@ def test_visitors_do_not_see_each_other(visit: Visit, site: Site) -> None:
         assert "for me alone" not in answer.text
         kept = answer.headers["Cache-Control"]
         assert any(word in kept for word in NOT_FOR_ALL), row.address
-
-
-def test_no_page_sets_a_cookie(site: Site) -> None:
-    for row in PAGES:
-        answer = requests.get(site.url + site.address(row.address), timeout=10)
         assert "Set-Cookie" not in answer.headers, row.address

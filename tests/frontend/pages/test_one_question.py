@@ -49,7 +49,7 @@ REFUSED = [
 ]
 PLACES = ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME")
 examples = settings(
-    max_examples=15, deadline=None, phases=[Phase.generate]
+    max_examples=8, deadline=None, phases=[Phase.generate]
 )  # shrinking pages takes long
 
 

@@ -1,5 +1,7 @@
 """On which days a flight number is looked for."""
 
+from datetime import date, timedelta
+
 from frontend.coverage import Coverage
 from frontend.questions.flight_days import (
     MOST_DAYS_ASKED,
