@@ -4,13 +4,14 @@ import gzip
 import time
 from collections.abc import Iterable
 from importlib import import_module
+from pkgutil import iter_modules
 from string import punctuation
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import bodies, context, filters, path_prefix, request_guard, static_files
+from frontend import bodies, context, filters, pages, path_prefix, request_guard, static_files
 from frontend.context import backend
 from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
@@ -18,6 +19,7 @@ from frontend.pages import error_pages
 from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
 from frontend.questions.delays import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_rows import best_and_worst, months_of_year, scale
+from frontend.questions.intervals import offered
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,22 +43,9 @@ LEAST_COMPRESSED_BYTES = 1024
 COMPRESSED = {"text/html", "text/csv", "application/json"}
 
 PAGES = [
-    import_module(f"frontend.pages.{name}")
-    for name in (
-        *("about", "add_flight", "airports", "average_delays", "blocks", "calculator"),
-        *(
-            "cheating",
-            "cluster",
-            "compare",
-            "days",
-            "departures",
-            "flight_counter",
-            "flight_status",
-            "home",
-        ),
-        *("lab_results", "proofs", "rankings", "receipts", "report", "route"),
-        *("search_results", "transactions", "upload_file"),
-    )
+    module
+    for found in iter_modules(pages.__path__)
+    if hasattr(module := import_module(f"frontend.pages.{found.name}"), "routes")
 ]
 """The modules of `frontend.pages` that have `routes`."""
 
@@ -92,6 +81,7 @@ def create_app(settings: Settings) -> Flask:
     app.jinja_env.globals |= {
         "coverage": app.extensions["coverage"].now,
         "empty_form": FormRequest[None](),
+        "offered": offered,
         "few_arrivals": FEW_ARRIVALS,
         "few_in_a_slot": FEW_IN_A_SLOT,
         "address_to_cite": address_to_cite,

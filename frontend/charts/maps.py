@@ -86,11 +86,8 @@ def map_of_routes(known: Coverage, routes: Mapping[tuple[str, str], Shaded]) -> 
     view = _View(list(ends.values()))
     lines = []
     for (start, end), row in sorted(drawn.items(), key=lambda item: -item[1].level):
-        try:
-            along = way(places[start], places[end], PIECES)
-        except ValueError:  # opposite places
-            continue
-        lines.append(Line(_line(view.points(along)), (start, end), row))
+        if along := way(places[start], places[end], PIECES):
+            lines.append(Line(_line(view.points(along)), (start, end), row))
     dots = "".join(f"M{x:.0f} {y:.0f}h0" for x, y in view.points(places.values()))
     return RoutesMap(lines, dots, _labels(view, drawn, ends))
 

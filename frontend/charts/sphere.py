@@ -28,14 +28,12 @@ def distance_km(start: Place, end: Place) -> float:
 def way(start: Place, end: Place, pieces: int) -> list[Place]:
     """Return places along the great circle, at equal distances, both ends among them.
 
-    Raises ValueError for opposite places, between which there is more than one way.
+    Opposite places, which no single way joins, have none; from a place to itself there is none.
     """
     first, last = _vector(start), _vector(end)
     angle = _angle(first, last)
     if sin(angle) < LEAST_SINE:
-        if angle > 1:
-            raise ValueError(f"{start} and {end} are opposite to each other")
-        return [start] * (pieces + 1)
+        return []
     shares = (
         (sin((1 - t) * angle), sin(t * angle)) for t in (n / pieces for n in range(pieces + 1))
     )

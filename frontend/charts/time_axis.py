@@ -48,7 +48,8 @@ class TimeAxis:
 
     def _cut(self, slot: Slot) -> str:
         """Which days of a month or year there are; "" if there are all."""
-        begins = slot.first == _START[self.unit](slot.first)
+        day_before = slot.first - _DAY
+        begins = day_before == _END[self.unit](day_before)
         ends = slot.last == _END[self.unit](slot.last)
         since = "" if begins else f" from {_DAY_OF[self.unit](slot.first)}"
         return since if ends else f"{since} until {_DAY_OF[self.unit](slot.last)}"
@@ -96,11 +97,6 @@ def slots(first: date, last: date, unit: str) -> Iterator[Slot]:
         first = end + _DAY
 
 
-_START: dict[str, Callable[[date], date]] = {
-    "day": lambda day: day,
-    "month": lambda day: day.replace(day=1),
-    "year": lambda day: day.replace(month=1, day=1),
-}
 _END: dict[str, Callable[[date], date]] = {
     "day": lambda day: day,
     "month": lambda day: day.replace(day=monthrange(day.year, day.month)[1]),

@@ -12,6 +12,7 @@ from frontend.context import coverage
 from frontend.coverage import Airport
 from frontend.form_request import filled_in, submit
 from frontend.question import DAYS, Question, require_known
+from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import (
     WEEK,
     Groups,
@@ -19,14 +20,7 @@ from frontend.questions.group_queries import (
     only_origins,
     question_of,
 )
-from frontend.questions.group_rows import (
-    FIGURES,
-    Row,
-    csv_rows,
-    other_airports,
-    rows_of,
-)
-from frontend.questions.intervals import offered
+from frontend.questions.group_rows import Row, csv_rows, other_airports, rows_of
 from frontend.twins import Twin, twins
 
 ROUTES_SHOWN, ROUTES_DRAWN = 15, 60
@@ -85,7 +79,6 @@ def page(code: str) -> tuple[str, int]:
         delays=delays,
         known=known,
         form_request=form,
-        intervals=offered(known, delays.question.values["FINAL_DATE"] if delays else None),
         shown=ROUTES_SHOWN,
         map=map_of_routes(known, lines),
         others=other_airports(known, airport),

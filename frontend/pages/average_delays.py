@@ -15,7 +15,6 @@ from frontend.question import AS_OF, CARRIER, KINDS, Question, require_known
 from frontend.questions.delays import DAY_COLUMNS, DelaysReport, day_rows, report
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group
 from frontend.questions.group_rows import PUNCTUALITY, Row, Verdict, compared, rows_of
-from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 MOST_CARRIERS = 6  # more could not be distinguished
@@ -40,7 +39,6 @@ def page() -> tuple[str, int]:
         form_request=form,
         chosen=_chosen(),
         most_carriers=MOST_CARRIERS,
-        intervals=offered(known, (question.values if question else given).get("FINAL_DATE")),
         report=delays,
         compared=_compared(answers, known),
         weeks=[

@@ -6,8 +6,7 @@ from frontend.context import coverage
 from frontend.form_request import FormRequest, filled_in, submit
 from frontend.question import ITEM
 from frontend.questions.comparison import MOST_ITEMS, SUBJECTS, Comparison, comparison
-from frontend.questions.group_rows import FIGURES
-from frontend.questions.intervals import offered
+from frontend.questions.figures import FIGURES
 from frontend.twins import Twin, twins
 
 PATH = "/compare"
@@ -21,7 +20,6 @@ def page() -> tuple[str, int]:
     form: FormRequest[Comparison] = FormRequest()
     if known.first_date:
         form = submit(request.args, lambda given: comparison(given, _items()))
-    last = form.answer.question.values.get("FINAL_DATE") if form.answer else None
     text = render_template(
         "compare.html",
         known=known,
@@ -31,7 +29,6 @@ def page() -> tuple[str, int]:
         subjects=SUBJECTS,
         kinds=[(name, subject.label) for name, subject in SUBJECTS.items()],
         comparison=form.answer,
-        intervals=offered(known, last),
     )
     return text, form.status
 

@@ -8,8 +8,8 @@ from frontend.context import coverage
 from frontend.form_request import FormRequest, filled_in, submit
 from frontend.question import CARRIER, DAY
 from frontend.questions.days import DaysReport, beside, day_report, days_report
-from frontend.questions.group_rows import FIGURES, SORTS, csv_rows
-from frontend.questions.intervals import offered
+from frontend.questions.figures import FIGURES
+from frontend.questions.group_rows import SORTS, csv_rows
 from frontend.twins import Twin, twins
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
@@ -33,7 +33,6 @@ def calendar() -> tuple[str, int]:
         sorts=SORTS,
         sort_names=[(name, measure.noun) for name, measure in SORTS.items()],
         most=WORST_SHOWN,
-        intervals=offered(known, report.question.values["FINAL_DATE"] if report else None),
     )
     return text, form.status
 

@@ -8,8 +8,8 @@ from frontend.form_request import filled_in, submit
 from frontend.question import DAY, HOUR
 from frontend.questions.days import beside
 from frontend.questions.departures import HOURS, departures, with_days
-from frontend.questions.group_rows import FIGURES, hours
-from frontend.questions.intervals import offered
+from frontend.questions.figures import FIGURES
+from frontend.questions.group_rows import hours
 from frontend.twins import Twin, twins
 
 PATH = "/departures"
@@ -35,7 +35,6 @@ def page() -> tuple[str, int]:
         most=MOST_SHOWN,
         **(beside(day, known) if day else {}),
         hour_names=[(hour, hours(hour)) for hour in range(HOURS)],
-        intervals=offered(known, board.question.values.get("FINAL_DATE") if board else None),
     )
     return text, form.status
 

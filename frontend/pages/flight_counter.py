@@ -11,7 +11,6 @@ from frontend.form_request import filled_in, submit
 from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, ends_in, require_known
 from frontend.questions.flight_counts import CountsReport
 from frontend.questions.group_queries import only_origins
-from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 NAME = "flight_counter"
@@ -32,7 +31,6 @@ def page() -> tuple[str, int]:
         "flight_counter.html",
         known=known,
         form_request=form,
-        intervals=offered(known, question.values.get("FINAL_DATE")),
         question=question,
         ends=[question.end(end, known) for end in BOTH],
         cities=[question.city(end, known) for end in BOTH],

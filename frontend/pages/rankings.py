@@ -11,9 +11,9 @@ from frontend.coverage import all_days
 from frontend.errors import Refused
 from frontend.form_request import FormRequest, filled_in, submit
 from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
+from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import question_of
 from frontend.questions.group_rows import (
-    FIGURES,
     KEYS,
     SORTS,
     Ranking,
@@ -23,7 +23,6 @@ from frontend.questions.group_rows import (
     rows_of,
     verdict,
 )
-from frontend.questions.intervals import offered
 from frontend.twins import Twin, twins
 
 PATH = "/rankings"
@@ -97,7 +96,6 @@ def page() -> tuple[str, int]:
         ranked=ranked,
         kinds=BY,
         rows_a_page=ROWS_A_PAGE,
-        intervals=offered(known, ranked.question.values["FINAL_DATE"] if ranked else None),
     )
     return text, form.status
 

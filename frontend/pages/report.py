@@ -9,7 +9,6 @@ from frontend.coverage import all_days
 from frontend.form_request import Values, filled_in, submit
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
 from frontend.questions.group_rows import Row
-from frontend.questions.intervals import offered
 from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports
 from frontend.questions.status_answers import numbers_like
 from frontend.search.fields import with_number
@@ -37,7 +36,6 @@ def page() -> tuple[str, int]:
         question=question,
         reports=reports,
         rows=[_row(report, question) for report in reports if question],
-        intervals=offered(known, query.get("FINAL_DATE")),
         signs=SIGNS,
         numbers=numbers_like(query[NUMBER]) if form.answer and not reports else [],
         as_of=form.answer["as_of"]["height"] if form.answer else None,

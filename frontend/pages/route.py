@@ -5,8 +5,8 @@ from flask import Blueprint, render_template, request
 from frontend.charts.maps import distance_between
 from frontend.context import coverage
 from frontend.form_request import filled_in, submit
-from frontend.questions.group_rows import FIGURES, csv_rows
-from frontend.questions.intervals import offered
+from frontend.questions.figures import FIGURES
+from frontend.questions.group_rows import csv_rows
 from frontend.questions.route_delays import route_delays
 from frontend.twins import Twin, twins
 
@@ -23,7 +23,6 @@ def page() -> tuple[str, int]:
         form_request=form,
         known=known,
         route=route,
-        intervals=offered(known, route.question.values["FINAL_DATE"] if route else None),
         distance=distance_between(*route.airports) if route else None,
     )
     return text, form.status

@@ -23,16 +23,9 @@ from frontend.question import (
     as_of_in,
     require_known,
 )
+from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import answer_as_of
-from frontend.questions.group_rows import (
-    FIGURES,
-    PUNCTUALITY,
-    SORTS,
-    Row,
-    Verdict,
-    best_first,
-    compared,
-)
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, Verdict, best_first, compared
 from frontend.questions.punctuality_report import figures_of
 from frontend.search.fields import DAYS_FIELD, route, understood
 from frontend.search.times import Days

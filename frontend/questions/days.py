@@ -20,17 +20,10 @@ from frontend.question import (
     as_of_in,
     require_known,
 )
+from frontend.questions.figures import COUNTS, together
 from frontend.questions.flight_days import plus
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import (
-    COUNTS,
-    PUNCTUALITY,
-    SORTS,
-    Row,
-    rows_of,
-    together,
-    worst_first,
-)
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of, worst_first
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)

@@ -1,5 +1,6 @@
 """Makes the page of delays from the backend's answers: charts, tables, warnings."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from frontend.charts.plots import (
 from frontend.charts.time_axis import TimeAxis
 from frontend.coverage import Carrier
 from frontend.filters import counted, minutes, number, share
+from frontend.questions.figures import COUNTS, together
 from frontend.questions.flights_of_day import LATE_FROM_MINUTES
 
 WEEK_DAYS = 7
@@ -38,39 +40,7 @@ FEW_ARRIVALS = 100
 FEW_IN_A_SLOT = 10
 
 
-class Cell(NamedTuple):  # a page has thousands: a tuple is made twice as fast as a data class
-    """A carrier's flights in a slot of the time axis. delays: their sum, in minutes."""
-
-    flights: int = 0
-    arrived: int = 0
-    cancelled: int = 0
-    no_arrival: int = 0
-    on_time: int = 0
-    delays: int = 0
-
-    @property
-    def mean(self) -> float | None:
-        return self.delays / self.arrived if self.arrived else None
-
-    @property
-    def on_time_share(self) -> float | None:
-        """The share of the arrived flights that were on time."""
-        return self.on_time / self.arrived if self.arrived else None
-
-    def with_day(self, day: Json) -> "Cell":
-        """Return the cell that also counts a row of the backend's `by_day`."""
-        arrived = day["arrived"]
-        return Cell(
-            self.flights + day["flights"],
-            self.arrived + arrived,
-            self.cancelled + day["cancelled"],
-            self.no_arrival + day["no_arrival"],
-            self.on_time + round((day["on_time_share_of_arrived"] or 0) * arrived),
-            self.delays + round((day["average_delay"] or 0) * arrived),
-        )
-
-
-NO_FLIGHTS = Cell()
+NO_FLIGHTS = together([])
 
 
 @dataclass(frozen=True)
@@ -83,7 +53,7 @@ class Delays:
     rank: int
     carrier: Carrier
     answer: Json
-    cells: Mapping[int, Cell]
+    cells: Mapping[int, Json]
     week_means: Mapping[int, float]
 
     @property
@@ -99,13 +69,13 @@ class Delays:
     @property
     def are_few_a_slot(self) -> bool:
         """Whether most of the carrier's days (or months) rest on a handful of flights."""
-        arrived = [cell.arrived for cell in self.cells.values()]
+        arrived = [cell["arrived"] for cell in self.cells.values()]
         return bool(arrived) and median(arrived) < FEW_IN_A_SLOT
 
     @cached_property
     def means(self) -> dict[int, float]:
         """Slot -> mean delay in minutes."""
-        return {s: cell.delays / cell.arrived for s, cell in self.cells.items() if cell.arrived}
+        return {s: cell["average_delay"] for s, cell in self.cells.items() if cell["arrived"]}
 
     @property
     def histogram(self) -> dict[tuple[int | None, int | None], int]:
@@ -244,23 +214,24 @@ class DelaysReport:
         for place, name in enumerate(self.time.names):
             yield "\n".join([name, *(_slot_text(delays, place) for delays in self.carriers)])
 
-    def rows(self) -> Iterator[tuple[str, list[Cell]]]:
+    def rows(self) -> Iterator[tuple[str, list[Json]]]:
         """(day or other slot, each carrier's flights in it), for slots with flights."""
         for place, name in enumerate(self.time.names):
             cells = [delays.cells.get(place, NO_FLIGHTS) for delays in self.carriers]
-            if any(cell.flights for cell in cells):
+            if any(cell["flights"] for cell in cells):
                 yield name, cells
 
     def mean_rows(self) -> Iterator[tuple[str, list[str]]]:
         """(day or other slot, mean delay of each carrier in minutes), as numbers in text."""
         for name, cells in self.rows():
-            yield name, [number(cell.mean, 1) for cell in cells]
+            yield name, [number(cell["average_delay"], 1) for cell in cells]
 
     def count_rows(self) -> Iterator[tuple[str, list[str]]]:
         """(day or other slot, all numbers of the first carrier), as numbers in text."""
         for name, (cell, *_) in self.rows():
-            counts = (cell.flights, cell.arrived, cell.cancelled, cell.no_arrival)
-            yield name, [number(cell.mean, 1), share(cell.on_time_share), *map(number, counts)]
+            counts = [number(cell[name]) for name in COUNTS]
+            on_time = share(cell["on_time_share_of_arrived"])
+            yield name, [number(cell["average_delay"], 1), on_time, *counts]
 
     def week_rows(self) -> Iterator[tuple[str, list[str]]]:
         """(middle day, mean delay of seven days of each carrier in minutes), as numbers in text."""
@@ -286,15 +257,14 @@ def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis)
     return DelaysReport(time, all_delays)
 
 
-def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Cell]:
-    cells: dict[int, Cell] = {}
+def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Json]:
+    cells: defaultdict[int, list[Json]] = defaultdict(list)
     for day in days:
-        place = time.place(day["FL_DATE"])
-        cells[place] = cells.get(place, NO_FLIGHTS).with_day(day)
-    return cells
+        cells[time.place(day["FL_DATE"])].append(day)
+    return {place: together(days) for place, days in cells.items()}
 
 
-def week_means(cells: Mapping[int, Cell], count: int) -> dict[int, float]:
+def week_means(cells: Mapping[int, Json], count: int) -> dict[int, float]:
     """Day -> mean delay in minutes of the flights of seven days: three before to three after it.
 
     count: of the days, which are numbered from 0. Empty for fewer than `LEAST_DAYS_FOR_WEEKS`.
@@ -302,8 +272,8 @@ def week_means(cells: Mapping[int, Cell], count: int) -> dict[int, float]:
     if count < LEAST_DAYS_FOR_WEEKS:
         return {}
     days = [cells.get(day, NO_FLIGHTS) for day in range(count)]
-    arrived = list(accumulate((day.arrived for day in days), initial=0))
-    delays = list(accumulate((day.delays for day in days), initial=0))
+    arrived = list(accumulate((day["arrived"] for day in days), initial=0))
+    delays = list(accumulate((round(_delays(day)) for day in days), initial=0))
     means = {}
     for first in range(count - WEEK_DAYS + 1):
         flights = arrived[first + WEEK_DAYS] - arrived[first]
@@ -311,6 +281,11 @@ def week_means(cells: Mapping[int, Cell], count: int) -> dict[int, float]:
             minutes_late = delays[first + WEEK_DAYS] - delays[first]
             means[first + WEEK_DAYS // 2] = minutes_late / flights
     return means
+
+
+def _delays(day: Json) -> float:
+    """Return the sum of the arrival delays, in minutes."""
+    return float((day["average_delay"] or 0) * day["arrived"])
 
 
 DAY_COLUMNS = (

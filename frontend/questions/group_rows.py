@@ -17,6 +17,7 @@ from frontend.field_labels import WEEKDAYS
 from frontend.filters import day, minutes, number, share
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, HOUR, Question
 from frontend.questions.delays import FEW_ARRIVALS, SCATTER_MINUTES
+from frontend.questions.figures import FIGURES, together
 
 LEVELS = (0.5, 0.65, 0.75, 0.85)
 """Shares on time from which a day or an hour has the next colour."""
@@ -84,17 +85,6 @@ class Row:
         return {**self.key, "name": self.name, **self.figures}
 
 
-COUNTS = ("flights", "arrived", "cancelled", "no_arrival")
-MEANS = {
-    "average_delay": "arrived",
-    "on_time_share_of_arrived": "arrived",
-    "on_time_share_of_scheduled": "flights",
-}
-"""Figures that are means, and the counts of what they are means of."""
-FIGURES = (
-    *("flights", "arrived", "cancelled", "no_arrival", "average_delay"),
-    *("average_departure_delay", "on_time_share_of_arrived", "on_time_share_of_scheduled"),
-)
 KEYS: Mapping[str, Sequence[str]] = {
     "carrier": ("OP_CARRIER_AIRLINE_ID",),
     "origin": ("ORIGIN", "ORIGIN_CITY_NAME"),
@@ -193,15 +183,6 @@ def months_of_year(rows: Sequence[Row]) -> list[Row]:
         )
         for name, group in named.items()
     ]
-
-
-def together(groups: Sequence[Json]) -> Json:
-    """Return the figures of several groups as those of one."""
-    figures: Json = {count: sum(group[count] for group in groups) for count in COUNTS}
-    for mean, count in MEANS.items():
-        total = sum((group[mean] or 0) * group[count] for group in groups)
-        figures[mean] = total / figures[count] if figures[count] else None
-    return figures
 
 
 # --- ranking -------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from frontend.coverage import NOTHING_KNOWN
 from frontend.question import Question
-from frontend.questions.group_rows import FIGURES, rows_of
+from frontend.questions.figures import FIGURES
+from frontend.questions.group_rows import rows_of
 from tests.api.worlds import Json, World, averages_of
 from tests.frontend.pages.reading import table
 

@@ -1,0 +1,26 @@
+"""The figures of some flights as the service names them, and of several groups together. Pure."""
+
+from collections.abc import Sequence
+
+from frontend.backend_client import Json
+
+COUNTS = ("flights", "arrived", "cancelled", "no_arrival")
+MEANS = {
+    "average_delay": "arrived",
+    "on_time_share_of_arrived": "arrived",
+    "on_time_share_of_scheduled": "flights",
+}
+"""Figures that are means, and the counts of what they are means of."""
+FIGURES = (
+    *("flights", "arrived", "cancelled", "no_arrival", "average_delay"),
+    *("average_departure_delay", "on_time_share_of_arrived", "on_time_share_of_scheduled"),
+)
+
+
+def together(groups: Sequence[Json]) -> Json:
+    """Return the figures of several groups as those of one."""
+    figures: Json = {count: sum(group[count] for group in groups) for count in COUNTS}
+    for mean, count in MEANS.items():
+        total = sum((group[mean] or 0) * group[count] for group in groups)
+        figures[mean] = total / figures[count] if figures[count] else None
+    return figures
