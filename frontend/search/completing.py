@@ -26,16 +26,9 @@ LEAST_LIKENESS = 0.7  # by difflib, from 0 to 1; two letters that changed places
 LEAST_LETTERS = 4  # of a name that may be misspelled
 
 RANKINGS = (  # what is asked for often
-    "worst route",
-    "worst airline",
-    "worst airport",
-    "best airline",
-    "best route",
-    "busiest route",
-    "busiest airport",
-    "most punctual airline",
-    "worst day",
-    "worst month",
+    *(f"worst {subject}" for subject in ("route", "airline", "airport")),
+    *("best airline", "best route", "busiest route", "busiest airport"),
+    *("most punctual airline", "worst day", "worst month"),
 )
 
 _WORD = re.compile(r"[^\s-]+")

@@ -36,12 +36,10 @@ def as_asked(pairs: Iterable[tuple[str, str]], known: Coverage) -> list[tuple[st
     return [
         pair
         for name, text in given
-        for pair in (understood(name, text, known, values) or _as_typed(name, text)).items()
+        for pair in (
+            understood(name, text, known, values) or {DAYS[0] if name == DAYS_FIELD else name: text}
+        ).items()
     ]
-
-
-def _as_typed(name: str, text: str) -> dict[str, str]:
-    return {DAYS[0] if name == DAYS_FIELD else name: text}
 
 
 def understood(

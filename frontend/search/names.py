@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from frontend.coverage import Airport, Carrier, Coverage
 from frontend.search.vocabulary import GENERIC, NICKNAMES
@@ -111,17 +112,10 @@ class Names:
         return sorted(matches, key=lambda thing: -thing.flights)
 
 
-_kept: list[tuple[Coverage, Names]] = []
-
-
+@lru_cache(maxsize=1)
 def names_in(known: Coverage) -> Names:
     """Return the names in the ledger that `known` covers; they are kept for the next text."""
-    for covered, names in _kept:
-        if covered is known or covered == known:
-            return names
-    names = Names(known)
-    _kept[:] = [(known, names)]
-    return names
+    return Names(known)
 
 
 def _by_city(known: Coverage) -> dict[str, list[Airport]]:

@@ -6,10 +6,10 @@ ledger.
 
 import re
 from calendar import Calendar, monthrange
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import MAXYEAR, MINYEAR, date
+from datetime import MINYEAR, date
 
 from frontend import filters
 
@@ -47,7 +47,7 @@ class Days:
     def in_year(self, year: int) -> "Days":
         """The one day or month in `year`. Raises ValueError for others and where there is none."""
         if self.is_one:
-            return day_of(year, self.first.month, self.first.day)
+            return replace(self, first=self.first.replace(year), last=self.last.replace(year))
         if self == month_of(self.first.year, self.first.month):
             return month_of(year, self.first.month)
         raise ValueError
@@ -78,12 +78,11 @@ def month_of(year: int, month: int) -> Days:
     return Days(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
 
 
-def year_of(year: int) -> Days:
-    return Days(date(year, 1, 1), date(year, 12, 31))
-
-
-def day_of(year: int, month: int, day: int) -> Days:
-    return Days(date(year, month, day), date(year, month, day))
+def _days_of(year: int, month: int, first: int, last: int) -> Days:
+    """Return days of one month. Raises ValueError if the month has no such days."""
+    if first > last:
+        raise ValueError
+    return Days(date(year, month, first), date(year, month, last))
 
 
 def _nth(month: int, weekday: int, nth: int) -> Callable[[int], Days]:
@@ -91,13 +90,14 @@ def _nth(month: int, weekday: int, nth: int) -> Callable[[int], Days]:
 
     def of_year(year: int) -> Days:
         days = [week[weekday] for week in Calendar().monthdayscalendar(year, month)]
-        return day_of(year, month, [day for day in days if day][nth])
+        day = [day for day in days if day][nth]
+        return _days_of(year, month, day, day)
 
     return of_year
 
 
 def _on(month: int, day: int) -> Callable[[int], Days]:
-    return lambda year: day_of(year, month, day)
+    return lambda year: _days_of(year, month, day, day)
 
 
 def _months(first: int, last: int) -> Callable[[int], Days]:
@@ -153,20 +153,14 @@ def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
     "5/6" is a day in either order, as in the United States first; "13/2" is in one. None if there
     is no such text, or if no such days exist: "February 30" is not February.
     """
-    read = list(_times_at(text, at, newest))
-    end = max((stop for _, stop in read), default=at)
-    meanings = list(dict.fromkeys(days for days, stop in read if days and stop == end))
-    return (meanings, end) if meanings else None
-
-
-def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days | None, int]]:
-    """Each text that is written like days, as (days, place of its end); None for no such days."""
+    meanings: dict[int, dict[Days, None]] = {}
     for pattern in _PATTERNS:
         if match := pattern.match(text, at):
-            days = None
+            days = meanings.setdefault(match.end(), {})
             with suppress(ValueError):
-                days = _days(match.groupdict(), newest)
-            yield days, match.end()
+                days[_days(match.groupdict(), newest)] = None
+    end = max(meanings, default=at)
+    return (list(meanings[end]), end) if meanings.get(end) else None
 
 
 def _days(parts: dict[str, str | None], newest: date) -> Days:
@@ -178,7 +172,7 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
     if named := parts.get("named"):
         return _latest(year, newest, NAMED[named.lower()])
     if month is None:
-        return _in_year(int(year or 0), year_of)
+        return _months(1, 12)(int(year or 0))
     number = _month(month)
     if day is None:
         return _latest(year, newest, lambda in_year: month_of(in_year, number))
@@ -186,17 +180,10 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
     return _latest(year, newest, lambda in_year: _days_of(in_year, number, int(day), int(last)))
 
 
-def _days_of(year: int, month: int, first: int, last: int) -> Days:
-    """Return days of one month. Raises ValueError if the month has no such days."""
-    if first > last:
-        raise ValueError
-    return Days(date(year, month, first), date(year, month, last))
-
-
 def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days:
     """Return the days in `year`; without one, the latest that begin at `newest` or before."""
     if year is not None:
-        return _in_year(int(year), days)
+        return days(int(year))
     for in_year in range(newest.year, max(newest.year - 5, MINYEAR), -1):  # 29 February is rare
         try:
             latest = days(in_year)
@@ -207,17 +194,9 @@ def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days
     raise ValueError
 
 
-def _in_year(year: int, days: Callable[[int], Days]) -> Days:
-    if not MINYEAR <= year <= MAXYEAR:
-        raise ValueError
-    return days(year)
-
-
 def _month(text: str) -> int:
-    """Return the month of a number or name. Raises ValueError for others."""
+    """Return the month of a number or name."""
     if text.isdigit():
-        if not 1 <= int(text) <= len(MONTHS):
-            raise ValueError
         return int(text)
     return [name[:_LETTERS] for name in MONTHS].index(text[:_LETTERS].lower()) + 1
 
