@@ -35,7 +35,10 @@ PAGES = (
     "/rankings?by=origin&OP_CARRIER_AIRLINE_ID=19393&DEST=LAX",
     *(f"/rankings?by={by}" for by in ("carrier", "route", "origin", "destination")),
 )
-WITHOUT_LINKS = ("/report?OP_CARRIER_FL_NUM=12345",)
+WITHOUT_LINKS = (
+    "/report?OP_CARRIER_FL_NUM=12345",
+    "/rankings?by=origin&OP_CARRIER_AIRLINE_ID=19393&DEST=LAX",
+)
 SAMPLED = 3
 Link = TypeVar("Link")
 
