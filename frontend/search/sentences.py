@@ -285,7 +285,7 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
     wanted = {*others[ASKED]}
     if _ranks_flights(wanted) and not others[NUMBER]:
         wanted.discard(FLIGHT)
-        others[AMOUNT].append("a ranking of flights")
+        others[AMOUNT].append("a ranking of single flights")
     if len(others[HOUR]) > 1:
         others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
     is_twice = ends and days and ends.keys() & days.keys()

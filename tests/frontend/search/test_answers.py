@@ -223,8 +223,8 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "united vs EWR": [
         (f"/average_delays?{UNITED}&ORIGIN=EWR&{ALL_DAYS}", ("a comparison",)),
     ],
-    "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of flights",))],
-    "which flight from EWR is worst": [("/airports/EWR", ("a ranking of flights",))],
+    "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of single flights",))],
+    "which flight from EWR is worst": [("/airports/EWR", ("a ranking of single flights",))],
     "best day": [("/days?sort=average_delay", ("best",))],
 }
 

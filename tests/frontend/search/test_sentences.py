@@ -168,13 +168,13 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "early flights JFK": [{"at": "JFK", "amounts": "early flights"}],
     "united first": [{"carriers": [UA], "amounts": "first"}],
     "worst flight of united": [
-        {"carriers": [UA], "wanted": "worst", "amounts": "a ranking of flights"}
+        {"carriers": [UA], "wanted": "worst", "amounts": "a ranking of single flights"}
     ],
     "which flight from JFK is worst": [
-        {"origin": "JFK", "wanted": "worst", "amounts": "a ranking of flights"}
+        {"origin": "JFK", "wanted": "worst", "amounts": "a ranking of single flights"}
     ],
     "most delayed flights at JFK": [
-        {"at": "JFK", "wanted": "delays most", "amounts": "a ranking of flights"}
+        {"at": "JFK", "wanted": "delays most", "amounts": "a ranking of single flights"}
     ],
     "worst flight number 335": [{"number": 335, "wanted": "flight worst"}],
     "routes with the worst flights": [{"wanted": "route worst"}],
