@@ -8,6 +8,7 @@ import lzma
 import random
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
@@ -23,49 +24,48 @@ from tests.flights import csv_of
 
 NODE = shutil.which("node")
 STATIC = Path(__file__).parents[3] / "frontend" / "static"
-DRIVER = """
-import { readFileSync } from "node:fs";
-import { Cutter } from "./slices.js";
-const [path, hasHeader, lines, bytes, piece] = process.argv.slice(2);
-const cutter = new Cutter(hasHeader === "true", Number(lines), Number(bytes));
-const content = new Uint8Array(readFileSync(path));
-const slices = [];
-try {
-  for (let at = 0; at < content.length; at += Number(piece)) {
-    slices.push(...cutter.feed(content.subarray(at, at + Number(piece))));
+SERVER = """
+import { openAsBlob, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { Cutter, slicesOf } from "./slices.js";
+import { tablesAmong, tablesOf } from "./unpacking.js";
+
+const text = (bytes) => Buffer.from(bytes).toString("latin1");
+
+function cut(path, hasHeader, lines, bytes, piece) {
+  const cutter = new Cutter(hasHeader, lines, bytes);
+  const content = new Uint8Array(readFileSync(path));
+  const slices = [];
+  for (let at = 0; at < content.length; at += piece) {
+    slices.push(...cutter.feed(content.subarray(at, at + piece)));
   }
   slices.push(...cutter.finish());
-} catch (error) {
-  console.log(JSON.stringify({ error: error.message }));
-  process.exit();
+  const { header, lines: all, fingerprint } = cutter;
+  const places = slices.map((slice) => [1, 2, 3].map((row) => cutter.lineOf(slice, row)));
+  const shown = slices.map((slice) => ({ ...slice, bytes: text(slice.bytes) }));
+  return { header: header?.length ?? 0, slices: shown, lines: all, fingerprint, places };
 }
-const { header, lines: all, fingerprint } = cutter;
-const places = slices.map((slice) => [1, 2, 3].map((row) => cutter.lineOf(slice, row)));
-const text = (bytes) => Buffer.from(bytes).toString("latin1");
-const shown = slices.map((slice) => ({ ...slice, bytes: text(slice.bytes) }));
-const length = header?.length ?? 0;
-console.log(JSON.stringify({ header: length, slices: shown, lines: all, fingerprint, places }));
-"""
-TABLES = """
-import { openAsBlob } from "node:fs";
-import { slicesOf } from "./slices.js";
-import { tablesOf } from "./unpacking.js";
-const [path, most] = process.argv.slice(2);
-const file = await openAsBlob(path);
-const found = [];
-let read = 0;
-try {
+
+async function tables(path, most) {
+  const file = await openAsBlob(path);
+  const found = [];
+  let read = 0;
   for (const table of await tablesOf(file)) {
-    const slices = slicesOf(table, (count) => (read += count), Number(most));
-    for await (const { bytes, lines } of slices) {
-      found.push({ name: table.name, content: Buffer.from(bytes).toString("latin1"), lines });
+    for await (const { bytes, lines } of slicesOf(table, (count) => (read += count), most)) {
+      found.push({ name: table.name, content: text(bytes), lines });
     }
   }
-} catch (error) {
-  console.log(JSON.stringify({ error: error.message }));
-  process.exit();
+  return { found, read };
 }
-console.log(JSON.stringify({ found, read }));
+
+const among = (path) => ({ found: JSON.parse(readFileSync(path)).map(tablesAmong) });
+const asked = { cut, tables, among };
+for await (const line of createInterface({ input: process.stdin })) {
+  const [name, ...options] = JSON.parse(line);
+  const answer = await (async () => asked[name](...options))()
+    .catch((error) => ({ error: error.message }));
+  console.log(JSON.stringify(answer));
+}
 """
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -104,21 +104,36 @@ def cut(
     piece: int = 999,
 ) -> dict[str, Any]:
     """What slices.js makes of a file that is read in pieces."""
-    return run(folder, DRIVER, content, str(header).lower(), str(lines), str(most), str(piece))
+    return run(folder, "cut", content, header, lines, most, piece)
 
 
-def run(folder: Path, driver: str, content: bytes, *options: str) -> dict[str, Any]:
-    """What a driver of the scripts prints about a file."""
+NODES: list["subprocess.Popen[str]"] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One process with the scripts for all tests: to start one takes longer than they do."""
+    folder = tmp_path_factory.mktemp("scripts")
     for name in ("slices.js", "unpacking.js"):
         shutil.copy(STATIC / name, folder)
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
-    (folder / "driver.js").write_text(driver, encoding="utf-8")
+    (folder / "server.js").write_text(SERVER, encoding="utf-8")
+    command = [str(NODE), "server.js"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, text=True, stdin=pipe, stdout=pipe) as process:
+        NODES[:] = [process]
+        yield
+
+
+def run(folder: Path, name: str, content: bytes, *options: object) -> dict[str, Any]:
+    """What a function of the server says about a file."""
     (folder / "file").write_bytes(content)
-    done = subprocess.run(
-        [str(NODE), "driver.js", "file", *options],
-        cwd=folder, capture_output=True, check=True, text=True,
-    )  # fmt: skip
-    found: dict[str, Any] = json.loads(done.stdout)
+    (process,) = NODES
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(json.dumps([name, str(folder / "file"), *options]) + "\n")
+    process.stdin.flush()
+    found: dict[str, Any] = json.loads(process.stdout.readline())
     return found
 
 
@@ -217,7 +232,7 @@ def test_an_export_that_lacks_flights_is_not_sent_in_slices(tmp_path: Path) -> N
 
 
 def tables(folder: Path, content: bytes, most: int = 10**6) -> dict[str, Any]:
-    return run(folder, TABLES, content, str(most))
+    return run(folder, "tables", content, most)
 
 
 def zipped(kind: int = ZIP_DEFLATED, **members: bytes) -> bytes:
@@ -311,10 +326,5 @@ NAMES = [
 def test_the_names_of_tables_are_those_that_the_reader_takes(tmp_path: Path) -> None:
     choose = random.Random(33)
     lists = [choose.sample(NAMES, choose.randrange(9)) for _ in range(300)]
-    driver = """
-import { readFileSync } from "node:fs";
-import { tablesAmong } from "./unpacking.js";
-console.log(JSON.stringify({ found: JSON.parse(readFileSync("file")).map(tablesAmong) }));
-"""
-    found = run(tmp_path, driver, json.dumps(lists).encode())["found"]
+    found = run(tmp_path, "among", json.dumps(lists).encode())["found"]
     assert found == [tables_among(names) for names in lists]
