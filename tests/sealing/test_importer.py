@@ -280,15 +280,22 @@ def test_a_bad_row_in_the_last_file_stores_nothing_of_the_others(
     assert_holds(chosen, [])
 
 
+@pytest.mark.parametrize("processes", [1, 3])
 def test_bad_rows_are_left_out_counted_and_named_if_that_is_decided(
-    tmp_path: Path, chosen: Settings
+    tmp_path: Path, chosen: Settings, monkeypatch: pytest.MonkeyPatch, processes: int
 ) -> None:
+    if processes > 1:
+        monkeypatch.setattr(source_check, "LEAST_BYTES", 0)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(processes))
     decided: list[Checked] = []
     watcher = Watcher(decide=decided.extend)
-    tally = import_flights(chosen, FlightFile(written(tmp_path, with_bad_rows())), watcher)
+    path = written(tmp_path, with_bad_rows())
+    path.write_text(path.read_text() + ",".join(FIELD_NAMES))
+    tally = import_flights(chosen, FlightFile(path), watcher)
     assert (tally.imported, tally.bad, tally.fraction) == (2998, 2, 1.0)
     (checked,) = decided
     assert (checked.rows, checked.flights, checked.bad.count) == (3000, 2998, 2)
+    assert checked.understood.endswith("; 1 repeated header left out")
     assert [(row.place, row.field, row.value) for row in checked.bad.first] == [
         ("flights.csv, line 1502", "OP_CARRIER_FL_NUM", "0"),
         ("flights.csv, line 2602", "ORIGIN", "nowhere"),

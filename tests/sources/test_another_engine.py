@@ -17,7 +17,7 @@ from backend.sources import open_source, validated
 from backend.sources.generated import Generated
 from tests.api.worlds import Json, client_of, settings_for
 
-FLIGHTS, SEED, QUESTIONS = 20_000, 33, 34
+FLIGHTS, SEED, QUESTIONS = 6000, 33, 34
 FIRST, DAYS = date(2015, 3, 1), 12
 CODES = {
     19393: "WN", 19790: "DL", 19805: "AA", 19930: "AS", 19977: "UA", 20304: "OO",

@@ -123,9 +123,9 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
 
 def test_blank_lines_cost_little(tmp_path: Path) -> None:
     started = time.process_time()
-    path = written(tmp_path, TABLE + b"\n" * 30_000_000 + TABLE.partition(b"\n")[2])
+    path = written(tmp_path, TABLE + b"\n" * 8_000_000 + TABLE.partition(b"\n")[2])
     assert len(flights_of(open_source(path))) == 6
-    assert time.process_time() - started < 15  # it was measured at 1 s, and at 60 s before
+    assert time.process_time() - started < 4  # it was measured at 0.3 s, and at 16 s before
 
 
 def test_what_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ Flights = list[tuple[Value, ...]]
 
 @pytest.fixture(scope="module")
 def month() -> Flights:
-    return flights_of(Generated(60_000, flights_per_day=2000))
+    return flights_of(Generated(15_500, flights_per_day=500))
 
 
 def column(flights: Flights, name: str) -> list[Value]:
@@ -27,17 +27,17 @@ def numbers(flights: Flights, name: str) -> list[int]:
     return [value for value in column(flights, name) if isinstance(value, int)]
 
 
-@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1700, 1701, 4001])
-def test_fewer_flights_are_the_beginning_of_more(count: int) -> None:
+def test_fewer_flights_are_the_beginning_of_more() -> None:
     more = flights_of(Generated(9000, flights_per_day=1700))
     assert len(more) == 9000
-    assert flights_of(Generated(count, flights_per_day=1700)) == more[:count]
+    for count in (0, 1, 999, 1000, 1700, 1701, 4001):
+        assert flights_of(Generated(count, flights_per_day=1700)) == more[:count]
 
 
 def test_the_seed_alone_decides(month: Flights) -> None:
-    source = Generated(60_000, flights_per_day=2000)
+    source = Generated(15_500, flights_per_day=500)
     assert flights_of(source) == flights_of(source) == month
-    other = flights_of(Generated(60_000, seed=2, flights_per_day=2000))
+    other = flights_of(Generated(15_500, seed=2, flights_per_day=500))
     assert column(other, "ARR_DELAY") != column(month, "ARR_DELAY")
     assert column(other, "OP_CARRIER_FL_NUM") != column(month, "OP_CARRIER_FL_NUM")
 
@@ -64,7 +64,7 @@ def test_days_follow_each_other_with_fewer_flights_on_saturday(month: Flights) -
     days = [date.fromisoformat(day) for day in per_day]
     assert days == [date(2015, 1, 1) + timedelta(days=n) for n in range(len(days))]
     for day in days[:-1]:
-        assert per_day[day.isoformat()] == (1800 if day.isoweekday() == 6 else 2000)
+        assert per_day[day.isoformat()] == (450 if day.isoweekday() == 6 else 500)
 
 
 def test_the_schedule_repeats_and_no_two_flights_of_a_day_are_alike(month: Flights) -> None:
@@ -80,7 +80,7 @@ def test_the_schedule_repeats_and_no_two_flights_of_a_day_are_alike(month: Fligh
 
 
 def test_no_day_is_like_another(month: Flights) -> None:
-    days = [tuple(column(month[start : start + 500], "ARR_DELAY")) for start in (0, 2000, 3800)]
+    days = [tuple(column(month[start : start + 400], "ARR_DELAY")) for start in (0, 500, 950)]
     assert len(set(days)) == 3
     means: dict[Value, list[int]] = defaultdict(list)
     for flight in month:
@@ -135,8 +135,8 @@ def test_tables_of_the_network_agree() -> None:
 def test_flights_may_span_decades() -> None:
     source = Generated(1_000_000_000, first_day="1990-01-01", flights_per_day=20_000)
     assert next(source.rows()).columns[0][0] == 1990
-    few = flights_of(Generated(10_000, first_day="1999-12-31", flights_per_day=10))
-    assert few[-1][POSITION["YEAR"]] == 2002
+    few = flights_of(Generated(4000, first_day="1999-12-31", flights_per_day=10))
+    assert few[-1][POSITION["YEAR"]] == 2001
 
 
 @pytest.mark.parametrize(

@@ -3,38 +3,39 @@ import subprocess
 import sys
 from collections import Counter
 from importlib.metadata import PackageNotFoundError
+from itertools import compress
 from typing import NoReturn
 
 import pytest
 
 from backend.base.errors import InvalidInput
-from backend.chain.fields import POSITION, Value
+from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources import flight_file
 from backend.sources.flight_file import nycflights13
-from tests.sources.samples import flights_of
+from backend.sources.source import validated
+
+Columns = dict[str, list[Value]]
 
 
 @pytest.fixture(scope="module")
-def flights() -> list[tuple[Value, ...]]:
+def columns() -> Columns:
     source = nycflights13()
-    found = flights_of(source)
+    columns: Columns = {name: [] for name in FIELD_NAMES}
+    for batch in validated(source):
+        for name, values in zip(FIELD_NAMES, batch, strict=True):
+            columns[name] += values
     assert source.progress() == 1.0
-    return found
+    return columns
 
 
-def column(flights: list[tuple[Value, ...]], name: str) -> list[Value]:
-    return [flight[POSITION[name]] for flight in flights]
+def test_every_row_is_a_valid_flight(columns: Columns) -> None:
+    assert Counter(columns["CANCELLED"]) == {0: 336_776 - 8255, 1: 8255}
+    assert columns["ARR_DELAY"].count(None) == 9430
+    assert len(set(columns["FL_DATE"])) == 365
 
 
-def test_every_row_is_a_valid_flight(flights: list[tuple[Value, ...]]) -> None:
-    assert len(flights) == 336_776
-    assert Counter(column(flights, "CANCELLED")) == {0: 336_776 - 8255, 1: 8255}
-    assert column(flights, "ARR_DELAY").count(None) == 9430
-    assert len(set(column(flights, "FL_DATE"))) == 365
-
-
-def test_first_flight_in_full(flights: list[tuple[Value, ...]]) -> None:
-    assert flights[0] == (
+def test_first_flight_in_full(columns: Columns) -> None:
+    assert tuple(columns[name][0] for name in FIELD_NAMES) == (
         *(2013, 2, "2013-01-01", 19977, 1545),
         *(None, "EWR", "Newark, NJ", "New Jersey"),
         *(None, "IAH", "Houston, TX", "Texas"),
@@ -43,17 +44,16 @@ def test_first_flight_in_full(flights: list[tuple[Value, ...]]) -> None:
 
 
 def test_a_cancelled_flight_has_neither_departure_nor_arrival(
-    flights: list[tuple[Value, ...]],
+    columns: Columns,
 ) -> None:
-    times = [POSITION[n] for n in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")]
-    cancelled = [flight for flight in flights if flight[POSITION["CANCELLED"]] == 1]
-    assert {flight[place] for flight in cancelled for place in times} == {None}
-    assert {"2400", "0001"} <= set(column(flights, "DEP_TIME"))
+    for name in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"):
+        assert set(compress(columns[name], columns["CANCELLED"])) == {None}
+    assert {"2400", "0001"} <= set(columns["DEP_TIME"])
 
 
-def test_cities_are_written_as_bts_writes_them(flights: list[tuple[Value, ...]]) -> None:
+def test_cities_are_written_as_bts_writes_them(columns: Columns) -> None:
     names = ("DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
-    places = dict.fromkeys(zip(*(column(flights, name) for name in names), strict=True))
+    places = dict.fromkeys(zip(*map(columns.__getitem__, names), strict=True))
     cities = {str(code): (city, state) for code, city, state in places}
     assert len(cities) == len(places) == 105
     expected = {
@@ -69,12 +69,12 @@ def test_cities_are_written_as_bts_writes_them(flights: list[tuple[Value, ...]])
         "STT": ("Charlotte Amalie, VI", "U.S. Virgin Islands"),
     }
     assert {code: cities[code] for code in expected} == expected
-    origins = set(zip(column(flights, "ORIGIN"), column(flights, "ORIGIN_CITY_NAME"), strict=True))
+    origins = set(zip(columns["ORIGIN"], columns["ORIGIN_CITY_NAME"], strict=True))
     assert origins == {("EWR", "Newark, NJ"), ("JFK", "New York, NY"), ("LGA", "New York, NY")}
 
 
-def test_sixteen_carriers_have_their_dot_numbers(flights: list[tuple[Value, ...]]) -> None:
-    carriers = Counter(column(flights, "OP_CARRIER_AIRLINE_ID"))
+def test_sixteen_carriers_have_their_dot_numbers(columns: Columns) -> None:
+    carriers = Counter(columns["OP_CARRIER_AIRLINE_ID"])
     assert len(carriers) == 16
     assert (carriers[19977], carriers[20409], carriers[20304]) == (58_665, 54_635, 32)
 

@@ -71,7 +71,7 @@ def test_flipped_bytes_never_raise_an_unpackers_own_error(tmp_path: Path, packin
     packed = PACKINGS[packing](NOISE[:2000])
     dice = random.Random(2)
     refused = 0
-    for _ in range(300):
+    for _ in range(120):
         damaged = bytearray(packed)
         for _ in range(dice.choice((1, 1, 4))):
             damaged[dice.randrange(6, len(packed))] ^= 1 << dice.randrange(8)
@@ -79,7 +79,7 @@ def test_flipped_bytes_never_raise_an_unpackers_own_error(tmp_path: Path, packin
             content_of(written(tmp_path, bytes(damaged)))
         except InvalidInput:
             refused += 1
-    assert refused > 100
+    assert refused > 40
 
 
 def test_zip_holds_one_csv_file_beside_others(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_bomb_is_refused_before_it_takes_hours(
     tmp_path: Path, packing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "UNPACKED_ROOM", 1 << 20)
-    bomb = written(tmp_path, PACKINGS[packing](b"\n" * (30 << 20)))
-    assert bomb.stat().st_size * MOST_TIMES < 20 << 20
+    bomb = written(tmp_path, PACKINGS[packing](b"\n" * (12 << 20)))
+    assert bomb.stat().st_size * MOST_TIMES < 8 << 20
     with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
         content_of(bomb)
     with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
@@ -150,7 +150,7 @@ def test_a_bomb_is_refused_before_it_takes_hours(
 
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path, packing: str) -> None:
-    content = NOISE * 4
+    content = NOISE
     file = PackedFile(written(tmp_path, PACKINGS[packing](content)))
     assert read_all(file) == content
     assert read_all(file) == content

@@ -13,7 +13,7 @@ from backend.sources.posted_batch import ANY, CSV, NDJSON, Batch, batch_of
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import csv_of, flights
 
-BODY_BYTES = 500_000
+BODY_BYTES = 250_000
 MOST_TIMES = 4  # as much memory as bytes, besides the body
 ROOM_BYTES = 14_000_000  # of what is parsed together, however long the body is
 MOST_FLIGHTS = 100_000
