@@ -8,7 +8,7 @@ from two.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
@@ -131,14 +131,14 @@ def _require_agreement(rows: Iterable[Evidence], agreeing: int) -> None:
 
     Such columns mean something else, as months that count from 0, and agree by chance.
     """
-    wrong = [row[0] for row in rows if (days := readings(row[0])) and not _any_agrees(days, row)]
+    wrong = [
+        row[0]
+        for row in rows
+        if (days := readings(row[0])) and not any(_agrees(day, row) for day in days.values())
+    ]
     if len(wrong) > agreeing:
         reason = f"has days such as {shown(wrong[0])}, which month, day or weekday beside them"
         raise DoubtfulDatesError(f"{reason} contradict; leave that column out")
-
-
-def _any_agrees(days: Mapping[str, date], row: Evidence) -> bool:
-    return any(_agrees(day, row) for day in days.values())
 
 
 def _fitting(row: Evidence) -> set[str]:
@@ -168,11 +168,10 @@ def contradiction(row: Evidence, order: str | None) -> str:
 
 def _agrees(day: date, row: Evidence) -> bool:
     said = (day.month, day.day, day.isoweekday())
-    return all(_is_number(cell, part) for cell, part in zip(row[1:], said, strict=True))
-
-
-def _is_number(cell: object, number: int) -> bool:
-    return cell is None or cell == "" or _number(cell) == number
+    return all(
+        cell in (None, "") or _number(cell) == part
+        for cell, part in zip(row[1:], said, strict=True)
+    )
 
 
 def _number(cell: object) -> float | None:

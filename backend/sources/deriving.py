@@ -13,7 +13,7 @@ that may be true, a cancelled flight that arrived, a clock beyond 2400 (ARR_TIME
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import compress, repeat
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import EMPTY_WHEN_CANCELLED
@@ -94,19 +94,14 @@ class Deriver:
             self._clear_times(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
-        if "FL_DATE" in columns:
-            days = columns["FL_DATE"]
-            if not all(self._days[day] == day for day in set(days)):
-                days = list(map(self._days.__getitem__, days))
-            if MONTH not in columns and DAY not in columns:
-                return days
-            months, days_of_month = (columns.get(name, [None] * len(days)) for name in (MONTH, DAY))
-            rows = list(zip(days, months, days_of_month, strict=True))
-            if all(self._beside[row] == row[0] for row in set(rows)):
-                return days
-            return list(map(self._beside.__getitem__, rows))
-        parts = zip(columns["YEAR"], columns[MONTH], columns[DAY], strict=True)
-        return list(map(self._joined_days.__getitem__, parts))
+        if "FL_DATE" not in columns:
+            parts = zip(columns["YEAR"], columns[MONTH], columns[DAY], strict=True)
+            return list(map(self._joined_days.__getitem__, parts))
+        days = list(map(self._days.__getitem__, columns["FL_DATE"]))
+        if MONTH not in columns and DAY not in columns:
+            return days
+        months, days_of_month = (columns.get(name, repeat(None)) for name in (MONTH, DAY))
+        return list(map(self._beside.__getitem__, zip(days, months, days_of_month, strict=False)))
 
     def _add_calendar(self, columns: dict[str, Column]) -> None:
         for part, name in enumerate(("YEAR", "DAY_OF_WEEK")):

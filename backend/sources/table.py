@@ -66,7 +66,7 @@ class _Header:
         """Raise BadRow if a row is a header with other columns, since what follows is misread."""
         names = {title.lower() for title in self.titles} - {""}
         place = next((place for place, title in enumerate(self.titles) if title), 0)
-        if names.isdisjoint(map(str.lower, _column(rows, place))):
+        if names.isdisjoint(map(str.lower, set(_column(rows, place)))):
             return
         for number, row in zip(numbers, rows, strict=True):
             if len(names.intersection(map(str.lower, row))) > len(names) / 2:
