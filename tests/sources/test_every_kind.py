@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.base.day_orders import DAY_FIRST
@@ -156,6 +156,7 @@ def _as_stored(kind: Kind, meanings: set[str], row: Named) -> tuple[Value, ...]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@settings(max_examples=max(10, settings().max_examples // 2))
 @given(
     rows=st.lists(flights(), min_size=1, max_size=12),
     left_out=st.sets(st.sampled_from((*DERIVED, *MAY_BE_EMPTY, CARRIER, ORIGIN_STATE)), max_size=6),

