@@ -4,8 +4,8 @@ A rejected run is made once more, except in a quick run. Beside the raw rows, `p
 for each closed run, and `told.csv` the times that the server reported for each interaction, in the
 order in which they ended. The real part writes `scans.csv`, a line for each server that scanned,
 and `block_reads.csv`, the seconds of reading and checking each block in the study's way. The mode
-`model` has no server: a simulated network gives the rows, at K = 1. At the end many runs like these
-are simulated, as predictions: `simulated.csv` has a line for each.
+`model` has no server: a simulated network gives the rows, at K = 1. Before anything is measured,
+many runs like these are simulated, as predictions: `simulated.csv` has a line for each.
 """
 
 from collections import Counter
@@ -108,6 +108,7 @@ class ScansLine(Line):
 def measure(run: Run) -> None:
     """Measure by the quick or the full plan."""
     plan, is_model = plan_of(run.options), run.options.mode is Mode.MODEL
+    _predict(run, plan)
     with (
         run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
@@ -116,7 +117,6 @@ def measure(run: Run) -> None:
         make_runs(run, plan, table, told)
     if not is_model:
         _measure_blocks(run, plan)
-    _predict(run, plan)
 
 
 def _predict(run: Run, plan: Plan) -> None:

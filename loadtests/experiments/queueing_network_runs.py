@@ -31,7 +31,6 @@ from loadtests.experiments.queueing_network_models import (
     counted,
     expectations,
     predicted,
-    simulated_results,
 )
 from loadtests.generation.rows import customer_of
 from loadtests.grouping import grouped
@@ -43,7 +42,6 @@ from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.sample_statistics import mean_of
 
 LEAST_INTERACTIONS = 8
-LEAST_SIMULATED = 50  # runs of each server, if the measurement ended before it simulated any
 
 Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
 _NAMED = {server.name: server for server in SERVERS}
@@ -92,21 +90,12 @@ def closed_runs(results: Results) -> list[ClosedRun]:
 
 
 def expected(results: Results) -> Expectations:
-    """What the runs should give, from simulated runs like them. Raises ResultsError without a plan.
-
-    They are simulated here if the measurement was interrupted before that.
-    """
+    """What the runs should give, by simulated runs like them. Raises ResultsError without any."""
     found: dict[Cell, list[Prediction]] = defaultdict(list)
-    if results.has(SIMULATED):
-        for row in results.rows(SIMULATED):
-            one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
-            found[_NAMED[row["server"]], int(row["customers"])].append(one)
-        return expectations(found)
-    lines = results.lines(PLAN, PlanLine)
-    populations = sorted({line.customers for line in lines})
-    made_so = lines[0].report_s, lines[0].group
-    seed = f"{results.manifest()['seed']} simulated"
-    return expectations(simulated_results(populations, *made_so, seed, LEAST_SIMULATED))
+    for row in results.rows(SIMULATED):
+        one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
+        found[_NAMED[row["server"]], int(row["customers"])].append(one)
+    return expectations(found)
 
 
 # --- points --------------------------------------------------------------------------------------

@@ -24,14 +24,15 @@ from numpy.typing import NDArray
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS
 from loadtests.lab import response_times
-from loadtests.lab.content import Metric, Report, Section, Table, told_s
+from loadtests.lab.content import Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.response_times import Group, Times
 from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.sentences import Sentences
 from loadtests.lab.tool_outputs import ToolRun, UnreadableOutput, read_all
 from loadtests.models import estimates, replay
-from loadtests.models.estimates import TOLERANCE, Interval, Verdict, confidence_interval
+from loadtests.models.estimates import Interval, Verdict, confidence_interval
 
 RUNS, QUANTILES = "tool_runs", "quantiles"
 LEAST_VALUES = 5  # runs, and calibrations, for a verdict
@@ -373,11 +374,7 @@ def _rate_error(run: Measured) -> float:
 
 # --- the report ----------------------------------------------------------------------------------
 
-NO_CALIBRATION = (
-    "No run has one customer alone, so E[S] is not known and nothing can be forecast: bring five "
-    "runs of one customer, too."
-)
-ONLY_CALIBRATIONS = "All runs are of one customer alone, so there is no load to forecast."
+SENTENCES = Sentences("tool_results")
 
 
 def analyse(results: Results) -> Report:
@@ -385,19 +382,18 @@ def analyse(results: Results) -> Report:
     runs = measured_runs(results)
     alone = [run for run in runs if run.is_alone]
     busy = [run for run in runs if not run.is_alone]
+    if not alone or not busy:
+        findings = SENTENCES("only_calibrations" if alone else "no_calibration")
+        return Report(findings, [], [*_metrics([], Calibrated(alone))] if alone else [])
     calibrated = Calibrated(alone)
-    loads = [Load(name, same, calibrated) for name, same in pooled(busy).items()] if alone else []
-    findings = [*map(_sentence, loads)]
-    if not alone:
-        findings.append(NO_CALIBRATION)
-    elif not loads:
-        findings.append(ONLY_CALIBRATIONS)
-    sections = []
-    if loads:
-        lead = [_LEAD.format(mean=told_s(calibrated.mean_s), cv=calibrated.cv, n=len(alone))]
-        sections.append(Section("The forecast of one customer", lead, [_table(loads)]))
-    metrics = [*_metrics(loads, calibrated)] if alone else []
-    return Report(findings, sections, metrics, conclusion=_conclusion(loads))
+    loads = [Load(name, same, calibrated) for name, same in pooled(busy).items()]
+    lead = SENTENCES("lead", calibrated=calibrated)
+    return Report(
+        SENTENCES("findings", loads=loads, percent=_percent, least=LEAST_VALUES),
+        [Section("The forecast of one customer", lead, [_table(loads)])],
+        [*_metrics(loads, calibrated)],
+        conclusion=SENTENCES.one("conclusion", verdicts=[str(load.verdict) for load in loads]),
+    )
 
 
 def groups(results: Results) -> list[Group]:
@@ -409,41 +405,6 @@ def groups(results: Results) -> list[Group]:
         name: [run.times for run in same] for name, same in loads.items()
     }
     return response_times.of_runs(named)
-
-
-_LEAD = (
-    "E[S] = {mean} with a coefficient of variation of {cv:.2g}, by {n} runs of one customer. Open "
-    "runs are replayed with their own arrivals and times drawn from these, in order of arrival."
-)
-
-
-def _conclusion(loads: Sequence[Load]) -> str:
-    """At how many loads the forecast holds; nothing if a finding says it already."""
-    if len(loads) < 2:
-        return ""
-    verdicts = [load.verdict for load in loads]
-    held, missed = verdicts.count(Verdict.AGREES), verdicts.count(Verdict.DISAGREES)
-    open_ = len(loads) - held - missed
-    sentence = f"The forecast of one customer holds within {100 * TOLERANCE:g} % at {held} of "
-    sentence += f"{len(loads)} loads"
-    sentence += f"; it misses at {missed}" if missed else ""
-    return sentence + (f"; at {open_} these runs do not decide." if open_ else ".")
-
-
-def _sentence(load: Load) -> str:
-    words = {
-        Verdict.AGREES: f"the forecast of one customer agrees within {100 * TOLERANCE:g} %",
-        Verdict.DISAGREES: f"the forecast of one customer misses by over {100 * TOLERANCE:g} %",
-        Verdict.NOT_DECIDED: "whether the forecast of one customer holds is not decided",
-    }
-    more = ""
-    if not load.is_enough:
-        more = f"; a verdict needs {LEAST_VALUES} runs and {LEAST_VALUES} of one customer"
-    return (
-        f"{load.name}: {words[load.verdict]} (measured {told_s(load.mean_s)}, forecast "
-        f"{told_s(load.forecast_s)}, difference {_percent(load)}; runs: {len(load.runs)}, of one "
-        f"customer: {len(load.calibrated.runs)}{more})."
-    )
 
 
 def _percent(load: Load) -> str:

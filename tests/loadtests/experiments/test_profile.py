@@ -58,7 +58,7 @@ def test_it_leaves_stacks_a_flame_graph_and_what_processes_used(results: Results
     assert int(looks["all"]["samples"]) > 0
     roles = [row["role"] for row in results.rows("roles")]
     assert roles.count("worker (sampled)") == 1
-    assert {"miner", "worker", "web server", "supervisor"} < set(roles)
+    assert {"miner", "web server", "supervisor"} < set(roles)  # another worker may come later
 
 
 @needs_trace

@@ -30,7 +30,6 @@ from loadtests.experiments.queueing_network_block_costs import (
 )
 from loadtests.experiments.queueing_network_measurements import (
     COUNTS,
-    FULL,
     OURS,
     STUDY,
     Plan,
@@ -364,11 +363,6 @@ def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
     minidom.parseString(svg)  # raises for what is no XML
     words = set(re.findall(">([^<>]+)</text>", svg))
     assert {"1/523", "495/523", "27/523", "18/19", "1/19", "0.8 ms", "DISK", "5 s"} <= words
-
-
-def test_a_full_run_takes_less_than_forty_minutes() -> None:
-    runs = len(FULL.populations) * len(SERVERS)
-    assert runs * (FULL.report_s / 100 + 5) < 30 * 60
 
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:

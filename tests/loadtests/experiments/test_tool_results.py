@@ -111,7 +111,7 @@ def test_too_few_runs_decide_nothing_and_say_what_is_missing(tmp_path: Path) -> 
 def test_without_one_customer_there_are_percentiles_and_no_forecast(tmp_path: Path) -> None:
     running.bring(files(tmp_path, [oha_csv], calibrations=0), tmp_path / "one", 1)
     report = running.analyse(Results(tmp_path / "one"))
-    assert report.findings == [tool_results.NO_CALIBRATION]
+    assert report.findings == tool_results.SENTENCES("no_calibration")
     assert any(of.name.startswith("response_time_p99[12.") for of in report.metrics)
 
 
