@@ -122,6 +122,10 @@ class TestComparing:
         assert found is not None
         assert found.mean_s == pytest.approx(0.19)
         assert found.verdict is Verdict.AGREES
+        told = " ".join(report_of(Results(tmp_path / "r")).findings)
+        assert (
+            "19 blocks per request, at the time per block of a scan, take 190 ms; measured" in told
+        )
         reads[STUDY, "get_transaction"] = "0"
         assert refill(found_in(tmp_path / "s", times, reads=reads)) is None
 
