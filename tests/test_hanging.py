@@ -3,9 +3,12 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+
+import pytest
 
 from tests.api.processes import Service, free_port, serving, until
 from tests.service.test_supervisor import is_shown
@@ -32,27 +35,38 @@ def test_a_stopped_miner_is_told_within_5_s_of_its_time_and_replaced_within_10(
         assert service.json("/tip")["transactions"] == 1
 
 
-def test_stopped_workers_are_replaced_and_the_others_answer_meanwhile(folder: Path) -> None:
-    """One of the two of the service, and the one of the pages."""
+@pytest.fixture(scope="module")
+def with_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
+    """A service with its pages, and their address."""
     port = free_port()
+    folder = tmp_path_factory.mktemp("pages") / "chain"
     with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
-        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
-        (of_pages,) = page_workers(service)
-        stopped, other = service.booted()
-        for pid in (of_pages, stopped):
-            os.kill(pid, signal.SIGSTOP)
-        began = time.monotonic()
-        answered = 0
-        while {stopped, of_pages} & service.processes().keys():
-            assert time.monotonic() - began < WORKER_WITHIN_S
-            answered += answers(service)
-            time.sleep(0.1)
-        until(lambda: len(service.booted()) == 2)
-        assert answered > 20
-        assert other in service.workers()
-        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
+        pages = f"http://127.0.0.1:{port}"
+        until(lambda: is_shown(pages))
+        yield service, pages
+
+
+def test_stopped_workers_are_replaced_and_the_others_answer_meanwhile(
+    with_pages: tuple[Service, str],
+) -> None:
+    """One of the two of the service, and the one of the pages."""
+    service, pages = with_pages
+    (of_pages,) = page_workers(service)
+    stopped, other = service.booted()
+    for pid in (of_pages, stopped):
+        os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    answered = 0
+    while {stopped, of_pages} & service.processes().keys():
         assert time.monotonic() - began < WORKER_WITHIN_S
-        assert "hangs" not in service.said()  # gunicorn has replaced them
+        answered += answers(service)
+        time.sleep(0.25)
+    until(lambda: len(service.booted()) == 2)
+    assert answered > 10
+    assert other in service.workers()
+    until(lambda: is_shown(pages))
+    assert time.monotonic() - began < WORKER_WITHIN_S
+    assert "hangs" not in service.said()  # gunicorn has replaced them
 
 
 def page_workers(service: Service) -> list[int]:
@@ -70,19 +84,19 @@ def answers(service: Service) -> bool:
             return False
 
 
-def test_a_stopped_web_server_and_a_stopped_frontend_are_replaced(folder: Path) -> None:
-    port = free_port()
-    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
-        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
-        web, frontend = service.web_master(), service.child("frontend")
-        (worker,) = page_workers(service)
-        for pid in (web, frontend, worker):
-            os.kill(pid, signal.SIGSTOP)
-        until(lambda: service.web_master() not in {0, web}, within_s=15)
-        until(lambda: service.child("frontend") not in {0, frontend}, within_s=15)
-        until(service.answers)
-        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
-        assert "the web server hangs: it was stopped" in service.said()
-        assert "the frontend hangs: it was stopped" in service.said()
-        assert worker not in service.processes()  # or it would keep the port
-        assert service.post().status_code == 202
+def test_a_stopped_web_server_and_a_stopped_frontend_are_replaced(
+    with_pages: tuple[Service, str],
+) -> None:
+    service, pages = with_pages
+    web, frontend = service.web_master(), service.child("frontend")
+    (worker,) = page_workers(service)
+    for pid in (web, frontend, worker):
+        os.kill(pid, signal.SIGSTOP)
+    until(lambda: service.web_master() not in {0, web}, within_s=15)
+    until(lambda: service.child("frontend") not in {0, frontend}, within_s=15)
+    until(service.answers)
+    until(lambda: is_shown(pages))
+    assert "the web server hangs: it was stopped" in service.said()
+    assert "the frontend hangs: it was stopped" in service.said()
+    assert worker not in service.processes()  # or it would keep the port
+    assert service.post().status_code == 202

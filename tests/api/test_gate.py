@@ -88,7 +88,7 @@ def test_a_body_that_says_it_is_not_packed_is_read(tmp_path: Path, coding: str) 
 # --- over the wire, from every kind of worker ----------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["asgi", "gthread", "sync"])
+@pytest.fixture(scope="module", params=["asgi", "gthread"])
 def service(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:

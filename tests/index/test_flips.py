@@ -48,11 +48,10 @@ from tests.index.worlds import (
     rows_of,
 )
 
-FLIPS = tries(100, exploring=1000)
+FLIPS = tries(40, exploring=1000)
 # Asked after each flip. If readers believed an index whatever its writer noted, 43 of 300 flips
-# would give a wrong answer to one of so many, and 44 to one of a hundred; without checksums of
-# pages, 3 and 3.
-QUESTIONS = 40
+# would give a wrong answer to one of 40; without checksums of pages, 3.
+QUESTIONS = tries(15, exploring=40)
 ASKED_ABOUT = 3  # of the newest flights every third
 SETTLED_AT, TIP = 6, 22  # the heights of the file when the writer that is killed begins, and ends
 PAGE, CHECKSUM, WAL_HEAD, FRAME_HEAD = 4096, 8, 32, 24
@@ -297,7 +296,7 @@ def test_the_log_damaged_at_any_frame_mixes_nothing(left: Left, stage: int) -> N
     path = in_use(left.folder)
     files, note = list(left.stages.values())[stage]
     log = files.get("-wal", b"")
-    some = range(stage * FRAME, len(log), tries(15, exploring=1) * FRAME)
+    some = range(stage * FRAME, len(log), tries(40, exploring=1) * FRAME)
     for start in (*range(min(1, len(log))), *some):
         spoilt = bytearray(log)
         spoilt[start] ^= 1  # of the head of the log, or in the data of a frame

@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
     blocks_at_once=st.sampled_from((1, 2, 32)),
     hand_over=st.booleans(),
 )
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 def test_steps_of_any_size_give_the_index_that_a_rebuild_gives(
     contents: list[list[Flight]], steps: list[int], blocks_at_once: int, hand_over: bool
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_run_that_ends_early_because_it_is_large_is_read_on(folder: Path) -> N
     assert rebuilt_dump(folder) == followed
 
 
-@pytest.mark.parametrize("name", ["a b", "ü", "100%", "a;b&c=d", "a%41", "a?b", "a#b"])
+@pytest.mark.parametrize("name", ["a b ü", "100%41;b&c=d", "a?b#c"])
 def test_the_name_of_the_folder_does_not_matter(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     make_chain(folder, SMALL)
@@ -466,13 +466,7 @@ def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
 
 
 @pytest.mark.parametrize("hand_over", [False, True])
-@pytest.mark.parametrize(
-    "table",
-    [
-        *("flight", "flight_by_number", "carrier_total", "route_total"),
-        *("carrier_slot", "route_slot", "ranking", "carrier_delays", "number_total"),
-    ],
-)
+@pytest.mark.parametrize("table", ["flight_by_number", "ranking", "carrier_delays"])
 def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
     indexed: Path, table: str, hand_over: bool
 ) -> None:
@@ -491,7 +485,7 @@ def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
     assert rebuilt_dump(indexed) == followed
 
 
-@pytest.mark.parametrize("table", ["flight", "route_total", "number_total"])
+@pytest.mark.parametrize("table", ["flight", "number_total"])
 def test_an_index_behind_that_turns_out_to_be_damaged_is_made_anew_with_all_blocks(
     indexed: Path, table: str
 ) -> None:
@@ -510,7 +504,7 @@ def test_an_index_behind_that_turns_out_to_be_damaged_is_made_anew_with_all_bloc
     assert rebuilt_dump(indexed) == followed
 
 
-@pytest.mark.parametrize("spoilt", ["x''", "x'81'", "x'90'", "x'81a16101'", "x'8101c0'", "5"])
+@pytest.mark.parametrize("spoilt", ["x''", "x'81a16101'", "5"])
 def test_a_distribution_that_is_none_makes_the_index_anew(indexed: Path, spoilt: str) -> None:
     execute(indexed, f"UPDATE carrier_delays SET counts = {spoilt}")
     make_chain(indexed, [[plain_flight()]])
@@ -683,8 +677,10 @@ NEWCOMERS = {
 }
 
 
-@pytest.mark.parametrize("turn", ["it follows", "it begins and follows", "it begins with apply"])
-@pytest.mark.parametrize("newcomer", NEWCOMERS)
+@pytest.mark.parametrize(
+    ("turn", "newcomer"),
+    zip(("it follows", "it begins and follows", "it begins with apply"), NEWCOMERS, strict=True),
+)
 def test_followers_of_two_processes_take_turns(indexed: Path, newcomer: str, turn: str) -> None:
     """A turn begins a session; the one before was ended, or is still open."""
     with following(indexed) as (ours, store), following(indexed) as (theirs, _):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from datetime import date, timedelta
 from functools import partial
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -273,8 +273,7 @@ UNUSABLE = (
 )
 
 
-@pytest.mark.parametrize("spoil", UNUSABLE, ids=lambda spoil: spoil.__name__)
-@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize(("spoil", "ask"), zip(cycle(UNUSABLE), ASKS, strict=False))
 def test_without_a_usable_index_one_is_asked_to_try_later(
     indexed: Path, spoil: Callable[[Path], None], ask: str
 ) -> None:
@@ -314,7 +313,7 @@ def test_a_damaged_table_is_never_an_answer(indexed: Path, table: str, ask: str)
     assert caught.value.retry_after_s >= 1
 
 
-@pytest.mark.parametrize("spoilt", ["x''", "x'81'", "x'90'", "x'81a16101'", "x'8101c0'", "5"])
+@pytest.mark.parametrize("spoilt", ["x'81'", "x'90'", "x'8101c0'"])
 def test_a_distribution_that_is_none_is_never_an_answer(indexed: Path, spoilt: str) -> None:
     execute(indexed, f"UPDATE carrier_delays SET counts = {spoilt}")
     with pytest.raises(TryLater, match="reindex"):

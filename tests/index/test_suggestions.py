@@ -164,7 +164,7 @@ digits = st.sampled_from(("", "0", "1", "3", "33", "335", "9", "99", "99999", "9
 
 
 @given(chains, st.lists(st.sampled_from(("city", "airport", "carrier")) | st.none()), st.data())
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 def test_completions_equal_a_plain_loop(
     contents: list[list[Flight]], fields: list[str | None], data: st.DataObject
 ) -> None:
@@ -201,11 +201,11 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
     return folder, rows_of(contents, blocks)
 
 
-@pytest.mark.parametrize("q", ["", *"0123456789", "10", "12", "123", "9999", "99999", "123456"])
-def test_flight_numbers_of_every_length_are_completed(busy: tuple[Path, list[Row]], q: str) -> None:
+def test_flight_numbers_of_every_length_are_completed(busy: tuple[Path, list[Row]]) -> None:
     folder, rows = busy
     with closing(Ledger(Settings(dir=str(folder)), print)) as ledger:
-        assert_completions(ledger, rows, "flight_number", q)
+        for q in ("", *"0129", "10", "12", "123", "9999", "99999", "123456"):
+            assert_completions(ledger, rows, "flight_number", q)
 
 
 # --- what may be asked -----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ TABLES = list(dict.fromkeys(table for table, _ in COLUMNS))
 
 
 # So that all columns together try every row of a table; of each column all where faults are sought.
-A_STEP = tries(3, exploring=1)
+A_STEP = tries(6, exploring=1)
 
 
 @pytest.mark.parametrize(("table", "column"), [where for where in COLUMNS if where not in FIXED])
@@ -122,20 +123,12 @@ SPANS = {
 }
 
 
-@pytest.mark.parametrize("sign", ["+", "-"])
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        (table, column)
-        for table, column in COLUMNS
-        if table in SPANS and column in COUNTS.split(", ")
-    ],
-)
-def test_a_total_that_is_off_by_one_is_found(
-    folder: Path, table: str, column: str, sign: str
-) -> None:
+@pytest.mark.parametrize("table", SPANS)
+def test_a_total_that_is_off_by_one_is_found(folder: Path, table: str) -> None:
     whole = index_path(folder).read_bytes()
-    for span in SPANS[table]:
+    for column, span, sign in zip(
+        COUNTS.split(", "), cycle(SPANS[table]), cycle("+-+"), strict=False
+    ):
         execute(
             folder,
             f"UPDATE {table} SET {column} = {column} {sign} 1 WHERE span = {span}"
@@ -156,8 +149,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("span", [0, 1, 2])
+@pytest.mark.parametrize(("spelling", "span"), zip(SPELLINGS, cycle((0, 1, 2)), strict=False))
 def test_a_distribution_in_another_spelling_is_found(
     folder: Path, spelling: str, span: int
 ) -> None:
@@ -190,7 +182,7 @@ def test_a_missing_row_of_the_index_is_found(folder: Path, table: str) -> None:
         listed = ", ".join(keys)
         which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()
     where = " AND ".join(f"{key} = ?" for key in keys)
-    for row in range(rows):
+    for row in range(0, rows, A_STEP):
         with closing(opened(folder)) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {where}", which[row])
         with pytest.raises(Damage, match=WRONG):

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,7 @@ NOT_OF_THE_CHAIN: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.parametrize("ask", ASKS)
-@pytest.mark.parametrize("spoil", NOT_OF_THE_CHAIN, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize(("spoil", "ask"), zip(cycle(NOT_OF_THE_CHAIN), ASKS, strict=False))
 def test_an_index_that_does_not_stand_at_a_block_of_the_chain_answers_nothing(
     indexed: Path, spoil: Callable[[Path], None], ask: str
 ) -> None:
