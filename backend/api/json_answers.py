@@ -1,9 +1,6 @@
 """Makes answers: writes JSON in UTF-8, and keeps answers that will be asked for again."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from random import randrange
-from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,7 +24,8 @@ MIMETYPE = "application/json"
 ENTRY_BYTES = 900  # about what an answer takes besides the texts of question and answer
 BODY_ENTRY_BYTES = 300  # the same of a body alone
 
-Question = tuple[type[object], str]  # the kind of question, and the query string
+# The state of the index, the kind of question, and the query string (behind an encoding, if any).
+Question = tuple[Hashable, type[object], str]
 
 
 def answer(body: Any, status: int = 200, *more: Pair) -> Response:
@@ -90,105 +88,37 @@ class BodyCache(LruCache[Hashable, bytes]):
         super().__init__(capacity_bytes, lambda body: len(body) + BODY_ENTRY_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStatistics:
-    """Counts since the process started. answers, bytes: what is kept now."""
-
-    hits: int
-    misses: int
-    evictions: int
-    answers: int
-    bytes: int
-
-
 class CachedAnswer(NamedTuple):
     """An answer as it goes out, perhaps to several clients at a time, so that nobody may change it.
 
-    tip_hash: hash of the block up to which it counts.
+    query: the query string of its question. tip_hash: hash of the block up to which it counts.
     """
 
+    query: str
     body: bytes
     tip_hash: str
     response: Response
 
 
-class AnswerCache:
-    """Keeps answers of one state of the index, the latest asked for; bounded in bytes.
+class AnswerCache(LruCache[Question, CachedAnswer]):
+    """Keeps answers of one state of the index within `capacity_bytes`. Safe for threads.
 
     An answer at a tip never changes, and people and load tests ask the same again and again.
-    Answers are forgotten as soon as there are answers of another state. When they take too much
-    memory, answers chosen at random make room: a client that goes round a few more questions than
-    fit still finds most of them.
+    Answers are forgotten as soon as there are answers of another state.
     """
 
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
-        self._kept = _StateAnswers(
-            None
-        )  # exchanged in one step, so that no answer gets a wrong state
-        self._counting = Lock()
-        self._hits = self._misses = self._evictions = 0
+    def __init__(self, capacity_bytes: int) -> None:
+        super().__init__(capacity_bytes, _kept_bytes)
+        self._state: Hashable = None
 
-    def find(self, state: Hashable, question: Question) -> CachedAnswer | None:
-        """Return the answer to `question` in this state, if it is kept."""
-        current = self._kept
-        answer = current.answers.get(question) if state == current.state else None
-        with self._counting:
-            if answer is None:
-                self._misses += 1
-            else:
-                self._hits += 1
-        return answer
-
-    def keep(self, state: Hashable, question: Question, answer: CachedAnswer) -> None:
-        """Keep an answer, if it is not too large."""
-        current = self._kept
-        if state != current.state:
-            current = self._kept = _StateAnswers(state)
-        evicted = current.add(question, answer, self.most_bytes)
-        with self._counting:
-            self._evictions += evicted
-
-    def statistics(self) -> AnswerStatistics:
-        """Return the counts as they are now."""
-        current = self._kept
-        with self._counting:
-            counts = (self._hits, self._misses, self._evictions)
-        return AnswerStatistics(*counts, len(current.answers), current.bytes)
+    def keep(self, key: Question, value: CachedAnswer) -> None:
+        """Keep an answer; those of other states and the least recently used make room."""
+        if key[0] != self._state:
+            self.clear()
+            self._state = key[0]
+        super().keep(key, value)
 
 
-class _StateAnswers:
-    """The answers in one state."""
-
-    def __init__(self, state: Hashable) -> None:
-        self.state = state
-        self.answers: dict[Question, CachedAnswer] = {}
-        self._questions: list[Question] = []
-        self.bytes = 0
-        self._changing = Lock()
-
-    def add(self, question: Question, answer: CachedAnswer, most_bytes: int) -> int:
-        """Keep an answer. Returns how many others had to make room for it."""
-        size = _kept_bytes(question, answer)
-        with self._changing:
-            if question in self.answers or size > most_bytes:
-                return 0
-            before = len(self.answers)
-            while self.bytes + size > most_bytes:
-                self._remove_any()
-            evicted = before - len(self.answers)
-            self.answers[question] = answer
-            self._questions.append(question)
-            self.bytes += size
-            return evicted
-
-    def _remove_any(self) -> None:
-        at = randrange(len(self._questions))  # noqa: S311  no secret
-        question, self._questions[at] = self._questions[at], self._questions[-1]
-        self._questions.pop()
-        self.bytes -= _kept_bytes(question, self.answers.pop(question))
-
-
-def _kept_bytes(question: Question, answer: CachedAnswer) -> int:
+def _kept_bytes(answer: CachedAnswer) -> int:
     """Return what keeping an answer takes in memory."""
-    return len(question[1]) + len(answer.body) + ENTRY_BYTES
+    return len(answer.query) + len(answer.body) + ENTRY_BYTES

@@ -252,11 +252,11 @@ class Metrics:
             self._follow(BLOCK_CACHE, labels, cache.hits, cache.misses, cache.evictions)
             self._set(f"{BLOCK_CACHE}_bytes", labels, cache.bytes)
             self._set(f"{BLOCK_CACHE}_blocks", labels, cache.blocks)
-        statistics = self._answers.statistics()
-        self._follow(ANSWER_CACHE, (), statistics.hits, statistics.misses, statistics.evictions)
-        self._set(f"{ANSWER_CACHE}_limit_bytes", (), self._answers.most_bytes)
-        self._set(f"{ANSWER_CACHE}_bytes", (), statistics.bytes)
-        self._set(f"{ANSWER_CACHE}_answers", (), statistics.answers)
+        counts = self._answers.counts()
+        self._follow(ANSWER_CACHE, (), counts.hits, counts.misses, counts.evictions)
+        self._set(f"{ANSWER_CACHE}_limit_bytes", (), self._answers.capacity_bytes)
+        self._set(f"{ANSWER_CACHE}_bytes", (), counts.bytes)
+        self._set(f"{ANSWER_CACHE}_answers", (), counts.entries)
 
     def _follow(self, cache: str, labels: tuple[str, ...], *counts: int) -> None:
         for what, count in zip(("hits", "misses", "evictions"), counts, strict=True):

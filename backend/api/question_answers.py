@@ -111,7 +111,7 @@ class Answering:
             known = unchanged(environ, tag, REVALIDATE)
             if known is not None:
                 return known
-        answer = self._cache.find(state, (kind, query)) or self._ask(environ, kind, ask, state)
+        answer = self._cache.find((state, kind, query)) or self._ask(environ, kind, ask, state)
         if is_conditional and wants_any(environ):
             return not_modified(tag_of(answer.tip_hash, kind.__name__, query), "", REVALIDATE)
         encoding = encoding_for(environ)
@@ -127,9 +127,9 @@ class Answering:
         answer = self._answer(environ, ask, *asked(kind, given_in(environ)))
         body, tip_hash = encode(answer), answer.as_of.tip_hash
         tag = tag_of(tip_hash, kind.__name__, query)
-        cached = CachedAnswer(body, tip_hash, plain(body, tag, REVALIDATE))
+        cached = CachedAnswer(query, body, tip_hash, plain(body, tag, REVALIDATE))
         if tip_hash == state.tip_hash:
-            self._cache.keep(state, (kind, query), cached)
+            self._cache.keep((state, kind, query), cached)
         return cached
 
     def _encoded(
@@ -141,15 +141,14 @@ class Answering:
         state: IndexState,
     ) -> CachedAnswer:
         """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
-        name, tip_hash = (kind, f"{encoding} {query}"), answer.tip_hash
-        compressed_answer = self._cache.find(state, name) if tip_hash == state.tip_hash else None
+        name, tip_hash = (state, kind, f"{encoding} {query}"), answer.tip_hash
+        compressed_answer = self._cache.find(name) if tip_hash == state.tip_hash else None
         if compressed_answer is None:
             body, tag = compressed(encoding, answer.body), tag_of(tip_hash, kind.__name__, query)
-            compressed_answer = CachedAnswer(
-                body, tip_hash, encoded(body, encoding, tag, REVALIDATE)
-            )
+            response = encoded(body, encoding, tag, REVALIDATE)
+            compressed_answer = CachedAnswer(query, body, tip_hash, response)
             if tip_hash == state.tip_hash:
-                self._cache.keep(state, name, compressed_answer)
+                self._cache.keep(name, compressed_answer)
         return compressed_answer
 
     def _answer_uncached(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:

@@ -11,11 +11,8 @@ from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backend.api import question_answers
-from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger.ledger import Ledger
@@ -28,70 +25,12 @@ from tests.api.worlds import (
     client_of,
     generated,
     good,
-    kept,
     problem,
     seal,
     settings_for,
     world_in,
 )
 from tests.index.worlds import execute
-
-MOST_BYTES = 5 * ENTRY_BYTES
-
-queries = st.text(max_size=3).map(lambda text: text * 100)
-bodies = st.binary(max_size=ENTRY_BYTES)
-
-
-def kept_in(cache: AnswerCache) -> int:
-    """Bytes of what is kept, counted anew."""
-    found = cache._kept.answers
-    return sum(len(query) + len(one.body) + ENTRY_BYTES for (_, query), one in found.items())
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), queries, bodies), max_size=60))
-def test_the_bound_is_never_exceeded_and_nothing_is_mixed_up(
-    steps: list[tuple[int, str, bytes]],
-) -> None:
-    cache = AnswerCache(MOST_BYTES)
-    newest: dict[str, bytes] = {}
-    state = None
-    for number, query, body in steps:
-        if number != state:
-            newest, state = {}, number
-        cache.keep(number, (str, query), kept(body))
-        newest.setdefault(query, body)
-        assert kept_in(cache) <= MOST_BYTES
-        assert kept_in(cache) == cache._kept.bytes
-        assert len(cache._kept._questions) == len(cache._kept.answers)
-        for other in range(3):
-            for asked in {query for _, query, _ in steps}:
-                found = cache.find(other, (str, asked))
-                assert found is None or other == state
-                assert cache.find(other, (int, asked)) is None
-        if len(query) + len(body) + ENTRY_BYTES > MOST_BYTES:
-            assert cache.find(number, (str, query)) is None
-
-
-def test_threads_do_not_mix_up_states_or_lose_count() -> None:
-    cache = AnswerCache(20 * ENTRY_BYTES)
-    start = threading.Barrier(4)
-
-    def use(seed: int) -> None:
-        start.wait()
-        for n in range(3000):
-            state, query = (n + seed) // 50 % 3, str(n % 40)
-            found = cache.find(state, (str, query))
-            body = f"{state} {query}".encode()
-            assert found is None or found.body == body
-            cache.keep(state, (str, query), kept(body))
-
-    with ThreadPoolExecutor(4) as pool:
-        for one in [pool.submit(use, seed) for seed in range(4)]:
-            one.result()
-    assert kept_in(cache) == cache._kept.bytes <= 20 * ENTRY_BYTES
-
-
-# --- in the service ------------------------------------------------------------------------------
 
 AT_CARRIER = FIELD_NAMES.index("OP_CARRIER_AIRLINE_ID")
 DAYS = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}

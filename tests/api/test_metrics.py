@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from backend.api import SERVICE, create_app
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import UNMATCHED, UNREAD
+from backend.base.lru import Counts
 from backend.base.processes.shared_numbers import PREFIX
 from backend.base.settings import Settings
 from backend.base.version import VERSION, commit
@@ -212,14 +213,12 @@ def test_the_caches_report_what_they_do(world: World) -> None:
 def test_the_answer_cache_counts_what_has_to_go() -> None:
     size = ENTRY_BYTES + 100
     cache = AnswerCache(3 * size + size // 2)
-    for question in [(object, str(number)) for number in range(10)]:
-        assert cache.find("tip", question) is None
-        cache.keep("tip", question, kept(b"x" * 100))
-    found = cache.statistics()
-    assert (found.hits, found.misses, found.evictions, found.answers) == (0, 10, 7, 3)
-    assert 3 * size <= found.bytes <= 3 * size + size // 2
-    cache.keep("next tip", (object, "0"), kept(b""))
-    assert cache.statistics().answers == 1
+    for question in [("tip", object, str(number)) for number in range(10)]:
+        assert cache.find(question) is None
+        cache.keep(question, kept(question[2], b"x" * 99))
+    assert cache.counts() == Counts(0, 10, 7, 3, 3 * size)
+    cache.keep(("next tip", object, "0"), kept("0", b""))
+    assert cache.counts().entries == 1
 
 
 def test_the_ledger_is_described_as_it_stands(tmp_path: Path) -> None:

@@ -133,9 +133,9 @@ def _made(folder: Path) -> World:
     return World(settings, transactions, hashes)
 
 
-def kept(body: bytes) -> CachedAnswer:
+def kept(query: str, body: bytes) -> CachedAnswer:
     """An answer as the cache of answers keeps it."""
-    return CachedAnswer(body, "", plain(body, "tag", REVALIDATE))
+    return CachedAnswer(query, body, "", plain(body, "tag", REVALIDATE))
 
 
 @contextmanager
