@@ -16,7 +16,7 @@ import requests
 from tests.api.worlds import GOOD, Json
 
 ROOT = Path(__file__).parents[2]
-WITHIN_S = 20.0
+WITHIN_S = 60.0  # a machine may do much else
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.05  # between two looks at what is waited for
 
 

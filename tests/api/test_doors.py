@@ -88,16 +88,15 @@ def test_nobody_can_tell_who_found_it(both: tuple[Door, Door], path: str) -> Non
     for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
         found, expected = (door(method, path) for door in both)
         assert found == expected
-    for accepted in ("", "gzip", "zstd, gzip;q=0.5"):
+    for accepted in ("", "zstd, gzip;q=0.5"):
         headers = {"Accept-Encoding": accepted}
         found, expected = (door("GET", path, headers) for door in both)
         assert found == expected
         etag = dict(expected.headers).get("ETag", '"none"')
         for known in (etag, f'W/{etag}, "x"', "*", '"x"', ""):
-            for method in ("GET", "HEAD"):
-                headers["If-None-Match"] = known
-                ours, theirs = (door(method, path, headers) for door in both)
-                assert ours == theirs
+            headers["If-None-Match"] = known
+            ours, theirs = (door("GET", path, headers) for door in both)
+            assert ours == theirs
 
 
 POSTS: list[tuple[str, str | None, bytes]] = [

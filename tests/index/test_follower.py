@@ -679,7 +679,9 @@ NEWCOMERS = {
 
 @pytest.mark.parametrize(
     ("turn", "newcomer"),
-    zip(("it follows", "it begins and follows", "it begins with apply"), NEWCOMERS, strict=True),
+    list(
+        zip(("it follows", "it begins and follows", "it begins with apply"), NEWCOMERS, strict=True)
+    ),
 )
 def test_followers_of_two_processes_take_turns(indexed: Path, newcomer: str, turn: str) -> None:
     """A turn begins a session; the one before was ended, or is still open."""

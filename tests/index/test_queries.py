@@ -273,7 +273,7 @@ UNUSABLE = (
 )
 
 
-@pytest.mark.parametrize(("spoil", "ask"), zip(cycle(UNUSABLE), ASKS, strict=False))
+@pytest.mark.parametrize(("spoil", "ask"), list(zip(cycle(UNUSABLE), ASKS, strict=False)))
 def test_without_a_usable_index_one_is_asked_to_try_later(
     indexed: Path, spoil: Callable[[Path], None], ask: str
 ) -> None:

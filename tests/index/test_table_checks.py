@@ -149,7 +149,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize(("spelling", "span"), zip(SPELLINGS, cycle((0, 1, 2)), strict=False))
+@pytest.mark.parametrize(("spelling", "span"), list(zip(SPELLINGS, cycle((0, 1, 2)), strict=False)))
 def test_a_distribution_in_another_spelling_is_found(
     folder: Path, spelling: str, span: int
 ) -> None:

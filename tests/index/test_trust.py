@@ -68,7 +68,7 @@ NOT_OF_THE_CHAIN: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.parametrize(("spoil", "ask"), zip(cycle(NOT_OF_THE_CHAIN), ASKS, strict=False))
+@pytest.mark.parametrize(("spoil", "ask"), list(zip(cycle(NOT_OF_THE_CHAIN), ASKS, strict=False)))
 def test_an_index_that_does_not_stand_at_a_block_of_the_chain_answers_nothing(
     indexed: Path, spoil: Callable[[Path], None], ask: str
 ) -> None:

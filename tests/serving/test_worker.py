@@ -36,6 +36,7 @@ from backend.serving.connection import (
 from backend.serving.worker import FrontWorker
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import world_in
+from tests.cases import each_of
 from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping
 
 HOST = b"Host: localhost\r\n"
@@ -54,7 +55,7 @@ def request(target: str, *headers: bytes, body: bytes = b"", version: str = "1.1
 
 QUICK, SLOW = request("GET /quick"), request("GET /slow")
 MOST_IN_SOCKETS = 16 * 2**20  # may be sent before the system makes a client wait
-LANES = pytest.mark.parametrize("path", ["/quick", "/slow", "/together"])
+LANES = each_of("path", ["/quick", "/slow", "/together"])
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ UNCLEAR = {
 
 
 @LANES
-@pytest.mark.parametrize("header", UNCLEAR.values(), ids=UNCLEAR)
+@each_of("header", UNCLEAR.values())
 def test_where_a_body_ends_must_be_clear(loop: Loop, header: bytes, path: str) -> None:
     client = loop.answered(request(f"POST {path}", header + b"\r\n") + SMUGGLED + QUICK, 2)
     loop.until(client.ended)
@@ -160,13 +161,13 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize(("fields", "status"), HEADS.values(), ids=HEADS)
+@each_of(("fields", "status"), HEADS.values())
 def test_fields_have_bounds(loop: Loop, fields: bytes, status: int) -> None:
     found = loop.answered(request("GET /quick", fields + b"\r\n"))
     assert answers(found.got)[0][0] == status
 
 
-@pytest.mark.parametrize(("length", "status"), [(MAX_LINE_BYTES, 200), (MAX_LINE_BYTES + 1, 414)])
+@each_of(("length", "status"), [(MAX_LINE_BYTES, 200), (MAX_LINE_BYTES + 1, 414)])
 def test_an_address_has_a_bound(loop: Loop, length: int, status: int) -> None:
     found = loop.answered(request("GET /quick?".ljust(len("GET ") + length, "x")))
     assert answers(found.got)[0][0] == status
@@ -188,7 +189,7 @@ def test_whoever_waits_for_100_continue_hears_it_once(loop: Loop, path: str) -> 
 
 
 @LANES
-@pytest.mark.parametrize("body", [b"", b"given"])
+@each_of("body", [b"", b"given"])
 def test_whoever_does_not_wait_for_100_continue_does_not_hear_it(
     loop: Loop, path: str, body: bytes
 ) -> None:
@@ -214,7 +215,7 @@ def test_a_client_may_vanish_where_it_should_hear_100_continue(loop: Loop) -> No
 
 
 @LANES
-@pytest.mark.parametrize(
+@each_of(
     ("version", "header", "is_kept"),
     [
         ("1.1", b"", True),
@@ -474,7 +475,7 @@ def test_a_field_with_an_underscore_is_not_taken_for_another_one(loop: Loop) -> 
     assert b"spoofed" not in found
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("target", "status"),
     [
         ("http://localhost/quick", 200),
@@ -495,7 +496,7 @@ def test_an_address_may_be_absolute_and_names_the_host(
     assert answers(loop.answered(request(f"GET {target}")).got)[0][0] == status
 
 
-@pytest.mark.parametrize("version", ["0.9", "1.2", "2.0", "3.0"])
+@each_of("version", ["0.9", "1.2", "2.0", "3.0"])
 def test_other_versions_are_refused(loop: Loop, version: str) -> None:
     assert answers(loop.answered(request("GET /quick", version=version)).got)[0][0] == 400
 
@@ -717,7 +718,7 @@ def test_it_listens_at_ipv6(path: str) -> None:
 
 @LANES
 def test_it_listens_at_a_unix_socket(tmp_path: Path, path: str) -> None:
-    with looping(str(tmp_path / "socket"), socket.AF_UNIX) as loop:
+    with looping(str(tmp_path / path[1:]), socket.AF_UNIX) as loop:
         assert answers(loop.answered(request(f"GET {path}")).got)[0][0] == 200
         assert answers(loop.answered(b"nonsense\r\n\r\n").got)[0][0] == 400
 
