@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import msgspec
 
-from backend.api.exporting import csv_lines
+from backend.api.exporting import lines_of
 from backend.api.flight_lines import CSV, LEG_NAMES, table
 from backend.base.settings import PROJECT
 from backend.ledger.ledger import Ledger
@@ -88,7 +88,7 @@ def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]
             ORIGIN_CITY_NAME=question.ORIGIN_CITY_NAME,
             DEST_CITY_NAME=question.DEST_CITY_NAME,
         )
-    return csv_lines(ledger, selection, answer.as_of)
+    return lines_of(ledger, CSV, selection, answer.as_of)
 
 
 class _Sink:

@@ -94,7 +94,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         return response
 
     def streamed(environ: Environ, form: LineFormat, selection: Selection, as_of: AsOf) -> Response:
-        lines = _lines(ledger, form, selection, as_of)
+        lines = lines_of(ledger, form, selection, as_of)
         response = streams.response(environ, lines, form.mimetype, f"flights.{form.name}")
         response.headers[AS_OF_HEADER] = counted_up_to(as_of)
         return response
@@ -116,12 +116,9 @@ def accepted_format(environ: Environ) -> str:
     return best
 
 
-def csv_lines(ledger: Ledger, selection: Selection, as_of: AsOf) -> Iterator[bytes]:
-    """Return the flights as CSV, a block at a time."""
-    return _lines(ledger, CSV, selection, as_of)
-
-
-def _lines(ledger: Ledger, form: LineFormat, selection: Selection, as_of: AsOf) -> Iterator[bytes]:
+def lines_of(
+    ledger: Ledger, form: LineFormat, selection: Selection, as_of: AsOf
+) -> Iterator[bytes]:
     """Yield the whole file, a block at a time."""
     count, writer = 0, BlockLines(form)
     yield form.header(EXPORTED)

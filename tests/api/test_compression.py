@@ -12,6 +12,7 @@ from backend.api import block_routes
 from backend.api.encodings import encoding_for
 from backend.ledger.ledger import Ledger
 from tests.api.worlds import World, client_of, settings_for, world_in
+from tests.cases import each_of
 
 UNPACK: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.decompress,
@@ -47,7 +48,7 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize(("accepted", "encoding"), ACCEPTED)
+@each_of(("accepted", "encoding"), ACCEPTED)
 def test_the_encoding_is_what_the_client_rates_highest(
     client: FlaskClient, accepted: str | None, encoding: str
 ) -> None:

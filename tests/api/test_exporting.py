@@ -30,6 +30,7 @@ from tests.api.worlds import (
     with_status,
     world_in,
 )
+from tests.cases import each_of
 from tests.flights import on_disk
 
 ALL = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
@@ -164,7 +165,7 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize(("accepted", "form"), ACCEPTED)
+@each_of(("accepted", "form"), ACCEPTED)
 def test_the_format_is_what_the_client_accepts(
     client: FlaskClient, accepted: str | None, form: str
 ) -> None:
@@ -404,7 +405,7 @@ GROUPED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "by", "engine"), GROUPED)
+@each_of(("path", "by", "engine"), GROUPED)
 def test_groups_as_lines(client: FlaskClient, path: str, by: str, engine: str) -> None:
     days = {**ALL, "FINAL_DATE": "2015-01-31"}  # as many as departures may have without a place
     asked = f"{path}?{urlencode(days)}&group_by={by}&engine={engine}"

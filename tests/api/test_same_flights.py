@@ -20,6 +20,7 @@ from backend.ledger.ledger import Ledger
 from backend.sealing.miner import Sealer
 from tests.api.test_batches import as_csv, as_ndjson, pending, post
 from tests.api.worlds import Json, client_of, generated, good, seal, settings_for
+from tests.effort import examples
 from tests.flights import on_disk
 from tests.same_flights import CANCELLED, changed, flown, found_among, same_or_similar
 
@@ -195,7 +196,7 @@ def test_without_an_index_nothing_is_taken_for_new(
 numbers = count()
 
 
-@hypothesis_settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=examples(12), deadline=None)
 @given(st.lists(st.lists(same_or_similar, min_size=1, max_size=5), max_size=6), st.data())
 def test_the_ledger_holds_what_a_plain_loop_keeps(
     batches: list[list[Flight]], data: st.DataObject
