@@ -35,8 +35,8 @@ backend/api/conditions.py  api/test_compression.py  f'"{tag}-{encoding}"' if enc
 backend/api/conditions.py  api/test_compression.py  in ("", encoding_for(environ)) => in ("", "gzip", "zstd")
 backend/api/conditions.py  api/test_conditions.py  zlib.crc32(route.encode()) => 0
 backend/api/json_answers.py  api/test_compression.py  () if len(body) < LEAST_BYTES else (VARY,) => ()
-backend/api/json_answers.py  api/test_kept_answers.py  if question in self.answers or size > => if size >
-backend/api/json_answers.py  api/test_kept_answers.py  if state == current.state else None => if True else None
+backend/api/json_answers.py  api/test_metrics.py  if key[0] != self._state: => if False:
+backend/api/json_answers.py  api/test_metrics.py  len(answer.query) + => 0 +
 backend/api/problems.py  api/test_answers.py  (FlightchainError, 500) => (FlightchainError, 501)
 backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or seconds => name != EMULATED and seconds
 backend/api/study_paths.py  api/test_study_paths.py  NEW_TRANSACTION.given(environ) => pass

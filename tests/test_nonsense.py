@@ -1,11 +1,9 @@
 """What talks to a service says in a sentence that something else answers there."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,10 @@ from flightchain_client import Client, FlightchainError
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import SAMPLED_BLOCKS, sample
 from tests.api.worlds import GOOD
+from tests.cases import each_of
 from tests.nonsense import KINDS, nonsense
+from tests.test_cli import call, refusal
+from tests.test_client import posted
 
 ROOT = Path(__file__).parent.parent
 CALLS: dict[str, Callable[[Client], object]] = {
@@ -79,21 +80,14 @@ SOME = (
 )
 
 
-@pytest.mark.parametrize("kind", SOME)
+@each_of("kind", SOME)
 def test_bulk_post_ends_with_a_line(kind: str) -> None:
     with nonsense(KINDS[kind]) as url:
-        command = ["--url", url, "--generate", "1", "--threads", "1"]
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "scripts" / "bulk_post"), *command],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    require_sentence(done.stderr)
+        status, output, errors = posted("--url", url, "--generate", "1", "--threads", "1")
+    assert (status, output) == (1, "")
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    require_sentence(errors)
 
 
 def test_a_workload_of_locust_ends_with_a_line() -> None:
@@ -120,25 +114,11 @@ FILES = {
 }
 
 
-def backend(folder: Path, *arguments: Any) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "backend", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "FLIGHTCHAIN_DIR": str(folder / "chain")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("what", FILES)
 def test_commands_say_what_a_file_is_not(what: str, tmp_path: Path) -> None:
     (tmp_path / "backup").mkdir()
     for name in ("backup/backup.json", "flights.csv"):
         (tmp_path / name).write_bytes(FILES[what])
     for command, name in (("restore", "backup"), ("import", "flights.csv")):
-        done = backend(tmp_path, command, tmp_path / name)
-        assert done.returncode == 1, done
-        require_sentence(done.stderr)
+        require_sentence(refusal(call(tmp_path / "chain", command, str(tmp_path / name))))
     assert not (tmp_path / "chain" / "restoring").exists()

@@ -11,8 +11,9 @@ from flask.testing import FlaskClient
 
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.test_specification import READS, WRITES, Described, named
+from tests.api.test_specification import READS, WRITES, Described
 from tests.api.worlds import World, client_of, world_in
+from tests.cases import each_of
 from tests.units import UNITS, confined, unit
 from tests.units.installed import Installed, installed
 
@@ -59,7 +60,7 @@ def test_a_unit_is_refused_what_its_file_forbids(tmp_path: Path, attempt: str) -
     assert done.stdout.startswith(b"refused")
 
 
-@pytest.mark.parametrize("described_", READS, ids=named)
+@each_of("described_", READS)
 def test_every_row_that_reads_answers_as_it_does_without_filters(
     site: Installed, unconfined: FlaskClient, described_: Described
 ) -> None:
@@ -71,7 +72,7 @@ def test_every_row_that_reads_answers_as_it_does_without_filters(
         assert site.status(site.url + target) == expected, (target, site.log())
 
 
-@pytest.mark.parametrize("described_", WRITES, ids=named)
+@each_of("described_", WRITES)
 def test_every_row_that_writes_does(site: Installed, described_: Described) -> None:
     for query in described_.examples():
         for mimetype, body in described_.bodies():
