@@ -9,6 +9,7 @@ import pytest
 from backend.index import ranked_groups
 from backend.questions.groups import Shown
 from backend.questions.values import DELAY_NAMES, AverageDelays, FlightCounter, Options
+from tests.effort import tries
 from tests.index.test_answers import Chain, ask, chance_flight
 from tests.index.worlds import CARRIERS
 
@@ -20,7 +21,7 @@ WHOLE_MONTHS = (
     ("2007-09-01", "2009-10-31"),
     ("1900-01-01", "1900-01-31"),  # nothing flew
 )
-SOME = 60
+SOME = tries(25, exploring=60)
 
 
 @pytest.fixture(scope="module")
