@@ -779,36 +779,6 @@ def quickest_and_slowest(service: Service, count: int = 20) -> tuple[float, floa
     return min(took), max(took)
 
 
-def test_hundreds_of_silent_and_dribbling_clients_keep_nobody_from_asking(
-    service: Service,
-) -> None:
-    workers = service.booted()
-    with ExitStack() as held:
-        for _ in range(300):
-            held.enter_context(connected(service))
-        dribbling = [held.enter_context(connected(service, ASK[:10])) for _ in range(300)]
-        has_ended = threading.Event()
-
-        def dribble() -> None:
-            for at in range(10, len(ASK) - 4):
-                for one in dribbling:
-                    with suppress(OSError):
-                        one.send(ASK[at : at + 1])
-                if has_ended.wait(0.1):
-                    return
-
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(dribble)
-            try:
-                _, slowest = quickest_and_slowest(service)
-                assert service.post().status_code == 202
-            finally:
-                has_ended.set()
-            running.result()
-        assert slowest < 3
-    assert service.booted() == workers
-
-
 def test_scans_keep_nobody_from_asking(service: Service) -> None:
     has_ended = threading.Event()
 
@@ -856,19 +826,6 @@ def test_connections_are_spread_evenly_also_after_a_worker_was_killed(service: S
     for one in held:
         one.close()
     assert is_spread_evenly(service)
-
-
-def test_clients_that_vanish_where_they_should_hear_100_continue_kill_no_worker(
-    service: Service,
-) -> None:
-    workers = service.booted()
-    head = request("POST /transactions", EXPECTS, b"Content-Length: 50\r\n")
-    for _ in range(40):
-        client = Client(("127.0.0.1", service.port), socket.AF_INET)
-        client.say(head)
-        client.reset()
-    assert service.get("/health/live").status_code == 200
-    assert service.booted() == workers
 
 
 def test_connections_cost_nothing_once_they_have_ended(service: Service) -> None:
