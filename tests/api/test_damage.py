@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -173,23 +174,25 @@ def refusing(call: str, error: int, part: str) -> Callable[..., Any]:
     return refuse
 
 
-@pytest.mark.parametrize("error", [errno.EIO, errno.EACCES, errno.ENOSPC, errno.EMFILE])
+CALLS = [
+    ("listdir", "mempool"),
+    ("open", "mempool"),
+    ("open", "mempool.lock"),
+    ("open", "acknowledged"),
+    ("open", "heights"),
+    ("open", "blocks-"),
+    ("pread", "heights"),
+    ("pread", "acknowledged"),
+    ("pread", "blocks-"),
+    ("stat", "mempool.sqlite"),
+    ("fstat", "mempool.lock"),
+    ("statvfs", "chain"),
+]
+ERRORS = (errno.EIO, errno.EACCES, errno.ENOSPC, errno.EMFILE)
+
+
 @pytest.mark.parametrize(
-    ("call", "part"),
-    [
-        ("listdir", "mempool"),
-        ("open", "mempool"),
-        ("open", "mempool.lock"),
-        ("open", "acknowledged"),
-        ("open", "heights"),
-        ("open", "blocks-"),
-        ("pread", "heights"),
-        ("pread", "acknowledged"),
-        ("pread", "blocks-"),
-        ("stat", "mempool.sqlite"),
-        ("fstat", "mempool.lock"),
-        ("statvfs", "chain"),
-    ],
+    ("call", "part", "error"), [(*call, error) for call, error in zip(CALLS, cycle(ERRORS))]
 )
 def test_what_the_disk_refuses_is_503_and_passes(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str, part: str, error: int
