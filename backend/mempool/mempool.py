@@ -472,8 +472,13 @@ class Mempool:
             return self._store.everything()
 
     def sync(self) -> None:
-        """Make durable what has been read, whoever accepted it. Raises WriteFailed."""
-        with self._lock:
+        """Make durable what has been read, whoever accepted it.
+
+        The log is opened as by whoever writes to it: a sync through a descriptor that was opened
+        after another process's sync had failed would say that what that lost is on the disk. Raises
+        WriteFailed, DamagedMempool, or TryLater as `exclusive` does.
+        """
+        with self.exclusive(), self._lock, self._store.writing():
             following = self._store.next
         self._commit.sync(following)
 

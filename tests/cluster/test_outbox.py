@@ -1,11 +1,12 @@
 """The outbox sends what is durable, when it is due, and again until it is mined."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from backend.base.errors import TryLater
+from backend.base.errors import TryLater, WriteFailed
 from backend.base.settings import Settings
 from backend.cluster.membership import LEEWAY_MS
 from backend.cluster.outbox import (
@@ -18,6 +19,7 @@ from backend.cluster.outbox import (
 from backend.cluster.signed_transactions import MOST_FLIGHTS
 from backend.mempool import Accepted, Mempool
 from tests.flights import flights
+from tests.mempool.test_syncs import Kernel
 from tests.submitting import accept_in
 
 T0 = 1_700_000_000_000
@@ -114,6 +116,22 @@ def test_a_new_process_sends_what_the_old_one_had_not_mined(world: World) -> Non
     world.mined = 2
     world.outbox = world.made()
     assert world.after(60) == [(2, 3)]
+
+
+def test_what_another_process_may_have_lost_when_its_sync_failed_is_not_sent(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker accepts flights, and the process of the node only reads and sends them."""
+    kernel = Kernel(monkeypatch)
+    with closing(Mempool(Settings(dir=str(tmp_path)), lambda: 0, lambda line: None)) as worker:
+        accept_in(worker, flights(1), T0)
+        assert world.after(60) == [(0, 1)]
+        kernel.fails = True
+        with pytest.raises(WriteFailed):
+            accept_in(worker, flights(1, 1), T0)
+        with pytest.raises(WriteFailed):
+            world.after(60)
+        assert world.sent == []
 
 
 def test_no_more_is_sent_than_may_be_on_the_way(world: World) -> None:
