@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
 from backend.trust.cheating.editor import Editor
 from backend.trust.log import CHECKPOINT_NAME
-from backend.trust.log.secret_keys import LOG, log_key, secret_key
+from backend.trust.log.secret_keys import log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.witness import Witness
 from backend.verify.audit import verify
@@ -30,11 +30,11 @@ ACCEPTED_MS = 1_700_000_000_000
 
 
 class Cheat(NamedTuple):
-    """An attempt. what: in one sentence. do: carries it out on a copy of the chain."""
+    """An attempt. what: in one sentence. steps: carry it out, one after the other, on a copy."""
 
     name: str
     what: str
-    do: Callable[[Path], None]
+    steps: tuple[Callable[[Editor], None], ...]
 
 
 class Outcome(NamedTuple):
@@ -54,7 +54,9 @@ def try_all() -> Iterator[Outcome]:
         for cheat in CHEATS:
             copy = Path(folder) / cheat.name
             shutil.copytree(honest, copy, symlinks=True)
-            cheat.do(copy / "chain")
+            editor = Editor(copy / "chain")
+            for step in cheat.steps:
+                step(editor)
             yield Outcome(cheat.name, cheat.what, _verify_says(copy), _witness_says(copy))
 
 
@@ -99,103 +101,80 @@ def _witness_says(folder: Path) -> str | None:
     return None
 
 
-@contextmanager
-def _editing(folder: Path) -> Iterator[Editor]:
-    """The blocks of a chain, which are saved afterwards."""
-    editor = Editor(folder)
-    yield editor
-    editor.save()
+def _change_a_delay(editor: Editor) -> None:
+    editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
 
 
-def _change_delay(folder: Path) -> None:
-    with _editing(folder) as editor:
-        editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
+def _mine_it_again(editor: Editor) -> None:
+    editor.mine_again(HEIGHT, HEIGHT)
 
 
-def _mine_one_again(folder: Path) -> None:
-    with _editing(folder) as editor:
-        editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
-        editor.mine_again(HEIGHT)
+def _mine_all_again(editor: Editor) -> None:
+    editor.mine_again(HEIGHT, BLOCKS)
 
 
-def _mine_all_again(folder: Path) -> None:
-    with _editing(folder) as editor:
-        editor.change(HEIGHT, ROW, "ARR_DELAY", LATE_MINUTES)
-        editor.mine_all_from(HEIGHT)
+def _delete_block(editor: Editor) -> None:
+    del editor.blocks[HEIGHT]
 
 
-def _sign_again(folder: Path) -> None:
-    _mine_all_again(folder)
-    Editor(folder).sign()
+def _swap_blocks(editor: Editor) -> None:
+    editor.blocks[HEIGHT : HEIGHT + 2] = editor.blocks[HEIGHT : HEIGHT + 2][::-1]
 
 
-def _sign_with_new_key(folder: Path) -> None:
-    """What the service does by itself where neither key nor checkpoint is left."""
-    _mine_all_again(folder)
-    name = log_key(folder).verifier.name
-    for file_name in (LOG.secret, LOG.public, CHECKPOINT_NAME):
-        (folder / file_name).unlink()
-    secret_key(folder, LOG, name)
-    Editor(folder).sign()
+def _roll_back(editor: Editor) -> None:
+    del editor.blocks[-2:]
 
 
-def _delete_block(folder: Path) -> None:
-    with _editing(folder) as editor:
-        del editor.blocks[HEIGHT]
-        editor.renumber()
-
-
-def _swap_blocks(folder: Path) -> None:
-    with _editing(folder) as editor:
-        one, other = editor.blocks[HEIGHT : HEIGHT + 2]
-        editor.blocks[HEIGHT : HEIGHT + 2] = [other, one]
-        editor.renumber()
-
-
-def _roll_back(folder: Path) -> None:
-    with _editing(folder) as editor:
-        del editor.blocks[-2:]
-
-
-def _roll_back_and_sign(folder: Path) -> None:
-    _roll_back(folder)
-    Editor(folder).sign()
-
-
-def _edit_index(folder: Path) -> None:
-    index = index_file.open_to_write(index_file.index_path(folder))
-    with closing(index):
+def _edit_index(editor: Editor) -> None:
+    with closing(index_file.open_to_write(index_file.index_path(editor.folder))) as index:
         index.execute("UPDATE carrier_total SET sum_arr_delay = sum_arr_delay + 100")
 
 
-def _fork(folder: Path) -> None:
-    """Another newest block than the one that the witness has seen."""
-    with _editing(folder) as editor:
-        editor.change(-1, ROW, "ARR_DELAY", LATE_MINUTES)
-        editor.mine_again(len(editor.blocks) - 1)
-    Editor(folder).sign()
+def _mine_another_newest(editor: Editor) -> None:
+    """Make another newest block than the one that the witness has seen."""
+    editor.change(BLOCKS, ROW, "ARR_DELAY", LATE_MINUTES)
+    editor.mine_again(BLOCKS, BLOCKS)
 
 
+_REWRITE = (_change_a_delay, _mine_all_again, Editor.save)
 CHEATS = (
     Cheat(
         "change-a-delay",
         f"A delay in block {HEIGHT} becomes {LATE_MINUTES} minutes.",
-        _change_delay,
+        (_change_a_delay, Editor.save),
     ),
-    Cheat("mine-it-again", "The same, and the block is mined again.", _mine_one_again),
-    Cheat("mine-all-again", "The same, and all blocks above it are mined again.", _mine_all_again),
-    Cheat("sign-it-all", "The same, and the log's key signs the result.", _sign_again),
+    Cheat(
+        "mine-it-again",
+        "The same, and the block is mined again.",
+        (_change_a_delay, _mine_it_again, Editor.save),
+    ),
+    Cheat("mine-all-again", "The same, and all blocks above it are mined again.", _REWRITE),
+    Cheat("sign-it-all", "The same, and the log's key signs the result.", (*_REWRITE, Editor.sign)),
     Cheat(
         "sign-with-a-new-key",
         "The same, but key and checkpoint are removed, so that a new key signs the result.",
-        _sign_with_new_key,
+        (*_REWRITE, Editor.replace_key, Editor.sign),
     ),
     Cheat(
-        "delete-a-block", f"Block {HEIGHT} is left out, and those above move down.", _delete_block
+        "delete-a-block",
+        f"Block {HEIGHT} is left out, and those above move down.",
+        (_delete_block, Editor.renumber, Editor.save),
     ),
-    Cheat("swap-two-blocks", f"Blocks {HEIGHT} and {HEIGHT + 1} change places.", _swap_blocks),
-    Cheat("roll-back", "The two newest blocks are removed.", _roll_back),
-    Cheat("roll-back-and-sign", "The same, and the log's key signs the rest.", _roll_back_and_sign),
-    Cheat("edit-the-index", "All sums of delays in the index grow by 100 minutes.", _edit_index),
-    Cheat("sign-a-fork", "The newest block gets another delay, is mined again and signed.", _fork),
+    Cheat(
+        "swap-two-blocks",
+        f"Blocks {HEIGHT} and {HEIGHT + 1} change places.",
+        (_swap_blocks, Editor.renumber, Editor.save),
+    ),
+    Cheat("roll-back", "The two newest blocks are removed.", (_roll_back, Editor.save)),
+    Cheat(
+        "roll-back-and-sign",
+        "The same, and the log's key signs the rest.",
+        (_roll_back, Editor.save, Editor.sign),
+    ),
+    Cheat("edit-the-index", "All sums of delays in the index grow by 100 minutes.", (_edit_index,)),
+    Cheat(
+        "sign-a-fork",
+        "The newest block gets another delay, is mined again and signed.",
+        (_mine_another_newest, Editor.save, Editor.sign),
+    ),
 )

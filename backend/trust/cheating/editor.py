@@ -11,13 +11,14 @@ from backend.chain.block import Block, block_of, mined
 from backend.chain.block_content import content_of
 from backend.chain.columns import COLUMN_NAMES, columns_from, decode_body, encode_body
 from backend.chain.fields import Value
-from backend.chain.state import ChainState, empty_state
+from backend.chain.state import empty_state
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of
 from backend.storage.layout import Place
+from backend.trust.log import CHECKPOINT_NAME
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.secret_keys import log_key, write_checkpoint
+from backend.trust.log.secret_keys import LOG, log_key, secret_key, write_checkpoint
 from backend.trust.log.tree import HistoryTree
 
 FOLLOWING = ("index", "mempool")  # folders that follow from the blocks
@@ -39,17 +40,14 @@ class Editor:
         rows[COLUMN_NAMES.index(name)][row] = value
         self.blocks[height] = replace(block, body=encode_body(columns_from(rows)))
 
-    def mine_again(self, height: int) -> None:
-        """Let the header of a block say what its body is, with a new proof of work."""
-        block = self.blocks[height]
-        content = content_of(decode_body(block.body, block.header.transaction_count))
-        state = self._state_below(height)
-        self.blocks[height] = state.build(block.header.timestamp, content)
-
-    def mine_all_from(self, height: int) -> None:
-        """Mine a block and all above it again, so that each names the one below."""
-        for number in range(height, len(self.blocks)):
-            self.mine_again(number)
+    def mine_again(self, first: int, last: int) -> None:
+        """Let headers say what their blocks and those below are, with new proofs of work."""
+        state = empty_state(self.blocks[0].header.difficulty_bits)
+        for height, block in enumerate(self.blocks[: last + 1]):
+            if height >= first:
+                content = content_of(decode_body(block.body, block.header.transaction_count))
+                self.blocks[height] = state.build(block.header.timestamp, content)
+            state = state.applied(self.blocks[height])
 
     def renumber(self) -> None:
         """Give each block its height and the ids that follow, with a new proof of work only."""
@@ -59,12 +57,6 @@ class Editor:
             if header != block.header:
                 self.blocks[height] = block_of(mined(header), block.body)
             first += block.header.transaction_count
-
-    def _state_below(self, height: int) -> ChainState:
-        state = empty_state(self.blocks[0].header.difficulty_bits)
-        for block in self.blocks[:height]:
-            state = state.applied(block)
-        return state
 
     def save(self) -> None:
         """Write the blocks, with right checksums and a right table of heights.
@@ -79,6 +71,13 @@ class Editor:
         data, table = _written(self.blocks)
         files.write_new(blocks / layout.block_file_name(0), data)
         files.write_new(blocks / layout.TABLE_NAME, table)
+
+    def replace_key(self) -> None:
+        """Do what the service does by itself where neither key nor checkpoint is left."""
+        name = log_key(self.folder).verifier.name
+        for file_name in (LOG.secret, LOG.public, CHECKPOINT_NAME):
+            (self.folder / file_name).unlink()
+        secret_key(self.folder, LOG, name)
 
     def sign(self) -> None:
         """Sign a checkpoint of the blocks that are saved, as whoever has the log's key can."""
