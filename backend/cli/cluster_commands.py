@@ -67,10 +67,14 @@ def up(
     _show(local)
 
 
-def _local(folder: Path) -> Any:
+def _local(folder: Path, *, is_made: bool = False) -> Any:
+    """Return the cluster in a folder. Raises FlightchainError if it must be made, and is not."""
     from backend.cluster.local import LocalCluster
 
-    return LocalCluster(folder)
+    local = LocalCluster(folder)
+    if is_made and not local.hosts:
+        raise FlightchainError(f"{folder} has no cluster")
+    return local
 
 
 def _make_base(folder: Path, chain: Path | None) -> None:
@@ -180,9 +184,7 @@ def add(folder: Path) -> None:
     """Add a node without a vote, which answers questions."""
     from backend.cluster.local import hosts_on_loopback
 
-    local = _local(folder)
-    if not local.hosts:
-        raise FlightchainError(f"{folder} has no cluster")
+    local = _local(folder, is_made=True)
     (host,) = hosts_on_loopback(1, 0, 0, first=len(local.hosts))
     local.add(host)
     local.start(host)
@@ -202,9 +204,7 @@ def log_key(folder: Path, new: bool) -> None:
     from backend.cluster.configuration import ENGINE, share_log_key
     from backend.cluster.log_key import common_key_path
 
-    local = _local(folder)
-    if not local.hosts:
-        raise FlightchainError(f"{folder} has no cluster")
+    local = _local(folder, is_made=True)
     share_log_key(local.folder, local.hosts, new=new)
     for host in local.hosts:
         click.echo(f"{common_key_path(local.folder / host.name / ENGINE)}  for {host.host}")

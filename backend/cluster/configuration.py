@@ -92,7 +92,6 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
         raise FlightchainError(f"a cluster has 1 to {MOST_MEMBERS} nodes, with different names")
     for host in hosts:
         _make_node(folder, host)
-        _write_key(folder / host.name / ENGINE, "priv_validator_key.json", with_address=True)
     share_log_key(folder, hosts)
     genesis = _genesis(folder, hosts, interval_s, empty=empty)
     for host in hosts:
@@ -104,12 +103,11 @@ def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empt
 def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
     """Make the folder of a node without a vote, which follows the cluster of `hosts`."""
     first = folder / hosts[0].name / ENGINE / "config" / "genesis.json"
-    genesis = json.loads(first.read_bytes())
+    text = first.read_text("utf-8")
     _make_node(folder, host)
     home = folder / host.name / ENGINE
-    _write_key(home, "priv_validator_key.json", with_address=True)
-    _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
-    interval_s = float(genesis["app_state"]["interval_s"])
+    _write(home / "config" / "genesis.json", text)
+    interval_s = float(json.loads(text)["app_state"]["interval_s"])
     _write_config(home, host, _peers(folder, hosts), interval_s)
 
 
@@ -150,6 +148,7 @@ def _make_node(folder: Path, host: Host) -> None:
         json.dumps({"height": "0", "round": 0, "step": 0}),
     )
     _write_key(node / ENGINE, "node_key.json", with_address=False)
+    _write_key(node / ENGINE, "priv_validator_key.json", with_address=True)
     shutil.copytree(folder / BASE / BLOCKS_FOLDER, node / CHAIN / BLOCKS_FOLDER)
     settings = {"FLIGHTCHAIN_PORT": host.port, "FLIGHTCHAIN_DATA": "none"}
     _write(node / SETTINGS_NAME, "".join(f"{name}={value}\n" for name, value in settings.items()))

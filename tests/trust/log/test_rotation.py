@@ -28,14 +28,6 @@ from tests.flights import flights
 from tests.trust.proofs.proofs import Judge, fetched
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder of a chain of a few blocks."""
-    found = tmp_path / "chain"
-    seal(settings_for(found), [flights(3, serial) for serial in range(0, 12, 3)])
-    return found
-
-
 def verifier(folder: Path) -> str:
     found = key_in(folder)
     assert found is not None

@@ -1,4 +1,4 @@
-"""A chain of a few blocks, its tree, and a witness."""
+"""The tree of a chain, and a witness."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,16 +8,6 @@ import pytest
 from backend.storage.block_store import BlockStore
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.witness import Witness
-from tests.api.worlds import seal, settings_for
-from tests.flights import flights
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder of a chain of 5 blocks."""
-    found = tmp_path / "chain"
-    seal(settings_for(found), [flights(3, serial) for serial in range(0, 12, 3)])
-    return found
 
 
 @pytest.fixture
