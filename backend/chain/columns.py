@@ -102,14 +102,6 @@ class Columns:
         """Yield the values of some columns row by row: those of flights, if not told which."""
         return zip(*(self[name].expanded() for name in names), strict=True)
 
-    def transactions(self, first_transaction: int, start: int, stop: int) -> list[dict[str, Value]]:
-        """Return rows `start` to `stop` (exclusive, clipped) as transactions, ids included."""
-        stop = min(stop, self.count)
-        names = [*self.by_name, "TRANSACTION_ID"]
-        sliced = [map(c.values.__getitem__, c.codes[start:stop]) for c in self.by_name.values()]
-        ids = range(first_transaction + start, first_transaction + stop)
-        return [dict(zip(names, row, strict=True)) for row in zip(*sliced, ids, strict=True)]
-
 
 def columns_of(flights: Sequence[Flight], timestamps: Sequence[int]) -> Columns:
     """Return the columns of `flights` accepted at `timestamps` (UTC milliseconds), row by row."""

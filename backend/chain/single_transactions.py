@@ -5,7 +5,7 @@ is found by what stands between values. In a column of texts that is `","`, unle
 the quotes ambiguous; in the others a comma, which is no part of any value. What `rules` refuses may
 come out wrong.
 
-With `Columns.transactions` in its place, the service takes at least twice the processor time for
+From decoded columns, the service would take at least twice the processor time for
 `GET /transactions/ID` and 1.5 times for 50 rows of a block (rows of `scripts/bench`: transactions
 anywhere, the first 20 flights of a block).
 """
@@ -32,8 +32,8 @@ def transactions_json(
 ) -> list[bytes]:
     """Return rows `start` to `stop` (exclusive, clipped) of a body of `count` rows, each as JSON.
 
-    Their names stand in the order of `Columns.transactions`. Raises BodyError as `decode_body`
-    does, but only for what stands in the way of these rows.
+    Their names stand in the order of COLUMN_NAMES, TRANSACTION_ID last. Raises BodyError as
+    `decode_body` does, but only for what stands in the way of these rows.
     """
     stop = min(stop, count)
     if start >= stop:

@@ -98,6 +98,7 @@ class Sealer:
         self._sealed = sealed
         self._store = BlockStore(settings.folder)
         self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
+        self.transactions = self._store.transactions
         self.mempool = Mempool(settings, self.transactions, report)
         pending = PendingInRecovery(self.mempool)
         self._accepts_loss = accepts_loss
@@ -116,11 +117,6 @@ class Sealer:
         require_one_ledger(self._settings.folder, self._store, accepts_loss=self._accepts_loss)
         if self._accepts_loss:
             self.mempool.accept_loss()
-
-    def transactions(self) -> int:
-        """Return how many transactions the blocks hold."""
-        tip = self._store.tip()
-        return 0 if tip is None else tip[1].next_transaction
 
     def height(self) -> int:
         """Return the height of the tip. Only inside `writing`."""

@@ -101,6 +101,11 @@ class BlockStore:
             return None
         return height, self._entries(self._table(inode), height, 1)[0]
 
+    def transactions(self) -> int:
+        """Return how many transactions the blocks hold."""
+        tip = self.tip()
+        return 0 if tip is None else tip[1].next_transaction
+
     def _entries(self, table: _OpenFile, first: int, count: int) -> list[Place]:
         """Return the entries of the table of heights from `first` on, up to `count`."""
         try:

@@ -137,7 +137,7 @@ def test_a_hash_of_zeros_has_256_zero_bits() -> None:
     assert leading_zero_bits(NO_PREVIOUS) == 256
 
 
-@pytest.mark.parametrize("bits", [0, 1, 5, 8, 12])
+@pytest.mark.parametrize("bits", [0, 1, 5, 9])
 def test_mining_finds_the_smallest_nonce(bits: int) -> None:
     found = mined(replace(HEADER, difficulty_bits=bits, nonce=12345))
     members = asdict(found)

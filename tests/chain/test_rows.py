@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chain.columns import COLUMN_NAMES, BodyError, columns_of, directory_of, encode_body
+from backend.chain.columns import (
+    COLUMN_NAMES,
+    BodyError,
+    Columns,
+    columns_of,
+    directory_of,
+    encode_body,
+)
+from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.chain.single_transactions import transactions_json
 from tests.chain import independent
@@ -23,11 +31,15 @@ SMALL = st.integers(0, 12)
 def test_rows_are_the_transactions_as_json(batch: Batch, first: int, start: int, stop: int) -> None:
     columns = columns_of(*batch)
     rows = transactions_json(encode_body(columns), columns.count, first, start, stop)
-    expected = columns.transactions(first, start, stop) if start < stop else []
-    assert rows == [msgspec.json.encode(each) for each in expected]
+    assert rows == [msgspec.json.encode(each) for each in transactions(columns, first)[start:stop]]
 
 
-def many(count: int) -> tuple[bytes, list[dict[str, object]]]:
+def transactions(columns: Columns, first: int) -> list[dict[str, Value]]:
+    """The transactions of a block, of which the first has this id."""
+    return [{**columns.row(i), "TRANSACTION_ID": first + i} for i in range(columns.count)]
+
+
+def many(count: int) -> tuple[bytes, list[dict[str, Value]]]:
     """A body in which every row has values of its own, with commas, quotes and gaps."""
     flights = []
     for i in range(count):
@@ -37,7 +49,7 @@ def many(count: int) -> tuple[bytes, list[dict[str, object]]]:
         times = {"DEP_TIME": time, "ARR_TIME": None if i == 2 else "0000"}
         flights.append(tuple({**EXAMPLE, **texts, **late, **times}.values())[:-1])
     columns = columns_of(flights, [1_700_000_000_000 + i for i in range(count)])
-    return encode_body(columns), [dict(each) for each in columns.transactions(7, 0, count)]
+    return encode_body(columns), transactions(columns, 7)
 
 
 @pytest.mark.parametrize("count", [256, 257, 1000])

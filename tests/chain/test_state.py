@@ -22,6 +22,7 @@ from tests.chain.files import block_from, chain_bytes, load
 from tests.chain.independent import COLUMNS, Rejected, Row, Value
 from tests.chain.naive_builder import Made, block, row, with_column
 from tests.chain.strategies import LAST_TIME, batches, scalars
+from tests.effort import tries
 
 Batch = tuple[list[Flight], list[int]]
 EXAMPLE: Flight = tuple(field.example for field in FIELDS)
@@ -49,7 +50,7 @@ def state_below(blocks: list[tuple[bytes, bytes]]) -> ChainState:
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, LAST_TIME), batches()), max_size=3))
-@settings(max_examples=30)
+@settings(max_examples=tries(15, exploring=300))
 def test_what_is_built_is_accepted_by_both_verifiers(steps: list[tuple[int, Batch]]) -> None:
     first = genesis(1000, 3)
     blocks, state = [first], empty_state(3).applied(first)
@@ -65,7 +66,7 @@ def test_what_is_built_is_accepted_by_both_verifiers(steps: list[tuple[int, Batc
 def test_check_returns_the_transactions_that_were_built(batch: Batch, timestamp: int) -> None:
     made = content(*batch)
     found = block_rules.check(started().build(timestamp, made), started())
-    assert found.transactions(0, 0, 99) == made.columns.transactions(0, 0, 99)
+    assert list(found.rows(COLUMNS)) == list(made.columns.rows(COLUMNS))
 
 
 def test_applied_is_the_state_after_the_block() -> None:
@@ -210,7 +211,7 @@ def independently_accepted(blocks: list[tuple[bytes, bytes]]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("height", [0, 1, 2])
+@pytest.mark.parametrize("height", [0, 2])
 def test_a_flipped_bit_in_any_byte_of_a_header_breaks_the_chain(height: int) -> None:
     below, (header_bytes, body) = CHAIN[:height], CHAIN[height]
     state = state_below(below)
@@ -289,7 +290,7 @@ BELOW = [Made({"transaction_count": n}, *CHAIN[n]) for n in (0, 1)]
     name=st.sampled_from(COLUMNS),
     value=scalars.filter(lambda v: v is None or type(v) in {int, str}) | st.integers(-1, 2500),
 )
-@settings(max_examples=150)
+@settings(max_examples=tries(40, exploring=400))
 def test_both_verifiers_say_the_same_of_any_value_in_any_column(name: str, value: object) -> None:
     changed: Row = {**row(), name: value}  # type: ignore[dict-item]
     try:
@@ -330,7 +331,7 @@ def test_both_verifiers_say_the_same_of_any_changed_byte_of_a_body() -> None:
     body, state = independent.encode_body(rows), started()
     made = content_of(decode_body(body, 2))
     for position in range(len(body)):
-        for byte in {0, 1, 2, body[position] ^ 1} - {body[position]}:
+        for byte in {position % 3, body[position] ^ 1} - {body[position]}:
             wrong = body[:position] + bytes([byte]) + body[position + 1 :]
             verdict = verdict_of(state.build(LAST_TIME, replace(made, body=wrong)), state)
             assert (verdict == "R11") != independently_decoded(wrong, 2), (position, byte)
