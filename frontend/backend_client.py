@@ -133,6 +133,10 @@ class Backend:
         how: dict[str, Any] = {"params": dict(options), "data": body, "headers": headers}
         return self._post("/transactions/batch", answer_s=BATCH_ANSWER_S, **how)
 
+    def fetch_month(self, month: str, token: str) -> Json:
+        """Have the backend begin to fetch a month of BTS. Raises as `get`."""
+        return self._post("/months", params={"MONTH": month}, headers=_headers(token, ""))
+
     def wants_token(self) -> bool:
         """Return whether adding needs a token; an empty batch is sent for a check without one.
 

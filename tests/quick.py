@@ -59,6 +59,7 @@ LEFT_OUT: dict[str, str] = {
     "verify/backup/test_making.py": KILLS,
     "verify/backup/test_restoring.py": KILLS,
     "test_month_import.py": KILLS,
+    "test_month_fetch.py": SERVICES,
     "api/test_export_recipes.py": "asks hundreds of questions about 336,776 flights",
     "index/test_table_checks.py": "tampers with an index, table by table and column by column",
     "serving/test_strangers.py": SERVICES,

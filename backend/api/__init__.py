@@ -26,6 +26,7 @@ from backend.api import (
     exporting,
     health,
     metrics,
+    month_routes,
     proof_routes,
     question_answers,
     routes,
@@ -108,6 +109,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(suggest.rows(ledger))
     table.add(transaction_routes.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
+    table.add(month_routes.rows(ledger))
     table.add(block_routes.rows(ledger))
     table.add(proof_routes.rows(ledger, streams))
     table.add(transparency_log.rows(ledger))

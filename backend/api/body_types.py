@@ -380,6 +380,14 @@ class Live(Answer):
     commit: Annotated[str, Meta(description="first digits of the commit, or `unknown`")]
 
 
+class MonthFetch(Answer):
+    """How far a month is that is downloaded from BTS and imported."""
+
+    state: Literal["idle", "running", "done", "failed"]
+    month: Annotated[str | None, Meta(description="null if none was ever fetched")]
+    message: Annotated[str, Meta(description="what its import said last")]
+
+
 class Status(Answer):
     """Whether the service works."""
 
@@ -421,6 +429,6 @@ ANSWERS: tuple[type[Any], ...] = (
     *get_args(Suggestion),
     *(BlockFound, Headers, Tip, TransactionState, AcceptedState, Transactions),
     *(Receipt, BatchReceipt, BatchTried, Tried, TransactionProof, ConsistencyProof),
-    *(Witnesses, Cheats, Start, Live, Status, Problem),
+    *(Witnesses, Cheats, Start, Live, MonthFetch, Status, Problem),
 )
 """The types of whole bodies; those of their members follow from these."""

@@ -12,11 +12,11 @@ from click.core import ParameterSource
 from backend.base.day_orders import ORDERS
 from backend.base.errors import InvalidSetting, NotFound
 from backend.base.settings import Settings
-from backend.cli.bts_months import PREFIX, MonthRange, months_in
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
 from backend.cli.import_sources import file_sources, named_source
 from backend.cli.log_commands import say
 from backend.cli.serve_commands import require_all_to_serve
+from backend.sources.bts_months import PREFIX, MonthRange, months_in
 
 MOST_SKIPPED_PERCENT = 1.0
 CHECKED = ("files", "nycflights")

@@ -97,6 +97,8 @@ KINDS = (
     ),
     _derived("fetched.json", "how many flights each month had that was downloaded",
              "import bts:…", "the months are downloaded again, and found to be there"),
+    _derived("months.log", "how far the month is that was fetched last", "POST /months",
+             "nobody knows how that month went"),
     _derived("On_Time_*.zip*", "a month, or a part of it, that is to be imported", "import bts:…",
              "it is downloaded again"),
     FileKind(

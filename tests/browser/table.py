@@ -39,6 +39,7 @@ PAGES = (
     Row("/receipts/{id}"),
     Row("/add"),
     Row("/upload"),
+    Row("/months"),
     Row("/search"),
     Row("/search?q=7"),
     Row("/search?q=Timbuktu"),

@@ -49,6 +49,7 @@ PATHS = (
     "/search?q=UA+1545",
     "/add",
     "/upload",
+    "/months",
     "/lab",
     "/lab/calculator",
     "/about",
@@ -60,6 +61,8 @@ POSTED = (
     "/new_transaction",
     "/add",
     "/upload",
+    "/months",
+    "/months?MONTH=2008-01",
 )
 METHODS = (*["GET"] * 6, *["POST"] * 3, "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "")
 FIELDS = (

@@ -16,7 +16,7 @@ from backend.base.errors import InvalidSetting
 PREFIX = "bts:"
 LATEST = "latest"
 MAGIC = b"PK\x03\x04"  # with which a zip archive begins
-_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
+PATTERN = r"([0-9]{4})-(0[1-9]|1[0-2])"
 
 
 class Month(NamedTuple):
@@ -80,9 +80,12 @@ def months_in(specification: str) -> MonthRange:
 
 
 def _month(text: str) -> Month | None:
-    if text == LATEST:
-        return None
-    match = _MONTH.fullmatch(text)
+    return None if text == LATEST else month_in(text)
+
+
+def month_in(text: str) -> Month:
+    """Read a month, such as 2008-01. Raises InvalidSetting."""
+    match = re.fullmatch(PATTERN, text)
     if not match:
         reason = "a month is written as 2008-01, a range as 2008-01..2008-12, the newest as latest"
         raise InvalidSetting("months", text, reason)

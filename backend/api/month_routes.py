@@ -1,0 +1,73 @@
+"""`POST /months` fetches a month of BTS into the ledger, and `GET /months` says how far that is.
+
+The one who runs the service asks for it, with a token also where others need none: it makes this
+machine download something.
+"""
+
+from dataclasses import dataclass
+
+from flask import Response
+
+from backend.api.json_answers import answer
+from backend.api.operation import ADDING, Operation, in_json
+from backend.api.routes import Lane, Row
+from backend.base.errors import InvalidQuery, InvalidSetting
+from backend.ledger.ledger import Ledger
+from backend.ledger.month_fetch import MonthFetch
+from backend.questions.parameters import Parameter, Schema
+from backend.serving.environs import Environ
+from backend.sources.bts_months import PATTERN, Month, month_in
+from backend.storage.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class MonthParameter(Parameter[Month]):
+    """A month of which BTS may have flights."""
+
+    def parse(self, text: str) -> Month:
+        """Return the month."""
+        try:
+            return month_in(text)
+        except InvalidSetting as error:
+            raise InvalidQuery(self.name, text, error.reason) from None
+
+    def schema(self) -> Schema:
+        """Return a string with its pattern."""
+        return {"type": "string", "pattern": f"^{PATTERN}$"}
+
+
+MONTH = MonthParameter("MONTH", "The month to fetch.", "2008-01", required=True)
+FETCH_MONTH = Operation(
+    "fetch_month",
+    ADDING,
+    "Download a month of BTS and import it",
+    {202: in_json("It has begun; `GET /months` says how far it is.", "MonthFetch")},
+    parameters=(MONTH,),
+    writes=True,
+)
+SHOW_MONTH = Operation(
+    "show_month",
+    ADDING,
+    "How far the month is that was fetched last",
+    {200: in_json("What the import of the month says.", "MonthFetch")},
+)
+
+
+def rows(ledger: Ledger) -> list[Row]:
+    """Return the routes that fetch months into `ledger`."""
+    folder = ledger.settings.folder
+    fetch, tokens = MonthFetch(folder), Tokens(folder)
+
+    def begin(environ: Environ) -> Response:
+        month = MONTH.of(FETCH_MONTH.given(environ))
+        tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
+        return answer(fetch.start(month)._asdict(), 202)
+
+    def show(environ: Environ) -> Response:
+        SHOW_MONTH.given(environ)
+        return answer(fetch.look()._asdict())
+
+    return [
+        Row("POST", "/months", FETCH_MONTH, begin, Lane.THREAD),
+        Row("GET", "/months", SHOW_MONTH, show, Lane.READ),
+    ]

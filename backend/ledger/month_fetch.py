@@ -1,0 +1,87 @@
+"""Has the command line fetch a month of BTS, in a process of its own, and says how far that is.
+
+The process holds a lock on `months.log`, into which it writes what it says, so that every worker
+can tell how far it is, and none starts another. It ends with the service; a later one goes on.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import NamedTuple
+
+from backend.base.errors import WriterBusy
+from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, refusals
+from backend.base.processes.parent_death import die_with_parent
+from backend.sources.bts_months import PREFIX, Month
+
+LOG_NAME = "months.log"
+ENDED = "ended with status "
+IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
+
+
+class Fetch(NamedTuple):
+    """How far a fetch is. month: None if there was none. message: what the process said last."""
+
+    state: str
+    month: str | None
+    message: str
+
+
+class MonthFetch:
+    """Fetches months into the ledger in `folder`, one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / LOG_NAME
+
+    def start(self, month: Month) -> Fetch:
+        """Begin to fetch a month. Raises WriterBusy while one is fetched already."""
+        with refusals("open", self._path):
+            log = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, LOCK_MODE)
+        try:
+            lock_within(log, MOMENT_S, self._path)
+        except WriterBusy as error:
+            os.close(log)
+            raise WriterBusy(f"{error}; a month is being fetched: wait for its end") from error
+        os.truncate(log, 0)
+        os.write(log, f"{month}\n".encode())
+        Thread(target=_fetch, args=(month, log), name="month-fetch", daemon=True).start()
+        return Fetch(RUNNING, str(month), "")
+
+    def look(self) -> Fetch:
+        """Return how far the last fetch is."""
+        is_running = is_locked(self._path)
+        try:
+            month, *lines = self._path.read_text("utf-8", "replace").splitlines()
+        except (FileNotFoundError, ValueError):
+            return Fetch(IDLE, None, "")
+        if is_running:
+            return Fetch(RUNNING, month, lines[-1] if lines else "")
+        if not lines or not lines[-1].startswith(ENDED):
+            return Fetch(FAILED, month, "it was stopped; fetch the month again, and it goes on")
+        message = lines[-2] if len(lines) > 1 else ""
+        return Fetch(DONE if lines[-1] == f"{ENDED}0" else FAILED, month, message)
+
+
+def _fetch(month: Month, log: int) -> None:
+    """Run the command until it ends. log: a descriptor that has the lock, which is closed then."""
+    try:
+        process = subprocess.Popen(  # noqa: S603  our own command
+            [sys.executable, "-m", "backend", "import", f"{PREFIX}{month}"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=partial(die_with_parent, signal.SIGINT),  # noqa: PLW1509  it only calls prctl
+        )
+        status = process.wait()
+    except OSError as error:
+        status = 1
+        os.write(log, f"it cannot be started: {error}\n".encode())
+    with suppress(OSError):
+        os.write(log, f"{ENDED}{status}\n".encode())
+    os.close(log)

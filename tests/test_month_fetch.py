@@ -1,0 +1,120 @@
+"""Who runs the service has it fetch a month of BTS, from a page or by REST, and sees how far."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import requests
+
+from backend.ledger.month_fetch import FAILED, MonthFetch
+from backend.sources.bts_months import Month
+from backend.storage.tokens import Tokens
+from tests import bts_server as server
+from tests.api.processes import Service, free_port, until
+from tests.bts_server import Bts
+from tests.flights import transactions_in
+
+JANUARY, FEBRUARY = Month(2008, 1), Month(2008, 2)
+
+
+@pytest.fixture
+def bts() -> Iterator[Bts]:
+    with server.bts_server() as running:
+        yield running
+
+
+@pytest.fixture
+def pages() -> str:
+    return f"http://127.0.0.1:{free_port()}"
+
+
+@pytest.fixture
+def service(bts: Bts, pages: str, tmp_path: Path) -> Iterator[Service]:
+    """A service with its pages, which may take months from the server."""
+    more: dict[str, Any] = {"FLIGHTCHAIN_BTS_URL": bts.url, "FLIGHTCHAIN_MIN_FREE_BYTES": 0}
+    more["FLIGHTCHAIN_FRONTEND_PORT"] = pages.rpartition(":")[2]
+    running = Service(tmp_path / "chain", "--frontend", **more)
+    try:
+        yield running.wait_until_ready()
+    finally:
+        running.stop()
+
+
+def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
+    bts: Bts, service: Service
+) -> None:
+    token, goes_on = Tokens(service.folder).add("operator"), Event()
+
+    def fetch(month: str, token: str = token) -> requests.Response:
+        headers = {"Authorization": f"Bearer {token}"}
+        return requests.post(f"{service.url}/months?MONTH={month}", headers=headers, timeout=10)
+
+    def ended() -> tuple[str, str]:
+        until(lambda: service.json("/months")["state"] != "running")
+        fetch = service.json("/months")
+        return fetch["state"], fetch["message"]
+
+    def slow(handler: server._Handler, content: bytes) -> None:
+        goes_on.wait(20)
+        handler.send_rest(content)
+
+    assert service.json("/months") == {"state": "idle", "month": None, "message": ""}
+    assert fetch("2008-01", "wrong").status_code == 401
+    for wrong in ("2008", "2008-13", "latest", "1987-09"):
+        assert fetch(wrong).json()["field"] == "MONTH"
+    assert bts.asked == []
+    bts.publish(JANUARY)
+    bts.faults.append(slow)
+    assert fetch("2008-01").json()["state"] == "running"
+    busy = fetch("2008-02")
+    assert (busy.status_code, "wait for its end" in busy.text) == (503, True)
+    assert service.json("/months")["month"] == "2008-01"
+    goes_on.set()
+    assert ended()[0] == "done"
+    assert transactions_in(service.folder) == 3
+    fetch("2008-01")
+    assert ended() == ("done", "1 month is in the ledger already")
+    fetch("2008-02")
+    state, message = ended()
+    assert (state, "2008-02 is not published, or not yet" in message) == ("failed", True)
+    bts.publish(FEBRUARY)
+    bts.faults.append(server.login_page)
+    fetch("2008-02")
+    state, message = ended()
+    assert (state, "html" in message.lower()) == ("failed", True)
+    assert transactions_in(service.folder) == 3
+
+
+def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
+    bts: Bts, pages: str, service: Service
+) -> None:
+    token, goes_on = Tokens(service.folder).add("operator"), Event()
+    content = bts.publish(JANUARY)
+
+    def stalled(handler: server._Handler, content: bytes) -> None:
+        handler.send_rest(content, 200)
+        handler.wfile.flush()
+        goes_on.wait(20)
+
+    def send(**more: str) -> requests.Response:
+        form = {"YEAR": "2008", "MONTH": "01", **more}
+        return requests.post(f"{pages}/months", form, headers={"Origin": pages}, timeout=10)
+
+    bts.faults.append(stalled)
+    assert "A month of BTS" in requests.get(f"{pages}/months", timeout=10).text
+    refused = send()
+    assert (refused.status_code, "Please enter yours" in refused.text) == (401, True)
+    shown = send(TOKEN=token).text
+    assert re.search(r'data-refresh="/months/state"[^>]*data-say="Adding 2008-01"', shown)
+    part = service.folder / f"{JANUARY.file_name}.part"
+    until(lambda: part.exists() and part.stat().st_size == 200)
+    service.stop(signal.SIGKILL)
+    until(lambda: not service.role("import", "bts:2008-01"))
+    goes_on.set()
+    assert content.startswith(part.read_bytes())
+    fetch = MonthFetch(service.folder).look()
+    assert (fetch.state, "fetch the month again" in fetch.message) == (FAILED, True)
