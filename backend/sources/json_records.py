@@ -85,14 +85,8 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
         if start.startswith(b"["):
             return _records(file, _slices(_array(file, blocks)), "object")
         if not first_line.endswith(b"}") or _is_block(first_line):
-            return _block(file, blocks)
+            return _records(file, _slices(_transactions(file, blocks)), "transaction")
     return _records(file, _lines(file, blocks), "line")
-
-
-def _block(file: PackedFile, blocks: Iterator[bytes]) -> Records:
-    parts = _slices(_transactions(file, blocks))
-    batches = (partial(batch_of_objects, p.objects, FIELD_NAMES, p.text) for p in parts)
-    return Records(FIELD_NAMES, batches, unit="transaction")
 
 
 def _is_block(line: bytes) -> bool:
