@@ -143,19 +143,27 @@ def test_thousands_of_connections_from_one_address_do_not_shut_the_port(
 ) -> None:
     port, path = ports.both()[which]
     processes = ports.service.processes()
+    assert any(_is_open_in_a_flood(port, path) for _ in range(3))
+    assert ports.service.processes().keys() == processes.keys()
+
+
+def _is_open_in_a_flood(port: int, path: str) -> bool:
+    """Whether others are served, and all are told something, while one address floods a port.
+
+    Of a port that is shut, none of the first two thirds are served. A busy machine may be as slow,
+    but not again and again.
+    """
     with ExitStack() as held:
         hold(port, CONNECTIONS, held)
         with ThreadPoolExecutor(8) as pool:
             served = list(
                 pool.map(lambda _: is_served(port, path, OTHER, SERVED_WITHIN_S), range(24))
             )
-            late = [connected(port, STRANGER) for _ in range(8)]
-            for connection in late:
-                held.enter_context(connection).sendall(HELD["kept"])
-            answered = [_says_something(connection) for connection in late]
-        assert sum(served) >= 16  # of a port that is shut, none until the others are given up
-        assert all(answered)  # a port that refuses is not a port that hangs
-    assert ports.service.processes().keys() == processes.keys()
+        late = [connected(port, STRANGER) for _ in range(8)]
+        for connection in late:
+            held.enter_context(connection).sendall(HELD["kept"])
+        answered = [_says_something(connection) for connection in late]
+    return sum(served) >= 16 and all(answered)
 
 
 def _says_something(connection: socket.socket) -> bool:
