@@ -77,25 +77,6 @@ def test_filter_transactions_shows_every_leg_whole(
 
 
 @each_of("engine", ENGINES)
-def test_filter_transactions_takes_one_carrier(
-    client: FlaskClient, world: World, busiest: tuple[int, str], engine: str
-) -> None:
-    number, day = busiest
-    legs = [
-        with_status(t)
-        for t in world.transactions
-        if (t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) == (number, day)
-    ]
-    carriers = {leg["OP_CARRIER_AIRLINE_ID"] for leg in legs}
-    for carrier in carriers | {99999}:
-        asked = {"OP_CARRIER_FL_NUM": number, "FL_DATE": day, "OP_CARRIER_AIRLINE_ID": carrier}
-        answer = ask(client, "filter_transactions", **asked, engine=engine)
-        assert answer["flights"] == [x for x in legs if x["OP_CARRIER_AIRLINE_ID"] == carrier]
-        assert answer["count"] == len(answer["flights"])
-        assert answer["query"] == {**asked, "engine": engine}
-
-
-@each_of("engine", ENGINES)
 @each_of("days", [(FIRST_DAY, LAST_DAY), ("2015-01-03", "2015-01-03")])
 @each_of("height", [None, 5])
 def test_average_delays_are_those_of_a_plain_loop(
@@ -175,30 +156,6 @@ def test_average_delays_by_day_and_with_their_distribution(
 
 
 @each_of("engine", ENGINES)
-@each_of("height", [None, 5])
-def test_flight_counter_by_day_and_by_carrier(
-    client: FlaskClient, world: World, engine: str, height: int | None
-) -> None:
-    names = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
-    cities, _ = Counter(tuple(t[n] for n in names) for t in world.transactions).most_common(1)[0]
-    flown = [t for t in world.below(height) if tuple(t[n] for n in names) == cities]
-    asked = dict(zip(names, cities, strict=True))
-    asked |= {"INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
-    for group, column in (("day", "FL_DATE"), ("carrier", "OP_CARRIER_AIRLINE_ID")):
-        more = {"group_by": group, "engine": engine, **_as_of(height)}
-        answer = ask(client, "flight_counter", **asked, **more)
-        counts = Counter(t[column] for t in flown)
-        order = sorted(counts, key=lambda key: key if group == "day" else (-counts[key], key))
-        assert answer == {
-            "count": len(flown),
-            f"by_{group}": [{column: key, "count": counts[key]} for key in order],
-            "groups": len(counts),
-            "as_of": world.as_of(height),
-            "query": {**asked, "engine": engine, "group_by": group},
-        }
-
-
-@each_of("engine", ENGINES)
 def test_nothing_found_is_zero_and_null(client: FlaskClient, world: World, engine: str) -> None:
     days = {"INITIAL_DATE": "1999-01-01", "FINAL_DATE": "1999-12-31"}
     legs = ask(client, "filter_transactions", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
@@ -258,30 +215,6 @@ def test_cities_are_completed(client: FlaskClient, world: World) -> None:
         "suggestions": answer["suggestions"],
         "as_of": world.as_of(),
     }
-
-
-def test_airports_are_completed_by_code_city_and_state(client: FlaskClient, world: World) -> None:
-    airport = world.transactions[0]
-    for q in (airport["ORIGIN"], airport["ORIGIN_CITY_NAME"], airport["ORIGIN_STATE_NM"]):
-        found = ask(client, "suggest", field="airport", q=q.lower(), limit=50)["suggestions"]
-        values = {(each["value"], each["city"], each["state"]) for each in found}
-        city, state = airport["ORIGIN_CITY_NAME"], airport["ORIGIN_STATE_NM"]
-        assert (airport["ORIGIN"], city, state) in values
-
-
-def test_the_most_common_carriers_and_flight_numbers_come_first(
-    client: FlaskClient, world: World
-) -> None:
-    for field, column in (
-        ("carrier", "OP_CARRIER_AIRLINE_ID"),
-        ("flight_number", "OP_CARRIER_FL_NUM"),
-    ):
-        counts = Counter(t[column] for t in world.transactions)
-        answer = ask(client, "suggest", field=field, q="")
-        found = answer["suggestions"]
-        assert len(found) == min(10, len(counts))
-        assert [each["flights"] for each in found] == sorted(counts.values(), reverse=True)[:10]
-        assert all(counts[each["value"]] == each["flights"] for each in found)
 
 
 # --- blocks --------------------------------------------------------------------------------------

@@ -38,7 +38,6 @@ from tests.index.conftest import open_files
 from tests.index.test_follower import (
     cut_to_one_page,
     damage_position,
-    damage_table,
     empty_file,
     no_position,
     no_table,
@@ -279,36 +278,6 @@ def test_without_a_usable_index_one_is_asked_to_try_later(
 ) -> None:
     spoil(indexed)
     with pytest.raises(TryLater, match="index") as caught:
-        ASKS[ask](IndexReader(indexed))
-    assert caught.value.retry_after_s >= 1
-
-
-@pytest.mark.parametrize(
-    ("table", "ask"),
-    [
-        ("flight", "legs"),
-        ("flight", "delay_totals as of"),
-        ("flight", "route_count as of"),
-        ("carrier_total", "delay_totals"),
-        ("carrier_total", "days"),
-        ("route_total", "route_count"),
-        ("flight", "flights by day"),
-        ("route_total", "flights by carrier"),
-        ("carrier_delays", "delays"),
-        ("carrier_total", "delays"),
-        ("flight", "delays as of"),
-        ("flight", "flights by carrier as of"),
-        ("flight_by_number", "legs"),
-        ("block", "legs"),
-        ("carrier_slot", "hours of days"),
-        ("ranking", "airports"),
-        ("city", "legs"),
-        ("place", "legs"),
-    ],
-)
-def test_a_damaged_table_is_never_an_answer(indexed: Path, table: str, ask: str) -> None:
-    damage_table(indexed, table)
-    with pytest.raises(TryLater, match="reindex") as caught:
         ASKS[ask](IndexReader(indexed))
     assert caught.value.retry_after_s >= 1
 

@@ -129,6 +129,9 @@ def after(statement: str) -> Callable[[Path], None]:
 WRONG: tuple[tuple[Callable[[Path], None], str], ...] = (
     (lambda folder: damage_table(folder, "flight"), "legs"),
     (lambda folder: damage_table(folder, "position"), "position"),
+    (lambda folder: damage_table(folder, "route_total"), "route_count"),
+    (lambda folder: damage_table(folder, "carrier_delays"), "delays"),
+    (lambda folder: damage_table(folder, "ranking"), "airports"),
     (no_table, "position"),
     (other_schema, "legs"),
     (after("DELETE FROM place WHERE place = 1"), "legs"),
