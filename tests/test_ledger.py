@@ -30,6 +30,7 @@ from backend.questions.answer_types import AsOf
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
+from tests.cases import each_of
 from tests.index.conftest import open_files
 from tests.index.worlds import follow, following, make_chain, plain_flight
 from tests.storage.chains import block_file, flip
@@ -104,32 +105,27 @@ def seal(folder: Path) -> int:
 # --- nothing there yet -----------------------------------------------------------------------
 
 
-def test_without_a_chain_there_is_no_tip_and_no_block(nowhere: Ledger) -> None:
+def test_without_a_chain_there_is_no_tip_no_block_and_no_transaction(nowhere: Ledger) -> None:
     with pytest.raises(TryLater, match="the chain does not exist yet"):
         nowhere.tip()
     assert nowhere.blocks(None, 10).headers == []
     with pytest.raises(NotFound, match="block 0 does not exist"):
         nowhere.block(0, 0, 10)
+    for transaction_id in (0, 1, -1, 2**63, 10**30):
+        with pytest.raises(NotFound, match=f"transaction {transaction_id}"):
+            nowhere.transaction(transaction_id)
 
 
-@pytest.mark.parametrize("transaction_id", [0, 1, -1, 2**63, 10**30])
-def test_without_a_chain_there_is_no_transaction(nowhere: Ledger, transaction_id: int) -> None:
-    with pytest.raises(NotFound, match=f"transaction {transaction_id}"):
-        nowhere.transaction(transaction_id)
-
-
-@pytest.mark.parametrize("ask", QUESTIONS)
-def test_without_a_chain_questions_are_for_later(nowhere: Ledger, ask: str) -> None:
+@each_of("ask", QUESTIONS.values())
+def test_without_a_chain_questions_are_for_later(
+    nowhere: Ledger, ask: Callable[[Ledger, Options], Any]
+) -> None:
     for options in (Options("index"), Options("scan"), Options("index", 0)):
         with pytest.raises(TryLater) as caught:
-            QUESTIONS[ask](nowhere, options)
+            ask(nowhere, options)
         assert caught.value.retry_after_s >= 1
-
-
-@pytest.mark.parametrize("ask", QUESTIONS)
-def test_without_a_chain_a_scan_as_of_a_height_is_for_later(nowhere: Ledger, ask: str) -> None:
     with pytest.raises(TryLater, match="the chain does not exist yet"):
-        QUESTIONS[ask](nowhere, Options("scan", 0))
+        ask(nowhere, Options("scan", 0))
 
 
 def test_without_anything_three_reasons_are_given_for_not_being_ready(nowhere: Ledger) -> None:
@@ -178,7 +174,7 @@ def test_every_transaction_is_found_in_its_block(ledger: Ledger) -> None:
         assert tuple(found["transaction"][name] for name in FIELD_NAMES) == flight
 
 
-@pytest.mark.parametrize("transaction_id", [-1, TRANSACTIONS, TRANSACTIONS + 1, 2**63, 10**30])
+@each_of("transaction_id", [-1, TRANSACTIONS, TRANSACTIONS + 1, 2**63, 10**30])
 def test_a_transaction_that_was_never_accepted_is_not_found(
     ledger: Ledger, transaction_id: int
 ) -> None:
@@ -197,7 +193,7 @@ def test_a_block_holds_its_header_its_hash_and_its_transactions(ledger: Ledger) 
         below = block
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("offset", "limit", "ids"),
     [
         (0, 1000, [0, 1, 2]),
@@ -217,13 +213,13 @@ def test_a_block_shows_as_many_transactions_as_are_asked_for(
     assert block["transaction_count"] == 3
 
 
-@pytest.mark.parametrize("height", [-1, TIP + 1, 10**15])
+@each_of("height", [-1, TIP + 1, 10**15])
 def test_a_block_that_is_not_there_is_not_found(ledger: Ledger, height: int) -> None:
     with pytest.raises(NotFound, match=f"block {height} does not exist; the newest is block {TIP}"):
         ledger.block(height, 0, 10)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("before", "limit", "heights"),
     [
         (None, 3, [6, 5, 4]),

@@ -279,7 +279,7 @@ def reindex(settings: Settings) -> None:
         sealer.writing(wait=True, follow=False),
         counting("making the index", "block") as progress,
     ):
-        sealer.reindex(progress)
+        sealer.index.rebuild(progress)
 
 
 # --- backup ----------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class OwnFlights:
         name = f"{numbers[0]}-{numbers[-1]}"
         content = sha256("".join(map(tag_of, flights)).encode()).hexdigest()
         key = IdempotencyKey(f"accepted again {name}", content)
-        (outcome,) = self._mempool.accept_all([Offer(flights, key, finds_copies=False)], now_ms())
+        (outcome,) = self._mempool.accept_all([Offer(flights, key)], now_ms())
         text = f"{counted(len(flights), 'flight')} with the numbers {numbers[0]} to {numbers[-1]}"
         if isinstance(outcome, FlightchainError | OSError):
             self._note(f"{text} are lost, because these were given before: {outcome}")

@@ -247,9 +247,8 @@ class Submitter:
     def _in_blocks(self, offer: Offer) -> Sequence[Sequence[Stored]]:
         if offer.in_blocks is not None:
             return offer.in_blocks
-        if offer.finds_copies:
-            with suppress(TryLater):  # accepting does not need the index
-                return self._records_in_blocks.indexed(offer.flights)
+        with suppress(TryLater):  # accepting does not need the index
+            return self._records_in_blocks.indexed(offer.flights)
         return [()] * len(offer.flights)
 
     def _receipt(self, accepted: Accepted, wait_s: float, durable: bool) -> Json:

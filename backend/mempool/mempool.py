@@ -78,16 +78,14 @@ class Offer(NamedTuple):
 
     key: if it was used in the last day, nothing is accepted and the earlier ids are given again.
     durable: if false, they are written but synced only soon after they are accepted, so a power cut
-    may take them. finds_copies: whether pending records of the same flights are looked for.
-    in_blocks: for each flight what blocks hold of its leg; if this is given, only flights without a
-    record in blocks, pending or before in the same offer are accepted. seen: how many transactions
-    blocks held when that was looked up.
+    may take them. in_blocks: for each flight what blocks hold of its leg; if this is given, only
+    flights without a record in blocks, pending or before in the same offer are accepted. seen: how
+    many transactions blocks held when that was looked up.
     """
 
     flights: Sequence[Flight]
     key: IdempotencyKey | None = None
     durable: bool = True
-    finds_copies: bool = True
     in_blocks: Sequence[Sequence[Stored]] | None = None
     seen: int = 0
 
@@ -182,7 +180,7 @@ class Mempool:
     def _accept(self, offer: Offer, now_ms: int, mined: int, free: int) -> Accepted | Refused:
         """Look everything up, and only then write. free: bytes left on the disk."""
         try:
-            others = self._records_of(offer.flights, mined) if offer.finds_copies else []
+            others = self._records_of(offer.flights, mined)
             use = self._key_use(offer.key, now_ms)
             if use is not None:
                 flights = list(offer.flights)
@@ -204,8 +202,7 @@ class Mempool:
             return refused
         self._store.append(records, offer.key)
         first, flights = records[0].first, list(offer.flights)
-        if offer.finds_copies:  # then the flights before them have been added
-            self._duplicates.add(first, flights)
+        self._duplicates.add(first, flights)  # behind those that `_records_of` has added
         return Accepted(first, records[0].timestamp, flights, False, others, len(flights))
 
     def _key_use(self, key: IdempotencyKey | None, now_ms: int) -> KeyUse | None:

@@ -33,8 +33,7 @@ class Accepted:
     first_transaction: id of the first. timestamp: when they were accepted, UTC milliseconds.
     is_repeat: whether they were accepted before, under the same idempotency key. records: for each
     flight that was offered those that there were of its leg, or of the flight alone if only new
-    ones are accepted; empty if they were not looked for. count: how many flights of an offer were
-    accepted, now or then.
+    ones are accepted. count: how many flights of an offer were accepted, now or then.
     """
 
     first_transaction: int

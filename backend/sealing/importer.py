@@ -163,7 +163,7 @@ class _Importing:
             batches = partial(validated, source)
             job = Job(source.label, self._settings.folder, batches, source.progress)
         meanwhile = SourceComparison()
-        with self._sealer.index_behind():
+        with self._sealer.index.behind():
             for batch in _batches(job, tally):
                 if batch:
                     blocks = self._seal(batch, source.label, meanwhile)

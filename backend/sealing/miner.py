@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -76,7 +76,10 @@ def unsealed(columns: Columns) -> Unsealed:
 
 
 class Sealer:
-    """Puts transactions into blocks and blocks into the index, signs, and trims the mempool."""
+    """Puts transactions into blocks and blocks into the index, signs, and trims the mempool.
+
+    index: keeps the index at the tip; `writing` rebuilds it if a process has marked it as wrong.
+    """
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class Sealer:
         self._writer = BlockWriter(
             settings, now_ms, report, pending, self._require_may_begin, self._require_one_ledger
         )
-        self._follower = IndexFollower(settings.folder, self._store, report)
+        self.index = IndexFollower(settings.folder, self._store, report)
         self._for_later: list[SealedBlock] | None = None  # blocks that the index is to have
         self._signer = CheckpointSigner(settings.folder, self._store, report)
 
@@ -157,13 +160,13 @@ class Sealer:
         self._writer.acquire(wait=wait)
         try:
             if follow:
-                self._follower.follow(progress)
+                self.index.follow(progress)
             yield
             if sign:
                 self._signer.sign(self._writer.state)
         finally:
             try:
-                self._follower.close()
+                self.index.close()
             finally:
                 self._writer.release()
 
@@ -210,7 +213,7 @@ class Sealer:
         pairs = zip(blocks, many, strict=True)
         new = [SealedBlock(b.header, b.hash, sealed.content.columns) for b, sealed in pairs]
         if self._for_later is None:
-            self._follower.apply(new)
+            self.index.apply(new)
         else:
             self._for_later += new
         return blocks
@@ -225,11 +228,7 @@ class Sealer:
         finally:
             self._for_later = None
             if new:
-                self._follower.apply(new)
-
-    def index_behind(self) -> AbstractContextManager[None]:
-        """Let the index follow in a thread while the next blocks are sealed, as an import does."""
-        return self._follower.behind()
+                self.index.apply(new)
 
     def trim(self) -> None:
         """Remove from the mempool what is in blocks below the tip.
@@ -241,21 +240,9 @@ class Sealer:
         if tip is not None:
             self.mempool.trim(tip[1].first_transaction)
 
-    def reindex(self, progress: Progress) -> None:
-        """Rebuild the index. Only inside `writing`."""
-        self._follower.rebuild(progress)
-
-    def index_is_marked(self) -> bool:
-        """Return whether a process has marked the index as wrong; `writing` rebuilds it then."""
-        return self._follower.is_marked()
-
-    def index_rebuilds(self) -> int:
-        """Return how often this object has rebuilt a wrong index."""
-        return self._follower.rebuild_count
-
     def close(self) -> None:
         """Close all files and release all locks."""
-        self._follower.close()
+        self.index.close()
         self._writer.close()
         self.mempool.close()
         self._store.close()
@@ -276,7 +263,7 @@ class Miner:
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._sealed, is_miner=True)
         self._is_stopping = False
-        self._mender = IndexRebuilder(self._sealer.index_is_marked, self._rebuild_index)
+        self._mender = IndexRebuilder(self._sealer.index.is_marked, self._rebuild_index)
         self._said = ""  # the last report of what keeps it from sealing; "" after a good round
         self._pause = threading.Event()  # never set
 
@@ -342,7 +329,7 @@ class Miner:
             if self._mend_index():
                 self._pausing_until(due)
             self._notifier.alive()
-            self._numbers.sample(self._sealer.index_rebuilds())
+            self._numbers.sample(self._sealer.index.rebuild_count)
             self._wait(min(POLL_S, due - time.monotonic()))
 
     def _pausing_until(self, due: float) -> None:

@@ -199,11 +199,6 @@ class CachedBlocks:
         """Return the counts of the blocks that are kept unpacked, as they are now."""
         return self._unpacked.statistics()
 
-    def clear(self) -> None:
-        """Empty both caches."""
-        with self._lock:
-            self._forget_all()
-
     def has(self, height: int) -> bool:
         """Whether a block is ready: it can be had without waiting for the disk or for anybody.
 

@@ -38,15 +38,6 @@ def test_equal_flights_are_found_among_those_that_are_offered_together(house: Ho
     assert copies == [[None], [None, 0], [0]]
 
 
-def test_they_are_looked_for_only_where_they_are_wanted(house: House) -> None:
-    mempool, other = house.mempool(), house.mempool()
-    (accepted,) = mempool.accept_all([Offer([flight(0)], finds_copies=False)], T)
-    assert isinstance(accepted, Accepted)
-    assert accepted.records == []
-    assert copies_of(mempool, 0) == [0]
-    assert copies_of(other, 0) == [0]
-
-
 def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: House) -> None:
     (house.folder / FOLDER).mkdir()
     count, times = 16_000, 200

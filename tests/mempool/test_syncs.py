@@ -5,8 +5,8 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -587,39 +587,6 @@ def test_what_was_written_is_synced_though_the_store_is_being_read_anew(
     accept_in(mempool, [flight(1)], T)
     assert house.log.name in synced
     assert house.mark() == Mark(2, 0)
-
-
-def test_what_was_written_is_synced_though_another_thread_forgets_it_at_once(
-    house: House, monkeypatch: pytest.MonkeyPatch, synced: list[float]
-) -> None:
-    mempool = house.mempool()
-    accept_in(mempool, flights(3), T)
-    real = mempool._store.writing
-
-    @contextmanager
-    def writing_and_forgetting() -> Iterator[None]:
-        with real():
-            yield
-        threading.Thread(target=forget).start()
-
-    def forget() -> None:
-        with mempool._lock:
-            mempool._store.close()
-            forgotten.set()
-
-    forgotten, before = threading.Event(), len(synced)
-    real_in_sound_store = mempool._in_sound_store
-
-    def in_sound_store(ask: Callable[[], Any]) -> Any:
-        result = real_in_sound_store(ask)
-        assert forgotten.wait(WAIT_S)
-        return result
-
-    monkeypatch.setattr(mempool._store, "writing", writing_and_forgetting)
-    monkeypatch.setattr(mempool, "_in_sound_store", in_sound_store)
-    accept_in(mempool, [flight(3)], T)
-    assert len(synced) == before + 1
-    assert house.mark() == Mark(4, 0)
 
 
 def test_what_another_thread_has_forgotten_is_read_again_before_an_id_is_given(

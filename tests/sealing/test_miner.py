@@ -25,7 +25,7 @@ from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
 from backend.index.damage_mark import NAME as MARK_NAME
 from backend.index.damage_mark import mark
-from backend.index.follower import no_progress
+from backend.index.follower import IndexFollower
 from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.mempool import FOLDER, Mempool
@@ -690,7 +690,7 @@ def test_the_index_follows_after_it_was_made_anew_beside_a_running_miner(tmp_pat
         accept(settings, flights(2))
         eventually(lambda: transactions_in(tmp_path) == 2)
         with closing(Sealer(settings, print)) as other, other.writing(wait=True, follow=False):
-            other.reindex(no_progress)
+            other.index.rebuild()
         accept(settings, flights(2, 2))
         eventually(lambda: transactions_in(tmp_path) == 4)
     assert IndexReader(tmp_path).position().transactions == 4
@@ -721,7 +721,7 @@ def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
 
     monkeypatch.setattr(time, "monotonic", lambda: now)
     monkeypatch.setattr(Sealer, "writing", two_seconds)
-    monkeypatch.setattr(Sealer, "index_is_marked", lambda self: True)
+    monkeypatch.setattr(IndexFollower, "is_marked", lambda self: True)
     miner = Miner(settings_for(tmp_path), print)
     for _ in range(60):
         miner._mend_index()

@@ -484,52 +484,39 @@ def test_releasing_what_is_not_held_does_nothing(tmp_path: Path) -> None:
 
 def test_two_processes_take_turns(tmp_path: Path, other_writer: OtherWriter) -> None:
     writer = writer_for(tmp_path)
+    other_writer.does("acquire")
     for turn in range(3):
-        other_writer.does("acquire")
         with pytest.raises(WriterBusy):
             writer.acquire(wait=False)
         there = other_writer.does("append 1 0 2")
         other_writer.does("release")
         writer.acquire(wait=True)
         assert there == (writer.state.height, writer.state.tip_hash)
+        other_writer.send("acquire")
+        assert not other_writer.answers_within(0.2)  # it waits
         append_blocks(writer, [3])
         assert writer.state.height == 4 * (turn + 1)
         writer.release()
+        assert other_writer.answer() == (writer.state.height, writer.state.tip_hash)
     writer.close()
     assert audited(tmp_path).transactions == 18
 
 
-def test_another_process_waits_for_the_lock(tmp_path: Path, other_writer: OtherWriter) -> None:
-    writer = writer_for(tmp_path)
-    writer.acquire(wait=False)
-    other_writer.send("acquire")
-    assert not other_writer.answers_within(0.5)
-    append_blocks(writer, [1])
-    writer.release()
-    assert other_writer.answer() == (1, writer.state.tip_hash)
-    writer.close()
-
-
-def test_a_killed_writer_frees_the_lock(tmp_path: Path, other_writer: OtherWriter) -> None:
+def test_a_stopped_writer_keeps_the_lock_and_a_killed_one_frees_it(
+    tmp_path: Path, other_writer: OtherWriter
+) -> None:
     other_writer.does("acquire")
     height, tip_hash = other_writer.does("append 1 2")
-    assert files.is_locked(tmp_path / WRITER_LOCK_NAME)
-    other_writer.kill()
-    assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
-    state, messages = recovered(tmp_path)
-    assert (state.height, state.tip_hash, messages) == (height, tip_hash, [])
-
-
-def test_a_stopped_writer_keeps_the_lock(tmp_path: Path, other_writer: OtherWriter) -> None:
-    other_writer.does("acquire")
     other_writer.process.send_signal(signal.SIGSTOP)
     writer = writer_for(tmp_path)
     with pytest.raises(WriterBusy):
         writer.acquire(wait=False)
+    assert files.is_locked(tmp_path / WRITER_LOCK_NAME)
     other_writer.process.send_signal(signal.SIGCONT)
     other_writer.kill()
-    writer.acquire(wait=False)
-    writer.close()
+    assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
+    state, messages = recovered(tmp_path)
+    assert (state.height, state.tip_hash, messages) == (height, tip_hash, [])
 
 
 def test_a_failed_acquire_leaves_the_lock_free(tmp_path: Path) -> None:

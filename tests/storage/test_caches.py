@@ -251,19 +251,6 @@ def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
         asked(cached, height)
 
 
-def test_clearing_forgets_blocks_and_keeps_counts(store: CountingStore) -> None:
-    cached = CachedBlocks(store, 10**6, RUN)
-    for height in range(41):
-        cached.block(height)
-    before = [(counts.hits, counts.misses, counts.evictions) for counts in cached.statistics()]
-    cached.clear()
-    assert [(c.blocks, c.bytes) for c in cached.statistics()] == [(0, 0), (0, 0)]
-    assert [(c.hits, c.misses, c.evictions) for c in cached.statistics()] == before
-    reads = len(store.runs)
-    asked(cached, 40)
-    assert len(store.runs) == reads + 1
-
-
 # Against a model ----------------------------------------------------------------------------------
 
 
@@ -403,9 +390,8 @@ def test_the_bytes_counted_are_the_bytes_taken(
 ) -> None:
     chain_of_bodies(tmp_path, blocks, body_bytes)
     store = BlockStore(tmp_path)
+    CachedBlocks(store, cache_bytes, RUN).block(0)  # what is made once is made
     cached = CachedBlocks(store, cache_bytes, RUN)
-    cached.block(0)
-    cached.clear()
     gc.collect()
     tracemalloc.start()
     try:
@@ -730,10 +716,9 @@ def test_a_block_that_was_damaged_is_read_again_once_it_is_whole(
 ) -> None:
     make_chain(tmp_path, [1] * 3)
     store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, RUN)
     at = store.place(2).offset + 100
     for _ in range(2):
-        cached.clear()
+        cached = CachedBlocks(store, cache_bytes, RUN)
         flip(block_file(tmp_path), at)
         cached.block(1)  # brings its neighbours
         for _ in range(2):

@@ -64,11 +64,3 @@ def test_nothing_is_kept_without_room(folder: Path) -> None:
         cached = CachedBlocks(store, 10**6, 3)
         assert cached.cached_block(5) is not cached.cached_block(5)
         assert cached.unpacked_statistics().blocks == 0
-
-
-def test_all_is_forgotten_with_the_caches(folder: Path) -> None:
-    with closing(BlockStore(folder)) as store:
-        cached = CachedBlocks(store, 10**6, 3, unpacked_bytes=10**6)
-        cached.cached_block(5)
-        cached.clear()
-        assert cached.unpacked_statistics().blocks == 0
