@@ -35,7 +35,7 @@ def service(world: World) -> Iterator[Service]:
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pages(service: Service) -> FlaskClient:
     return create_app(Settings(backend_url=service.url)).test_client()
 
