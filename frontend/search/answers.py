@@ -222,7 +222,7 @@ class _Question(NamedTuple):
             subject = next((word for word in SUBJECTS if word in reading.wanted), "carrier")
             shown = [((("by", by),), name) for by, name in SUBJECTS[subject]]
         if page.path == "/compare":
-            shown = _compared(*reading.compared)
+            shown = islice(_compared(*reading.compared), MOST_MEANINGS)
         for (what, name), (origin, destination), carriers in product(
             shown, self._ends(page), self._carriers(page)
         ):
