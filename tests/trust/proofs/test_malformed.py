@@ -51,20 +51,20 @@ def test_a_malformed_proof_is_refused_in_a_sentence(
 def bombs(forger: Forger, proofs: dict[str, list[Json]]) -> Iterator[tuple[str, bytes]]:
     """Proofs that are small, or as large as a line may be, and want much time or room."""
     head = {**proofs["chain"][0], "size": 31}
-    yield "lines that unpack to 64 MB", written([head, *_blocks(40, bytes(64 * 2**20))])
-    for value in ("x" * 2_000_000, "x" * 250):
+    yield "lines that unpack to 16 MB", written([head, *_blocks(40, bytes(16 * 2**20))])
+    for value in ("x" * 290_000, "x" * 250):
         columns = [f'["{value}"]'.encode()] * 20
         sizes = json.dumps([[len(one), 1000] for one in columns]).replace(" ", "").encode()
         body = sizes + b"\n" + b"".join(one + bytes(1000) for one in columns)
         yield f"a value of {len(value)} characters in each row", written([head, *_blocks(30, body)])
     many = b'{"checkpoint":"","x":[' + b'{"":0},' * 1_000_000 + b"0]}\n"
     yield "a line of small objects", many
-    yield "a line of brackets", b'{"x":' + b"[" * 8_000_000
-    yield "a line of quotes", b'{"x":' + b'"' * 8_000_000
-    yield "a line of escapes", b'{"x":"' + b"\\" * 8_000_000
-    yield "a line of digits", b'{"x":' + b"9" * 8_000_000 + b"}"
-    yield "a line without end", b'{"x":"' + b"x" * 40_000_000
-    yield "a checkpoint without end", b"x" * 40_000_000
+    yield "a line of brackets", b'{"x":' + b"[" * 3_000_000
+    yield "a line of quotes", b'{"x":' + b'"' * 3_000_000
+    yield "a line of escapes", b'{"x":"' + b"\\" * 3_000_000
+    yield "a line of digits", b'{"x":' + b"9" * 3_000_000 + b"}"
+    yield "a line without end", b'{"x":"' + b"x" * 12_000_000
+    yield "a checkpoint without end", b"x" * 12_000_000
     yield "a checkpoint with many digits", b"x\n" + b"1" * 60_000 + b"\n\n"
     legs = dict.fromkeys(range(200), 0)
     yield "a question of many parameters", written([{**head, "kind": "answer", "question": legs}])
