@@ -23,11 +23,20 @@ from tests.flights import flights
 REACHED = 41
 
 
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster of four nodes, and another one in `other`. Not to be changed."""
+    folder = tmp_path_factory.mktemp("clusters")
+    make(folder, 4)
+    make(folder / "other", 2, begins_ms=1_600_000_000_000)
+    return folder
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """The engine of the first of four nodes, beside another cluster in `other`."""
-    make(tmp_path, 4)
-    make(tmp_path / "other", 2, begins_ms=1_600_000_000_000)
+def home(clusters: Path, tmp_path: Path) -> Path:
+    """The engine of the first node of a copy of these."""
+    for name in ("node0", "other/node0"):
+        shutil.copytree(clusters / name, tmp_path / name)
     return tmp_path / "node0" / ENGINE
 
 
