@@ -445,9 +445,13 @@ def test_a_killed_child_ends_the_import_with_a_word_and_it_is_continued(
 
         return send
 
-    for number, share, stored in ((2, 0.0, 0), (2, 0.5, 0), (4, 0.0, 2000)):
+    for place, name, dying, stored in (
+        (Connection, "send", dying_at(2, 0.0), 0),
+        (Connection, "send", dying_at(2, 0.5), 0),
+        (importer, "build", partial(slow_to_build, at=die), 1000),
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(Connection, "send", dying_at(number, share))
+            patch.setattr(place, name, dying)
             with pytest.raises(FlightchainError, match="died; run the import again"):
                 import_flights(chosen, Scripted(rows, lambda batch: None))
         assert transactions_in(chosen.folder) == stored
