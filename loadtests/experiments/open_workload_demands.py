@@ -230,9 +230,9 @@ def _closed(run: Run, found: Measured, server: str, customers: int, before: Cali
     run.say(f"{server}, closed, customers: {customers}")
     at_once = min(customers, found.queue.servers)
     is_brief = run.options.quick or run.options.minutes is not None
-    requests = ceil(
-        (QUICK_CLOSED_S if is_brief else CLOSED_S) * at_once / before.mean_s / customers
-    )
+    length_s = QUICK_CLOSED_S if is_brief else CLOSED_S
+    enough = 2 * LEAST_ANSWERS / customers  # as those at the beginning and the end do not count
+    requests = ceil(max(enough, length_s * at_once / before.mean_s / customers))
     asked = found.choices(run.random(name), customers * requests)
     given = found.target, asked, name
     record = run.generator.closed(*given, customers=customers, requests=requests, each_once=True)

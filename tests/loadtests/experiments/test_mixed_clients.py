@@ -2,10 +2,12 @@
 
 import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from loadtests.experiments import mixed_clients
 from loadtests.experiments import mixed_clients_measurements as measuring
 from loadtests.experiments.mixed_clients import (
     EXPERIMENT,
@@ -31,6 +33,7 @@ from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
+from loadtests.lab.scalability import Scaling
 
 CORES = 2
 SERVICE_S = 0.01
@@ -100,7 +103,8 @@ class TestComparing:
         (curve,) = curves_of([a_run(n, 0.02) for n in (1, 2, 4)])
         assert curve.growth is None
 
-    def test_repetitions_give_intervals_and_a_knee(self) -> None:
+    def test_repetitions_give_intervals_and_a_knee(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(mixed_clients, "Scaling", partial(Scaling, resamples=100))
         (curve,) = curves_of(a_closed_system(reps=4))
         assert curve.scaling.knee is not None
         point = curve.points[0]

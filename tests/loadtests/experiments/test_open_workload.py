@@ -587,7 +587,7 @@ def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
 
 @pytest.fixture
 def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("CLOSED_S", 1.5)):
+    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("CLOSED_S", 0.5)):
         monkeypatch.setattr(learning, f"QUICK_{name}", value)
     monkeypatch.setattr(servers, "QUICK_FLIGHTS", 1000)
 

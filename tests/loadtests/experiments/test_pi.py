@@ -147,7 +147,7 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
     monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
     monkeypatch.setattr(measuring, "ASKED_SHARE", 1e-5)
-    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("QUICK_CLOSED_S", 3.0)):
+    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("QUICK_CLOSED_S", 0.5)):
         monkeypatch.setattr(learning, name, value)
     plan = [Load(ELSEWHERE, STEADY, 0.5, 1, arrivals=75)]
     monkeypatch.setattr(measuring, "planned", lambda run: plan)

@@ -367,6 +367,7 @@ def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
     monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
+    monkeypatch.setattr(measuring, "RUNS_A_REPEAT", 20)
     run(EXPERIMENT, options, folder, lambda text: None)
     return Results(folder)
 
