@@ -11,7 +11,6 @@ over a second, a difference is good to 2 or 3 % of a core. Source: proc(5), /pro
 
 import os
 import platform
-import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,16 +20,15 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 from typing import Any
 
+from backend.base.machine import processor
 from loadtests.machine_samples import TICKS_PER_S, core_ticks, cpu_s, used_s
 from loadtests.processes import PROJECT, family
-
-_BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
 
 
 def description(folder: Path) -> dict[str, Any]:
     """Facts about the machine, and the file system that `folder` lies on."""
     return {
-        "cpu": cpu_model(),
+        "cpu": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "ram_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 10**6,
         "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -38,15 +36,6 @@ def description(folder: Path) -> dict[str, Any]:
         "file_system": file_system(folder),
         "load_average_before": [round(load, 2) for load in os.getloadavg()],
     }
-
-
-def cpu_model() -> str:
-    """The processor's name, with that of the board if it has one."""
-    told = Path("/proc/cpuinfo").read_text("utf-8")
-    named = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
-    processor = named[1] if named else platform.processor() or platform.machine()
-    board = f"{_BOARD.read_text('utf-8').rstrip(chr(0))}, " if _BOARD.exists() else ""
-    return board + processor
 
 
 def commit() -> str | None:

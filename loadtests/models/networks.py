@@ -35,7 +35,6 @@ from loadtests.models.domain import count, not_negative, positive
 
 MOST_DEPENDENT = 6  # stations with several servers or rates: 2⁶ = 64 networks are solved
 MOST_STEPS = 20_000_000  # populations times networks times stations times classes
-MOST_SERVERS = 1000
 MOST_LOAD = 0.9999  # of open classes at a station: beyond, S(n) would need too many terms
 _LEAST_TERM = 1e-17
 

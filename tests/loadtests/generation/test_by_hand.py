@@ -106,8 +106,7 @@ def test_customers_think_as_the_law_says(
     service = ("--host", threads.url, "--paths", quick, "--raw", raw)
     assert hand.run("closed", *service, *asked) == 0, hand.said
     thoughts_s = [after.intended_s - row.done_s for row, after in pairwise(rows_in(raw))]
-    differ = [abs(thought_s - 0.02) > 0.005 for thought_s in thoughts_s]
-    assert sum(differ) > 3 if is_random else sum(differ) < 3
+    assert (min(thoughts_s) < 0.0199) is is_random  # a busy machine adds to some, and takes nothing
 
 
 @contextmanager
@@ -279,7 +278,9 @@ def test_both_files_load_together_in_several_processes(
     hand.start("open,closed", "--headless", *service, *asked, *at, *more).wait(WITHIN_S)
     rows = rows_in(raw)
     assert sum(row.run == "open" for row in rows) == pytest.approx(40, abs=1), hand.said
-    assert {row.index % 10_000 for row in rows if row.run == "closed"} == {0, 1, 2, 3}
+    customers = {row.index % 10_000 for row in rows if row.run == "closed"}
+    assert customers, "on a busy machine some begin when the time is over"
+    assert customers <= {0, 1, 2, 3}
     assert {row.status for row in rows} == {200}
     total = (tmp_path / "table_stats.csv").read_text().splitlines()[-1].split(",")
     assert total[1] == "Aggregated"

@@ -128,10 +128,11 @@ def test_a_closed_run_never_has_more_in_flight_than_customers(
 
 def test_a_closed_run_for_a_time_ends(threads: Service, tmp_path: Path) -> None:
     record = Generator(tmp_path).closed(
-        threads, QUICK, "timed", customers=2, think_s=0.01, duration_s=0.7
+        threads, QUICK, "timed", customers=2, think_s=0.01, duration_s=1.5
     )
-    assert {customer_of(row) for row in record.rows} == {0, 1}
-    assert max(row.sent_s for row in record.rows) >= 0.3
+    assert record.rows
+    assert {customer_of(row) for row in record.rows} <= {0, 1}
+    assert max(row.intended_s for row in record.rows) <= 1.5 + 0.01
 
 
 def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path) -> None:
