@@ -145,7 +145,7 @@ def test_the_program_leaves_rows_and_facts_of_a_ledger_that_is_mined(folder: Pat
     world_in(folder)
     given = interactions(
         folder.parent / "given.jsonl",
-        *(Interaction(customer, "k", [ADD]) for customer in range(2) for _ in range(400)),
+        *(Interaction(customer, "k", [ADD]) for customer in range(2) for _ in range(50)),
     )
     rows, facts = folder.parent / "rows.csv", folder.parent / "facts.json"
     command = [sys.executable, "-m", CUSTOMERS, *map(str, (given, rows, facts))]
@@ -155,7 +155,7 @@ def test_the_program_leaves_rows_and_facts_of_a_ledger_that_is_mined(folder: Pat
     with rows.open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
     assert tuple(found[0]) == COLUMNS == Row.__slots__
-    assert len(found) == 800
+    assert len(found) == 100
     assert json.loads(facts.read_bytes())["cpu_s"] > 0
 
 
