@@ -6,6 +6,7 @@ A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. A test fail
 the code says.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -25,11 +26,12 @@ from backend.index.views import VIEWS, statements
 from backend.sources.kinds import KINDS as KINDS_OF_FILES
 from backend.sources.kinds import Reading
 from backend.verify.folder_files import KINDS
+from loadtests.bench import growth_curves
 from loadtests.bench.measurements import markdown, read
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
-MEASUREMENTS = FOLDER / "performance.json"
+MEASUREMENTS, GROWTH = FOLDER / "performance.json", FOLDER / "growth.json"
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -118,6 +120,11 @@ def measurements(numbers: Sequence[int]) -> Iterator[str]:
     yield from markdown([row for row in rows if row.number in numbers])
 
 
+def growth() -> Iterator[str]:
+    """Lines of the table of what `scripts/bench --growth` has measured."""
+    yield from growth_curves.markdown(json.loads(GROWTH.read_text(encoding="utf-8")))
+
+
 MEASURED: Mapping[str, Sequence[int]] = {
     "measured": (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 17, 18),
     "measured_front": (13,),
@@ -135,6 +142,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "errors": errors,
     "kinds": kinds,
     "views": views,
+    "growth": growth,
     **{name: partial(measurements, numbers) for name, numbers in MEASURED.items()},
 }
 
