@@ -40,8 +40,8 @@ from tests.submitting import accept_in
 from tests.test_cli import call
 
 WAIT_S = 30
-STALL_S = 4.0
-PROMPT_S = 2.0
+STALL_S = 60.0  # the child that stands still is killed
+PROMPT_S = 20.0
 
 
 def settings_for(folder: Path) -> Settings:
@@ -470,7 +470,7 @@ def test_ctrl_c_does_not_wait_for_a_slow_builder(
     assert time.monotonic() - start < PROMPT_S
 
 
-STALLED = """
+SLOW_BUILDER = """
 import sys, time
 from functools import partial
 from pathlib import Path
@@ -478,10 +478,12 @@ from backend.sealing import importer
 from tests.sealing import test_importer
 from tests.flights import flights
 
-importer.BLOCKS_AT_ONCE = 1
 importer.build = partial(
     test_importer.slow_to_build, at=partial(time.sleep, test_importer.STALL_S)
 )
+"""
+STALLED = f"""{SLOW_BUILDER}
+importer.BLOCKS_AT_ONCE = 1
 importer.import_flights(
     test_importer.settings_for(Path(sys.argv[1])),
     test_importer.Scripted(flights(5000), lambda batch: None),
@@ -513,11 +515,17 @@ main()
 
 
 @contextmanager
-def started(settings: Settings, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`python -m backend import …` that seals every block on its own; killed at the end."""
+def started(
+    settings: Settings, *arguments: str, is_slow: bool = False
+) -> Iterator[subprocess.Popen[str]]:
+    """`python -m backend import …` that seals every block on its own; killed at the end.
+
+    is_slow: whether its builder stands still after two messages.
+    """
     bits = settings.difficulty_bits
+    program = (SLOW_BUILDER if is_slow else "") + COMMAND
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "import", *arguments],
+        [sys.executable, "-c", program, "import", *arguments],
         cwd=PROJECT,
         env=environment(settings.folder, FLIGHTCHAIN_DIFFICULTY_BITS=bits),
         stderr=subprocess.PIPE,
@@ -562,9 +570,9 @@ def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
 def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     tmp_path: Path, chosen: Settings
 ) -> None:
-    rows = flights(12_000)
+    rows = flights(5000)
     path = str(written(tmp_path, rows))
-    with started(chosen, path) as process:
+    with started(chosen, path, is_slow=True) as process:
         eventually(lambda: transactions_in(chosen.folder) > 0)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=WAIT_S)[1]

@@ -618,6 +618,7 @@ def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(tmp_path: Pat
 
 POSTING = """
 import json, sys
+from pathlib import Path
 from backend.base.clock import now_ms
 from backend.ledger.ledger import Ledger
 from backend.base.settings import Settings
@@ -626,8 +627,8 @@ from tests.flights import flight
 ledger = Ledger(Settings(dir=sys.argv[1]), print)
 print("ready", flush=True)
 ids = []
-for serial in range(10**6, 10**6 + int(sys.argv[2])):
-    ids.append(ledger.submitter.add(flight(serial), wait_s=0)["TRANSACTION_ID"])
+while not ids or not Path(sys.argv[2]).exists():
+    ids.append(ledger.submitter.add(flight(10**6 + len(ids)))["TRANSACTION_ID"])
 ledger.close()
 print(json.dumps(ids))
 """
@@ -639,14 +640,14 @@ def test_posts_an_import_and_the_miner_take_turns(
     """Everything is mined exactly once, ids have no gap, and each comes in its own order."""
     folder, file = tmp_path / "chain", tmp_path / "flights.csv"
     settings = settings_for(folder, 0.1)
-    imported, posted = flights(6000), 500
+    imported, done = flights(6000), tmp_path / "done"
     file.write_text(csv_of(imported))
     monkeypatch.setattr("backend.sealing.importer.BLOCKS_AT_ONCE", 1)
     with miner_process(settings) as miner:
         accept(settings, [flight(10**7)])  # the index knows its cities
         eventually(lambda: transactions_in(folder) == 1)
         poster = subprocess.Popen(
-            [sys.executable, "-c", POSTING, str(folder), str(posted)],
+            [sys.executable, "-c", POSTING, str(folder), str(done)],
             cwd=PROJECT,
             stdout=subprocess.PIPE,
             text=True,
@@ -655,7 +656,9 @@ def test_posts_an_import_and_the_miner_take_turns(
             assert poster.stdout is not None
             assert poster.stdout.readline() == "ready\n"
             assert import_flights(settings, FlightFile(file)).imported == len(imported)
+            done.touch()
             ids = [int(number) for number in json.loads(poster.stdout.read())]
+        posted = len(ids)
         eventually(lambda: transactions_in(folder) == 1 + len(imported) + posted)
         miner.terminate()
         assert miner.wait(WAIT_S) == 0

@@ -107,7 +107,7 @@ def test_a_flight_that_is_cancelled_in_another_file_is_a_conflict(tmp_path: Path
 sources = st.lists(st.lists(same_or_similar, min_size=1, max_size=6), min_size=1, max_size=3)
 
 
-@hypothesis_settings(max_examples=examples(8), deadline=None)
+@hypothesis_settings(max_examples=examples(5), deadline=None)
 @given(st.lists(sources, max_size=2))
 @example([[[flown()], [flown(AIR_TIME=None), flown(**CANCELLED)]]])
 def test_the_chain_holds_what_a_plain_loop_keeps(commands: list[list[list[Flight]]]) -> None:
