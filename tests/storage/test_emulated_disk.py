@@ -103,8 +103,13 @@ def test_quick_requests_are_answered_while_a_scan_waits(slow: Service) -> None:
     assert was_waiting[0]
 
 
-def test_one_worker_of_type_sync_answers_one_request_at_a_time(world: World) -> None:
+def test_a_scan_waits_for_each_block_it_reads(slow: Service, world: World) -> None:
+    require_waits(slow, blocks=world.tip + 1, speedup=1)
+
+
+def test_one_worker_of_type_sync_answers_one_request_at_a_time(tmp_path: Path) -> None:
     """As the study's server did, first come first served."""
+    world = world_in(tmp_path / "chain")  # what ends a service ends all of its folder
     settings = {"FLIGHTCHAIN_EMULATED_DISK": 10, "FLIGHTCHAIN_WORKER_TYPE": "sync"}
     with (
         one_worker(world, **settings) as service,
@@ -118,13 +123,8 @@ def test_one_worker_of_type_sync_answers_one_request_at_a_time(world: World) -> 
         require_waits(service, blocks=world.tip + 1, speedup=10)
 
 
-def test_a_scan_waits_for_each_block_it_reads(slow: Service, world: World) -> None:
-    require_waits(slow, blocks=world.tip + 1, speedup=1)
-
-
 def require_waits(service: Service, blocks: int, speedup: int) -> None:
     """Have a scan that takes as long as that disk does, and answers as the index does."""
-    service.session.close()  # its connection may be about to end
     answer = service.get(SCAN, timeout_s=60)
     plain = service.json(SCAN.replace("scan", "index"))
     assert answer.headers[HEADER] == str(speedup)
