@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.api.processes import ROOT, environment, serving
 from tests.api.worlds import Json, world_in
 from tests.effort import tries
@@ -38,6 +40,7 @@ def operations_in(document: Json) -> int:
     return sum(len(operations) for path, operations in paths.items() if path != "/openapi.json")
 
 
+@pytest.mark.long
 def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     world_in(folder)

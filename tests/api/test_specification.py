@@ -160,6 +160,7 @@ def written_to(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient
         yield found
 
 
+@pytest.mark.long
 @each_of(("described_", "parameter"), CHOSEN)
 def test_each_choice_is_accepted_and_nothing_else(
     written_to: FlaskClient, described_: Described, parameter: Json

@@ -190,6 +190,7 @@ def long_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield found
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_an_export(long_ledger: Service) -> None:
     def most_bytes(pid: int) -> int:
         status = Path(f"/proc/{pid}/status").read_text()

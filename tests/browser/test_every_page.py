@@ -43,9 +43,10 @@ class Look:
 LIGHT, DARK = Look(1280, "light", WCAG), Look(1280, "dark", CONTRAST)
 NARROW = Look(320, "dark", WCAG)
 LOOKS = [
-    *(("many", row, (LIGHT, DARK) if row in FULLEST else (LIGHT,)) for row in PAGES),
+    *(("many", row, (LIGHT, DARK)) for row in FULLEST),
     *(("empty", row, (NARROW,)) for row in FULLEST),
 ]
+OTHER_LOOKS = [("many", row, (LIGHT,)) for row in PAGES if row not in FULLEST]
 
 
 def require_fit(page: Page) -> None:
@@ -110,7 +111,14 @@ def require_privacy(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ledger", "row", "looks"), LOOKS, ids=[f"{ledger}-{row.address}" for ledger, row, _ in LOOKS]
+    ("ledger", "row", "looks"),
+    [
+        *(pytest.param(*look, id=f"{look[0]}-{look[1].address}") for look in LOOKS),
+        *(
+            pytest.param(*look, id=f"{look[0]}-{look[1].address}", marks=pytest.mark.long)
+            for look in OTHER_LOOKS
+        ),
+    ],
 )
 def test_it_fits_is_a_page_and_can_be_used_by_everybody(
     tab: Tab, ledger: str, row: Row, looks: tuple[Look, ...]

@@ -137,6 +137,7 @@ def test_what_is_open_goes_on_after_a_restart_of_the_pages(
     assert transactions(service) == before + ROWS + 2
 
 
+@pytest.mark.long
 def test_an_upload_whose_token_is_revoked_says_how_much_was_added_and_goes_on_with_another(
     context: BrowserContext, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def test_what_verify_py_refuses_though_the_log_has_signed_it_is_refused(
         assert mine["verdict"] == judge.of(proof)["verdict"] == "refused", (mine, proof[0])
 
 
+@pytest.mark.long
 def test_malformed_proofs_are_refused_as_verify_py_refuses_them(
     visit: Visit, site: Site, proofs: dict[str, list[Json]]
 ) -> None:

@@ -55,9 +55,16 @@ ELSEWHERE = {
     *("a full disk", "two killed", "two halves"),
     *("a node put back", "an engine's file damaged"),
 }
+LONG = {"one consensus failed", "one cut off", "strangers"}
 
 
-@pytest.mark.parametrize("harm", sorted(HARMS.keys() - ELSEWHERE))
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(harm, marks=[pytest.mark.long] if harm in LONG else [])
+        for harm in sorted(HARMS.keys() - ELSEWHERE)
+    ],
+)
 def test_harm_is_endured(world: World, harm: str) -> None:
     """`scripts/soak cluster` does this for hours, and the others, too."""
     if harm == "strangers":

@@ -10,10 +10,15 @@ from tests.faults.report import Task, details
 from tests.faults.scenarios import SCENARIOS, Scenario
 
 SEED = 13
-SHORT = [one for one in SCENARIOS if one.short]
+LONG = {"clocks", "evil-bodies", "fresh-workers", "fuzz"}
+SHORT = [
+    pytest.param(one, id=one.name, marks=[pytest.mark.long] if one.name in LONG else [])
+    for one in SCENARIOS
+    if one.short
+]
 
 
-@pytest.mark.parametrize("scenario", SHORT, ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", SHORT)
 def test_a_service_that_is_harmed_forgets_nothing_and_lies_to_nobody(
     scenario: Scenario, tmp_path: Path
 ) -> None:

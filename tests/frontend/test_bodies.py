@@ -146,7 +146,7 @@ def test_every_route_that_takes_a_file_is_in_the_table_and_exists() -> None:
     posted = {
         r.rule for r in create_app(SETTINGS).url_map.iter_rules() if "POST" in (r.methods or ())
     }
-    assert posted == {"/add", *TAKES_FILES}
+    assert posted == {"/add", "/months", *TAKES_FILES}
 
 
 def test_only_so_many_files_are_received_at_once_and_a_place_becomes_free() -> None:

@@ -452,6 +452,7 @@ def a_quick_run(folder: Path, path: str, *options: str) -> Iterator["subprocess.
             run.terminate()
 
 
+@pytest.mark.long
 @needs_wrk
 def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(
     tmp_path: Path, with_short_wrk: str

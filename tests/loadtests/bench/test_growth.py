@@ -33,6 +33,7 @@ def test_months_follow_each_other_as_in_reality(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
+@pytest.mark.long
 def test_a_ledger_grows_and_goes_on_where_it_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,8 @@ from loadtests.machine_samples import Sample, Sampler, append
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
 from tests.loadtests.experiments.made_up import judge, keep, results_of
 
+pytestmark = pytest.mark.long  # all read what one long run left
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:

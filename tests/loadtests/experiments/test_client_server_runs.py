@@ -52,6 +52,7 @@ def succeeded(results: Results) -> bool:
     return bool(rows) and {row["status"] for row in rows} <= {"200", "202"}
 
 
+@pytest.mark.long
 def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small(monkeypatch, request_rate)
     monkeypatch.setattr(request_rate, "QUICK_KINDS", {})

@@ -31,6 +31,7 @@ from tests.cluster.processes import need_engine
 from tests.loadtests.experiments.made_up import judge, keep, results_of
 
 
+@pytest.mark.long
 def test_a_cluster_is_measured_beside_a_single_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

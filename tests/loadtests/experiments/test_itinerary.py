@@ -130,6 +130,7 @@ class TestPlan:
         assert list(plan.rates) == [DURABLE, MINED]
 
 
+@pytest.mark.long
 def test_a_service_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

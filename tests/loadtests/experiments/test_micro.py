@@ -16,6 +16,8 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.processes import PROJECT
 
+pytestmark = pytest.mark.long  # all read what one long run left
+
 TIMES = 40
 
 

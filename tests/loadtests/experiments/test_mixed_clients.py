@@ -35,6 +35,8 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
 from loadtests.lab.scalability import Scaling
 
+pytestmark = pytest.mark.long  # all read what one long run left
+
 CORES = 2
 SERVICE_S = 0.01
 

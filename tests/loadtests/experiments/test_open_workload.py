@@ -561,6 +561,7 @@ def page_of(results: Results) -> str:
     return (results.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("everything_counts")
 def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

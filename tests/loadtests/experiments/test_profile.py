@@ -18,6 +18,8 @@ from loadtests.lab.stacks import record
 from loadtests.processes import ProgramFailed
 from tests.loadtests.experiments.made_up import results_of
 
+pytestmark = pytest.mark.long  # all read what one long run left
+
 FOREIGN = re.compile(
     r"""(?:href|src)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import"""
 )

@@ -372,6 +372,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Opt
     return Results(folder)
 
 
+@pytest.mark.long
 def test_a_simulated_run_tells_which_model_describes_which_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,6 +399,7 @@ def test_a_simulated_run_tells_which_model_describes_which_server(
     assert (results.folder / "report.html").read_bytes() == before
 
 
+@pytest.mark.long
 def test_real_servers_are_measured_and_a_blocks_time_is_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_short_one_leaves_all_that_its_report_needs(
     assert analyse(results) == report  # from the files alone
 
 
+@pytest.mark.long
 def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -202,6 +202,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Opt
     return Results(folder)
 
 
+@pytest.mark.long
 def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,6 +143,7 @@ def test_customers_keep_their_connections_if_they_are_told(
         assert len(connections) == expected
 
 
+@pytest.mark.long
 def test_a_worker_that_is_lost_ends_the_run_and_its_rows_are_kept(
     hand: Hand, threads: Service, tmp_path: Path, quick: Path
 ) -> None:
