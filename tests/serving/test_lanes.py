@@ -239,7 +239,7 @@ def test_who_does_not_come_again_is_not_waited_for_longer_than_a_part_of_a_sync(
 
     took_s = asyncio.run(run())
     assert syncs.sizes == [4, 1, 1, 1]
-    assert 0.4 + MOST_PATIENT_S < took_s < 0.4 * 2
+    assert 0.4 + MOST_PATIENT_S / 2 < took_s < 0.4 * 2  # patience began before `started`
 
 
 def test_nobody_is_waited_for_longer_than_a_moment_however_long_a_sync_takes(

@@ -264,7 +264,8 @@ def test_the_run_time_counts_the_load_and_not_the_drawing_of_questions(
         assert hand.run(workload, *host, *asked) == 0, hand.said
     rows = rows_in(raw)
     assert max(row.intended_s for row in rows) <= 2.001
-    assert len(rows) == 40 if workload == "open" else 0 < len(rows) <= 42
+    sent = len(rows)  # the 40th is due at the end
+    assert sent in (39, 40) if workload == "open" else 0 < sent <= 42
 
 
 def test_both_files_load_together_in_several_processes(
