@@ -495,6 +495,7 @@ def test_keys_of_hostile_clients_are_refused_or_taken_as_they_are(service: Servi
     assert list(wrong_answers(service.port, "127.0.0.1")) == []
 
 
+@pytest.mark.long
 def test_a_full_mempool_and_a_restart_are_waited_for(folder: Path) -> None:
     waits: list[Wait] = []
     settings: Json = {

@@ -17,6 +17,7 @@ from backend.base.errors import FlightchainError
 from backend.base.processes.parent_death import die_with_parent
 
 PIPE_BYTES = 2**20  # the pipe holds many blocks, so that making and taking them overlap
+SIGNAL_WITHIN_S = 1.0  # a signal that comes just before a read begins does not interrupt it
 
 Send = Callable[[object], None]
 
@@ -47,6 +48,8 @@ def sent_by(work: Callable[[Send], None]) -> Generator[Any, None, None]:
 
 def _received(connection: Connection) -> Any:
     try:
+        while not connection.poll(SIGNAL_WITHIN_S):
+            pass
         return connection.recv()
     except (EOFError, OSError):  # it may have died in the middle of a message
         raise FlightchainError(

@@ -78,6 +78,7 @@ def addresses_in(page: str) -> set[str]:
     return {unescape(address) for _, address in found}
 
 
+@pytest.mark.long
 def test_every_address_on_every_page_leads_to_below_the_path(below: Below) -> None:
     """Each page of the table is read, and one of each kind of address on them is followed."""
     kinds: dict[str, str] = {}
