@@ -171,8 +171,9 @@ def _proving(
         options = Options(as_of=anchor.size - 1)
         answer = ask(question, options)
         if not getattr(answer, "count", 1):
-            question = respelled(question, ledger.answers.unknown_values(question))
-            answer = ask(question, options)
+            spelled = respelled(question, ledger.answers.unknown_values(question))
+            if spelled != question:
+                question, answer = spelled, ask(spelled, options)
         # The proof has the question, and up to which block it counts, in its own form.
         claim = msgspec.to_builtins(answer)
         del claim["as_of"], claim["query"]
