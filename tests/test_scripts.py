@@ -370,6 +370,17 @@ def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) ->
     )
 
 
+def test_long_tests_run_with_an_option_only(machine: Path) -> None:
+    collect = [sys.executable, "-m", "pytest", "-n0", "--collect-only", "tests/api/test_fuzzing.py"]
+    for chosen, status in (([], 5), (["-m", ""], 0)):  # 5: there are no tests
+        assert subprocess.run([*collect, *chosen], cwd=ROOT, check=False).returncode == status
+    for name in ("chromium", "mariadb-install-db", "my_print_defaults"):
+        put(machine, name, "")
+    assert run_tests(machine, "--long", "tests/api").returncode == 0
+    call = calls(machine.parent / "python")[-1]
+    assert call == "--numprocesses=4 --dist=loadfile --no-loadscope-reorder -m  tests/api"
+
+
 @each_of("row", LEFT_OUT)
 def test_what_the_quick_run_leaves_out_is_there_and_has_a_reason(row: str) -> None:
     path, _, name = row.partition("::")

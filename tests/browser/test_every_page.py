@@ -42,11 +42,11 @@ class Look:
 
 LIGHT, DARK = Look(1280, "light", WCAG), Look(1280, "dark", CONTRAST)
 NARROW = Look(320, "dark", WCAG)
-LOOKS = [
-    *(("many", row, (LIGHT, DARK)) for row in FULLEST),
-    *(("empty", row, (NARROW,)) for row in FULLEST),
+LOOKS: list[tuple[str, Row, tuple[Look, ...], list[pytest.MarkDecorator]]] = [
+    *(("many", row, (LIGHT, DARK), []) for row in FULLEST),
+    *(("empty", row, (NARROW,), []) for row in FULLEST),
+    *(("many", row, (LIGHT,), [pytest.mark.long]) for row in PAGES if row not in FULLEST),
 ]
-OTHER_LOOKS = [("many", row, (LIGHT,)) for row in PAGES if row not in FULLEST]
 
 
 def require_fit(page: Page) -> None:
@@ -113,11 +113,8 @@ def require_privacy(page: Page) -> None:
 @pytest.mark.parametrize(
     ("ledger", "row", "looks"),
     [
-        *(pytest.param(*look, id=f"{look[0]}-{look[1].address}") for look in LOOKS),
-        *(
-            pytest.param(*look, id=f"{look[0]}-{look[1].address}", marks=pytest.mark.long)
-            for look in OTHER_LOOKS
-        ),
+        pytest.param(ledger, row, looks, id=f"{ledger}-{row.address}", marks=marks)
+        for ledger, row, looks, marks in LOOKS
     ],
 )
 def test_it_fits_is_a_page_and_can_be_used_by_everybody(
