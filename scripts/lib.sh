@@ -37,19 +37,25 @@ make_venv() {
   fi
 }
 
-# install FILE [PIP OPTION]...: install what a requirements file names, unless it is there already. Every
-# package that is fetched must have a hash in that file.
+# install [PIP OPTION...] FILE...: install what those of the requirements files name that changed since they were
+# installed, with one call of pip. Every package that is fetched must have a hash in one of them.
 install() {
-  local requirements=$1 mark
-  shift
-  mark="$VENV/installed-$(echo "$requirements" | tr / -)"
-  if ! cmp -s "$requirements" "$mark"; then
-    echo "installing what $requirements names" >&2
-    "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install --require-hashes "$@" \
-      --requirement "$requirements"
-    cp "$requirements" "$mark"
-  fi
+  local argument options=() changed=()
+  for argument in "$@"; do
+    case $argument in
+    -*) options+=("$argument") ;;
+    *) cmp -s "$argument" "$(mark_of "$argument")" || changed+=("$argument") ;;
+    esac
+  done
+  if [ ${#changed[@]} = 0 ]; then return; fi
+  echo "installing the packages of ${changed[*]}" >&2
+  "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install --require-hashes \
+    "${options[@]}" "${changed[@]/#/--requirement=}"
+  for argument in "${changed[@]}"; do cp "$argument" "$(mark_of "$argument")"; done
 }
+
+# mark_of FILE: the copy of a requirements file that is made when all it names has been installed.
+mark_of() { echo "$VENV/installed-${1//\//-}"; }
 
 # need PACKAGE WHAT COMMAND...: if none of the commands exists, install Debian's package as root, or fail.
 need() {
