@@ -1,4 +1,4 @@
-"""One hypothesis profile for all tests, the choice of the quick ones, and a service for many.
+"""Hypothesis's profiles for all tests, the order of their files, and a service for many.
 
 The profile is bounded, patient with slow machines, the same every time. A test that fails once in a
 hundred runs stops a release for nothing that was changed; to look for new examples, run
@@ -21,9 +21,18 @@ from tests.api.processes import Service, serving
 from tests.api.worlds import keep_world, world_in
 from tests.apps import build_once
 from tests.effort import EXPLORE, QUICK
-from tests.quick import TESTS, is_left_out, place, tests_left_out
 
 BROWSER = "tests/browser/"
+# Folders in which all need a browser, kill processes or measure; other files have the mark.
+SLOW_FOLDERS = (
+    BROWSER,
+    "tests/faults/",
+    "tests/loadtests/bench/",
+    "tests/loadtests/experiments/",
+    "tests/loadtests/generation/",
+    "tests/loadtests/lab/",
+    "tests/loadtests/servers/",
+)
 
 settings.register_profile(
     "flightchain",
@@ -57,32 +66,20 @@ def _synced(descriptor: int) -> None:
 vars(os).update(fsync=_synced, fdatasync=_synced)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out what tests/quick.py names")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples in a quick run, unless it says how many."""
-    if config.getoption("quick") and not config.getoption("--hypothesis-profile"):
-        settings.load_profile(QUICK)
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out folders and files, so that they are not even imported."""
-    return True if config.getoption("quick") and is_left_out(collection_path) else None
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out single tests of the files that stay, and begin with the files that take longest.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow because of its folder, and begin with the browser and all that is slow.
 
     A process that begins a long file when the others have nothing left keeps them waiting.
     """
-    if config.getoption("quick"):
-        left_out = tests_left_out()
-        config.hook.pytest_deselected(items=[each for each in items if _name_of(each) in left_out])
-        items[:] = [each for each in items if _name_of(each) not in left_out]
+    for item in items:
+        if item.nodeid.startswith(SLOW_FOLDERS):
+            item.add_marker("slow")
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: place(item.path))
+        items.sort(key=lambda item: (item.nodeid.startswith(BROWSER), is_slow(item)), reverse=True)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -100,12 +97,6 @@ class _FilesAndBrowser(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
         return BROWSER if file.startswith(BROWSER) else file
-
-
-def _name_of(item: pytest.Item) -> str:
-    """`file::name` of a test, without its parameters."""
-    name = getattr(item, "originalname", None) or item.name
-    return f"{item.path.relative_to(TESTS).as_posix()}::{name}"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,6 +26,8 @@ from tests.cases import each_of
 from tests.flights import csv_of, flights, transactions_in
 from tests.index.worlds import make_chain
 
+pytestmark = pytest.mark.slow
+
 DAYS = ["INITIAL_DATE=2015-01-01", "FINAL_DATE=2015-01-31"]
 
 

@@ -47,6 +47,8 @@ from tests.flights import csv_of, flights, on_disk
 from tests.hostile_keys import wrong_answers
 from tests.sources.samples import MONTHLY_TITLES
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = ROOT / "scripts"
 PAGE = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
 

@@ -26,6 +26,8 @@ from tests.api.worlds import (
 )
 from tests.index.worlds import in_use, settle
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 LONG_S = 3600  # no block comes meanwhile
 

@@ -20,6 +20,8 @@ from tests.flights import on_disk
 from tests.mempool.spoiling import PAGE_BYTES, spoil, store_path
 from tests.test_cli import call
 
+pytestmark = pytest.mark.slow
+
 NEVER_S = 86400
 POSTS = 8  # before each damage
 

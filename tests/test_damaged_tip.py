@@ -24,6 +24,8 @@ from tests.flights import flight, transactions_in
 from tests.storage.chains import block_file, contents, flip
 from tests.test_cli import call
 
+pytestmark = pytest.mark.slow
+
 FILE_BYTES = 30_000
 FLIGHTS = 2500
 TIP = 3

@@ -26,6 +26,8 @@ from tests.api.processes import ROOT, environment, free_port, serving, until
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
 
+pytestmark = pytest.mark.slow
+
 DEPLOY = ROOT / "scripts" / "deploy"
 SHIPPED = [ROOT / "Dockerfile", *(path for path in sorted(DEPLOY.rglob("*")) if path.is_file())]
 

@@ -38,6 +38,8 @@ from tests.folder_harms import (
 )
 from tests.trust.log.test_signing import accept_loss
 
+pytestmark = pytest.mark.slow
+
 # What looks right by itself, and is as good as what it replaces. Tokens are a person's to choose.
 AS_GOOD = {("tokens.json", "foreign"), ("tokens.json", "older")}
 # Blocks below the tip are read by the scrub and by whoever asks for them, not by `ready`.

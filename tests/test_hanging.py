@@ -13,6 +13,8 @@ import pytest
 from tests.api.processes import Service, free_port, serving, until
 from tests.service.test_supervisor import is_shown
 
+pytestmark = pytest.mark.slow
+
 WORKER_WITHIN_S = 24.0  # of silence, until another one answers
 
 

@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 COPIED = ("backend", "frontend", "loadtests", "tests")
 ONLY_CODE = shutil.ignore_patterns("static", "templates", "examples", "data", "__pycache__")

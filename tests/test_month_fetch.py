@@ -18,6 +18,8 @@ from tests.api.processes import Service, free_port, until
 from tests.bts_server import Bts
 from tests.flights import transactions_in
 
+pytestmark = pytest.mark.slow
+
 JANUARY, FEBRUARY = Month(2008, 1), Month(2008, 2)
 
 

@@ -28,6 +28,8 @@ from tests.api.processes import ROOT, backend, environment, until
 from tests.bts_server import Bts
 from tests.flights import on_disk, transactions_in
 
+pytestmark = pytest.mark.slow
+
 JANUARY, FEBRUARY, MARCH = (Month(2008, number) for number in (1, 2, 3))
 WINTER = "bts:2008-01..2008-03"
 

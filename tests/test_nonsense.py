@@ -18,6 +18,8 @@ from tests.nonsense import KINDS, nonsense
 from tests.test_cli import call, refusal
 from tests.test_client import posted
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 CALLS: dict[str, Callable[[Client], object]] = {
     "tip": lambda client: client.tip(),

@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PARTS = ("backend", "frontend", "loadtests", "scripts")
 # What reads a type -> the place of the type among its arguments; None: it has a name, `type=`.

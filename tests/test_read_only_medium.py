@@ -19,6 +19,8 @@ from tests.submitting import accept_in
 from tests.test_cli import call
 from tests.verify.backup.house import House, copied
 
+pytestmark = pytest.mark.slow
+
 NUMBER = as_mapping(flight(3))
 
 

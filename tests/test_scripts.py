@@ -26,7 +26,6 @@ from tests.browser.chromium import NAMES
 from tests.cases import each_of
 from tests.faults import __main__ as soak
 from tests.faults.scenarios import SCENARIOS
-from tests.quick import LEFT_OUT, TESTS, is_left_out
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -112,6 +111,7 @@ PROGRAMS: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_help_names_the_options_of_the_program(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -353,52 +353,38 @@ def test_tests_and_scripts_know_the_same_browsers() -> None:
     assert f" {' '.join(NAMES)};" in (SCRIPTS / "lib.sh").read_text(encoding="utf-8")
 
 
-# --- the quick tests ------------------------------------------------------------------------------
+# --- the choice of tests --------------------------------------------------------------------------
+
+ORDER = "--dist=loadfile --no-loadscope-reorder"
+QUICK = ["-m", "not slow and not long", "--hypothesis-profile=quick"]
 
 
 def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) -> None:
     put(machine, "id", "echo 1000")
     assert run_tests(machine, "--quick").returncode == 0
-    assert "--numprocesses=2 --dist=loadfile --no-loadscope-reorder --quick" in calls(
-        machine.parent / "python"
-    )
+    assert f"--numprocesses=2 {ORDER} {' '.join(QUICK)}" in calls(machine.parent / "python")
 
 
 def test_long_tests_run_with_an_option_only(machine: Path) -> None:
-    collect = [sys.executable, "-m", "pytest", "-n0", "--collect-only", "tests/api/test_fuzzing.py"]
-    for chosen, status in (([], 5), (["-m", ""], 0)):  # 5: there are no tests
-        assert subprocess.run([*collect, *chosen], cwd=ROOT, check=False).returncode == status
     for name in ("chromium", "mariadb-install-db", "my_print_defaults"):
         put(machine, name, "")
     assert run_tests(machine, "--long", "tests/api").returncode == 0
-    call = "--numprocesses=4 --dist=loadfile --no-loadscope-reorder -m  tests/api"
-    assert call in calls(machine.parent / "python")
+    assert f"--numprocesses=4 {ORDER} -m  tests/api" in calls(machine.parent / "python")
 
 
-@each_of("row", LEFT_OUT)
-def test_what_the_quick_run_leaves_out_is_there_and_has_a_reason(row: str) -> None:
-    path, _, name = row.partition("::")
-    assert (TESTS / path).exists()
-    if name:
-        assert re.search(rf"^ *def {name}\(", (TESTS / path).read_text("utf-8"), re.MULTILINE)
-    assert LEFT_OUT[row]
-
-
-def test_the_quick_run_leaves_out_browsers_laboratories_and_kills() -> None:
-    for name in ("browser", "faults", "loadtests/experiments", "loadtests/bench"):
-        assert is_left_out(TESTS / name), name
-    assert not is_left_out(TESTS / "chain")
-    assert not is_left_out(TESTS)
-
-
-def test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out() -> None:
-    left_out = "tests/mempool/test_harms.py"
-    options = ("-n0", "--quick", "--collect-only", left_out, "tests/base/processes")
-    command = [sys.executable, "-m", "pytest", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert f"{left_out}::" in done.stdout
-    assert "tests/base/processes/test_systemd.py::" not in done.stdout
-    assert "tests/base/processes/" in done.stdout
+@each_of(
+    ("options", "file", "there_are_tests"),
+    [
+        ([], "api/test_fuzzing.py", False),  # it is marked as long
+        (["-m", ""], "api/test_fuzzing.py", True),
+        (QUICK, "faults/test_scenarios.py", False),  # its folder is slow
+        (QUICK, "test_tokens.py", True),
+    ],
+)
+def test_a_mark_leaves_tests_out(options: list[str], file: str, there_are_tests: bool) -> None:
+    collect = [sys.executable, "-m", "pytest", "-n0", "--collect-only", *options, f"tests/{file}"]
+    done = subprocess.run(collect, cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == (0 if there_are_tests else 5)
 
 
 # --- types, which are checked beside the tests ----------------------------------------------------
@@ -458,6 +444,7 @@ def begin(folder: Path, venv: Path, data: str) -> Service:
     return Service(folder, command=(str(SCRIPTS / "run"),), **settings)
 
 
+@pytest.mark.slow
 def test_one_command_imports_serves_and_stops_and_the_next_starts_at_once(
     tmp_path: Path, installed: Path, started: list[Service]
 ) -> None:
@@ -486,6 +473,7 @@ def test_one_command_imports_serves_and_stops_and_the_next_starts_at_once(
     assert "installing" not in service.said()
 
 
+@pytest.mark.slow
 def test_a_signal_during_the_import_stops_the_import(
     tmp_path: Path, installed: Path, started: list[Service]
 ) -> None:

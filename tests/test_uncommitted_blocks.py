@@ -23,6 +23,8 @@ from tests.api.processes import ROOT, environment
 from tests.flights import flight, on_disk
 from tests.submitting import accept_in
 
+pytestmark = pytest.mark.slow
+
 FLIGHTS = 1500
 DIES_BEFORE_COMMIT = """
 import os, signal

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes, urlencode
 
+import pytest
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,8 @@ from tests.api.worlds import (
 )
 from tests.chain.strategies import flights as valid_flights
 from tests.effort import examples
+
+pytestmark = pytest.mark.slow
 
 patient = settings(
     max_examples=examples(60),

@@ -191,6 +191,7 @@ CALLS = [
 ERRORS = (errno.EIO, errno.EACCES, errno.ENOSPC, errno.EMFILE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "part", "error"), [(*call, error) for call, error in zip(CALLS, cycle(ERRORS))]
 )

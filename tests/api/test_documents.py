@@ -211,6 +211,7 @@ def ledger(default_import: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 VARIES = r"""…|(?<="timestamp":)\d+|(?<="tip_hash":")[\da-f]+"""
 
 
+@pytest.mark.slow
 def test_the_answers_that_are_shown_are_those_that_come(ledger: Service) -> None:
     """Compared up to what differs from ledger to ledger, or is cut, and before a page adds."""
     transcripts = "".join(blocks_of(ROOT / "docs" / "reference" / "rest.md", "")).split("$ curl ")
@@ -227,6 +228,7 @@ DEFAULT_DATA = ["README.md", "docs/how-to/add.md", "docs/how-to/prove.md"]
 ANY_LEDGER = ["docs/tutorial.md", "docs/how-to/backup.md", "docs/how-to/witness.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*DEFAULT_DATA, *ANY_LEDGER])
 def test_the_commands_of_a_page_do_what_it_says(
     request: pytest.FixtureRequest, clone: Path, name: str
@@ -269,6 +271,7 @@ def printed_by(
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_witness_is_set_up_by_the_commands_of_its_page(service: Service, clone: Path) -> None:
     blocks = "\n".join(blocks_of(ROOT / "docs" / "how-to" / "witness.md", ""))
     (asks, listens), (names,), (cosigns,), (verifies,) = (

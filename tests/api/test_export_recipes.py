@@ -16,6 +16,8 @@ from tests.api.processes import ROOT
 from tests.api.worlds import Json, client_of
 from tests.index.sql_reader import Reader
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "how-to" / "export.md"
 FOLDER = "/mnt/usb/export"
 SEED, QUESTIONS = 36, 100

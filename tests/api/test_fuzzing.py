@@ -16,6 +16,8 @@ from tests.api.processes import ROOT, environment, serving
 from tests.api.worlds import Json, world_in
 from tests.effort import tries
 
+pytestmark = pytest.mark.slow
+
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",

@@ -17,6 +17,8 @@ from tests.api.worlds import GOOD, Json, World, averages_of, with_status, world_
 from tests.effort import EXPLORE, tries
 from tests.go_programs import go, installed, ran
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = "generated_flightchain"
 CONFIG = """
 content_type_overrides:  # what the generator has no name for goes out as it is

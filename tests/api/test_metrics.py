@@ -27,6 +27,8 @@ from backend.base.version import VERSION, commit
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
 
+pytestmark = pytest.mark.slow
+
 Sample = tuple[str, frozenset[tuple[str, str]]]
 
 SAMPLED_WITHIN_S = 2.5  # once a second, and a moment for slow machines

@@ -173,6 +173,7 @@ def test_each_choice_is_accepted_and_nothing_else(
     problem(described_.ask(written_to, query), 400, field=name, value="another")
 
 
+@pytest.mark.slow
 def test_what_holds_without_a_parameter_is_its_default(default_client: FlaskClient) -> None:
     for each in READS:
         needed = each.examples()[0]
@@ -213,6 +214,7 @@ FINDS = {
 }
 
 
+@pytest.mark.slow
 @each_of(
     ("described_", "query"),
     [(each, query) for each in READS for query in each.examples()
@@ -235,6 +237,7 @@ def test_every_example_finds_something(
     assert FINDS.keys() <= {each.operation["operationId"] for each in READS}
 
 
+@pytest.mark.slow
 @each_of(
     ("described_", "query"),
     [(each, query) for each in WRITES for query in each.examples()],
@@ -249,6 +252,7 @@ def test_every_example_of_a_body_is_accepted(
         assert receipt.get("accepted", 1) + receipt.get("already_there", 0) == 1
 
 
+@pytest.mark.slow
 def test_examples_of_headers_are_understood(default_client: FlaskClient) -> None:
     for each in OPERATIONS:
         name = each.operation["operationId"]

@@ -17,6 +17,8 @@ from tests.api.processes import Service, serving, until
 from tests.api.worlds import World, generated, seal, settings_for, world_in
 from tests.cases import each_of
 
+pytestmark = pytest.mark.slow
+
 DAYS = urlencode({"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"})
 QUESTION = f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{DAYS}"
 NAMES = ("wire", "scan")

@@ -17,6 +17,8 @@ from tests.api.processes import ROOT
 from tests.api.worlds import GOOD, client_of, seal, settings_for
 from tests.flights import flights, transactions_in
 
+pytestmark = pytest.mark.slow
+
 HOSTS = ("pi0.local", "192.168.1.11", "192.168.1.12", "pi3")
 
 

@@ -17,6 +17,8 @@ from backend.cluster.engine_watch import (
 )
 from tests.cluster.engine import Node, make
 
+pytestmark = pytest.mark.slow
+
 
 class FakeEngine(Engine):
     """An engine whose consensus is at `at`, height, round and step, and its peers at heights."""

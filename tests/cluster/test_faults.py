@@ -17,6 +17,8 @@ from tests.cluster.requests import post
 from tests.cluster.world import World, cluster_in, until
 from tests.flights import flight
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:

@@ -22,6 +22,8 @@ from tests.cluster.requests import post
 from tests.flights import csv_of, flight, flights
 from tests.frontend.writing import Visitor
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:

@@ -20,6 +20,8 @@ from tests.api.processes import ROOT, environment, free_port, until
 from tests.frontend.fake_backend import answering
 from tests.units import Confinement, confined
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = Path("/var/tmp")
 MB = 2**20
 MOST_MEMORY = 96 * MB  # of the worker; the unit may have 128 MB, with the process that starts it

@@ -16,6 +16,8 @@ from frontend.errors import InvalidSetting
 from frontend.settings import Settings, from_environment
 from tests.api.processes import ROOT, environment, free_port, until
 
+pytestmark = pytest.mark.slow
+
 SECRET = "kJ8sW-very_secret"
 EVIL = {"Host": "evil.example", "Origin": "http://evil.example"}
 PATHS = ["/", "/add", "/upload", "/upload.json", "/health/live", "/static/style.css", "/nothing"]

@@ -36,6 +36,8 @@ from tests.index.worlds import (
     totals_of,
 )
 
+pytestmark = pytest.mark.slow
+
 TIP = 5
 EVERYTHING = AverageDelays(19393, "1900-01-01", "2199-12-31")
 CONTENTS: list[list[Flight]] = [

@@ -48,6 +48,8 @@ from tests.index.worlds import (
     rows_of,
 )
 
+pytestmark = pytest.mark.slow
+
 FLIPS = tries(40, exploring=1000)
 # Asked after each flip. If readers believed an index whatever its writer noted, 43 of 300 flips
 # would give a wrong answer to one of 40; without checksums of pages, 3.

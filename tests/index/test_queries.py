@@ -369,6 +369,7 @@ def consistent(reader: IndexReader, hashes: list[str]) -> int:
     return position.height
 
 
+@pytest.mark.slow
 def test_every_answer_is_of_the_height_it_names_while_another_process_writes(
     tmp_path: Path, growing: Path
 ) -> None:

@@ -13,6 +13,8 @@ from tests.effort import tries
 from tests.index.test_answers import Chain, ask, chance_flight
 from tests.index.worlds import CARRIERS
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("origin", "destination", "route")
 WHOLE_MONTHS = (
     ("2008-02-01", "2008-02-29"),

@@ -18,6 +18,8 @@ from tests.effort import tries
 from tests.index.worlds import execute, follow, make_chain, opened
 from tests.verify.test_audit import CONTENTS, TIP, TRANSACTIONS
 
+pytestmark = pytest.mark.slow
+
 WRONG = r"^the index is wrong: .*; run `reindex`$"
 AHEAD = r"^the chain has lost blocks: .*index\.sqlite has \d+;"
 

@@ -43,6 +43,8 @@ from loadtests.models.open_queue import ONE, mg1
 from loadtests.models.random_times import Gamma, ServiceTimes, poisson_times
 from tests.loadtests.experiments.planted_servers import open_run
 
+pytestmark = pytest.mark.slow
+
 SERVICE_S = 0.05
 
 

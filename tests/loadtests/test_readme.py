@@ -5,9 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from loadtests.__main__ import main
 from loadtests.experiments import NAMES
 from loadtests.generation.rows import COLUMNS
+
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[2] / "loadtests"
 README = (HERE / "README.md").read_text(encoding="utf-8")

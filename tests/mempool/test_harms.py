@@ -22,6 +22,8 @@ from tests.flights import flight, flights
 from tests.mempool.house import House, everything
 from tests.submitting import accept_in
 
+pytestmark = pytest.mark.slow
+
 NOW_MS = now_ms()
 PENDING, MINED = 60, 20
 KEYS = {f"key {number}": number for number in range(0, MINED + PENDING, 7)}

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -17,6 +18,8 @@ from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
 from tests.mempool.spoiling import spoil
 from tests.submitting import accept_in
+
+pytestmark = pytest.mark.slow
 
 DAMAGE: dict[str, Callable[[bytes, int], bytes | None]] = {
     "garbage": lambda data, at: data[:at] + b"\xff\0\xff" + data[at + 3 :],

@@ -39,6 +39,8 @@ from tests.same_flights import CANCELLED, changed
 from tests.submitting import accept_in
 from tests.test_cli import call
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 30
 STALL_S = 60.0  # the child that stands still is killed
 PROMPT_S = 20.0

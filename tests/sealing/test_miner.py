@@ -52,6 +52,8 @@ from tests.mempool.spoiling import spoil as spoil_records
 from tests.mempool.spoiling import spoil_keys, store_path
 from tests.submitting import accept_in
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 30
 NEVER_S = 86400.0
 

@@ -30,6 +30,8 @@ from tests.flights import csv_of, flight, flights, on_disk
 from tests.submitting import accept_in
 from tests.test_cli import call
 
+pytestmark = pytest.mark.slow
+
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 TODAY_MS = 1_800_000_000_000  # when these chains are made
 WAIT_S = 120.0

@@ -31,6 +31,8 @@ from tests.api.processes import (
 from tests.api.worlds import GOOD, Json, seal, settings_for, world_in
 from tests.flights import on_disk
 
+pytestmark = pytest.mark.slow
+
 STOPS_WITHIN_S = 10.0
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
 QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})

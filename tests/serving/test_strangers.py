@@ -31,6 +31,8 @@ from tests.raw_http import (
     megabytes,
 )
 
+pytestmark = pytest.mark.slow
+
 BLOCKS = 22
 BLOCK = "GET /blocks/%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
 UNREAD_MB = 32  # README's promise, for the answers that one worker keeps

@@ -39,6 +39,8 @@ from tests.api.worlds import world_in
 from tests.cases import each_of
 from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping
 
+pytestmark = pytest.mark.slow
+
 HOST = b"Host: localhost\r\n"
 CLOSE = b"Connection: close\r\n"
 EXPECTS = b"Expect: 100-continue\r\n"

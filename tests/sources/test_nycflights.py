@@ -14,6 +14,8 @@ from backend.sources import flight_file
 from backend.sources.flight_file import nycflights13
 from backend.sources.source import validated
 
+pytestmark = pytest.mark.slow
+
 Columns = dict[str, list[Value]]
 
 

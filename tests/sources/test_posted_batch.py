@@ -29,6 +29,7 @@ def warm() -> Iterator[None]:
     tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [NDJSON, ANY])  # ANY finds out what is CSV
 @pytest.mark.parametrize("name", EVIL)
 def test_memory_and_time_are_bounded_by_the_body(name: str, kind: str) -> None:

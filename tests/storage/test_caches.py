@@ -36,6 +36,8 @@ from tests.storage.chains import (
 )
 from tests.storage.conftest import LONG_CHAIN_BLOCKS
 
+pytestmark = pytest.mark.slow
+
 RUN = 19
 
 

@@ -14,6 +14,8 @@ from tests.api.worlds import World, world_in
 from tests.cases import each_of
 from tests.test_cli import call
 
+pytestmark = pytest.mark.slow
+
 LAB = {"FLIGHTCHAIN_LAB": "yes", "FLIGHTCHAIN_EMULATED_DISK": 1}
 SCAN = (
     "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"

@@ -33,6 +33,8 @@ from tests.storage.chains import (
 )
 from tests.storage.crashes import Disk, Killed
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 FILE_BYTES = 3_000
 GENESIS_HASH = genesis(GENESIS_MS, 0).hash

@@ -32,6 +32,8 @@ from tests.storage.chains import (
     writer_for,
 )
 
+pytestmark = pytest.mark.slow
+
 FILE = block_file_name(0)
 REMADE = "the table of heights was missing or damaged and has been made again"
 MINED_AGAIN = " and is left out; its transactions are mined again"

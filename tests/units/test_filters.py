@@ -17,6 +17,8 @@ from tests.cases import each_of
 from tests.units import UNITS, confined, unit
 from tests.units.installed import Installed, installed
 
+pytestmark = pytest.mark.slow
+
 MOST_LINKS = 100  # of the pages that are opened; each page has a dozen
 
 

@@ -541,6 +541,7 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
         assert ledger.not_ready() == healthy
 
 
+@pytest.mark.slow
 def test_a_service_scrubs_finds_damage_and_takes_it_back(tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     make_chain(folder, [[plain_flight()], [plain_flight()]])

@@ -14,6 +14,8 @@ import pytest
 from backend.base.processes.systemd import Notifier
 from tests.api.processes import ROOT, environment
 
+pytestmark = pytest.mark.slow
+
 QUIET_S = 0.05
 
 

@@ -68,7 +68,10 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 """
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(NODE is None, reason="node is not installed"),
+]
 
 GOOD = csv_of(generated(40))
 LINES = GOOD.splitlines(keepends=True)

@@ -354,6 +354,7 @@ def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactor
         assert "Both count" in visitor.client.get(second).text
 
 
+@pytest.mark.slow
 def test_a_form_is_kept_when_the_backend_dies(tmp_path_factory: pytest.TempPathFactory) -> None:
     with visiting(tmp_path_factory.mktemp("dying")) as visitor:
         form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}

@@ -306,6 +306,7 @@ def test_a_file_needs_a_token(tmp_path_factory: pytest.TempPathFactory) -> None:
         assert visitor.transactions == len(FLIGHTS) + 60
 
 
+@pytest.mark.slow
 def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
     with visiting(tmp_path_factory.mktemp("dying")) as visitor:
         visitor.service.stop()

@@ -27,6 +27,8 @@ from loadtests.in_process.customers import (
 from tests.api.processes import ROOT, environment, serving, until
 from tests.api.worlds import GOOD, World, world_in
 
+pytestmark = pytest.mark.slow
+
 CUSTOMERS = "loadtests.in_process.customers"
 COUNT = (
     "/flight_counter?ORIGIN_CITY_NAME=A%2C+NY&DEST_CITY_NAME=B%2C+IL"

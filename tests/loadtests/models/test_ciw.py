@@ -20,6 +20,8 @@ from loadtests.models.laws import DELAY, Station
 from loadtests.models.mva import solve
 from loadtests.models.open_queue import mg1, mg1_ps, mmm, variance_s2
 
+pytestmark = pytest.mark.slow
+
 CONFIDENCE = 0.999
 SIMULATIONS = 10
 CV = 0.3

@@ -23,6 +23,8 @@ from loadtests.models.open_queue import Queue, mg1, mg1_ps
 from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline, fcfs, processor_sharing
 
+pytestmark = pytest.mark.slow
+
 LOAD, CV = 0.8, 0.1
 CONNECTING_S, RECEIVING_S = 0.04, 0.02
 BUSY_S = 1.0  # with connecting; what is received later keeps nobody waiting

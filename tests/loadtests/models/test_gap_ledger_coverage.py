@@ -17,6 +17,8 @@ from loadtests.models.replay import fcfs
 from loadtests.models.sample_statistics import summary
 from tests.effort import tries
 
+pytestmark = pytest.mark.slow
+
 LEDGERS, CALIBRATIONS, RUNS_EACH = tries(30, exploring=250), 5, 2
 ARRIVALS, SKIPPED, ASKED = 500, 200, 200
 LAW = Gamma(1.0, 0.1)

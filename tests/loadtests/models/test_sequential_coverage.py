@@ -16,6 +16,8 @@ from loadtests.models.random_times import poisson_times
 from loadtests.models.replay import fcfs
 from loadtests.models.sequential import LEAST_VALUES, confidence_sequence, sequential_verdict
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENTS, VALUES = 1500, 60
 LOAD, ARRIVALS, SKIPPED = 0.85, 260, 200
 

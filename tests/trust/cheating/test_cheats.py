@@ -13,6 +13,8 @@ from backend.trust.cheating import cheats
 from backend.trust.cheating.cheats import CHEATS, HEIGHT, Outcome, try_all
 from tests.api.worlds import client_of, good, settings_for
 
+pytestmark = pytest.mark.slow
+
 ABOVE = HEIGHT + 1
 VERIFY = {
     "change-a-delay": rf"block {HEIGHT} breaks rule R\d+: body_hash is [0-9a-f]{{64}}, not ",

@@ -14,6 +14,8 @@ from tests.api.worlds import World, client_of, problem, seal, settings_for, worl
 from tests.flights import flights
 from tests.go_programs import installed, ran
 
+pytestmark = pytest.mark.slow
+
 FSCK = "github.com/transparency-dev/tessera/cmd/fsck@v1.0.4"
 
 

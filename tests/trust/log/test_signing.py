@@ -130,6 +130,7 @@ def accept_loss(folder: Path) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME])
 @pytest.mark.parametrize("harm", ["remove", "flip"])
 def test_verify_names_every_damage(tmp_path: Path, name: str, harm: str) -> None:

@@ -22,6 +22,8 @@ from tests.flights import flights
 from tests.trust.log.test_signing import sealed
 from tests.trust.proofs.proofs import Judge, fetched
 
+pytestmark = pytest.mark.slow
+
 NAME = "log.successions"
 
 

@@ -11,6 +11,8 @@ from flask.testing import FlaskClient
 from tests.go_programs import built
 from tests.trust.proofs.proofs import Json, fetched
 
+pytestmark = pytest.mark.slow
+
 MODULE = "golang.org/x/mod@v0.33.0"
 
 

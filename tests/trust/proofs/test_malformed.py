@@ -12,9 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.trust.proofs.forging import Forger
 from tests.trust.proofs.malformed import malformed
 from tests.trust.proofs.proofs import Json, Judge, written
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 MUTATIONS, SEED = 200, 31

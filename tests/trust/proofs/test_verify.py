@@ -133,6 +133,7 @@ def mutated(value: Any, chance: random.Random) -> Any:
     return value[:at] + other + value[at + 1 :]
 
 
+@pytest.mark.slow
 def test_changed_proofs_are_refused_for_the_right_reason(
     proofs: dict[str, list[Json]], judge: Judge
 ) -> None:

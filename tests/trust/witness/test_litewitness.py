@@ -25,6 +25,8 @@ from tests.flights import flights
 from tests.go_programs import installed, ran
 from tests.trust.proofs.proofs import Judge
 
+pytestmark = pytest.mark.slow
+
 LITEWITNESS = "filippo.io/torchwood/cmd/litewitness@v0.9.0"
 NAME = "example.org/litewitness"
 

@@ -38,6 +38,8 @@ from tests.api.worlds import client_of, settings_for
 from tests.http_servers import running
 from tests.trust.witness.logs import grow, key_of, note_of
 
+pytestmark = pytest.mark.slow
+
 NAME = "example.org/witness"
 
 

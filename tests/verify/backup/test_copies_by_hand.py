@@ -21,6 +21,8 @@ from tests.flights import flights
 from tests.storage.chains import contents
 from tests.verify.backup.house import House, everything_in
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("blocks", "index", "mempool")
 REST = ("acknowledged.dat", "tokens.json")
 

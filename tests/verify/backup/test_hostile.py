@@ -16,6 +16,8 @@ from tests.effort import examples
 from tests.test_file_names import HOSTILE
 from tests.verify.backup.house import House
 
+pytestmark = pytest.mark.slow
+
 STOLEN = b"nobody else may read this"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -43,6 +43,8 @@ from tests.verify.backup.house import (
     unless_killed_at,
 )
 
+pytestmark = pytest.mark.slow
+
 MANY = 8_000
 
 

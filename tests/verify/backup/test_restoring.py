@@ -31,6 +31,8 @@ from tests.storage.chains import block_file, blocks_folder, contents, flip, tabl
 from tests.submitting import accept_in
 from tests.verify.backup.house import House, everything_in, pending_of, unless_killed_at
 
+pytestmark = pytest.mark.slow
+
 KEY = IdempotencyKey("once", "ab" * 32)
 
 

@@ -22,6 +22,8 @@ from tests.flights import csv_of, flight, flights, transactions_in
 from tests.test_cli import answer, call, refusal
 from tests.verify.backup.house import House, everything_in
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = 2
 IMPORTED = 2000
 PAUSE_S = 0.01  # between two posts of a client
