@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import NamedTuple
 
 from frontend.charts.time_axis import TimeAxis
 from frontend.filters import number
@@ -20,7 +19,6 @@ MOST_APART = 100  # up to so many bars have gaps between them
 BAR_SHARE = 0.8  # a bar fills this share of its room
 BIN_SHARE = 0.94  # bins of a histogram are adjacent
 MOST_MARKED = 62  # up to so many points of a line have a mark each
-LABEL_DISTANCE = 7.0  # between two labels, one above the other
 USUAL_SHARE = 0.98  # the scale of a line chart is made for this share of the values
 FAR = 4.0  # values beyond so many times the usual are cut off: they would press all others flat
 
@@ -82,37 +80,20 @@ class Bars:
     shaded: tuple[Bar, ...] = ()
 
 
-class Series(NamedTuple):
-    """What a line shows. number: as in `Line`. values: by slot.
-
-    smooth: by slot, too; if there is any, the line is drawn through it and `values` are pale dots.
-    """
-
-    name: str
-    number: int
-    values: Mapping[int, float]
-    smooth: Mapping[int, float] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a line chart. name: a short one. number: from 1, for colour, dashes and marks.
+    """A line of a line chart. number: from 1, for colour, dashes and marks.
 
-    path, dots: as in SVG, in a drawing of 100 by 100. marks: points with a mark, if there is room.
-    alone: points without neighbours, which could not be seen without a mark. beyond: the slots
-    whose values are cut off, and their x. end: the last point. label_at: the y of the name beside
-    it. pale: the values behind a smooth line; dots: these as a path, if they are many.
+    path, dots: as in SVG, in a drawing of 100 by 100; dots are the values behind a smooth line.
+    marks: points with a mark, if there is room. alone: points without neighbours, which could not
+    be seen without a mark. beyond: the slots whose values are cut off, and their x.
     """
 
-    name: str
     number: int
     path: str
     marks: tuple[Point, ...]
     alone: tuple[Point, ...]
-    beyond: tuple[tuple[int, float], ...]
-    end: Point
-    label_at: float
-    pale: tuple[Point, ...] = ()
+    beyond: tuple[tuple[int, float], ...] = ()
     dots: str = ""
 
 
@@ -245,14 +226,13 @@ def histogram(
     shares: Sequence[float],
     texts: Sequence[str],
     kinds: Sequence[str],
-    upright: Axis,
     divide: int | None = None,
 ) -> Bars:
-    """Return a bar for each of the bins, which are equally wide and adjacent.
+    """Return a bar for each of the bins, which are equally wide and adjacent: its share in percent.
 
     edges: (number of the bin to the right, its label). divide: a line left of that bin.
     """
-    pitch = 100 / len(shares)
+    upright, pitch = axis(shares, unit=" %"), 100 / len(shares)
     every = -(-len(edges) // MOST_COARSE_TICKS)
     ticks = tuple(
         Tick(place * pitch, label, count % every == 0) for count, (place, label) in enumerate(edges)
@@ -266,51 +246,28 @@ def histogram(
 # --- lines -----------------------------------------------------------------------------------
 
 
-def lines_in_time(
-    time: TimeAxis,
-    series: Sequence[Series],
-    texts: Sequence[str],
-    upright: Axis | None = None,
-    ticks: tuple[Tick, ...] | None = None,
+def line_in_time(
+    time: TimeAxis, values: Mapping[int, float], smooth: Mapping[int, float], texts: Iterable[str]
 ) -> Lines:
-    """Return a line for each of `series`; broken where a slot has no value.
+    """Return a line through values by slot; broken where a slot has no value.
 
-    texts: one for each slot, or none. upright, ticks: the axes, if charts share them.
+    smooth: by slot, too; if there is any, the line is drawn through it and `values` are dots.
+    texts: of each slot.
     """
-    upright = upright or usual_axis([value for line in series for value in line.values.values()])
-    pitch = 100 / len(time.slots)
-    drawn = [_line(values, upright, pitch) for values in series if values.values]
-    labels = spread([line.end[1] for line in drawn], LABEL_DISTANCE, 0, 100)
-    return Lines(
-        upright,
-        time_ticks(time) if ticks is None else ticks,
-        tuple(replace(line, label_at=at) for line, at in zip(drawn, labels, strict=True)),
-        tuple(Bar(place * pitch, 0, pitch, 100, text) for place, text in enumerate(texts)),
-        incomplete(time),
-    )
-
-
-def _line(series: Series, upright: Axis, pitch: float) -> Line:
-    """Return the line of a series with values; its label beside its end."""
-    points = _points(series.values, upright, pitch)
-    runs = _runs(_points(series.smooth, upright, pitch) if series.smooth else points)
-    behind = tuple(points.values()) if series.smooth else ()
-    are_few = len(behind) <= MOST_MARKED
+    upright, pitch = usual_axis(list(values.values())), 100 / len(time.slots)
+    points = _points(values, upright, pitch)
+    runs = _runs(_points(smooth, upright, pitch) or points)
     joined = [point for run in runs if len(run) > 1 for point in run]
-    has_marks = len(joined) <= MOST_MARKED and not series.smooth
-    end = runs[-1][-1]
-    return Line(
-        series.name,
-        series.number,
+    line = Line(
+        1,
         path(runs),
-        tuple(joined) if has_marks else (),
+        tuple(joined) if len(joined) <= MOST_MARKED and not smooth else (),
         tuple(run[0] for run in runs if len(run) == 1),
-        tuple((s, (s + 0.5) * pitch) for s, v in series.values.items() if v > upright.high),
-        end,
-        end[1],
-        behind if are_few else (),
-        "" if are_few else "".join(f"M{x:.1f} {y:.1f}h0" for x, y in behind),
+        tuple((s, (s + 0.5) * pitch) for s, v in values.items() if v > upright.high),
+        "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points.values()) if smooth else "",
     )
+    slots = tuple(Bar(place * pitch, 0, pitch, 100, text) for place, text in enumerate(texts))
+    return Lines(upright, time_ticks(time), (line,), slots, incomplete(time))
 
 
 def _points(values: Mapping[int, float], upright: Axis, pitch: float) -> dict[int, Point]:
@@ -335,26 +292,3 @@ def path(runs: Iterable[Sequence[Point]]) -> str:
     return "".join(
         "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in run) for run in runs if len(run) > 1
     )
-
-
-def spread(wanted: Sequence[float], distance: float, low: float, high: float) -> list[float]:
-    """Return places near the `wanted` ones, in the same order, at least `distance` apart.
-
-    They lie between `low` and `high` as far as there is room.
-    """
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
-    blocks: list[tuple[float, int]] = []  # touching labels: (sum of their best starts, how many)
-    for index in order:
-        start, count = wanted[index], 1
-        while blocks and blocks[-1][0] / blocks[-1][1] + distance * blocks[-1][1] > start / count:
-            above, number_above = blocks.pop()
-            start += above - distance * number_above * count
-            count += number_above
-        blocks.append((start, count))
-    places = [start / count + distance * step for start, count in blocks for step in range(count)]
-    lowest_first = max(low, high - distance * (len(wanted) - 1))
-    spread_out = dict.fromkeys(order, 0.0)
-    for rank, index in enumerate(order):
-        room = distance * rank
-        spread_out[index] = min(max(places[rank], low + room), lowest_first + room)
-    return [spread_out[index] for index in range(len(wanted))]

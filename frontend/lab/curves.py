@@ -105,7 +105,7 @@ def _line(curve: Curve, right: float, upright: Axis) -> list[Line]:
     joined = inside if curve.is_marked and len(inside) <= MOST_MARKED else ()
     marked = placed([point for point in curve.marked if point[1] <= upright.high])
     alone = (*marked, *(inside if len(inside) == 1 else ()))
-    return [Line(curve.name, curve.number, path([inside]), joined, alone, (), inside[-1], 0.0)]
+    return [Line(curve.number, path([inside]), joined, alone)]
 
 
 def below(points: Sequence[Point], top: float) -> list[Point]:

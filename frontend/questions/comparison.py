@@ -9,6 +9,7 @@ from frontend.backend_client import Json
 from frontend.context import coverage
 from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
+from frontend.evidence import Evidence
 from frontend.question import (
     AS_OF,
     BOTH,
@@ -82,14 +83,14 @@ def _name(subject: Parameters, known: Coverage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Things that are compared, in the order in which they are named. as_of: the last block.
+    """Things that are compared, in the order in which they are named. evidence: of each.
 
     common: the names of two that have flights in common; () if there are none.
     """
 
     rows: Sequence[Row]
     question: Question
-    as_of: Json
+    evidence: Sequence[Evidence]
     warnings: Sequence[Json]
     common: Sequence[str]
 
@@ -164,25 +165,25 @@ def _comparison(
 ) -> Comparison:
     shared = all_days(known) | {name: given[name] for name in (*SHARED, *OPTIONS) if name in given}
     rows: list[Row] = []
-    answers: list[Json] = []
+    evidence: list[Evidence] = []
     for item, subject in zip(items, subjects, strict=True):
-        height = answers[0][AS_OF]["height"] if answers else None
-        answer = _answer({**shared, **subject}, height)
-        answers.append(answer)
-        asked = {
-            name: answer["query"][name] for name in (NUMBER, *SHARED) if name in answer["query"]
-        }
-        figures = {name: answer[name] for name in (*FIGURES, "distribution")}
-        address = Question("", asked | as_of_in(given)).page() if answer["flights"] else ""
+        height = evidence[0].height if evidence else None
+        kind, answer = _answer({**shared, **subject}, height)
+        evidence.append(Evidence(Question.of(kind, answer, given), answer))
+        figures, query = answer, answer["query"]
+        if NUMBER in subject:
+            figures, query = figures_of(answer["flights"]), {**query, DAYS[0]: query[DAY]}
+        asked = {name: query[name] for name in (NUMBER, *SHARED) if name in query}
+        figures = {name: figures[name] for name in (*FIGURES, "distribution")}
+        address = Question("", asked | as_of_in(given)).page() if figures["flights"] else ""
         rows.append(Row({ITEM: item}, _name(subject, known), address, figures))
-    query = answers[0]["query"]
-    same = {name: query[name] for name in SHARED if name in query and name not in subjects[0]}
+    same = {name: asked[name] for name in SHARED if name in asked and name not in subjects[0]}
     options = {name: given[name] for name in (WHAT, SORT) if name in given}
     question = Question("compare", {**options, ITEM: list(items), **same, **as_of_in(given)})
     pairs = combinations(zip(rows, subjects, strict=True), 2)
     common = [(a.name, b.name) for (a, x), (b, y) in pairs if _have_flights_in_common(x, y, known)]
-    warnings = _warnings(answers, same)
-    return Comparison(rows, question, answers[0][AS_OF], warnings, common[0] if common else ())
+    warnings = _warnings([each.answer for each in evidence], same)
+    return Comparison(rows, question, evidence, warnings, common[0] if common else ())
 
 
 def _warnings(answers: Sequence[Json], shared: Collection[str]) -> list[Json]:
@@ -194,11 +195,9 @@ def _warnings(answers: Sequence[Json], shared: Collection[str]) -> list[Json]:
     return list(warnings.values())
 
 
-def _answer(question: Parameters, height: int | None) -> Json:
-    """Return the figures of the flights that are asked about, with their distribution."""
+def _answer(question: Parameters, height: int | None) -> tuple[str, Json]:
+    """Return which of the service's questions is asked, and its answer."""
     if NUMBER not in question:
-        return answer_as_of({**question, "distribution": "true"}, height)
-    asked = {DAY if name == "INITIAL_DATE" else name: value for name, value in question.items()}
-    answer = answer_as_of(asked, height, "/filter_transactions")
-    query = {**answer["query"], "INITIAL_DATE": answer["query"][DAY]}
-    return {**answer, **figures_of(answer["flights"]), "query": query}
+        return "average_delays", answer_as_of({**question, "distribution": "true"}, height)
+    asked = {DAY if name == DAYS[0] else name: value for name, value in question.items()}
+    return "filter_transactions", answer_as_of(asked, height, "/filter_transactions")

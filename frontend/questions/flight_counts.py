@@ -40,10 +40,6 @@ class CountsReport:
         return zip(self.time.names, self.counts, strict=True)
 
     @property
-    def incomplete(self) -> list[str]:
-        return [self.time.names[place] for place in self.time.incomplete]
-
-    @property
     def busiest(self) -> tuple[str, int]:
         return max(self.rows(), key=lambda row: row[1])
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from frontend import filters
-from frontend.coverage import Coverage, all_days
+from frontend.coverage import Carrier, Coverage, all_days
 from frontend.question import CARRIER, DAY, DAYS, KINDS, NUMBER
 from frontend.search.names import Place
-from frontend.search.sentences import Carriers, Places, Reading
+from frontend.search.sentences import Places, Reading
 from frontend.search.times import Days
 from frontend.search.vocabulary import LEAST_FIRST, NOT_RANKED, ORDERS, SUBJECTS, WEEK, WORST_FIRST
 
@@ -80,10 +80,11 @@ _PAGES = (
     _Page(*_AIRPORT, "at", "at days airport carrier origin destination month least"),
     _Page(*_AIRPORT, "from", "from days airport carrier origin month least"),
     _Page(*_AIRPORT, "to", "to days airport destination least"),
-    _Page("/average_delays", "{how_late}{where}{phrase}{mark}", "delays and punctuality",
+    _Page("/average_delays", "How late {is_or_was} {carrier}{where}{phrase}?",
+        "delays and punctuality",
         "carriers", "carriers from at to days carrier month least", "whole", "average_delays"),
     _Page("/compare", "{shown} compared{of}{where}{phrase}", "which is better, and by how much",
-        "compared", f"compared carriers from to at days {_ANYTHING}"),
+        "compared", f"compared carriers from to at days {_ANYTHING}", counted="average_delays"),
     _Page("/days", "{calendar}{of}{where}{phrase}{worst_first}",
         "a calendar, and the worst of them", "day|month ranked",
         "day month days from at to carriers", counted="average_delays"),
@@ -132,7 +133,7 @@ def _named(reading: Reading) -> dict[str, str]:
         "number": reading.number,
         "hour": "" if reading.hour is None else f"{reading.hour}:00",
         **{part: places and places[0].label for part, places in ends.items()},
-        "carriers": ", ".join(carriers[0].called for carriers in reading.carriers),
+        "carriers": reading.carriers and reading.carriers[0].called,
         "days": reading.days and reading.days.name,
         "compared": reading.compared and "a comparison",
         **dict(zip(reading.amounts, reading.amounts, strict=True)),
@@ -186,9 +187,15 @@ class _Question(NamedTuple):
         return tuple(zip(names, ends, strict=False)) if how != "none" else ()
 
     def counted(self, page: _Page, given: Mapping[str, Any]) -> tuple[str, Pairs] | None:
-        """Return the question that counts the flights on a page; None if it compares carriers."""
-        if not page.counted or len(self._carriers(page)[0]) > 1:
+        """Return the question that counts the flights on a page, or of the first of two airports.
+
+        None if that need not be known.
+        """
+        what, *compared = self.reading.compared or ("",)
+        if not page.counted or what not in {"", "origin", "destination"}:
             return None
+        if compared:
+            given = {**given, **compared[0][0][0].as_end("ORIGIN" if what == "origin" else "DEST")}
         pairs = [(name, given[name]) for name in KINDS[page.counted].parameters if name in given]
         limit = [("limit", 1)] if "number" in self.used else []  # all are counted
         return f"/{page.counted}", (*pairs, *self.days(page.counted), *limit)
@@ -206,6 +213,7 @@ class _Question(NamedTuple):
         sort, _, order = _order(reading)
         return {
             "phrase": f" {reading.days.phrase}" if reading.days else "",
+            "is_or_was": "was" if reading.days else "is",
             "at": "" if reading.hour is None else f" at {reading.hour}:00",
             "order": order,
             "worst_first": WORST_FIRST[sort],
@@ -223,18 +231,19 @@ class _Question(NamedTuple):
             shown = [((("by", by),), name) for by, name in SUBJECTS[subject]]
         if page.path == "/compare":
             shown = islice(_compared(*reading.compared), MOST_MEANINGS)
-        for (what, name), (origin, destination), carriers in product(
-            shown, self._ends(page), self._carriers(page)
+        carriers = reading.carriers if "carriers" in self.used else ()
+        for (what, name), (origin, destination), carrier in product(
+            shown, self._ends(page), carriers or (None,)
         ):
             ends = origin.as_end("ORIGIN") if origin else {}
             ends |= destination.as_end("DEST") if destination else {}
             number = ((NUMBER, reading.number),) if "number" in self.used else ()
             hour = (("hour", reading.hour),) if "hour" in self.used else ()
-            who = tuple((CARRIER, carrier.number) for carrier in carriers)
+            who = ((CARRIER, carrier.number),) if carrier else ()
             places = () if "{airport}" in page.path else ends.items()
             yield (
                 (*what, *number, *who, *places, *hour),
-                self._subject_words(origin, destination, carriers) | {"shown": name},
+                self._subject_words(origin, destination, carrier) | {"shown": name},
             )
 
     def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
@@ -255,21 +264,10 @@ class _Question(NamedTuple):
             if airport.code == place.airport or (not place.airport and airport.city == place.city)
         )
 
-    def _carriers(self, page: _Page) -> list[Carriers]:
-        """Return the carriers in each meaning: several only on the page of delays."""
-        if "carriers" not in self.used:
-            return [()]
-        groups = self.reading.carriers
-        if page.path == "/average_delays":
-            return [tuple(dict.fromkeys(c))[:MOST_COMPARED] for c in product(*groups)]
-        return [(carrier,) for carrier in dict.fromkeys(c for group in groups for c in group)]
-
     def _subject_words(
-        self, origin: Place | None, destination: Place | None, carriers: Carriers
+        self, origin: Place | None, destination: Place | None, carrier: Carrier | None
     ) -> dict[str, str]:
-        """Return what labels say of places and carriers."""
-        names = " and ".join(carrier.called for carrier in carriers)
-        is_or_was = "was" if self.reading.days else "is"
+        """Return what labels say of places and a carrier."""
         number = self.reading.number or 0
         where = "".join(
             f" {word} {place.label}"
@@ -282,13 +280,9 @@ class _Question(NamedTuple):
             "route": where.removeprefix(" from "),
             "place": place.label if place else "",
             "airport": place.airport if place else "",
-            "of": f" of {names}" if names else "",
-            "flight": carriers[0].flight(number) if carriers else f"number {number}",
-            **(
-                {"how_late": f"{names} compared", "mark": ""}
-                if len(carriers) > 1
-                else {"how_late": f"How late {is_or_was} {names}", "mark": "?"}
-            ),
+            "of": f" of {carrier.called}" if carrier else "",
+            "carrier": carrier.called if carrier else "",
+            "flight": carrier.flight(number) if carrier else f"number {number}",
         }
 
 
@@ -311,6 +305,8 @@ def _items(thing: Any) -> list[tuple[str, str]]:
     """Return (item of the page, name) of each meaning of a thing that is compared."""
     if isinstance(thing, Days):
         return [(thing.name, thing.name)]
+    if isinstance(thing[0], Carrier):
+        return [(str(carrier.number), carrier.called) for carrier in thing]
     if isinstance(thing[-1], int):
         carriers, number = thing
         return [(f"{each.called} {number}",) * 2 for each in carriers]

@@ -97,8 +97,8 @@ def _carrier(text: str, known: Coverage) -> dict[str, str]:
     """Return the number of the one carrier that a text names; {} if there are none or several."""
     if _is_number(text):
         return {CARRIER: text}
-    groups = [r.carriers for r in readings(text, known) if r == Reading(carriers=r.carriers)]
-    carriers = [carrier for group in groups for named in group for carrier in named]
+    read = readings(text, known)
+    carriers = [each for r in read if r == Reading(carriers=r.carriers) for each in r.carriers]
     return {CARRIER: str(carriers[0].number)} if len(carriers) == 1 else {}
 
 
@@ -122,7 +122,7 @@ def with_number(given: Values, known: Coverage) -> dict[str, str]:
         return dict(given)
     for reading in readings(text, known):
         flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
-        carriers = [str(carrier.number) for group in reading.carriers for carrier in group]
+        carriers = [str(carrier.number) for carrier in reading.carriers]
         fitting = [carrier for carrier in carriers if chosen in {"", carrier}]
         if reading == flight and len(fitting) == 1:
             return {**given, NUMBER: str(reading.number), CARRIER: fitting[0]}

@@ -82,8 +82,12 @@ class Finder:
 
         A place is one of departure, and one of arrival if nothing leaves it in this ledger.
         """
-        arriving = replace(reading, at=(), destination=reading.at)
-        pages = self._named(reading) or (self._named(arriving) if reading.at else [])
+        pages = self._named(reading)
+        if not pages and reading.at:
+            pages = self._named(replace(reading, at=(), destination=reading.at))
+        elif not pages and reading.compared[:1] == ("origin",):
+            compared = ("destination", *reading.compared[1:])
+            pages = self._named(replace(reading, compared=compared))
         return pages or self._explained(reading)
 
     def _named(self, reading: Reading) -> list[Page]:
@@ -188,7 +192,7 @@ class Finder:
 
     def _flights(self, reading: Reading, flights: Mapping[int, int]) -> Iterator[Page]:
         """Yield the flights of a number, if only that and carriers are named that use it."""
-        named = [carrier.number for group in reading.carriers for carrier in group] or [*flights]
+        named = [carrier.number for carrier in reading.carriers] or [*flights]
         count = sum(flights.get(carrier, 0) for carrier in named)
         flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
         if count and reading.number and reading == flight:

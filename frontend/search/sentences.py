@@ -68,13 +68,13 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text names. Each carrier, and each end of a route, has one or more alternatives.
+    """What a text names. The carrier, and each end of a route, has one or more alternatives.
 
-    at: a place that is no end of a route. compared: what they are, and each of them: ends of a
-    route, routes, flights or days. amounts: texts such as "5 hours" and "first flight".
+    at: a place that is no end of a route. compared: what they are, and each of them: carriers, ends
+    of a route, routes, flights or days. amounts: texts such as "5 hours" and "first flight".
     """
 
-    carriers: tuple[Carriers, ...] = ()
+    carriers: Carriers = ()
     origin: Places = ()
     destination: Places = ()
     at: Places = ()
@@ -276,11 +276,13 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         elif kind in others:
             others[kind].append(value)
         joining = value if kind == JOIN else ""
-    flights = _compared_flights(parts, others)
-    ends, days = flights or _of_places(named[PLACES]), _of_days(named[DAYS])
-    if AGAINST in {value for kind, value in parts if kind == JOIN} and not (
-        len({*others[CARRIERS]}) > 1 or "compared" in {**(ends or {}), **(days or {})}
-    ):
+    members = [
+        _compared_flights(parts, others) or _of_places(named[PLACES]),
+        _of_days(named[DAYS]),
+        _of_carriers(others[CARRIERS]),
+    ]
+    together = [pair for each in members if each for pair in each.items()]
+    if Part(JOIN, AGAINST) in parts and "compared" not in dict(together):
         others[AMOUNT].append("a comparison")
     wanted = {*others[ASKED]}
     if _ranks_flights(wanted) and not others[NUMBER]:
@@ -288,18 +290,23 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         others[AMOUNT].append("a ranking of single flights")
     if len(others[HOUR]) > 1:
         others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
-    is_twice = ends and days and ends.keys() & days.keys()
-    if len(others[NUMBER]) > 1 or ends is None or days is None or is_twice:
+    is_twice = len(together) > len(dict(together))
+    if len(others[NUMBER]) > 1 or None in members or is_twice:
         others[UNKNOWN].append(Unknown("", 0, 0))
     return Reading(
-        carriers=tuple(dict.fromkeys(others[CARRIERS])),
-        **{**(ends or {}), **(days or {})},
+        **dict(together),
         number=next(iter(others[NUMBER]), None),
         hour=next(iter(others.get(HOUR, ())), None),
         wanted=frozenset(COMPARATIVES.get(word, word) for word in wanted - {FLIGHTS}),
         amounts=tuple(others[AMOUNT]),
         unknown=tuple(others[UNKNOWN]),
     )
+
+
+def _of_carriers(carriers: list[Carriers]) -> dict[str, Any]:
+    """Return the members of a reading for carriers: several are compared."""
+    first, *others = dict.fromkeys(carriers) or [()]
+    return {"compared": ("carrier", first, *others)} if others else {"carriers": first}
 
 
 def _ranks_flights(wanted: set[str]) -> bool:

@@ -22,7 +22,6 @@ PAGES = (
     Row("/filter_transactions?OP_CARRIER_FL_NUM=x&FL_DATE={day}", 400),
     Row("/average_delays"),
     Row("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={first}&FINAL_DATE={last}"),
-    Row("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805"),
     Row("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={day}&FINAL_DATE={day}"),
     Row("/flight_counter"),
     Row(

@@ -6,22 +6,19 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.charts.plots import (
-    LABEL_DISTANCE,
     LEAST_BAR,
     MOST_COARSE_TICKS,
     MOST_TICKS,
-    Series,
     axis,
     bar,
     bars_in_time,
     histogram,
-    lines_in_time,
+    line_in_time,
     nice_step,
-    spread,
     time_ticks,
     usual_axis,
 )
@@ -126,7 +123,7 @@ def test_a_bar_hangs_from_zero_down_to_a_value_below(values: list[float]) -> Non
 def test_incomplete_months_are_shaded_from_top_to_bottom() -> None:
     time = time_axis(date(2013, 1, 1), date(2014, 6, 14))
     bars = bars_in_time(time, [3] * 18, [""] * 18)
-    lines = lines_in_time(time, [Series("UA", 1, {0: 1.0})], [])
+    lines = line_in_time(time, {0: 1.0}, {}, [])
     for (shade,) in (bars.shaded, lines.shaded):
         assert (shade.y, shade.height, shade.text) == (0, 100, "June 2014 until the 14th")
         assert shade.x < bars.bars[-1].x
@@ -154,7 +151,7 @@ def test_bars_stand_side_by_side_within_the_plot(count: int) -> None:
 
 def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> None:
     chart = histogram(
-        [(1, "0"), (3, "30+")], [10.0, 0.0, 40.0, 50.0], list("abcd"), list("wxyz"), axis([50]), 2
+        [(1, "0"), (3, "30+")], [10.0, 0.0, 40.0, 50.0], list("abcd"), list("wxyz"), 2
     )
     assert [(tick.at, tick.label) for tick in chart.ticks] == [(25, "0"), (75, "30+")]
     assert [(one.text, one.kind) for one in chart.bars] == [("a", "w"), ("c", "y"), ("d", "z")]
@@ -167,84 +164,39 @@ def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> Non
 
 def test_a_line_is_broken_where_a_day_has_no_value() -> None:
     values = {0: 1.0, 1: 2.0, 3: -5.0, 5: 4.0, 6: 4.0}
-    (line,) = lines_in_time(days(7), [Series("UA", 1, values)], [""] * 7).lines
+    (line,) = line_in_time(days(7), values, {}, [""] * 7).lines
     assert line.path.count("M") == 2
     assert line.path.count("L") == 2
     assert [round(x, 2) for x, _ in line.alone] == [50.0]
     assert len(line.marks) == 4
-    assert line.end == line.marks[-1]
-    assert line.end[0] == pytest.approx(100 * 6.5 / 7)
 
 
 def test_a_line_passes_through_the_places_of_its_values() -> None:
-    chart = lines_in_time(days(2), [Series("UA", 1, {0: -10.0, 1: 30.0})], ["", ""])
+    chart = line_in_time(days(2), {0: -10.0, 1: 30.0}, {}, ["", ""])
     (line,) = chart.lines
     low, high = chart.axis.low, chart.axis.high
     assert [x for x, _ in line.marks] == [25, 75]
     assert [high - y * (high - low) / 100 for _, y in line.marks] == pytest.approx([-10, 30])
 
 
-@pytest.mark.parametrize("count", [20, 200])
-def test_a_smooth_line_is_drawn_before_pale_marks_of_the_values(count: int) -> None:
-    values = {day: float(day % 20) for day in range(count)}
-    smooth = dict.fromkeys(range(3, count - 3), 9.0)
-    chart = lines_in_time(days(count), [Series("UA", 1, values, smooth)], [])
+def test_a_smooth_line_is_drawn_before_dots_of_the_values() -> None:
+    values = {day: float(day % 20) for day in range(200)}
+    smooth = dict.fromkeys(range(3, 197), 9.0)
+    chart = line_in_time(days(200), values, smooth, [])
     (line,) = chart.lines
     found = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", line.path)]
     assert len(found) == len(smooth)
     assert [y for _, y in found] == pytest.approx([chart.axis.place(9.0)] * len(found), abs=0.01)
-    assert line.end[0] == pytest.approx(100 * (count - 3.5) / count)
     assert not line.marks
-    drawn = line.pale or re.findall(r"M[\d.]+ [\d.]+h0", line.dots)
-    assert len(drawn) == len(values)
-
-
-def test_a_carrier_without_arrivals_has_no_line() -> None:
-    chart = lines_in_time(days(3), [Series("UA", 1, {}), Series("DL", 2, {1: 3.0})], [""] * 3)
-    assert [(line.name, line.number) for line in chart.lines] == [("DL", 2)]
+    assert len(re.findall(r"M[\d.]+ [\d.]+h0", line.dots)) == len(values)
 
 
 def test_what_is_cut_off_is_named_and_drawn_at_the_edge() -> None:
     values = {day: float(day % 20) for day in range(200)} | {77: 1272.0}
-    chart = lines_in_time(days(200), [Series("HA", 1, values)], [])
-    (line,) = chart.lines
+    (line,) = line_in_time(days(200), values, {}, []).lines
     ((slot, x),) = line.beyond
     assert (slot, x) == (77, 100 * 77.5 / 200)
     heights = [float(y) for y in re.findall(r" (-?[\d.]+)", line.path)]
     assert min(heights) == 0
     assert max(heights) <= 100
     assert not line.marks
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
-def test_labels_do_not_overlap_and_keep_their_order(wanted: list[float]) -> None:
-    found = spread(wanted, LABEL_DISTANCE, 0, 100)
-    assert all(-1e-9 <= place <= 100 + 1e-9 for place in found)
-    assert all(b - a >= LABEL_DISTANCE - 1e-9 for a, b in pairwise(sorted(found)))
-    for one, place in zip(wanted, found, strict=True):
-        for other, elsewhere in zip(wanted, found, strict=True):
-            assert one >= other or place < elsewhere
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
-def test_labels_with_room_stay_where_they_belong(wanted: list[float]) -> None:
-    assume(all(b - a > LABEL_DISTANCE for a, b in pairwise(sorted(wanted))))
-    assert spread(wanted, LABEL_DISTANCE, 0, 100) == pytest.approx(wanted)
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
-def test_labels_that_touch_are_as_close_as_can_be_to_where_they_belong(wanted: list[float]) -> None:
-    found = spread(wanted, LABEL_DISTANCE, -1000, 1000)
-    runs: list[list[float]] = []  # how far the labels of each run have been moved
-    above = -math.inf
-    for place, moved in sorted((p, p - w) for p, w in zip(found, wanted, strict=True)):
-        if place - above > LABEL_DISTANCE + 1e-6:
-            runs.append([])
-        runs[-1].append(moved)
-        above = place
-    assert [sum(run) for run in runs] == pytest.approx([0] * len(runs), abs=1e-5)
-
-
-def test_labels_without_room_still_do_not_overlap() -> None:
-    assert spread([5, 5, 5], 10, 0, 12) == [0, 10, 20]
-    assert spread([50, 50, 50], 10, 0, 100) == [40, 50, 60]

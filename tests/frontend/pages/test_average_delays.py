@@ -4,11 +4,11 @@ import re
 from datetime import date
 from statistics import median
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
 
-from backend.questions.carriers import CARRIER
 from frontend.app import create_app
 from frontend.filters import minutes, number, share
 from frontend.settings import Settings
@@ -17,9 +17,11 @@ from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import (
     expected_week,
     hour_of,
+    link,
     raw,
     slot_rows,
     small_source,
+    source,
     table,
     text,
     week_of,
@@ -99,37 +101,40 @@ def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
 
 
 def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, over_days(BUSY, OTHER))
+    page = raw(pages, over_days(BUSY))
     bins = page[page.index('id="each-bin"') :].partition("</table>")[0]
-    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', bins)
-    cells = [re.findall(r">([\d,]+)</td>", row) for _, row in rows]
-    for column, carrier in enumerate((BUSY, OTHER)):
-        delays = [f["ARR_DELAY"] for f in flights_of(world, carrier) if f["ARR_DELAY"] is not None]
-        assert sum(int(row[column]) for row in cells) == len(delays)
-        place = [name for name, _ in rows].index("0 to 14 min")
-        assert int(cells[place][column]) == sum(0 <= delay < 15 for delay in delays)
+    rows = re.findall(r'<th scope="row">(.*?)</th><td class="n">([\d,]+)</td>', bins)
+    counts = {name: int(count) for name, count in rows}
+    delays = [f["ARR_DELAY"] for f in flights_of(world, BUSY) if f["ARR_DELAY"] is not None]
+    assert sum(counts.values()) == len(delays)
+    assert counts["0 to 14 min"] == sum(0 <= delay < 15 for delay in delays)
 
 
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
-    page = raw(pages, over_days(BUSY)).partition('id="spread-1"')[2]
+    page = raw(pages, over_days(BUSY)).partition('id="spread"')[2]
     found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(\d+)[^:]* min( early)?', page)
     assert {kind for kind, *_ in found} == {"on_time", "late"}
     for kind, low, early in found:
         assert (kind == "late") == (int(low) >= 15 and not early)
 
 
-def test_several_carriers_stand_side_by_side(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, over_days(BUSY, OTHER, BUSY))
-    summary = page[page.index('id="summary"') :].partition("</table>")[0]
-    rows = re.findall(r'<th scope="row">.*?</th>(.*?)</tr>', summary, re.DOTALL)
-    assert len(rows) == 2
-    for carrier, row in zip((BUSY, OTHER), rows, strict=True):
-        averages = averages_of(flights_of(world, carrier))
-        assert number(averages["average_delay"], 1) in row
-        assert share(averages["on_time_share_of_arrived"]) in row
-        assert share(averages["on_time_share_of_scheduled"]) in row
-    names = re.findall(r'<text class="name s(\d)".*?>(\w+)</text>', page)
-    assert names == [("1", "WN"), ("2", "AA")]
+def test_several_carriers_are_compared_over_the_same_flights(pages: FlaskClient) -> None:
+    leads_to = pages.get(f"{over_days(BUSY, OTHER, BUSY)}&ORIGIN=LAX&as_of=29")
+    assert leads_to.status_code == 302
+    days = f"INITIAL_DATE={FIRST}&FINAL_DATE={LAST}"
+    kept = f"item={BUSY}&item={OTHER}&ORIGIN=LAX&{days}&as_of=29"
+    assert leads_to.headers["Location"] == f"/compare?what=carrier&{kept}"
+    compared = source(pages, f"/compare?what=carrier&item={BUSY}&item={OTHER}")
+    each_day = link(compared, "Each day of these carriers as CSV")
+    shown = {row["OP_CARRIER_AIRLINE_ID"] for row in table(pages, each_day)}
+    assert shown == {str(BUSY), str(OTHER)}
+    one = raw(pages, f"{over_days(BUSY)}&ORIGIN=LAX&as_of=29")
+    form = one.partition('action="/compare"')[2].partition("</form>")[0]
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form)
+    assert f'<option value="{OTHER}">' in form
+    assert f'<option value="{BUSY}"' not in form
+    chosen = raw(pages, f"/compare?{urlencode([*hidden, ('item', OTHER)])}")
+    assert "Southwest Airlines (WN) or American Airlines (AA)?" in chosen
 
 
 def test_without_days_it_is_about_all_of_them(pages: FlaskClient, world: World) -> None:
@@ -160,13 +165,14 @@ def test_the_csv_has_every_day_of_every_carrier(pages: FlaskClient, world: World
         averages = averages_of(flights_of(world, carrier, day, day))
         assert row.pop("average_delay_of_7_days") == ""  # of four days
         assert {name: float(text) if text else None for name, text in row.items()} == averages
+    assert pages.get(address(*range(1, 8), form=".csv")).status_code == 400
 
 
-def test_links_lead_to_other_days_of_the_same_carriers(pages: FlaskClient) -> None:
-    page = raw(pages, over_days(BUSY, OTHER))
+def test_links_lead_to_other_days_of_the_same_carrier(pages: FlaskClient) -> None:
+    page = raw(pages, over_days(BUSY))
     links = re.findall(r'<a href="(/average_delays[^"]*)"[^>]*>Last 7 days</a>', page)
     (path,) = (link.replace("&amp;", "&") for link in links)
-    assert path == address(BUSY, OTHER, INITIAL_DATE="2015-01-04", FINAL_DATE="2015-01-10")
+    assert path == address(BUSY, INITIAL_DATE="2015-01-04", FINAL_DATE="2015-01-10")
     assert 'aria-current="true">Last 7 days' in raw(pages, path)
 
 
@@ -181,14 +187,13 @@ def test_all_carriers_are_as_of_the_same_block(year: Year, year_pages: FlaskClie
     shown = {(each["OP_CARRIER_AIRLINE_ID"], each["group_by"]): each for each in asked}
     first = (str(CARRIERS[0]), "day")
     assert {each.get("as_of") for key, each in shown.items() if key != first} == {"101"}
-    year_pages.get(address(*CARRIERS[:2], as_of="55"))
+    year_pages.get(address(*CARRIERS[:2], form=".csv", as_of="55"))
     assert [each["as_of"] for each in year.asked[-2:]] == ["55", "55"]
 
 
-@pytest.mark.parametrize("carriers", [1, 6])
-def test_a_year_has_a_line_of_each_carrier(year_pages: FlaskClient, carriers: int) -> None:
-    page = small_source(year_pages, address(*CARRIERS[:carriers]))
-    assert len(re.findall(r'<path class="line s\d" d="M[\d.]+ [\d.]+L', page)) == carriers
+def test_a_year_has_a_line(year_pages: FlaskClient) -> None:
+    page = small_source(year_pages, address(CARRIERS[0]))
+    assert len(re.findall(r'<path class="line s1" d="M[\d.]+ [\d.]+L', page)) == 1
     assert slot_rows(page).count('<th scope="row">') == 365
 
 
@@ -201,11 +206,11 @@ def test_the_outer_bins_of_a_histogram_are_open(year_pages: FlaskClient) -> None
     assert len(rows) == 18
 
 
-def test_each_day_is_a_pale_mark_and_seven_days_are_the_line(year_pages: FlaskClient) -> None:
+def test_each_day_is_a_dot_and_seven_days_are_the_line(year_pages: FlaskClient) -> None:
     page = raw(year_pages, address(CARRIERS[0]))
     assert "mean of all flights of seven days" in page
     assert "mean of a single day" in page
-    chart = page[page.index('id="line-1"') :].partition("</figure>")[0]
+    chart = page[page.index('id="line"') :].partition("</figure>")[0]
     (dots,) = re.findall(r'<path class="day-dots s1" d="([^"]+)"', chart)
     assert dots.count("M") == 365
     weeks = page[page.index('id="each-week"') :].partition("</table>")[0]
@@ -254,16 +259,11 @@ def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() ->
 
 
 def test_every_hour_of_the_week_is_counted(pages: FlaskClient, world: World) -> None:
-    page = raw(pages, address(BUSY, OTHER))
-    for rank, carrier in enumerate((BUSY, OTHER), 1):
-        flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == carrier]
-        assert week_of(page, f"hours-{rank}") == expected_week(flights)
-        missing = sum(hour_of(flight) == "" for flight in flights)
-        code = CARRIER[carrier].code
-        assert bool(missing) == bool(re.search(rf"left out by hour: .*{code} {missing}\b", page))
-    alone = raw(pages, address(BUSY))
+    page = raw(pages, address(BUSY))
     flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == BUSY]
-    assert week_of(alone, "hours") == expected_week(flights)
+    assert week_of(page, "hours") == expected_week(flights)
+    missing = sum(hour_of(flight) == "" for flight in flights)
+    assert f"{missing} flights without a recorded departure" in page
 
 
 def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world: World) -> None:
@@ -273,7 +273,6 @@ def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world
     assert "These are the numbers of a single day." in page
     assert f'href="/days/{FIRST}"' in page
     assert 'class="line ' not in page
-    assert 'id="weekday-1"' not in page
     assert "by weekday" not in page
 
 

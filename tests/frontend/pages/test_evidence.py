@@ -38,7 +38,7 @@ FILES = [
 ]
 QUESTIONS = [
     f"/average_delays?{DELAYS}",
-    f"/average_delays?{DELAYS}&OP_CARRIER_AIRLINE_ID=19930",
+    f"/compare?what=carrier&item=19393&item=19930&{DELAYS.partition('&')[2]}",
     f"/flight_counter?{ROUTE}",
     "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-05",
 ]
@@ -168,6 +168,16 @@ def test_a_citation_says_unchanged(pages: FlaskClient, world: World, question: s
     hashes = {name: shouted[name] for name in ("tip_hash", "digest")}
     assert "Unchanged." in text(pages, changed(address, **hashes))
     assert "Unchanged." not in text(pages, question)
+
+
+def test_a_citation_of_several_carriers_leads_to_their_comparison(pages: FlaskClient) -> None:
+    """Pages of delays had several carriers once, and such links are kept."""
+    address = cited(pages, f"{QUESTIONS[1]}&as_of=20")
+    evidence = address.partition("&as_of")[2]
+    old = f"/average_delays?{DELAYS}&OP_CARRIER_AIRLINE_ID=19930&as_of{evidence}"
+    leads_to = pages.get(old).headers["Location"]
+    assert sorted(parse_qsl(leads_to)) == sorted(parse_qsl(address))
+    assert "Unchanged." in text(pages, leads_to)
 
 
 def test_a_citation_stays_the_same_when_blocks_are_added(pages: FlaskClient, world: World) -> None:

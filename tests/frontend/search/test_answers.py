@@ -29,7 +29,10 @@ ADDRESSES: dict[str, list[str]] = {
         f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-07-04"
     ],
     "united in 2013": [f"/average_delays?{UNITED}&{YEAR}"],
-    "which is better, united or delta": [f"/average_delays?{UNITED}&{DELTA}&{ALL_DAYS}"],
+    "which is better, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
+    "united or delta from EWR to ORD in july": [
+        f"/compare?what=carrier&item=19977&item=19790&ORIGIN=EWR&DEST=ORD&{JULY}"
+    ],
     "which month is worst for united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "OH": [
         f"/average_delays?OP_CARRIER_AIRLINE_ID=20417&{ALL_DAYS}",

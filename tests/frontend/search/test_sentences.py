@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.coverage import NOTHING_KNOWN
+from frontend.coverage import NOTHING_KNOWN, Carrier
 from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
@@ -14,7 +14,7 @@ from tests.frontend.search.ledger import KNOWN
 def plain(reading: Reading) -> dict[str, Any]:
     """What a reading names, as text."""
     found: dict[str, Any] = {
-        "carriers": [" ".join(str(one.number) for one in group) for group in reading.carriers],
+        "carriers": " ".join(str(carrier.number) for carrier in reading.carriers),
         **{
             end: "; ".join(one.airport or one.city for one in getattr(reading, end))
             for end in ("origin", "destination", "at")
@@ -36,6 +36,8 @@ def shown(thing: Any) -> str:
     """What is compared, as text."""
     if isinstance(thing, tuple) and isinstance(thing[-1], int):
         return f"{thing[0][0].code}{thing[1]}"
+    if isinstance(thing, tuple) and isinstance(thing[0], Carrier):
+        return thing[0].code or ""
     if isinstance(thing, tuple):
         return "-".join(places[0].airport or places[0].city for places in thing)
     return thing if isinstance(thing, str) else str(thing.name)
@@ -46,46 +48,46 @@ def route(origin: str, destination: str, **more: Any) -> list[dict[str, Any]]:
 
 
 UA, DL = "19977", "19790"
-UA1545 = [{"carriers": [UA], "number": 1545}]
+UA1545 = [{"carriers": UA, "number": 1545}]
 
 READINGS: dict[str, list[dict[str, Any]]] = {
     # carriers
-    "united": [{"carriers": [UA]}],
-    "United Airlines": [{"carriers": [UA]}],
-    "UNITED AIRLINES": [{"carriers": [UA]}],
-    "ua": [{"carriers": [UA]}],
+    "united": [{"carriers": UA}],
+    "United Airlines": [{"carriers": UA}],
+    "UNITED AIRLINES": [{"carriers": UA}],
+    "ua": [{"carriers": UA}],
     "19977": [{"number": 19977}],
-    "carrier 30000": [{"carriers": ["30000"]}],
-    "american": [{"carriers": ["19805"]}],
-    "American Eagle": [{"carriers": ["20398"]}],
-    "jet blue": [{"carriers": ["20409"]}],
-    "delta": [{"carriers": [DL]}],
-    "us": [{"carriers": ["20355"]}],
-    "US Airways": [{"carriers": ["20355"]}],
-    "how late is US in July?": [{"carriers": ["20355"], "days": "July 2013", "wanted": "delays"}],
-    "OH": [{"carriers": ["20417 20397"]}],
-    "united vs delta": [{"carriers": [UA, DL]}],
-    "how late is united in july": [{"carriers": [UA], "days": "July 2013", "wanted": "delays"}],
+    "carrier 30000": [{"carriers": "30000"}],
+    "american": [{"carriers": "19805"}],
+    "American Eagle": [{"carriers": "20398"}],
+    "jet blue": [{"carriers": "20409"}],
+    "delta": [{"carriers": DL}],
+    "us": [{"carriers": "20355"}],
+    "US Airways": [{"carriers": "20355"}],
+    "how late is US in July?": [{"carriers": "20355", "days": "July 2013", "wanted": "delays"}],
+    "OH": [{"carriers": "20417 20397"}],
+    "united vs delta": [{"compared": "carrier UA DL"}],
+    "how late is united in july": [{"carriers": UA, "days": "July 2013", "wanted": "delays"}],
     # flights
     "335": [{"number": 335}],
     "flight 335": [{"number": 335, "wanted": "flight"}],
     "flight number 2013": [{"number": 2013, "wanted": "flight"}],
-    "WN 335": [{"carriers": ["19393"], "number": 335}],
-    "wn335": [{"carriers": ["19393"], "number": 335}],
-    "9E 3301": [{"carriers": ["20363"], "number": 3301}],
-    "9e3301": [{"carriers": ["20363"], "number": 3301}],
-    "B6-12": [{"carriers": ["20409"], "number": 12}],
-    "us 12": [{"carriers": ["20355"], "number": 12}],
+    "WN 335": [{"carriers": "19393", "number": 335}],
+    "wn335": [{"carriers": "19393", "number": 335}],
+    "9E 3301": [{"carriers": "20363", "number": 3301}],
+    "9e3301": [{"carriers": "20363", "number": 3301}],
+    "B6-12": [{"carriers": "20409", "number": 12}],
+    "us 12": [{"carriers": "20355", "number": 12}],
     "UA 1545": UA1545,
     "UA1545": UA1545,
     "united 1545": UA1545,
     "United Airlines flight 1545": [{**UA1545[0], "wanted": "flight"}],
     "United's 1545": UA1545,
     "how late is UA 1545?": [{**UA1545[0], "wanted": "delays"}],
-    "WN 335 on 5 Jan 2013": [{"carriers": ["19393"], "number": 335, "days": "5 January 2013"}],
+    "WN 335 on 5 Jan 2013": [{"carriers": "19393", "number": 335, "days": "5 January 2013"}],
     "335 2013-01-05": [{"number": 335, "days": "5 January 2013"}],
-    "united 2013": [{"carriers": [UA], "days": "2013"}, {"carriers": [UA], "number": 2013}],
-    "united in 2013": [{"carriers": [UA], "days": "2013"}],
+    "united 2013": [{"carriers": UA, "days": "2013"}, {"carriers": UA, "number": 2013}],
+    "united in 2013": [{"carriers": UA, "days": "2013"}],
     "9999": [{"number": 9999}],
     # routes
     "Chicago to New York": route("Chicago, IL", "New York, NY"),
@@ -134,8 +136,8 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "DAY": [{"at": "DAY"}],
     "which day": [{"wanted": "day"}],
     "to JAN in may": [{"destination": "JAN", "days": "May 2013"}, {"unknown": ""}],
-    "united in JAN": [{"carriers": [UA], "at": "JAN"}, {"carriers": [UA], "days": "January 2013"}],
-    "united in jan": [{"carriers": [UA], "days": "January 2013"}],
+    "united in JAN": [{"carriers": UA, "at": "JAN"}, {"carriers": UA, "days": "January 2013"}],
+    "united in jan": [{"carriers": UA, "days": "January 2013"}],
     # times and rankings
     "2013": [{"days": "2013"}, {"number": 2013}],
     "july": [{"days": "July 2013"}],
@@ -153,22 +155,22 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "JFK at 12:30 pm": [{"at": "JFK", "hour": 12}],
     "JFK 23:59": [{"at": "JFK", "hour": 23}],
     "JFK at noon": [{"at": "JFK", "hour": 12}],
-    "12 noon united JFK": [{"carriers": [UA], "at": "JFK", "hour": 12}],
-    "united around midnight from JFK": [{"carriers": [UA], "origin": "JFK", "hour": 0}],
+    "12 noon united JFK": [{"carriers": UA, "at": "JFK", "hour": 12}],
+    "united around midnight from JFK": [{"carriers": UA, "origin": "JFK", "hour": 0}],
     "JFK around 6 o'clock": [{"at": "JFK", "hour": 6}],
     "JFK to LAX at 8 am or 5 pm": route("JFK", "LAX", amounts="8:00 17:00"),
     "top 10 routes": [{"wanted": "best route", "amounts": "10"}],
     "worst time of day": [{"wanted": "unranked worst"}],
     "JFK > LAX": route("JFK", "LAX"),
     "JFK 8": [{"at": "JFK", "number": 8}, {"at": "JFK", "hour": 8}],
-    "UA 8 from JFK": [{"carriers": [UA], "origin": "JFK", "number": 8}],
+    "UA 8 from JFK": [{"carriers": UA, "origin": "JFK", "number": 8}],
     "JFK at 25:00": [{"at": "JFK", "number": 25, "unknown": "00"}],
     "ORD to LGA in 5 hours": route("ORD", "LGA", amounts="in 5 hours"),
     "latest flight from JFK": [{"origin": "JFK", "amounts": "latest flight"}],
     "early flights JFK": [{"at": "JFK", "amounts": "early flights"}],
-    "united first": [{"carriers": [UA], "amounts": "first"}],
+    "united first": [{"carriers": UA, "amounts": "first"}],
     "worst flight of united": [
-        {"carriers": [UA], "wanted": "worst", "amounts": "a ranking of single flights"}
+        {"carriers": UA, "wanted": "worst", "amounts": "a ranking of single flights"}
     ],
     "which flight from JFK is worst": [
         {"origin": "JFK", "wanted": "worst", "amounts": "a ranking of single flights"}
@@ -178,16 +180,16 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     ],
     "worst flight number 335": [{"number": 335, "wanted": "flight worst"}],
     "routes with the worst flights": [{"wanted": "route worst"}],
-    "United vs Chicago": [{"carriers": [UA], "at": "Chicago, IL", "amounts": "a comparison"}],
+    "United vs Chicago": [{"carriers": UA, "at": "Chicago, IL", "amounts": "a comparison"}],
     "UA 15 vs DL 16": [{"compared": "flight UA15 DL16"}],
     "UA15 or DL 16 in July": [{"compared": "flight UA15 DL16", "days": "July 2013"}],
-    "UA 15 vs JFK": [{"carriers": [UA], "at": "JFK", "number": 15, "amounts": "a comparison"}],
-    "UA 15 flights": [{"carriers": [UA], "number": 15}],
+    "UA 15 vs JFK": [{"carriers": UA, "at": "JFK", "number": 15, "amounts": "a comparison"}],
+    "UA 15 flights": [{"carriers": UA, "number": 15}],
     "may 2013 to march 2013": [{"unknown": ""}],
     "most punctual airline": [{"wanted": "carrier most on_time"}],
     "july 1 to 7": [{"days": "1 to 7 July 2013"}],
     "between 1 and 7 july": [{"days": "1 to 7 July 2013"}],
-    "UA july 4-6": [{"carriers": [UA], "days": "4 to 6 July 2013"}],
+    "UA july 4-6": [{"carriers": UA, "days": "4 to 6 July 2013"}],
     "on time": [{"wanted": "on_time"}],
     "on-time airline": [{"wanted": "carrier on_time"}],
     "best time to fly": [{"wanted": "best unranked"}],
