@@ -45,10 +45,14 @@ def root(leaves: Sequence[bytes]) -> bytes:
     level = list(leaves)
     while len(level) > 1:
         odd_end = level[len(level) & ~1 :]
-        pairs = zip(level[::2], level[1::2], strict=False)
-        level = [sha256(b"\x01" + left + right).digest() for left, right in pairs]
-        level += odd_end
+        level = _joined(level) + odd_end
     return level[0]
+
+
+def _joined(level: Sequence[bytes]) -> list[bytes]:
+    """Return the hash of each pair of nodes; an odd one at the end is left out."""
+    pairs = zip(level[::2], level[1::2], strict=False)
+    return [sha256(b"\x01" + left + right).digest() for left, right in pairs]
 
 
 def split(size: int) -> int:
@@ -218,7 +222,10 @@ class Frontier:
 
 def frontier_of(leaf_data: Iterable[bytes]) -> Frontier:
     """Return the frontier of the tree over `leaf_data`."""
-    frontier = Frontier()
-    for data in leaf_data:
-        frontier = frontier.extended(data)
-    return frontier
+    level = leaf_hashes(leaf_data)
+    size, peaks = len(level), list[bytes]()
+    while level:
+        if len(level) & 1:
+            peaks.append(level[-1])
+        level = _joined(level)
+    return Frontier(size, tuple(reversed(peaks)))
