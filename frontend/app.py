@@ -17,9 +17,11 @@ from frontend.evidence import address_to_cite
 from frontend.form_request import FormRequest
 from frontend.pages import error_pages
 from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
-from frontend.questions.delays import FEW_ARRIVALS, FEW_IN_A_SLOT
+from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
+from frontend.questions.group_queries import only_origins
 from frontend.questions.group_rows import best_and_worst, months_of_year, scale
 from frontend.questions.intervals import offered
+from frontend.questions.status_answers import numbers_like
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ def create_app(settings: Settings) -> Flask:
         "coverage": app.extensions["coverage"].now,
         "empty_form": FormRequest[None](),
         "offered": offered,
+        "only_origins": only_origins,
+        "similar_numbers": numbers_like,
         "few_arrivals": FEW_ARRIVALS,
         "few_in_a_slot": FEW_IN_A_SLOT,
         "address_to_cite": address_to_cite,

@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from frontend.backend_client import Json
 from frontend.errors import Refused
-from frontend.filters import number
 from frontend.question import AS_OF, KINDS, Question
 
 Answer = TypeVar("Answer")
@@ -83,12 +82,16 @@ def address_to_cite(question: Question, answers: Sequence[Evidence]) -> str:
 # --- citations that are opened ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether what was cited is still the same, and that in words."""
+class Verdict(NamedTuple):
+    """Whether what was cited is still the same. height: of the block up to which it counted.
 
-    is_same: bool
-    message: str
+    is_missing: whether the ledger does not have that block.
+    """
+
+    height: int
+    is_missing: bool
+    is_same_chain: bool
+    is_same_answer: bool
 
 
 def uncited(values: Mapping[str, str]) -> dict[str, str]:
@@ -127,10 +130,6 @@ class Citation:
 
         return ask_again
 
-    def found(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return what was asked in the end: without the cited block if that is not there."""
-        return {name: text for name, text in given.items() if name != AS_OF or not self._is_missing}
-
     def _require_form(self) -> None:
         for name, (form, reason) in FORMS.items():
             text = self._cited.get(name, "")
@@ -142,24 +141,9 @@ class Citation:
         """Return whether what is cited is still the same; None if nothing is cited."""
         if not self._is_citation or not answers:
             return None
-        block = f"block {number(int(self._cited[AS_OF]))}"
-        if self._is_missing:
-            tip = f"block {number(answers[0].height)}"
-            message = (
-                f"The cited answer counted up to {block}, which this ledger does not have: it "
-            )
-            return Verdict(
-                is_same=False, message=f"{message}ends at {tip}, and so does this answer."
-            )
-        is_same_chain = answers[0].answer[AS_OF][TIP_HASH] == self._cited[TIP_HASH]
-        is_same_answer = digest(answers) == self._cited[DIGEST]
-        if is_same_chain and is_same_answer:
-            change = "still has the hash that this link cites, and the answer as of it is unchanged"
-        elif is_same_chain:
-            change = "has the hash that this link cites, but the answer differs from the cited one"
-        else:
-            change = (
-                "does not have the hash that this link cites, so this is a different chain; the "
-                f"answer is {'the same' if is_same_answer else 'different, too'}"
-            )
-        return Verdict(is_same_chain and is_same_answer, f"{block.capitalize()} {change}.")
+        return Verdict(
+            int(self._cited[AS_OF]),
+            is_missing=self._is_missing,
+            is_same_chain=answers[0].answer[AS_OF][TIP_HASH] == self._cited[TIP_HASH],
+            is_same_answer=digest(answers) == self._cited[DIGEST],
+        )

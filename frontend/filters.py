@@ -2,7 +2,7 @@
 
 from calendar import monthrange
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from flask import Flask
@@ -21,7 +21,19 @@ STATUS = {
 
 def install(app: Flask) -> None:
     for template_filter in (
-        *(counted, number, ordinal, weekday, share, one_in, minutes, local_time, day, short_day),
+        *(
+            counted,
+            number,
+            ordinal,
+            weekday,
+            share,
+            one_in,
+            minutes,
+            local_time,
+            day,
+            short_day,
+            plus,
+        ),
         *(age, due, moment, short, size, status, sentence),
     ):
         app.add_template_filter(template_filter)
@@ -81,6 +93,14 @@ def short_day(iso: str) -> str:
     """From "2013-01-01" to "Tue 1 Jan"."""
     when = date.fromisoformat(iso)
     return f"{when:%a} {when.day} {when:%b}"
+
+
+def plus(day: str, days: int) -> str:
+    """Return the ISO date so many days later; where the calendar ends, its end."""
+    try:
+        return (date.fromisoformat(day) + timedelta(days)).isoformat()
+    except OverflowError:
+        return (date.max if days > 0 else date.min).isoformat()
 
 
 def short_interval(first: str, last: str) -> str:

@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from flask import Blueprint, abort, render_template, request
+from flask import Blueprint, abort, request
 
+from frontend.answer_page import answer_page
 from frontend.backend_client import Json
-from frontend.charts.maps import map_of_routes
+from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import coverage
 from frontend.coverage import Airport
-from frontend.form_request import filled_in, submit
+from frontend.form_request import filled_in
 from frontend.question import DAYS, Question, require_known
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import (
     WEEK,
     Groups,
     answers_by_group,
-    only_origins,
     question_of,
 )
 from frontend.questions.group_rows import Row, csv_rows, other_airports, rows_of
@@ -40,6 +40,13 @@ class AirportDelays:
     departures: Json
     question: Question
     rows: dict[str, list[Row]]
+
+    @property
+    def map(self) -> RoutesMap | None:
+        """The routes of departures."""
+        query, rows = self.departures["query"], self.rows["destination"]
+        lines = {(query["ORIGIN"], row.key["DEST"]): row for row in rows}
+        return map_of_routes(coverage.now(), lines)
 
 
 def _airport(code: str) -> Airport:
@@ -65,26 +72,15 @@ def _delays(airport: Airport, given: Mapping[str, str]) -> AirportDelays:
 
 @routes.get("/airports/<code>")
 def page(code: str) -> tuple[str, int]:
-    airport, known = _airport(code), coverage.at(request.args.get("as_of"))
-    form = submit(request.args, partial(_delays, airport), may_be_empty=True)
-    delays = form.answer
-    lines = (
-        {(airport.code, row.key["DEST"]): row for row in delays.rows["destination"]}
-        if delays
-        else {}
-    )
-    text = render_template(
+    airport = _airport(code)
+    return answer_page(
         "airport.html",
+        partial(_delays, airport),
+        may_be_empty=True,
         airport=airport,
-        delays=delays,
-        known=known,
-        form_request=form,
         shown=ROUTES_SHOWN,
-        map=map_of_routes(known, lines),
-        others=other_airports(known, airport),
-        only_origins=only_origins(known),
+        others=other_airports(coverage.now(), airport),
     )
-    return text, form.status
 
 
 @twins(routes, "/airports/<code>")

@@ -1,19 +1,19 @@
 """How late a carrier is over an interval: the page and its twins; several are compared."""
 
-from flask import Blueprint, redirect, render_template, request
+from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
+from frontend.answer_page import cited_page
 from frontend.backend_client import Json
 from frontend.charts.time_axis import TimeAxis, in_days, shown
 from frontend.context import coverage
 from frontend.errors import Refused
-from frontend.evidence import Citation, Evidence, uncited
-from frontend.form_request import filled_in, submit
+from frontend.evidence import uncited
+from frontend.form_request import filled_in
 from frontend.question import AS_OF, CARRIER, ITEM, KINDS, Question, require_known
 from frontend.questions.comparison import MOST_ITEMS
 from frontend.questions.delays import DAY_COLUMNS, DelaysReport, day_rows
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group
-from frontend.questions.group_rows import rows_of
 from frontend.twins import Twin, twins
 
 ASKED: Groups = {"day": {"distribution": "true"}, **WEEK}
@@ -30,26 +30,12 @@ def page() -> AnyResponse | tuple[str, int]:
         others = {n: text for n, text in filled_in(request.args).items() if n != CARRIER}
         compared = Question("compare", {"what": "carrier", ITEM: carriers, **others})
         return redirect(compared.address())
-    known, citation = coverage.at(request.args.get(AS_OF)), Citation(request.args)
-    form = submit(uncited(request.args), citation.or_newest(_answer))
-    answer = form.answer
-    question = Question.of(NAME, answer, citation.found(form.values)) if answer else None
-    evidence = [Evidence(question, answer)] if question and answer else []
-    text = render_template(
-        "average_delays.html",
-        known=known,
-        form_request=form,
-        report=_report(answer) if answer else None,
-        week={
-            by: rows_of(answer, by, known, question)
-            for by in WEEK
-            if question and answer and f"by_{by}" in answer
-        },
-        question=question,
-        evidence=evidence,
-        verdict=citation.verdict(evidence),
-    )
-    return text, form.status
+    return cited_page("average_delays.html", _report)
+
+
+def _report(given: dict[str, str]) -> DelaysReport:
+    answer, known = _answer(given), coverage.at(given.get(AS_OF))
+    return DelaysReport(known, Question.of(NAME, answer, given), answer, _axis(answer))
 
 
 @twins(routes, "/average_delays")
@@ -91,8 +77,3 @@ def _axis(*answers: Json) -> TimeAxis:
     days = [day["FL_DATE"] for answer in answers for day in answer["by_day"]]
     known = coverage.at(request.args.get(AS_OF))
     return shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days)
-
-
-def _report(answer: Json) -> DelaysReport:
-    carrier = coverage.now().carrier(answer["query"][CARRIER])
-    return DelaysReport(carrier, answer, _axis(answer))

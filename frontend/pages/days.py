@@ -4,10 +4,10 @@ from datetime import date
 
 from flask import Blueprint, abort, render_template, request
 
-from frontend.context import coverage
-from frontend.form_request import FormRequest, filled_in, submit
+from frontend.answer_page import answer_page
+from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAY
-from frontend.questions.days import DaysReport, beside, day_report, days_report
+from frontend.questions.days import day_report, days_report
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_rows import SORTS, csv_rows
 from frontend.twins import Twin, twins
@@ -21,20 +21,14 @@ routes = Blueprint("days", __name__)
 
 @routes.get("/days")
 def calendar() -> tuple[str, int]:
-    known, form = coverage.at(request.args.get("as_of")), FormRequest[DaysReport]()
-    if known.first_date:
-        form = submit(request.args, days_report, may_be_empty=True)
-    report = form.answer
-    text = render_template(
+    return answer_page(
         "days.html",
-        known=known,
-        form_request=form,
-        report=report,
+        days_report,
+        may_be_empty=True,
         sorts=SORTS,
         sort_names=[(name, measure.noun) for name, measure in SORTS.items()],
         most=WORST_SHOWN,
     )
-    return text, form.status
 
 
 @twins(routes, "/days")
@@ -49,9 +43,7 @@ def calendar_twin() -> Twin:
 def page(day: str) -> str:
     _day(day)
     report = day_report(day, filled_in(request.args))
-    return render_template(
-        "day.html", report=report, known=report.known, **beside(day, report.known)
-    )
+    return render_template("day.html", report=report, known=report.known)
 
 
 @twins(routes, "/days/<day>")

@@ -1,12 +1,11 @@
 """`/departures`: the flights of an airport or route on a day or at an hour."""
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, request
 
 from frontend import field_labels
-from frontend.context import coverage
-from frontend.form_request import filled_in, submit
+from frontend.answer_page import answer_page
+from frontend.form_request import filled_in
 from frontend.question import DAY, HOUR
-from frontend.questions.days import beside
 from frontend.questions.departures import HOURS, departures, with_days
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_rows import hours
@@ -23,20 +22,14 @@ routes = Blueprint("departures", __name__)
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    known = coverage.at(request.args.get("as_of"))
-    form = submit(with_days(filled_in(request.args)), departures)
-    board = form.answer
-    day = board.question.values.get(DAY) if board else None
-    text = render_template(
+    given = with_days(filled_in(request.args))
+    return answer_page(
         "departures.html",
-        known=known,
-        form_request=form,
-        board=board,
+        departures,
+        given,
         most=MOST_SHOWN,
-        **(beside(day, known) if day else {}),
         hour_names=[(hour, hours(hour)) for hour in range(HOURS)],
     )
-    return text, form.status
 
 
 @twins(routes, PATH)

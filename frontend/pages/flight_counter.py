@@ -1,16 +1,15 @@
 """How many flights there are between two cities: the page and its twins."""
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, request
 
+from frontend.answer_page import cited_page
 from frontend.backend_client import Json
-from frontend.charts.maps import distance_between
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
-from frontend.evidence import Citation, Evidence, uncited
-from frontend.form_request import filled_in, submit
-from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, ends_in, require_known
+from frontend.evidence import uncited
+from frontend.form_request import filled_in
+from frontend.question import AS_OF, ENDS, KINDS, Question, ends_in, require_known
 from frontend.questions.flight_counts import CountsReport
-from frontend.questions.group_queries import only_origins
 from frontend.twins import Twin, twins
 
 NAME = "flight_counter"
@@ -21,30 +20,7 @@ routes = Blueprint("flight_counter", __name__)
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    known, citation = coverage.at(request.args.get(AS_OF)), Citation(request.args)
-    form = submit(uncited(request.args), citation.or_newest(_counts))
-    counts, given = form.answer, citation.found(form.values)
-    question = Question.of(NAME, counts, given) if counts else Question(NAME, {})
-    evidence = [Evidence(question, counts)] if counts else []
-    is_one_way = counts is not None and not (counts["count"] and counts["reverse_count"])
-    text = render_template(
-        "flight_counter.html",
-        known=known,
-        form_request=form,
-        question=question,
-        ends=[question.end(end, known) for end in BOTH],
-        cities=[question.city(end, known) for end in BOTH],
-        counts=counts,
-        report=CountsReport(counts, known) if counts else None,
-        distance=distance_between(*(question.airports(end, known) for end in BOTH))
-        if counts
-        else None,
-        only_origins=only_origins(known) if is_one_way else [],
-        unknown=question.offers(counts.get("warnings", ())) if counts else [],
-        evidence=evidence,
-        verdict=citation.verdict(evidence),
-    )
-    return text, form.status
+    return cited_page("flight_counter.html", _report)
 
 
 @twins(routes, PATH)
@@ -52,6 +28,11 @@ def twin() -> Twin:
     """The backend's answers as one; as CSV the flights of each day."""
     counts = _counts(filled_in(uncited(request.args)))
     return Twin(counts, ("FL_DATE", "count"), counts["by_day"], counts["as_of"])
+
+
+def _report(given: dict[str, str]) -> CountsReport:
+    counts, known = _counts(given), coverage.at(given.get(AS_OF))
+    return CountsReport(known, Question.of(NAME, counts, given), counts)
 
 
 def _counts(given: dict[str, str]) -> Json:

@@ -1,19 +1,19 @@
 """What happened to flight N on day D."""
 
-from flask import Blueprint, redirect, render_template, request
+from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from frontend import field_labels
+from frontend.answer_page import cited_page
 from frontend.context import coverage
-from frontend.evidence import Citation, Evidence, uncited
-from frontend.form_request import filled_in, submit
-from frontend.question import AS_OF, DAY, DAYS, KINDS, NUMBER, Question, require_known
+from frontend.evidence import uncited
+from frontend.form_request import filled_in
+from frontend.question import DAY, DAYS, KINDS, NUMBER, Question, require_known
 from frontend.questions import flights_of_day
 from frontend.questions.status_answers import (
     PATH,
     DayStatus,
     as_json,
-    offers,
     rows,
     status_of_day,
 )
@@ -44,27 +44,7 @@ def page() -> AnyResponse | tuple[str, int]:
     given = filled_in(request.args)
     if NUMBER in given and not {DAY, DAYS[1]} & given.keys():
         return redirect(Question("report", uncited(given)).address())
-    citation = Citation(request.args)
-    form = submit(uncited(request.args), citation.or_newest(_status))
-    status = form.answer
-    given, known = citation.found(form.values), coverage.at(request.args.get(AS_OF))
-    question = Question.of(NAME, status.answer, given) if status else Question(NAME, {})
-    evidence = [Evidence(question, status.answer)] if status else []
-    text = render_template(
-        "flight_status.html",
-        form_request=form,
-        answer=status,
-        known=known,
-        question=question,
-        offers=offers(status, known, {name: str(value) for name, value in question.values.items()})
-        if status and not status.count
-        else None,
-        unknown=question.offers(status.answer.get("warnings", ())) if status else [],
-        most=MOST_LEGS_SHOWN,
-        evidence=evidence,
-        verdict=citation.verdict(evidence),
-    )
-    return text, form.status
+    return cited_page("flight_status.html", _status, most=MOST_LEGS_SHOWN)
 
 
 @twins(routes, PATH)

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, request
 
+from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.charts.maps import RoutesMap, map_of_routes
 from frontend.context import backend, coverage
 from frontend.coverage import all_days
 from frontend.errors import Refused
-from frontend.form_request import FormRequest, filled_in, submit
+from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAYS, ENDS, Question, require_known
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import question_of
@@ -85,19 +86,8 @@ class RankingPage:
 
 @routes.get(PATH)
 def page() -> tuple[str, int]:
-    known = coverage.at(request.args.get("as_of"))
     given = filled_in(request.args) or dict(DEFAULTS)
-    form = submit(given, _ranking) if known.first_date else FormRequest[RankingPage](given)
-    ranked = form.answer
-    text = render_template(
-        "rankings.html",
-        known=known,
-        form_request=form,
-        ranked=ranked,
-        kinds=BY,
-        rows_a_page=ROWS_A_PAGE,
-    )
-    return text, form.status
+    return answer_page("rankings.html", _ranking, given, kinds=BY, rows_a_page=ROWS_A_PAGE)
 
 
 @twins(routes, PATH)

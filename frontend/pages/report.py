@@ -1,16 +1,19 @@
 """`/report`: how punctual the flights of a flight number are."""
 
-from flask import Blueprint, render_template, request
+from dataclasses import dataclass
+from functools import cached_property
+
+from flask import Blueprint, request
 
 from frontend import field_labels
+from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
-from frontend.coverage import all_days
-from frontend.form_request import Values, filled_in, submit
+from frontend.coverage import Coverage, all_days
+from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
 from frontend.questions.group_rows import Row
 from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports
-from frontend.questions.status_answers import numbers_like
 from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
@@ -20,39 +23,41 @@ COLUMNS = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
 routes = Blueprint("report", __name__)
 
 
+@dataclass(frozen=True)
+class NumberReport:
+    """All flights of a number over some days. answer: of `/filter_transactions`."""
+
+    known: Coverage
+    question: Question
+    answer: Json
+
+    @cached_property
+    def carriers(self) -> list[PunctualityReport]:
+        return punctuality_reports(self.answer["flights"], self.known)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The figures of each carrier."""
+        keys = [(report, {CARRIER: report.carrier.number}) for report in self.carriers]
+        return [
+            Row(key, report.carrier.label, self.question.address(**key), report.figures)
+            for report, key in keys
+        ]
+
+
 @routes.get(PATH)
 def page() -> tuple[str, int]:
     """The form, and the report of the carrier that uses the number most, or of the one chosen."""
-    known = coverage.at(request.args.get("as_of"))
-    form = submit(request.args, _flights)
-    query = form.answer["query"] if form.answer else {}
-    question = _question(form.answer, form.values) if form.answer else None
-    reports = punctuality_reports(form.answer["flights"], known) if form.answer else []
-    text = render_template(
-        "report.html",
-        known=known,
-        form_request=form,
-        query=query,
-        question=question,
-        reports=reports,
-        rows=[_row(report, question) for report in reports if question],
-        signs=SIGNS,
-        numbers=numbers_like(query[NUMBER]) if form.answer and not reports else [],
-        as_of=form.answer["as_of"]["height"] if form.answer else None,
-    )
-    return text, form.status
+    return answer_page("report.html", _report, signs=SIGNS)
 
 
-def _row(report: PunctualityReport, question: Question) -> Row:
-    key = {CARRIER: report.carrier.number}
-    return Row(key, report.carrier.label, question.address(**key), report.figures)
-
-
-def _question(answer: Json, given: Values) -> Question:
+def _report(given: dict[str, str]) -> NumberReport:
+    answer = _flights(given)
     asked = Question.of("filter_transactions", answer, given).values
     places = {name: value for name, value in answer["query"].items() if name in ENDS}
     others = {name: value for name, value in asked.items() if name != DAY} | places
-    return Question("report", {**others, "INITIAL_DATE": asked[DAY]})
+    question = Question("report", {**others, "INITIAL_DATE": asked[DAY]})
+    return NumberReport(coverage.at(given.get("as_of")), question, answer)
 
 
 @twins(routes, PATH)

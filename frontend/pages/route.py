@@ -1,10 +1,9 @@
 """`/route`: a route between two airports or cities."""
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, request
 
-from frontend.charts.maps import distance_between
-from frontend.context import coverage
-from frontend.form_request import filled_in, submit
+from frontend.answer_page import answer_page
+from frontend.form_request import filled_in
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_rows import csv_rows
 from frontend.questions.route_delays import route_delays
@@ -15,17 +14,7 @@ routes = Blueprint("route", __name__)
 
 @routes.get("/route")
 def page() -> tuple[str, int]:
-    known = coverage.at(request.args.get("as_of"))
-    form = submit(request.args, route_delays)
-    route = form.answer
-    text = render_template(
-        "route.html",
-        form_request=form,
-        known=known,
-        route=route,
-        distance=distance_between(*route.airports) if route else None,
-    )
-    return text, form.status
+    return answer_page("route.html", route_delays)
 
 
 @twins(routes, "/route")

@@ -21,7 +21,6 @@ from frontend.question import (
     require_known,
 )
 from frontend.questions.figures import COUNTS, together
-from frontend.questions.flight_days import plus
 from frontend.questions.group_queries import Groups, answers_by_group
 from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of, worst_first
 
@@ -145,12 +144,6 @@ def day_report(day: str, given: Mapping[str, str]) -> DayReport:
     year = answers_by_group({**given, **_year(day, known), **as_of}, {"day": {}})
     others = [row for row in rows_of(year["day"], "day", known, question) if row.key[DAY] != day]
     return DayReport(known, question, answers, others)
-
-
-def beside(day: str, known: Coverage) -> dict[str, str | None]:
-    """Return the day "before" and the one "after"; None for one that the ledger does not cover."""
-    days = {"before": plus(day, -1), "after": plus(day, 1)}
-    return {name: other if known.covers(other) else None for name, other in days.items()}
 
 
 def _question(answer: Json, given: Mapping[str, str], days: Sequence[str]) -> Question:

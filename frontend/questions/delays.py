@@ -11,24 +11,20 @@ from typing import Any, NamedTuple
 from frontend.backend_client import Json
 from frontend.charts.plots import Bars, Lines, histogram, line_in_time
 from frontend.charts.time_axis import TimeAxis
-from frontend.coverage import Carrier
+from frontend.coverage import Carrier, Coverage
+from frontend.evidence import Evidence
 from frontend.filters import counted, minutes, number, share
-from frontend.questions.figures import COUNTS, together
+from frontend.question import CARRIER, Question
+from frontend.questions.figures import COUNTS, FEW_ARRIVALS, FEW_IN_A_SLOT, together
 from frontend.questions.flights_of_day import LATE_FROM_MINUTES
+from frontend.questions.group_queries import WEEK
+from frontend.questions.group_rows import Row, rows_of
 
 WEEK_DAYS = 7
 LEAST_DAYS_FOR_WEEKS = 14  # with fewer days a mean of seven of them would say little
 
 BIN_MINUTES = 15
 TICK_MINUTES = 30
-
-SCATTER_MINUTES = 40
-"""By about so much delays of single flights scatter (standard deviation)."""
-FEW_ARRIVALS = 100
-"""With fewer, chance matters. Because of SCATTER_MINUTES a mean of 100 is uncertain by
-2 * 40 / sqrt(100) = 8 minutes, and the 90th percentile rests on the ten flights beyond it."""
-FEW_IN_A_SLOT = 10
-
 
 NO_FLIGHTS = together([])
 
@@ -56,12 +52,27 @@ class Bin(NamedTuple):
 class DelaysReport:
     """All that the page shows of a carrier.
 
-    answer: of `/average_delays`, by day and with distribution.
+    answer: of `/average_delays`, by day and with distribution, and by what is in WEEK.
     """
 
-    carrier: Carrier
+    known: Coverage
+    question: Question
     answer: Json
     time: TimeAxis
+
+    @property
+    def carrier(self) -> Carrier:
+        return self.known.carrier(self.question.values[CARRIER])
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        return [Evidence(self.question, self.answer)]
+
+    @property
+    def week(self) -> dict[str, list[Row]]:
+        """The groups by hour, weekday and month."""
+        groups = [by for by in WEEK if f"by_{by}" in self.answer]
+        return {by: rows_of(self.answer, by, self.known, self.question) for by in groups}
 
     @property
     def are_few(self) -> bool:

@@ -1,35 +1,50 @@
-"""Makes the page of a route from an answer: a chart, and carriers."""
+"""Makes the page of the flights between two cities from an answer: a chart, and carriers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from frontend.backend_client import Json
+from frontend.charts.maps import Distance, distance_between
 from frontend.charts.plots import Bars, bars_in_time
 from frontend.charts.time_axis import TimeAxis, shown
 from frontend.coverage import Coverage
+from frontend.evidence import Evidence
 from frontend.filters import counted
+from frontend.question import BOTH, Question
 
 
+@dataclass(frozen=True)
 class CountsReport:
     """What the page shows of an answer.
 
-    counts: the answer of `/flight_counter`, by day and by carrier.
+    answer: of `/flight_counter`, by day and by carrier, and the `reverse_count`.
     """
 
-    def __init__(self, counts: Json, known: Coverage) -> None:
-        query = counts["query"]
-        days = [day["FL_DATE"] for day in counts["by_day"]]
-        self.time: TimeAxis = shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days)
-        self.counts = [0] * len(self.time.slots)
-        for day in counts["by_day"]:
-            self.counts[self.time.place(day["FL_DATE"])] += day["count"]
-        self.carriers = [
-            (
-                known.carrier(row["OP_CARRIER_AIRLINE_ID"]),
-                row["count"],
-                row["count"] / counts["count"],
-            )
-            for row in counts["by_carrier"]
-        ]
+    known: Coverage
+    question: Question
+    answer: Json
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        return [Evidence(self.question, self.answer)]
+
+    @property
+    def distance(self) -> Distance | None:
+        return distance_between(*(self.question.airports(end, self.known) for end in BOTH))
+
+    @cached_property
+    def time(self) -> TimeAxis:
+        query, days = self.answer["query"], [day["FL_DATE"] for day in self.answer["by_day"]]
+        return shown(query["INITIAL_DATE"], query["FINAL_DATE"], self.known, days)
+
+    @cached_property
+    def counts(self) -> Sequence[int]:
+        """The flights of each slot of the time axis."""
+        counts = [0] * len(self.time.slots)
+        for day in self.answer["by_day"]:
+            counts[self.time.place(day["FL_DATE"])] += day["count"]
+        return counts
 
     def bars(self) -> Bars:
         texts = [f"{name}: {counted(count, 'flight')}" for name, count in self.rows()]
@@ -42,12 +57,3 @@ class CountsReport:
     @property
     def busiest(self) -> tuple[str, int]:
         return max(self.rows(), key=lambda row: row[1])
-
-    @property
-    def ties(self) -> int:
-        """How many other days have as many flights as the busiest one."""
-        return self.counts.count(self.busiest[1]) - 1
-
-    @property
-    def empty_slots(self) -> int:
-        return self.counts.count(0)

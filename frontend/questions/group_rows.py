@@ -16,8 +16,7 @@ from frontend.coverage import Airport, Coverage
 from frontend.field_labels import WEEKDAYS
 from frontend.filters import day, minutes, number, share
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, HOUR, Question
-from frontend.questions.delays import FEW_ARRIVALS, SCATTER_MINUTES
-from frontend.questions.figures import FIGURES, together
+from frontend.questions.figures import FEW_ARRIVALS, FIGURES, SCATTER_MINUTES, together
 
 LEVELS = (0.5, 0.65, 0.75, 0.85)
 """Shares on time from which a day or an hour has the next colour."""

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from frontend.backend_client import Json
+from frontend.charts.maps import Distance, distance_between
 from frontend.context import coverage
-from frontend.coverage import Airport, Coverage
+from frontend.coverage import Coverage
 from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, ends_in, require_known
 from frontend.questions.group_queries import (
     WEEK,
     Groups,
     answers_by_group,
-    only_origins,
     question_of,
     total,
 )
@@ -23,16 +23,12 @@ GROUPS: Groups = {"carrier": {"distribution": "true"}, **WEEK, "route": {}}
 
 @dataclass(frozen=True)
 class RouteDelays:
-    """A route. question: of the page. answers: by each of GROUPS. back: a total.
-
-    only_origins: see `group_queries`; asked for only if there are no flights in a direction.
-    """
+    """A route. question: of the page. answers: by each of GROUPS. back: a total."""
 
     known: Coverage
     question: Question
     answers: Json
     back: Json
-    only_origins: list[str]
 
     @property
     def total(self) -> Json:
@@ -50,8 +46,8 @@ class RouteDelays:
         return [self.question.city(end, self.known) for end in BOTH]
 
     @property
-    def airports(self) -> list[list[Airport]]:
-        return [self.question.airports(end, self.known) for end in BOTH]
+    def distance(self) -> Distance | None:
+        return distance_between(*(self.question.airports(end, self.known) for end in BOTH))
 
     @property
     def fields(self) -> list[str]:
@@ -62,12 +58,9 @@ class RouteDelays:
     @property
     def more_airports(self) -> list[str]:
         """Other airports of the cities of which an airport is named."""
-        others = [other_airports(self.known, airport) for airport in self._airports if airport]
+        named = filter(None, (self.question.airport(end, self.known) for end in BOTH))
+        others = [other_airports(self.known, airport) for airport in named]
         return list(dict.fromkeys(other.code for airports in others for other in airports))
-
-    @cached_property
-    def _airports(self) -> list[Airport | None]:
-        return [self.question.airport(end, self.known) for end in BOTH]
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
@@ -88,5 +81,4 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     carriers = answers["carrier"]
     question = question_of("route", carriers, given, **ends)
     back = total({**more, **question.turned.values}, carriers["as_of"]["height"])
-    is_one_way = not (carriers["flights"] and back["flights"])
-    return RouteDelays(known, question, answers, back, only_origins(known) if is_one_way else [])
+    return RouteDelays(known, question, answers, back)

@@ -6,18 +6,20 @@ Every question raises BackendAway and Refused.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import date, timedelta
+from functools import cached_property
 
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage
-from frontend.question import AS_OF, CARRIER, DAY, NUMBER
-from frontend.questions import flight_days, flights_of_day
-from frontend.questions.flight_days import Day
+from frontend.evidence import Evidence
+from frontend.filters import plus
+from frontend.question import AS_OF, CARRIER, DAY, DAYS, NUMBER, Question
+from frontend.questions import flights_of_day
 from frontend.questions.flights_of_day import Leg
 
 PATH = "/filter_transactions"
-DAYS_AROUND = 3
+DAYS_AROUND, REACH_DAYS = 3, 31
 DAYS_OFFERED = 10
 NUMBERS_OFFERED = 8
 
@@ -45,70 +47,85 @@ class CarrierFlights:
 
 
 @dataclass(frozen=True, slots=True)
+class Day:
+    """A day and the legs on it. is_covered: whether the ledger covers that day."""
+
+    date: str
+    legs: list[Leg]
+    is_covered: bool = True
+
+
+@dataclass(frozen=True)
 class DayStatus:
-    """A flight number's legs on a day, or on some days.
+    """A flight number's legs on a day, or from FL_DATE to FINAL_DATE. answer: the backend's."""
 
-    answer: the backend's. days: a single day and its neighbours; none of several days.
-    """
-
+    known: Coverage
+    question: Question
     answer: Json
-    carriers: list[CarrierFlights]
-    days: list[Day]
 
     @property
-    def query(self) -> Any:
-        return self.answer["query"]
+    def evidence(self) -> list[Evidence]:
+        return [Evidence(self.question, self.answer)]
 
     @property
-    def count(self) -> Any:
-        return self.answer["count"]
+    def day(self) -> str:
+        """The day, or the first of several."""
+        day: str = self.question.values[DAY]
+        return day
+
+    @cached_property
+    def carriers(self) -> list[CarrierFlights]:
+        return _by_carrier(self.answer["flights"], self.known)
 
     @property
     def legs(self) -> list[Leg]:
         return [leg for carrier in self.carriers for leg in carrier.legs]
 
+    @cached_property
+    def days(self) -> list[Day]:
+        """A single day and its neighbours; none of several days."""
+        if self.question.values.get(DAYS[1], self.day) != self.day:
+            return []
+        days = [plus(self.day, offset) for offset in range(-DAYS_AROUND, DAYS_AROUND + 1)]
+        by_day = {**self._legs_by_day(days[0], days[-1]), self.day: self.answer["flights"]}
+        return [Day(day, by_day.get(day, []), self.known.covers(day)) for day in days]
 
-@dataclass(frozen=True, slots=True)
-class Offers:
-    """Offers for a question without flights: days that have some, other carriers and numbers."""
+    @cached_property
+    def flown(self) -> list[Day]:
+        """The days around on which it flew; if there are none, the nearest."""
+        if around := [day for day in self.days if day.legs]:
+            return around
+        middle = min(max(self.day, self.known.first_date or ""), self.known.last_date or self.day)
+        by_day = self._legs_by_day(plus(middle, -REACH_DAYS), plus(middle, REACH_DAYS))
 
-    flown: list[Day]
-    others: list[CarrierFlights]
-    numbers: list[Json]
+        def distance(day: str) -> tuple[timedelta, str]:
+            return abs(date.fromisoformat(day) - date.fromisoformat(middle)), day
+
+        closest = sorted(by_day.keys() - {self.day}, key=distance)[:DAYS_OFFERED]
+        return [Day(day, by_day[day]) for day in sorted(closest)]
+
+    @property
+    def others(self) -> list[CarrierFlights]:
+        """The flights of other carriers, if one is named."""
+        asked = {n: value for n, value in self.question.values.items() if n != CARRIER}
+        is_one = CARRIER in self.question.values
+        return _by_carrier(backend.get(PATH, asked)["flights"] if is_one else [], self.known)
+
+    def _legs_by_day(self, first: str, last: str) -> dict[str, list[Leg]]:
+        """Return the legs of the days that the ledger covers; days without any are left out."""
+        first, last = max(first, self.known.first_date or ""), min(last, self.known.last_date or "")
+        values, by_day = self.question.values, dict[str, list[Leg]]()
+        if first <= last:
+            same = {name: values[name] for name in (NUMBER, CARRIER, AS_OF) if name in values}
+            for leg in backend.get(PATH, {**same, DAY: first, DAYS[1]: last})["flights"]:
+                by_day.setdefault(leg[DAY], []).append(leg)
+        return by_day
 
 
 def status_of_day(given: Mapping[str, str]) -> DayStatus:
-    """Return the legs of a flight number on a day, or from FL_DATE to FINAL_DATE."""
-    answer, known = backend.get(PATH, given), coverage.at(given.get(AS_OF))
-    flights, day = answer["flights"], answer["query"][DAY]
-    days: list[Day] = []
-    if answer["query"].get("FINAL_DATE", day) == day:
-        days = flight_days.around(day, flights, DAYS_AROUND, known, _legs_by_day(given))
-    return DayStatus(answer, _by_carrier(flights, known), days)
-
-
-def offers(status: DayStatus, known: Coverage, given: dict[str, str]) -> Offers:
-    """Return what to offer for days without flights. given: what was asked."""
-    flown = [day for day in status.days if day.legs] or flight_days.nearest(
-        given[DAY], DAYS_OFFERED, known, _legs_by_day(given)
-    )
-    others: list[Leg] = []
-    if given.pop(CARRIER, None):
-        others = backend.get(PATH, given)["flights"]
-    numbers = [] if flown else numbers_like(given[NUMBER])
-    return Offers(flown, _by_carrier(others, known), numbers)
-
-
-def _legs_by_day(given: Mapping[str, str]) -> flight_days.AskDays:
-    same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, AS_OF}}
-
-    def ask(first: str, last: str) -> flight_days.LegsByDay:
-        by_day: dict[str, list[Leg]] = {}
-        for leg in backend.get(PATH, {**same, DAY: first, "FINAL_DATE": last})["flights"]:
-            by_day.setdefault(leg[DAY], []).append(leg)
-        return by_day
-
-    return ask
+    answer = backend.get(PATH, given)
+    question = Question.of("filter_transactions", answer, given)
+    return DayStatus(coverage.at(given.get(AS_OF)), question, answer)
 
 
 def numbers_like(number: object) -> list[Json]:
@@ -160,8 +177,8 @@ def rows(carriers: list[CarrierFlights]) -> list[Json]:
 
 def as_json(status: DayStatus) -> Json:
     return {
-        "query": status.query,
-        "count": status.count,
+        "query": status.answer["query"],
+        "count": status.answer["count"],
         "flights": rows(status.carriers),
         "days": list(map(_day_as_json, status.days)),
         "as_of": status.answer["as_of"],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.filters import NOTHING, moment, share
+from frontend.filters import NOTHING, moment, plus, share
 
 LAST_MS = 253_402_300_799_999  # of the year 9999
 
@@ -25,3 +25,9 @@ def test_a_moment_up_to_the_last_year(milliseconds: int | None, words: str) -> N
 
 def test_a_share_is_not_torn_from_its_sign() -> None:
     assert [share(0.748), share(None)] == ["74.8\xa0%", NOTHING]
+
+
+def test_days_end_with_the_calendar() -> None:
+    assert plus("2013-01-31", 1) == "2013-02-01"
+    assert plus("9999-12-31", 1) == "9999-12-31"
+    assert plus("0001-01-01", -1) == "0001-01-01"

@@ -106,9 +106,8 @@ def test_cities_that_are_none_are_answered_with_what_may_be_meant(
 
 
 def test_a_ledger_of_departures_only(pages: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "frontend.pages.flight_counter.only_origins", lambda *_: ["EWR", "JFK", "LGA"]
-    )
+    names = pages.application.jinja_env.globals
+    monkeypatch.setitem(names, "only_origins", lambda _: ["EWR", "JFK", "LGA"])
     page = counter(pages, asking(FROM, FROM))
     assert "The ledger holds only departures from EWR, JFK and LGA" in page
     assert f"{FROM} to {FROM}</a>: no flights." in page

@@ -12,9 +12,9 @@ from flask.testing import FlaskClient
 from backend.questions.carriers import CARRIER
 from frontend.app import create_app
 from frontend.backend_client import Backend
+from frontend.filters import plus
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
-from frontend.questions.flight_days import plus
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import Json, World, status_of

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.questions import group_queries, group_rows
-from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.figures import FEW_ARRIVALS
 from frontend.questions.group_queries import WEEK
 from frontend.questions.group_rows import SORTS, Row, months_of_year
 from tests.api.worlds import Json, World, averages_of
