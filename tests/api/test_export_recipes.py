@@ -92,6 +92,16 @@ def test_the_recipe_for_python_answers_as_the_service_does(
     assert found == _about(expected)
 
 
+def test_the_recipe_for_spark_answers_as_the_service_does(
+    exported: Path, expected: Answers
+) -> None:
+    pytest.importorskip("pyspark")  # 450 MB, and Java; no requirements file has it
+    values: dict[str, Any] = {}
+    exec(recipe("Spark", exported), values)
+    found = (list(map(tuple, values["legs"])), tuple(values["late"]), values["count"])
+    assert found == _about(expected)
+
+
 def test_the_questions_in_sql_are_answered_as_the_service_does(
     default_chain: Settings, expected: Answers
 ) -> None:
