@@ -19,7 +19,7 @@ be made again from the block files. An entry:
 
 import struct
 import zlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 BLOCKS_FOLDER = "blocks"
 TABLE_NAME = "heights.dat"
@@ -49,8 +49,7 @@ def first_height_of(name: str) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An entry of the table of heights.
 
     hash: the block's, 32 bytes. file: first height of the block file. offset, length: where the
@@ -77,14 +76,7 @@ class Place:
 
     def packed(self) -> bytes:
         """Return the 64 bytes of this entry."""
-        data = _ENTRY.pack(
-            self.hash,
-            self.file,
-            self.offset,
-            self.length,
-            self.first_transaction,
-            self.transaction_count,
-        )
+        data = _ENTRY.pack(*self)
         return data + _CRC.pack(zlib.crc32(data))
 
 

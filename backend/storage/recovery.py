@@ -24,7 +24,7 @@ Nobody is given ids meanwhile. The rest of the chain is not read: that is what `
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -210,7 +210,7 @@ def _size(path: Path) -> int:
 
 def _is_of_another_ledger(blocks: Path, places: list[Place]) -> bool:
     """Return whether a whole block 0 stands at its place, but not the one that the table names."""
-    genesis = _frame_at(blocks, replace(places[0], file=0, offset=0))
+    genesis = _frame_at(blocks, places[0]._replace(file=0, offset=0))
     if isinstance(genesis, _Bad) or genesis.header.height:
         return False
     return genesis.place.hash != places[0].hash

@@ -4,7 +4,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -348,7 +347,7 @@ def test_an_entry_that_points_nowhere_damages_its_block_and_no_other(
     """Its checksum is right."""
     place = place_from(sample.entries(2, 3))
     assert place is not None
-    table = sample.entries(0, 2) + replace(place, **change).packed() + sample.entries(3, 6)
+    table = sample.entries(0, 2) + place._replace(**change).packed() + sample.entries(3, 6)
     restore(tmp_path, sample.files(sample.data, table))
     store = BlockStore(tmp_path)
     with pytest.raises(DamagedBlock) as caught:

@@ -7,7 +7,7 @@ import random
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import cycle, pairwise, product
 from math import ceil
 from pathlib import Path
@@ -484,7 +484,7 @@ def test_of_a_block_that_was_not_checked_more_than_the_checksum_is_looked_at(
 ) -> None:
     make_chain(tmp_path, [1] * 3)
     table = table_path(tmp_path).read_bytes()
-    other = Place(bytes(32), *astuple(place_of(table, 2))[1:]).packed()
+    other = Place(bytes(32), *place_of(table, 2)[1:]).packed()
     files.write_new(table_path(tmp_path), table[: 2 * ENTRY_BYTES] + other + table[-ENTRY_BYTES:])
     store = BlockStore(tmp_path)
     cached = CachedBlocks(store, 10**6, RUN)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +67,7 @@ def test_an_entry_of_another_length_is_none(place: Place, length: int, more: byt
 def test_a_place_knows_what_comes_after_it() -> None:
     place = Place(bytes(32), file=0, offset=70, length=30, first_transaction=5, transaction_count=7)
     assert (place.end, place.next_transaction) == (100, 12)
-    assert replace(place, transaction_count=0).next_transaction == 5
+    assert place._replace(transaction_count=0).next_transaction == 5
 
 
 @given(st.integers(0, U32))

@@ -349,7 +349,7 @@ def test_a_block_sealed_again_is_found_at_the_table_if_that_was_forgotten(folder
     blocks, places = blocks_in(folder), places_in(folder)
     blocks[TIP] = block_of(*changed_flight(blocks[TIP], 1, ARR_DELAY=-60))
     write_blocks(folder, blocks)
-    write_table(folder, [*places[:-1], replace(places_in(folder)[-1], hash=places[-1].hash)])
+    write_table(folder, [*places[:-1], places_in(folder)[-1]._replace(hash=places[-1].hash)])
     with pytest.raises(DamagedBlock, match="table of heights") as caught:
         verify(folder)
     assert caught.value.height == TIP
@@ -412,7 +412,7 @@ def test_swapped_blocks_name_the_first_of_them(
         swapped = places_in(folder)
         write_table(
             folder,
-            [replace(place, hash=old.hash) for place, old in zip(swapped, places, strict=True)],
+            [place._replace(hash=old.hash) for place, old in zip(swapped, places, strict=True)],
         )
     with pytest.raises(Damage) as caught:
         verify(folder)
@@ -443,15 +443,15 @@ def test_a_chain_that_does_not_start_with_genesis_is_refused(folder: Path) -> No
 
 
 TABLE_CHANGES: dict[str, Callable[[Place], Place]] = {
-    "hash": lambda place: replace(place, hash=bytes(32)),
-    "offset after": lambda place: replace(place, offset=place.offset + 1),
-    "offset before": lambda place: replace(place, offset=place.offset - 1),
-    "offset beyond the file": lambda place: replace(place, offset=2**40),
-    "length short": lambda place: replace(place, length=place.length - 1),
-    "length nothing": lambda place: replace(place, length=0),
-    "length long": lambda place: replace(place, length=place.length + 1),
-    "first_transaction": lambda p: replace(p, first_transaction=p.first_transaction + 1),
-    "transaction_count": lambda p: replace(p, transaction_count=p.transaction_count + 1),
+    "hash": lambda place: place._replace(hash=bytes(32)),
+    "offset after": lambda place: place._replace(offset=place.offset + 1),
+    "offset before": lambda place: place._replace(offset=place.offset - 1),
+    "offset beyond the file": lambda place: place._replace(offset=2**40),
+    "length short": lambda place: place._replace(length=place.length - 1),
+    "length nothing": lambda place: place._replace(length=0),
+    "length long": lambda place: place._replace(length=place.length + 1),
+    "first_transaction": lambda p: p._replace(first_transaction=p.first_transaction + 1),
+    "transaction_count": lambda p: p._replace(transaction_count=p.transaction_count + 1),
 }
 
 
@@ -471,7 +471,7 @@ def test_a_changed_entry_of_the_table_names_the_block(
 @pytest.mark.parametrize("file", [1, 3, 99])
 def test_an_entry_with_another_file_names_that_file(folder: Path, file: int) -> None:
     places = places_in(folder)
-    places[3] = replace(places[3], file=file)
+    places[3] = places[3]._replace(file=file)
     write_table(folder, places)
     with pytest.raises(DamagedBlock, match=block_file(folder, file).name):
         verify(folder)
@@ -479,7 +479,7 @@ def test_an_entry_with_another_file_names_that_file(folder: Path, file: int) -> 
 
 def test_an_entry_with_an_offset_beyond_every_file_names_the_block(folder: Path) -> None:
     places = places_in(folder)
-    places[3] = replace(places[3], offset=2**63)
+    places[3] = places[3]._replace(offset=2**63)
     write_table(folder, places)
     with pytest.raises(Damage) as caught:
         verify(folder)
