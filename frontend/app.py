@@ -19,7 +19,13 @@ from frontend.pages import error_pages
 from frontend.parameters import known_of, lead_to_strict_values, require_single, require_taken
 from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_queries import only_origins
-from frontend.questions.group_rows import best_and_worst, months_of_year, scale
+from frontend.questions.group_rows import (
+    PUNCTUALITY,
+    SORTS,
+    best_and_worst,
+    months_of_year,
+    scale,
+)
 from frontend.questions.intervals import offered
 from frontend.questions.status_answers import numbers_like
 from frontend.settings import Settings
@@ -86,6 +92,7 @@ def create_app(settings: Settings) -> Flask:
         "offered": offered,
         "only_origins": only_origins,
         "similar_numbers": numbers_like,
+        "punctuality": SORTS[PUNCTUALITY],
         "few_arrivals": FEW_ARRIVALS,
         "few_in_a_slot": FEW_IN_A_SLOT,
         "address_to_cite": address_to_cite,

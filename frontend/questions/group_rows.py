@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from itertools import pairwise
 from math import comb, floor, inf, sqrt
 from statistics import NormalDist
 from typing import Any
@@ -18,8 +19,7 @@ from frontend.filters import day, minutes, number, share
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, HOUR, Question
 from frontend.questions.figures import FEW_ARRIVALS, FIGURES, SCATTER_MINUTES, together
 
-LEVELS = (0.5, 0.65, 0.75, 0.85)
-"""Shares on time from which a day or an hour has the next colour."""
+ON_TIME_LEVELS = (0.5, 0.65, 0.75, 0.85)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Row:
     @property
     def level(self) -> int:
         """The number of its colour by the share on time, from 0 for the worst."""
-        return sum((self.on_time_of_scheduled or 0.0) >= level for level in LEVELS)
+        return SORTS[PUNCTUALITY].level(self) or 0
 
     @property
     def likely(self) -> tuple[float, float]:
@@ -192,7 +192,8 @@ class Measure:
     """A figure by which groups are ranked.
 
     noun: what it is. value: of a row. shown: makes it a text. of: the count that a share is of; ""
-    for what is no share. is_low_good: whether less of it is better.
+    for what is no share. is_low_good: whether less of it is better. levels: from the worst to the
+    best, where the next colour begins; none for what is neither good nor bad.
     """
 
     noun: str
@@ -200,6 +201,27 @@ class Measure:
     shown: Callable[[float | None], str]
     of: str = ""
     is_low_good: bool = False
+    levels: tuple[float, ...] = ()
+
+    def level(self, row: Row) -> int | None:
+        """Return the number of a row's colour, from 0 for the worst; None if it has none."""
+        value = self.value(row)
+        if value is None or not self.levels:
+            return None
+        return sum(value <= at if self.is_low_good else value >= at for at in self.levels)
+
+    @property
+    def ranges(self) -> list[str]:
+        """The values of each level, in words."""
+        scale, unit = (100, "%") if self.of else (1, "min")
+        bounds = [number(scale * at) for at in self.levels]
+        between = [sorted(ends, key=int) for ends in pairwise(bounds)]
+        words = ("more than", "or less") if self.is_low_good else ("below", "or more")
+        return [
+            f"{words[0]} {bounds[0]} {unit}",
+            *(f"{low} to {high} {unit}" for low, high in between),
+            f"{bounds[-1]} {unit} {words[1]}",
+        ]
 
     def estimate(self, row: Row) -> tuple[float, float] | None:
         """Return the value without chance, estimated, and the variance of that; None for a count.
@@ -219,16 +241,33 @@ class Measure:
 SORTS: Mapping[str, Measure] = {
     "flights": Measure("number of flights", lambda row: row.flights, number),
     "average_delay": Measure(
-        "mean arrival delay", lambda row: row.mean, partial(minutes, digits=1), is_low_good=True
+        "mean arrival delay",
+        lambda row: row.mean,
+        partial(minutes, digits=1),
+        is_low_good=True,
+        levels=(40, 20, 10, 0),
     ),
     "on_time_share_of_arrived": Measure(
-        "share of arrivals on time", lambda row: row.on_time, share, "arrived"
+        "share of arrivals on time",
+        lambda row: row.on_time,
+        share,
+        "arrived",
+        levels=ON_TIME_LEVELS,
     ),
     "on_time_share_of_scheduled": Measure(
-        "share of scheduled flights on time", lambda row: row.on_time_of_scheduled, share, "flights"
+        "share of scheduled flights on time",
+        lambda row: row.on_time_of_scheduled,
+        share,
+        "flights",
+        levels=ON_TIME_LEVELS,
     ),
     "cancelled": Measure(
-        "share of flights cancelled", lambda row: row.cancelled, share, "flights", is_low_good=True
+        "share of flights cancelled",
+        lambda row: row.cancelled,
+        share,
+        "flights",
+        is_low_good=True,
+        levels=(0.2, 0.1, 0.05, 0.02),
     ),
 }
 PUNCTUALITY = "on_time_share_of_scheduled"

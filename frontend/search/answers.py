@@ -140,6 +140,8 @@ def _named(reading: Reading) -> dict[str, str]:
         **{word: f"{word}s" for word in sorted(reading.wanted & SUBJECTS.keys())},
         "least": ", ".join(sorted(reading.wanted & LEAST_FIRST)),
     }
+    if reading.days and reading.days.meant:
+        parts["meant"] = f"{reading.days.meant}, because the ledger ends on {reading.days.name}"
     return {part: str(text) for part, text in parts.items() if text}
 
 

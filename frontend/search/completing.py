@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from itertools import islice, product
 
 from frontend.coverage import Carrier, Coverage
-from frontend.search.names import Names, Thing, bare, names_in
+from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
 from frontend.search.vocabulary import NOT_RANKED
@@ -63,7 +63,10 @@ def similar(text: str, known: Coverage) -> Iterator[str]:
 
 
 def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
-    """What a reading says in the newest year, without its days, carrier or period, or back."""
+    """What a reading says in the newest year, without its days, carrier or period, or back.
+
+    An hour alone is looked for at the largest airports.
+    """
     if reading.days and known.last_date:
         with suppress(ValueError):
             newest_year = date.fromisoformat(known.last_date).year
@@ -73,6 +76,9 @@ def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
         yield replace(reading, days=None, carriers=())
     if reading.origin and reading.destination:
         yield replace(reading, origin=reading.destination, destination=reading.origin)
+    if reading.hour is not None and not (reading.origin or reading.destination or reading.at):
+        for each in known.airports[:MOST_ALIKE]:
+            yield replace(reading, origin=(Place(each.city, each.code, each.flights),))
     if unranked := reading.wanted & NOT_RANKED:
         yield replace(reading, wanted=reading.wanted - unranked)
 

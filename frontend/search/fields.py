@@ -85,7 +85,7 @@ def _days(name: str, text: str, given: Values, known: Coverage) -> dict[str, str
         return {name: text}
     read = readings(text, known)
     days = next((r.days for r in read if r.days and r == Reading(days=r.days)), None)
-    if days is None:
+    if days is None or days.meant:
         return {}
     first, last = (DAY, DAYS[1]) if name == DAY else DAYS
     if name == DAYS_FIELD or (name == DAY and last not in given and not days.is_one):

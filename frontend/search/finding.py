@@ -55,6 +55,7 @@ IN_CHAIN = tuple(
         ("transaction", rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
         ("block", rf"(?:block (?:height )?|height )?{_NUMBER}"),
         ("hash", r"(?:block |hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
+        ("tip", r"()(?:the )?(?:tip|(?:newest|latest|last|current|top) block)"),
     )
 )
 
@@ -71,7 +72,12 @@ class Finder:
 
         What travellers ask for comes before transactions and blocks.
         """
-        look_up = {"transaction": self._transaction, "block": self._block, "hash": self._block_hash}
+        look_up = {
+            "transaction": self._transaction,
+            "block": self._block,
+            "hash": self._block_hash,
+            "tip": self._tip,
+        }
         pages = [page for reading in self._read(text) for page in self._shown(reading)]
         for kind, digits in named_in_chain(text):
             pages += look_up[kind](digits)
@@ -144,6 +150,9 @@ class Finder:
             yield _page_of_block({"height": height, "detail": DAMAGED})
         elif answer is not None:
             yield _page_of_block(answer["block"])
+
+    def _tip(self, _: str) -> Iterator[Page]:
+        return self._block(self._backend.get("/tip")["height"])
 
     def _block_hash(self, digits: str) -> Iterator[Page]:
         yield from map(_page_of_block, by_height(self._backend.get("/blocks", {"hash": digits})))

@@ -282,6 +282,11 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         _of_carriers(others[CARRIERS]),
     ]
     together = [pair for each in members if each for pair in each.items()]
+    ends = dict(together)
+    if len(ends.get("origin", ())) == 1 and ends["origin"] == ends.get("destination"):
+        together = [pair for pair in together if pair[0] not in {"origin", "destination"}]
+        together.append(("at", ends["origin"]))
+        others[AMOUNT].append("a route, which needs two different places")
     if Part(JOIN, AGAINST) in parts and "compared" not in dict(together):
         others[AMOUNT].append("a comparison")
     wanted = {*others[ASKED]}

@@ -22,11 +22,15 @@ SHORT_YEARS_AHEAD = 20  # of the ledger's newest day; a later year is of the cen
 
 @dataclass(frozen=True, slots=True, order=True)
 class Days:
-    """The days from `first` to `last`, both included. has_year: whether the text named the year."""
+    """The days from `first` to `last`, both included. has_year: whether the text named the year.
+
+    meant: what was written for the ledger's last day, such as "yesterday"; it may be another one.
+    """
 
     first: date
     last: date
     has_year: bool = field(default=True, compare=False)
+    meant: str = field(default="", compare=False)
 
     @property
     def is_one(self) -> bool:
@@ -165,6 +169,8 @@ def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
 
 def _days(parts: dict[str, str | None], newest: date) -> Days:
     """Return the days for the texts of year, month and day. Raises ValueError if there are none."""
+    if meant := parts.get("meant"):
+        return Days(newest, newest, meant=meant)
     year, month, day = (parts.get(name) for name in ("year", "month", "day"))
     if year and len(year) == SHORT_YEAR:
         latest = newest.year + SHORT_YEARS_AHEAD
@@ -240,6 +246,7 @@ _AMOUNT = re.compile(
 _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
+        r"(?P<meant>today|yesterday|tomorrow|tonight)",
         rf"{_NAMED}(?:,? (?:in |of )?{_YEAR})?",
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",

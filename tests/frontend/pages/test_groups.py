@@ -349,4 +349,4 @@ def test_routes_are_on_a_map_in_the_colour_of_their_share(
         flown = [e for e in world.transactions if (e["ORIGIN"], e["DEST"]) == (origin, dest)]
         share = averages_of(flown)["on_time_share_of_scheduled"]
         assert (int(count), percent) == (len(flown), f"{100 * share:.1f}")
-        assert int(level) == sum(share >= least for least in group_rows.LEVELS)
+        assert int(level) == sum(share >= least for least in group_rows.ON_TIME_LEVELS)

@@ -102,6 +102,8 @@ def test_a_single_match_is_shown(
         found = pages.get("/search.json", query_string={"q": shown}).get_json()["possibilities"]
         assert "/blocks/7" in [each["address"] for each in found]
     assert look("block 7") == (302, "/blocks/7", {})
+    for text in ("tip", "the tip", "latest block", "Newest block"):
+        assert look(text) == (302, f"/blocks/{world.tip}", {})
     assert look("transaction 7") == (302, "/transactions/7", {})
     assert look(flight["FL_DATE"]) == (302, f"/days/{flight['FL_DATE']}", {})
     last = len(world.transactions) - 1  # no block has that height

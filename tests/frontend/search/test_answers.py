@@ -66,7 +66,6 @@ ADDRESSES: dict[str, list[str]] = {
         "/route?ORIGIN_CITY_NAME=Portland%2C+OR&DEST=EWR",
         "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST=EWR",
     ],
-    "EWR to EWR": [],
     # airports
     "EWR": ["/airports/EWR"],
     "Newark": ["/airports/EWR"],
@@ -229,6 +228,16 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of single flights",))],
     "which flight from EWR is worst": [("/airports/EWR", ("a ranking of single flights",))],
     "best day": [("/days?sort=average_delay", ("best",))],
+    "EWR to EWR": [("/airports/EWR", ("a route, which needs two different places",))],
+    "yesterday": [
+        ("/days/2013-12-20", ("yesterday, because the ledger ends on 20 December 2013",)),
+    ],
+    "EWR to ORD today": [
+        (
+            "/route?ORIGIN=EWR&DEST=ORD&INITIAL_DATE=2013-12-20&FINAL_DATE=2013-12-20",
+            ("today, because the ledger ends on 20 December 2013",),
+        ),
+    ],
 }
 
 

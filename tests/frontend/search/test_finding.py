@@ -156,6 +156,19 @@ def test_a_place_that_nothing_leaves_is_one_of_arrival(finder: Finder) -> None:
         assert f"{end}={text[-3:]}" in found.address, text
 
 
+def test_airports_that_nothing_leaves_are_compared_by_their_arrivals(finder: Finder) -> None:
+    for text, what in (("EWR vs ORD", "origin"), ("ORD vs LAX", "destination")):
+        (found,) = finder.pages(text)
+        items = "&".join(f"item={code}" for code in text.split(" vs "))
+        assert found.address == f"/compare?what={what}&{items}"
+
+
+def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
+    assert finder.pages("8 am") == []
+    offered = [page.address for page in finder.suggestions("8 am")]
+    assert offered == ["/departures?ORIGIN=EWR&hour=8"]  # the only one that flights leave
+
+
 def test_numbers_are_suggested_with_their_flights(finder: Finder, ledger: Ledger) -> None:
     shown = [(one.label, one.shows) for one in finder.completions("flight 1")]
     assert ("Flight number 12", "8 flights: how often it is late") in shown
