@@ -42,10 +42,12 @@ class Look:
 
 LIGHT, DARK = Look(1280, "light", WCAG), Look(1280, "dark", CONTRAST)
 NARROW = Look(320, "dark", WCAG)
+LONG = [pytest.mark.long]
 LOOKS: list[tuple[str, Row, tuple[Look, ...], list[pytest.MarkDecorator]]] = [
     *(("many", row, (LIGHT, DARK), []) for row in FULLEST),
-    *(("empty", row, (NARROW,), []) for row in FULLEST),
-    *(("many", row, (LIGHT,), [pytest.mark.long]) for row in PAGES if row not in FULLEST),
+    *(("empty", row, (), []) for row in FULLEST),
+    *(("empty", row, (NARROW,), LONG) for row in FULLEST),
+    *(("many", row, (LIGHT,), LONG) for row in PAGES if row not in FULLEST),
 ]
 
 

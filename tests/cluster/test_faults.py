@@ -52,12 +52,16 @@ def test_with_two_nodes_killed_writes_are_refused_until_they_are_back(world: Wor
     world.settle()
 
 
-# Tested above, or in the long suite alone: halves have no quorum either, and are cut off as one is.
+# Tested above, or in the soak alone: halves have no quorum either, and are cut off as one is.
 ELSEWHERE = {
     *("a full disk", "two killed", "two halves"),
     *("a node put back", "an engine's file damaged"),
 }
-LONG = {"one consensus failed", "one cut off", "strangers"}
+# Of these the others hold a part: two and all are killed, an engine is stopped, a block is altered.
+LONG = {
+    *("a block damaged", "an index damaged", "one consensus failed", "one cut off"),
+    *("one killed", "one stopped", "strangers"),
+}
 
 
 @pytest.mark.parametrize(
