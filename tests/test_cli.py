@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
 from tests.cases import each_of
-from tests.flights import csv_of, flights, transactions_in
+from tests.flights import transactions_in
 from tests.index.worlds import make_chain
 
 pytestmark = pytest.mark.slow
@@ -258,10 +257,6 @@ def test_a_block_that_is_not_there_is_named(world: World) -> None:
     assert "block 30" in said
 
 
-def test_a_huge_height_is_not_found_either(world: World) -> None:
-    assert "block 999999999999999" in refusal(call(world.settings.folder, "show", "9" * 15))
-
-
 @each_of("height", ["0" * 16, "9" * 16, "9" * 40, "9" * 5000])
 def test_more_than_fifteen_digits_are_no_height(world: World, height: str) -> None:
     said = refusal(call(world.settings.folder, "show", height), 2)
@@ -293,13 +288,6 @@ def test_without_a_chain_looking_says_so_and_makes_nothing(
 ) -> None:
     refusal(call(tmp_path / "none", *command))
     assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("engine", ["index", "scan"])
-def test_without_a_chain_questions_say_so(tmp_path: Path, engine: str) -> None:
-    refusal(
-        call(tmp_path / "none", "query", *["average_delays", *QUERIES[1][1]], f"engine={engine}")
-    )
 
 
 @pytest.mark.parametrize("command", [["tip"], ["show", "0"], ["verify"]], ids=str)
@@ -421,16 +409,6 @@ def test_imports_are_counted_and_not_repeated(tmp_path: Path) -> None:
     assert transactions_in(folder) == 1600
 
 
-def test_files_are_imported_one_after_the_other(tmp_path: Path) -> None:
-    folder = tmp_path / "chain"
-    for name, rows in (("a.csv", flights(3)), ("b.csv", flights(5))):
-        (tmp_path / name).write_text(csv_of(rows), encoding="utf-8")
-    done = call(folder, "import", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
-    assert done.returncode == 0
-    assert transactions_in(folder) == 5
-    assert "3 were there already" in done.stderr
-
-
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("remember the milk\n")
     for path in (tmp_path / "notes.txt", tmp_path):
@@ -438,35 +416,6 @@ def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.splitlines()[-1].startswith("error: ")
         assert path.name in done.stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_import_that_is_stopped_leaves_a_valid_chain_and_no_process(
-    tmp_path: Path, number: signal.Signals
-) -> None:
-    folder = tmp_path / "chain"
-    running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "import", "--generate", "10000000"],
-        cwd=ROOT,
-        env=environment(folder),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        until(lambda: (folder / "blocks").exists() and transactions_in(folder) > 0)
-        running.send_signal(number)
-        said = running.communicate(timeout=20)[1]
-    finally:
-        running.kill()
-        running.wait()
-    until(lambda: processes_of(folder) == {})  # the process that reads ends with it
-    if number == signal.SIGINT:
-        assert running.returncode == 130
-        assert said.rstrip().endswith("stopped")
-        assert "Traceback" not in said
-    else:
-        assert running.returncode == -number
-    assert call(folder, "verify").returncode == 0
 
 
 # Presses Ctrl-C in the moment in which a function of that file is called for the first time.
@@ -645,27 +594,6 @@ def test_a_failed_default_import_does_not_come_back_into_a_chain_with_flights(
     assert call(tmp_path, "import", "--generate", "200").returncode == 0
     assert if_empty(tmp_path, "generate:300:9").returncode == 0
     assert transactions_in(tmp_path) == 200
-
-
-def test_serve_without_the_miner_stops_cleanly(tmp_path: Path) -> None:
-    """`serve --only-http` is gunicorn itself; more about `serve` is in `test_server`."""
-    running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "serve", "--only-http"],
-        cwd=ROOT,
-        env=environment(tmp_path, FLIGHTCHAIN_PORT=free_port(), FLIGHTCHAIN_WORKERS=1),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        until(lambda: len(processes_of(tmp_path)) == 2)
-        time.sleep(0.5)
-        running.terminate()
-        said = running.communicate(timeout=30)[1]
-    finally:
-        running.kill()
-        running.wait()
-    assert (running.returncode, said) == (0, "")
-    assert processes_of(tmp_path) == {}
 
 
 def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_path: Path) -> None:

@@ -925,10 +925,6 @@ def test_it_never_posts_to_an_address_that_was_not_given() -> None:
     assert "--url" in errors
 
 
-def test_its_help_says_what_a_closed_system_is() -> None:
-    assert "closed system: each thread waits for its answer" in posted("--help")[1]
-
-
 def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
     service: Service, tmp_path: Path
 ) -> None:

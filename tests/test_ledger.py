@@ -18,22 +18,17 @@ from unittest import mock
 import pytest
 
 from backend.base import files
-from backend.base.errors import DamagedBlock, NotFound, TryLater
+from backend.base.errors import NotFound, TryLater
 from backend.base.settings import Settings
-from backend.chain.canonical import canonical
-from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from backend.chain.merkle import leaf_hash
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
-from backend.questions.answer_types import AsOf
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.sealing.miner import Sealer
 from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
-from tests.cases import each_of
 from tests.index.conftest import open_files
 from tests.index.worlds import follow, following, make_chain, plain_flight
-from tests.storage.chains import block_file, flip
 
 SIZES = [3, 0, 0, 1, 2, 0]
 TIP = len(SIZES)
@@ -102,177 +97,7 @@ def seal(folder: Path) -> int:
         return len(sealer.seal_pending())
 
 
-# --- nothing there yet -----------------------------------------------------------------------
-
-
-def test_without_a_chain_there_is_no_tip_no_block_and_no_transaction(nowhere: Ledger) -> None:
-    with pytest.raises(TryLater, match="the chain does not exist yet"):
-        nowhere.tip()
-    assert nowhere.blocks(None, 10).headers == []
-    with pytest.raises(NotFound, match="block 0 does not exist"):
-        nowhere.block(0, 0, 10)
-    for transaction_id in (0, 1, -1, 2**63, 10**30):
-        with pytest.raises(NotFound, match=f"transaction {transaction_id}"):
-            nowhere.transaction(transaction_id)
-
-
-@each_of("ask", QUESTIONS.values())
-def test_without_a_chain_questions_are_for_later(
-    nowhere: Ledger, ask: Callable[[Ledger, Options], Any]
-) -> None:
-    for options in (Options("index"), Options("scan"), Options("index", 0)):
-        with pytest.raises(TryLater) as caught:
-            ask(nowhere, options)
-        assert caught.value.retry_after_s >= 1
-    with pytest.raises(TryLater, match="the chain does not exist yet"):
-        ask(nowhere, Options("scan", 0))
-
-
-def test_without_anything_three_reasons_are_given_for_not_being_ready(nowhere: Ledger) -> None:
-    chain, miner, index = nowhere.not_ready()
-    assert "the chain does not exist yet" in chain
-    assert "no miner" in miner
-    assert "index" in index
-
-
-# --- genesis alone ---------------------------------------------------------------------------
-
-
-def test_a_chain_of_genesis_alone(tmp_path: Path) -> None:
-    make_chain(tmp_path, [], genesis_ms=1234)
-    follow(tmp_path)
-    with opened(tmp_path) as ledger:
-        tip = ledger.tip()
-        genesis = ledger.block(0, 0, 1000)
-        assert (tip["height"], tip["timestamp"], tip["transactions"]) == (0, 1234, 0)
-        assert (tip["pending"], tip["next_block_at"]) == (0, None)
-        assert tip["hash"] == genesis["hash"]
-        assert genesis["transactions"] == []
-        assert [block["height"] for block in ledger.blocks(None, 10).headers] == [0]
-        with pytest.raises(NotFound):
-            ledger.transaction(0)
-        for ask in QUESTIONS.values():
-            for engine in ("index", "scan"):
-                answer = ask(ledger, Options(engine))
-                assert answer.as_of == AsOf(0, tip["hash"])
-                assert not getattr(answer, "count", 0)
-                assert getattr(answer, "average_delay", None) is None
-
-
-# --- blocks and transactions -----------------------------------------------------------------
-
-
-def test_every_transaction_is_found_in_its_block(ledger: Ledger) -> None:
-    heights = [height + 1 for height, size in enumerate(SIZES) for _ in range(size)]
-    for transaction_id, flight in enumerate(FLIGHTS):
-        found = ledger.transaction(transaction_id)
-        block = ledger.block(heights[transaction_id], 0, 1000)
-        assert found["state"] == "mined"
-        assert found["block"] == {"height": heights[transaction_id], "hash": block["hash"]}
-        assert found["transaction"] in block["transactions"]
-        assert found["transaction"]["TRANSACTION_ID"] == transaction_id
-        assert tuple(found["transaction"][name] for name in FIELD_NAMES) == flight
-
-
-@each_of("transaction_id", [-1, TRANSACTIONS, TRANSACTIONS + 1, 2**63, 10**30])
-def test_a_transaction_that_was_never_accepted_is_not_found(
-    ledger: Ledger, transaction_id: int
-) -> None:
-    with pytest.raises(NotFound, match=f"transaction {transaction_id}"):
-        ledger.transaction(transaction_id)
-
-
-def test_a_block_holds_its_header_its_hash_and_its_transactions(ledger: Ledger) -> None:
-    below = ledger.block(0, 0, 1000)
-    for height in range(1, TIP + 1):
-        block = ledger.block(height, 0, 1000)
-        assert (block["height"], block["previous_hash"]) == (height, below["hash"])
-        assert block["transaction_count"] == SIZES[height - 1] == len(block["transactions"])
-        header = {n: v for n, v in block.items() if n not in {"hash", "transactions"}}
-        assert len(header) == 12
-        below = block
-
-
-@each_of(
-    ("offset", "limit", "ids"),
-    [
-        (0, 1000, [0, 1, 2]),
-        (0, 1, [0]),
-        (1, 1, [1]),
-        (1, 5, [1, 2]),
-        (3, 5, []),
-        (10**9, 5, []),
-        (0, 0, []),
-    ],
-)
-def test_a_block_shows_as_many_transactions_as_are_asked_for(
-    ledger: Ledger, offset: int, limit: int, ids: list[int]
-) -> None:
-    block = ledger.block(1, offset, limit)
-    assert [one["TRANSACTION_ID"] for one in block["transactions"]] == ids
-    assert block["transaction_count"] == 3
-
-
-@each_of("height", [-1, TIP + 1, 10**15])
-def test_a_block_that_is_not_there_is_not_found(ledger: Ledger, height: int) -> None:
-    with pytest.raises(NotFound, match=f"block {height} does not exist; the newest is block {TIP}"):
-        ledger.block(height, 0, 10)
-
-
-@each_of(
-    ("before", "limit", "heights"),
-    [
-        (None, 3, [6, 5, 4]),
-        (None, 100, [6, 5, 4, 3, 2, 1, 0]),
-        (None, 0, []),
-        (7, 1, [6]),
-        (6, 2, [5, 4]),
-        (1, 5, [0]),
-        (0, 5, []),
-        (-3, 5, []),
-        (10**15, 2, [6, 5]),
-    ],
-)
-def test_headers_come_newest_first_by_pages(
-    ledger: Ledger, before: int | None, limit: int, heights: list[int]
-) -> None:
-    page = ledger.blocks(before, limit).headers
-    assert [header["height"] for header in page] == heights
-    for header in page:
-        whole = ledger.block(header["height"], 0, 0)
-        assert header == {name: value for name, value in whole.items() if name != "transactions"}
-
-
-def test_a_damaged_block_is_never_shown(chain: Path) -> None:
-    flip(block_file(chain), block_file(chain).stat().st_size - 1)  # the tip's body
-    with opened(chain) as ledger:
-        asks: list[Callable[[], object]] = [
-            lambda: ledger.block(TIP, 0, 10),
-            ledger.tip,
-            lambda: QUESTIONS["average_delays"](ledger, Options("scan")),
-        ]
-        for ask in asks:
-            with pytest.raises(DamagedBlock, match=f"block {TIP}"):
-                ask()
-        assert QUESTIONS["average_delays"](ledger, Options("index")).flights == TRANSACTIONS
-        listed = ledger.blocks(None, 2)
-        assert [header["height"] for header in listed.headers] == [TIP - 1]
-        assert [each["height"] for each in listed.damaged] == [TIP]
-
-
 # --- the tip and being ready -----------------------------------------------------------------
-
-
-def test_the_tip_says_where_the_ledger_stands(ledger: Ledger) -> None:
-    newest = ledger.block(TIP, 0, 0)
-    assert ledger.tip() == {
-        "height": TIP,
-        "hash": newest["hash"],
-        "timestamp": newest["timestamp"],
-        "transactions": TRANSACTIONS,
-        "pending": 0,
-        "next_block_at": None,
-    }
 
 
 def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
@@ -302,13 +127,6 @@ def mining(folder: Path, next_block_at: int | None) -> Iterator[None]:
     status.unlink(missing_ok=True)
 
 
-def test_with_a_miner_and_an_index_at_the_tip_it_is_ready(chain: Path, ledger: Ledger) -> None:
-    with mining(chain, 4321):
-        assert ledger.tip()["next_block_at"] == 4321
-        assert ledger.not_ready() == []
-    assert ledger.not_ready() == ["no miner is running, so new flights stay pending"]
-
-
 def test_while_the_index_is_behind_it_is_not_ready(chain: Path, ledger: Ledger) -> None:
     make_chain(chain, [[plain_flight()]])
     with mining(chain, 1):
@@ -333,33 +151,6 @@ def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
 
 
 # --- accepting -------------------------------------------------------------------------------
-
-
-def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
-    chain: Path, ledger: Ledger
-) -> None:
-    flight = plain_flight(ORIGIN_CITY_NAME="東京")
-    accepted = ledger.submitter.add(flight, wait_s=0)
-    assert (accepted["TRANSACTION_ID"], accepted["state"]) == (TRANSACTIONS, "pending")
-    pending = ledger.transaction(TRANSACTIONS)
-    assert (pending["state"], pending["block"]) == ("pending", None)
-    assert pending["transaction"]["timestamp"] == accepted["timestamp"]
-    assert tuple(pending["transaction"][name] for name in FIELD_NAMES) == flight
-    assert ledger.tip()["pending"] == 1
-    assert QUESTIONS["average_delays"](ledger, Options()).flights == TRANSACTIONS
-
-    assert seal(chain) == 1
-
-    mined = ledger.transaction(TRANSACTIONS)
-    assert mined["state"] == "mined"
-    assert mined["transaction"] == pending["transaction"]
-    block = ledger.block(TIP + 1, 0, 10)
-    assert mined["block"] == {"height": TIP + 1, "hash": block["hash"]}
-    assert accepted["content_hash"] == leaf_hash(canonical(mined["transaction"])).hex()
-    assert accepted["content_hash"] == block["transactions_root"]  # the only one in its block
-    tip = ledger.tip()
-    assert (tip["pending"], tip["transactions"]) == (0, TRANSACTIONS + 1)
-    assert QUESTIONS["average_delays"](ledger, Options()).flights == TRANSACTIONS + 1
 
 
 def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledger) -> None:
@@ -401,12 +192,6 @@ def test_whoever_waits_hears_that_it_is_mined_and_can_ask_for_it_at_once(
     miner.join(SEALED_WITHIN_S)
 
 
-def test_whoever_has_waited_in_vain_hears_that_it_is_pending(ledger: Ledger) -> None:
-    started = time.monotonic()
-    assert ledger.submitter.add(FLIGHTS[0], wait_s=0.2)["state"] == "pending"
-    assert 0.2 <= time.monotonic() - started < 5
-
-
 def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
     of_others = signal.signal(
         signal.SIGALRM, lambda received, frame: ledger.submitter.stop_waiting()
@@ -419,18 +204,6 @@ def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, of_others)
-
-
-def test_a_full_mempool_pushes_back(chain: Path) -> None:
-    with opened(chain, mempool_transactions=2) as ledger:
-        for flight in FLIGHTS[:2]:
-            ledger.submitter.add(flight, wait_s=0)
-        with pytest.raises(TryLater, match="mempool is full") as caught:
-            ledger.submitter.add(FLIGHTS[2], wait_s=0)
-        assert caught.value.retry_after_s >= 1
-        assert ledger.tip()["pending"] == 2
-        seal(chain)
-        assert ledger.submitter.add(FLIGHTS[2], wait_s=0)["TRANSACTION_ID"] == TRANSACTIONS + 2
 
 
 def test_a_transaction_that_is_mined_between_two_looks_is_found(

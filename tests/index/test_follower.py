@@ -49,7 +49,6 @@ from tests.index.worlds import (
 from tests.storage.chains import block_file, blocks_folder, flip, settings_for
 from tests.submitting import accept_in
 
-NOTICED_WITHIN_S = 3
 HERE_TO_TAMPA = FlightCounter("Washington, DC", "Tampa, FL", "1900-01-01", "2199-12-31")
 
 
@@ -137,16 +136,6 @@ def test_an_index_behind_lacks_the_blocks_of_one_call_at_most_and_none_in_the_en
         assert height_of_index(folder) == store.height()
     followed = dump(folder)
     assert rebuilt_dump(folder) == followed
-
-
-def test_following_twice_changes_nothing(indexed: Path) -> None:
-    before = dump(indexed)
-    calls: list[tuple[int, int]] = []
-    with following(indexed) as (follower, _):
-        follower.follow(lambda done, to_do: calls.append((done, to_do)))
-        follower.follow(lambda done, to_do: calls.append((done, to_do)))
-    assert calls == []
-    assert dump(indexed) == before
 
 
 def test_progress_counts_blocks_from_none_up_to_the_end(folder: Path) -> None:
@@ -465,26 +454,6 @@ def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
     assert rebuilt_dump(indexed) == followed
 
 
-@pytest.mark.parametrize("hand_over", [False, True])
-@pytest.mark.parametrize("table", ["flight_by_number", "ranking", "carrier_delays"])
-def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
-    indexed: Path, table: str, hand_over: bool
-) -> None:
-    """hand_over: it is damaged when the session has begun."""
-    with following(indexed) as (follower, _):
-        if hand_over:
-            follower.follow()
-        damage_table(indexed, table)
-        blocks = make_chain(indexed, [[plain_flight()]])
-        if hand_over:
-            follower.apply([sealed_block(block) for block in blocks])
-        else:
-            follower.follow()
-    followed = dump(indexed)
-    assert len(followed["flight"]) == 7
-    assert rebuilt_dump(indexed) == followed
-
-
 @pytest.mark.parametrize("table", ["flight", "number_total"])
 def test_an_index_behind_that_turns_out_to_be_damaged_is_made_anew_with_all_blocks(
     indexed: Path, table: str
@@ -629,32 +598,6 @@ def test_an_index_that_cannot_be_looked_at_is_for_later(indexed: Path) -> None:
 # --- others at work --------------------------------------------------------------------------
 
 
-def test_readers_have_an_answer_at_every_moment_of_a_rebuild(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reader = IndexReader(indexed)
-    asked = 0
-
-    def asking(name: str) -> None:
-        real = getattr(os, name)
-
-        def call(*arguments: object, **options: object) -> object:
-            nonlocal asked
-            result = real(*arguments, **options)
-            asked += 1
-            assert count_of(reader, HERE_TO_TAMPA)[0] == 5
-            assert count_of(IndexReader(indexed), HERE_TO_TAMPA)[0] == 5
-            return result
-
-        monkeypatch.setattr(os, name, call)
-
-    for name in ("unlink", "replace", "rename", "symlink"):
-        asking(name)
-    with following(indexed) as (follower, _):
-        follower.rebuild()
-    assert asked >= 4  # the remains of a link, the link, its exchange, the old file
-
-
 def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed: Path) -> None:
     with following(indexed) as (follower, store):
         follower.follow()
@@ -666,39 +609,6 @@ def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed
         blocks = make_chain(indexed, [[plain_flight()]])
         follower.apply([sealed_block(block) for block in blocks])
         assert height_of_index(indexed) == 6
-    followed = dump(indexed)
-    assert rebuilt_dump(indexed) == followed
-
-
-NEWCOMERS = {
-    "a new city": plain_flight(ORIGIN_CITY_NAME="Reno, NV"),
-    "a new airport of a known city": plain_flight(ORIGIN="DCA"),
-    "nothing new": plain_flight(),
-}
-
-
-@pytest.mark.parametrize(
-    ("turn", "newcomer"),
-    list(
-        zip(("it follows", "it begins and follows", "it begins with apply"), NEWCOMERS, strict=True)
-    ),
-)
-def test_followers_of_two_processes_take_turns(indexed: Path, newcomer: str, turn: str) -> None:
-    """A turn begins a session; the one before was ended, or is still open."""
-    with following(indexed) as (ours, store), following(indexed) as (theirs, _):
-        for follower in (ours, theirs):
-            follower.follow()
-        for follower in (ours, theirs, ours, theirs):
-            if "begins" in turn:
-                ours.close()
-                theirs.close()
-            blocks = make_chain(indexed, [[NEWCOMERS[newcomer]]])
-            if "apply" in turn:
-                follower.apply([sealed_block(block) for block in blocks])
-            else:
-                follower.follow()
-            assert height_of_index(indexed) == store.height()
-    assert in_use(indexed).name == "index-1.sqlite"
     followed = dump(indexed)
     assert rebuilt_dump(indexed) == followed
 

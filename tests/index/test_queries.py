@@ -1,6 +1,5 @@
 """Reading the index: plans, snapshots beside a writer, threads, and what is said without one."""
 
-import gc
 import os
 import shutil
 import subprocess
@@ -536,19 +535,6 @@ def test_many_threads_share_a_reader(indexed: Path) -> None:
     assert answers == [answers[0]] * 24
 
 
-def test_threads_that_have_ended_leave_no_file_open(indexed: Path) -> None:
-    reader = IndexReader(indexed)
-    count_of(reader, COUNTER)
-    of_one_thread = open_files()
-    assert of_one_thread
-    for _ in range(12):
-        thread = threading.Thread(target=count_of, args=(reader, COUNTER))
-        thread.start()
-        thread.join(WAIT_S)
-        gc.collect()
-    assert len(open_files()) <= 2 * len(of_one_thread)
-
-
 def test_a_reader_keeps_nothing_open_of_an_index_that_was_made_anew(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -565,20 +551,6 @@ def test_a_reader_keeps_nothing_open_of_an_index_that_was_made_anew(
     assert not any("(deleted)" in name for name in open_files())
     assert in_use(indexed) != old_file
     assert str(in_use(indexed)) in open_files()
-
-
-@pytest.mark.parametrize("spoil", UNUSABLE, ids=lambda spoil: spoil.__name__)
-def test_asking_again_and_again_without_an_index_leaves_no_file_open(
-    indexed: Path, spoil: Callable[[Path], None]
-) -> None:
-    spoil(indexed)
-    reader = IndexReader(indexed)
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    for _ in range(20):
-        with pytest.raises(TryLater):
-            count_of(reader, COUNTER)
-    gc.collect()
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 4
 
 
 # --- the same flights ----------------------------------------------------------------------------
@@ -654,16 +626,3 @@ def test_all_flights_are_looked_up_with_one_statement(tmp_path: Path) -> None:
         on_each_statement(reader._connections._idle[0].connection, statements.append)
         assert len(reader.records_of(flights)) == 250
         assert len([one for one in statements if "FROM flight" in one or "JOIN flight" in one]) == 2
-
-
-def test_nothing_is_found_in_an_empty_chain(tmp_path: Path) -> None:
-    make_chain(tmp_path, [])
-    follow(tmp_path)
-    with closing(IndexReader(tmp_path)) as reader:
-        assert reader.records_of([plain_flight(), plain_flight()]) == {}
-        assert reader.records_of([]) == {}
-
-
-def test_without_an_index_the_message_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(TryLater, match=r"engine=scan, which reads the blocks instead$"):
-        IndexReader(tmp_path).position()

@@ -133,15 +133,6 @@ def test_a_second_import_of_the_same_file_adds_nothing(tmp_path: Path, chosen: S
     assert verify(chosen.folder) == before
 
 
-def test_files_that_overlap_leave_each_flight_once(tmp_path: Path, chosen: Settings) -> None:
-    first = written(tmp_path, flights(1500), "first.csv")
-    second = written(tmp_path, flights(1500, 1000), "second.csv")
-    assert import_flights(chosen, FlightFile(first)).imported == 1500
-    tally = import_flights(chosen, FlightFile(second))
-    assert (tally.imported, tally.already_there) == (1000, 500)
-    assert_holds(chosen, flights(2500))
-
-
 def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
     tmp_path: Path, chosen: Settings
 ) -> None:
@@ -152,16 +143,6 @@ def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
     tally = import_flights(chosen, FlightFile(written(tmp_path, poor, "poor.csv")))
     assert (tally.imported, tally.already_there) == (0, 100)
     assert_holds(chosen, whole)
-
-
-def test_a_number_may_fly_several_legs_on_a_day(tmp_path: Path, chosen: Settings) -> None:
-    other_leg = changed(flight(0), ORIGIN="DCA")
-    later = changed(flight(0), DEP_TIME="2203")  # so it is scheduled two hours later
-    rows = [flight(0), other_leg, later]
-    import_flights(chosen, FlightFile(written(tmp_path, [flight(0)])))
-    tally = import_flights(chosen, FlightFile(written(tmp_path, rows)))
-    assert (tally.imported, tally.already_there) == (2, 1)
-    assert_holds(chosen, rows)
 
 
 def test_what_was_posted_is_sealed_before_and_counts_as_there(
@@ -195,24 +176,6 @@ def test_what_waits_in_the_mempool_is_not_imported_again(tmp_path: Path, chosen:
 
 
 @pytest.mark.usefixtures("one_block_at_once")
-def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> None:
-    rows = [*flights(1000), *flights(500)]
-    interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks=1)
-    assert import_flights(chosen, Scripted(rows, lambda batch: None)).already_there == 1500
-    assert_holds(chosen, flights(1000))
-
-
-def test_equal_new_rows_of_a_day_that_is_there_are_imported_once(chosen: Settings) -> None:
-    there = flights(3)
-    new = list(there[0])
-    new[POSITION["OP_CARRIER_FL_NUM"]] = 99_999
-    import_flights(chosen, Scripted(there, lambda batch: None))
-    tally = import_flights(chosen, Scripted([*there, tuple(new), tuple(new)], lambda batch: None))
-    assert (tally.imported, tally.already_there) == (1, 4)
-    assert_holds(chosen, [*there, tuple(new)])
-
-
-@pytest.mark.usefixtures("one_block_at_once")
 def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
     seen: list[tuple[float, int]] = []
     import_flights(
@@ -224,14 +187,6 @@ def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
     assert {imported for _, imported in seen} >= {1000, 2000, 3000, 4000, 5000, 5500}
     assert len({fraction for fraction, _ in seen}) > 2
     assert seen[-1][0] == 1.0
-
-
-def test_progress_goes_up_to_one_though_everything_is_there_already(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    path = written(tmp_path, flights(1500))
-    import_flights(chosen, FlightFile(path))
-    assert import_flights(chosen, FlightFile(path)).fraction == 1.0
 
 
 def test_two_imports_at_the_same_time_leave_each_flight_once(
@@ -270,16 +225,6 @@ def test_a_bad_row_late_in_a_file_stores_nothing_of_it(tmp_path: Path, chosen: S
     written(tmp_path, flights(5000))  # mended
     assert import_flights(chosen, FlightFile(path)).imported == 5000
     assert_holds(chosen, flights(5000))
-
-
-def test_a_bad_row_in_the_last_file_stores_nothing_of_the_others(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    good = written(tmp_path, flights(1500), "good.csv")
-    bad = written(tmp_path, with_bad_rows(), "bad.csv")
-    with pytest.raises(BadRow, match=r"^bad\.csv, line 1502: .* \(2 of 3,000 rows are bad\)"):
-        import_all(chosen, [FlightFile(good), FlightFile(bad)])
-    assert_holds(chosen, [])
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -459,17 +404,6 @@ def test_a_killed_child_ends_the_import_with_a_word_and_it_is_continued(
         assert transactions_in(chosen.folder) == stored
     import_flights(chosen, Scripted(rows, lambda batch: None))
     assert_holds(chosen, rows)
-
-
-@pytest.mark.usefixtures("one_block_at_once")
-def test_ctrl_c_does_not_wait_for_a_slow_builder(
-    chosen: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = partial(slow_to_build, at=partial(time.sleep, STALL_S))
-    monkeypatch.setattr(importer, "build", slow)
-    start = time.monotonic()
-    interrupt_at(chosen, Scripted(flights(5000), lambda batch: None), blocks=1)
-    assert time.monotonic() - start < PROMPT_S
 
 
 SLOW_BUILDER = """

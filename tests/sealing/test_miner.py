@@ -275,23 +275,6 @@ def promised_s(folder: Path) -> float:
     return status.due_s - time.monotonic()
 
 
-def test_an_empty_block_may_take_as_long_as_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    promised: list[float] = []
-    real = files.sync
-
-    def slow(descriptor: int, path: Path) -> None:
-        if miner_status(tmp_path) is not None:
-            promised.append(promised_s(tmp_path))
-        real(descriptor, path)
-
-    monkeypatch.setattr(files, "sync", slow)
-    with mining(settings_for(tmp_path, 0.1, mine_empty=1)):
-        eventually(lambda: len(promised) >= 10)
-    assert min(promised) > SEALING_S / 3
-
-
 def test_an_index_that_is_behind_may_take_long_though_nothing_is_pending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,24 +301,6 @@ def unsealed_of(some: list[Flight]) -> Content:
     return content_of(columns_of(some, [now_ms()] * len(some)))
 
 
-def test_the_check_of_an_index_may_take_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As after another process died that was writing to it."""
-    promised: list[float] = []
-    monkeypatch.setattr("backend.index.follower.is_settled", lambda *_: False)
-
-    def slow(*_: object) -> str:
-        if miner_status(tmp_path) is not None:
-            promised.append(promised_s(tmp_path))
-        return ""
-
-    monkeypatch.setattr("backend.index.follower.inconsistency", slow)
-    with mining(settings_for(tmp_path, 0.1)):
-        eventually(lambda: len(promised) >= 2)
-    assert min(promised) > SEALING_S
-
-
 def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,13 +318,6 @@ def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
         time.sleep(1)
     assert 1 <= len(promised) <= 6
     assert max(promised) < 0.3
-
-
-def test_a_miner_that_has_mended_the_index_promises_its_next_round_again(tmp_path: Path) -> None:
-    with mining(settings_for(tmp_path, 20)) as running:
-        mark(index_path(tmp_path).resolve(strict=True), "a page of it was wrong")
-        eventually(lambda: any("was rebuilt" in line for line in running.messages))
-        eventually(lambda: promised_s(tmp_path) < 25)
 
 
 def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
@@ -687,19 +645,6 @@ def test_the_miner_goes_on_after_an_import_that_brought_new_cities(tmp_path: Pat
         eventually(lambda: transactions_in(folder) == 3)
     assert on_disk(folder).flights == [flight(1), new, again]
     assert verify(folder).index == "the index agrees with every block"
-
-
-def test_the_index_follows_after_it_was_made_anew_beside_a_running_miner(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, 0.1)
-    with mining(settings):
-        accept(settings, flights(2))
-        eventually(lambda: transactions_in(tmp_path) == 2)
-        with closing(Sealer(settings, print)) as other, other.writing(wait=True, follow=False):
-            other.index.rebuild()
-        accept(settings, flights(2, 2))
-        eventually(lambda: transactions_in(tmp_path) == 4)
-    assert IndexReader(tmp_path).position().transactions == 4
-    assert verify(tmp_path).index == "the index agrees with every block"
 
 
 def test_an_index_that_is_marked_as_damaged_is_made_anew_at_once(tmp_path: Path) -> None:

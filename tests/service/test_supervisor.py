@@ -169,68 +169,7 @@ def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> 
     assert index["flights"] == scan["flights"] > 300
 
 
-# --- bytes that are no request -------------------------------------------------------------------
-
-HOST = b"Host: localhost\r\n"
-GET = b"GET /tip HTTP/1.1\r\n" + HOST
-POST = b"POST /transactions HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
-CHUNKED = POST + b"Transfer-Encoding: chunked\r\n"
-NONSENSE = {
-    "nothing": b"",
-    "an end": b"\r\n\r\n",
-    "zeros": b"\x00" * 5000,
-    "random bytes": bytes(range(256)) * 40,
-    "the beginning of TLS": bytes.fromhex("16030102000100") + b"\xff" * 400,
-    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "HTTP/0.9": b"GET /tip\r\n\r\n",
-    "a method in small letters": b"get /tip HTTP/1.1\r\n" + HOST + b"\r\n",
-    "a huge request line": b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n",
-    "a request line without end": b"GET /" + b"a" * 300_000,
-    "a huge header": GET + b"X: " + b"a" * 100_000 + b"\r\n\r\n",
-    "many headers": GET + b"X: a\r\n" * 1000 + b"\r\n",
-    "a header without a name": GET + b": a\r\n\r\n",
-    "a header with NUL": GET + b"X: \x00\r\n\r\n",
-    "a length that is none": POST + b"Content-Length: abc\r\n\r\n{}",
-    "a chunk size that is none": CHUNKED + b"\r\nxyz\r\n{}\r\n0\r\n\r\n",
-    "a huge chunk size": CHUNKED + b"\r\nffffffffffffffff\r\n{}",
-    "less than the length": POST + b"Content-Length: 1000\r\n\r\n{}",
-    "a request, then nonsense": GET + b"\r\n" + b"\xff\xfe nonsense\r\n\r\n",
-    "query bytes that are not escaped": b"GET /blocks?limit=\xc3\xa3 HTTP/1.1\r\n" + HOST + b"\r\n",
-}  # fmt: skip
-
-
-def exchanged(service: Service, data: bytes) -> bytes:
-    """What comes back for `data` before the connection ends; our half ends at once."""
-    received = b""
-    with suppress(ConnectionError), socket.create_connection(("127.0.0.1", service.port), 10) as s:
-        with suppress(OSError):  # it need not read all of it
-            s.sendall(data)
-            s.shutdown(socket.SHUT_WR)
-        while part := s.recv(65536):
-            received += part
-    return received
-
-
-STATUSES = {b"200", b"400", b"411", b"414", b"422", b"431"}
-
-
-@pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
-def test_bytes_that_are_no_request_harm_nobody(service: Service, data: bytes) -> None:
-    workers = service.booted()
-    for _ in range(3):
-        received = exchanged(service, data)
-        lines = [line for line in received.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
-        assert {line.split()[1] for line in lines} <= STATUSES
-    assert service.get("/health/live").status_code == 200
-    assert service.workers() == workers
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["HTTP/0.9", "a huge request line", "a huge header", "many headers", "a length that is none"],
-)
-def test_what_http_itself_refuses_is_a_problem_as_well(service: Service, name: str) -> None:
-    assert b"Content-Type: application/problem+json" in exchanged(service, NONSENSE[name])
+# --- bodies --------------------------------------------------------------------------------------
 
 
 def test_a_body_that_is_too_large_is_answered_and_not_cut_off(service: Service) -> None:

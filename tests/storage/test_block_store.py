@@ -15,7 +15,7 @@ from backend.base import files
 from backend.base.errors import Damage, DamagedBlock, NotFound
 from backend.storage import block_store
 from backend.storage.block_store import BlockStore
-from backend.storage.layout import ENTRY_BYTES, Place, place_from
+from backend.storage.layout import ENTRY_BYTES, place_from
 from tests.storage.chains import (
     A_FILE_EACH,
     Sample,
@@ -78,27 +78,6 @@ def test_asking_beyond_either_end_finds_nothing(
     store.close()
 
 
-@pytest.mark.parametrize("count", [7, 2**40, 2**60, 10**30])
-def test_asking_for_too_many_blocks_gives_those_there_are(
-    tmp_path: Path, sample: Sample, count: int
-) -> None:
-    restore(tmp_path, sample.files(sample.data, sample.table))
-    store = BlockStore(tmp_path)
-    assert [place.hash.hex() for place in store.places(0, count)] == [b.hash for b in sample.blocks]
-    assert len(store.places(4, count)) == 2
-    assert [frame for _, frame in store.frames(4, count)] == [sample.frame(4), sample.frame(5)]
-    store.close()
-
-
-@pytest.mark.parametrize("count", [0, -1])
-def test_asking_for_no_blocks_gives_none(tmp_path: Path, count: int) -> None:
-    make_chain(tmp_path, [1, 1])
-    store = BlockStore(tmp_path)
-    assert store.places(1, count) == []
-    assert store.frames(1, count) == []
-    store.close()
-
-
 @pytest.mark.parametrize("block_file_bytes", [A_FILE_EACH, 2000, 10**6])
 @given(first=st.integers(0, 12), count=st.integers(1, 14))
 def test_a_run_is_the_blocks_one_by_one(
@@ -116,27 +95,6 @@ def test_a_run_is_the_blocks_one_by_one(
         assert frame == data[place.offset : place.end]
         assert store.block(height).header.height == height
         assert store.frame(height) == (place, frame)
-    store.close()
-
-
-def test_adjacent_blocks_of_a_file_are_one_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_chain(tmp_path, [1] * 9, block_file_bytes=2000)
-    store = BlockStore(tmp_path)
-    runs: list[int] = []
-    read = store._read
-
-    def counting(first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
-        runs.append(len(run))
-        return read(first, run)
-
-    monkeypatch.setattr(store, "_read", counting)
-    places = [place for place, _ in store.frames(0, 10)]
-    by_file = [
-        sum(1 for p in places if p.file == file) for file in sorted({p.file for p in places})
-    ]
-    assert runs == by_file
     store.close()
 
 
@@ -198,16 +156,6 @@ def test_no_more_files_are_open_than_allowed(
         assert len(open_files()) - before <= 3 + 1  # and the table
     store.close()
     assert len(open_files()) == before
-
-
-def test_closing_twice_is_harmless_and_a_closed_store_opens_again(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1])
-    store = BlockStore(tmp_path)
-    assert store.block(1).header.height == 1
-    store.close()
-    store.close()
-    assert store.block(1).header.height == 1
-    store.close()
 
 
 def test_a_table_made_again_is_opened_again(tmp_path: Path) -> None:

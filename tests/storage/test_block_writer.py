@@ -25,7 +25,7 @@ from backend.base.errors import (
 from backend.base.settings import Settings
 from backend.chain.block import block_of
 from backend.chain.merkle import frontier_of
-from backend.chain.state import empty_state, genesis
+from backend.chain.state import genesis
 from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
@@ -36,7 +36,6 @@ from tests.storage.chains import (
     append_blocks,
     audited,
     block_file,
-    blocks_folder,
     contents,
     make_chain,
     next_block,
@@ -188,40 +187,6 @@ def test_readers_see_nothing_before_commit(tmp_path: Path) -> None:
     store.close()
 
 
-def test_block_files_are_synced_before_the_table_names_their_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_chain(tmp_path, [])
-    calls: list[str] = []
-
-    def recording(what: str, real: Callable[..., int | None]) -> Callable[..., int | None]:
-        def call(descriptor: int, *arguments: object) -> int | None:
-            target = Path(f"/proc/self/fd/{descriptor}").readlink()
-            calls.append(f"{what} {target.name}")
-            return real(descriptor, *arguments)
-
-        return call
-
-    for name in ("pwrite", "fdatasync", "fsync"):
-        monkeypatch.setattr(os, name, recording(name, getattr(os, name)))
-    writer = writer_for(tmp_path, block_file_bytes=A_FILE_EACH)
-    writer.acquire(wait=False)
-    calls.clear()
-    append_blocks(writer, [1, 1])
-    writer.close()
-    assert calls == [
-        "fdatasync blocks-0000000000.dat",
-        "fsync blocks",
-        "pwrite blocks-0000000001.dat",
-        "fdatasync blocks-0000000001.dat",
-        "fsync blocks",
-        "pwrite blocks-0000000002.dat",
-        "fdatasync blocks-0000000002.dat",
-        "pwrite heights.dat",
-        "fdatasync heights.dat",
-    ]
-
-
 @pytest.mark.parametrize("together", [1, 2, 5, 12])
 def test_block_files_roll_once_they_reach_their_size(tmp_path: Path, together: int) -> None:
     size = 2000
@@ -244,20 +209,6 @@ def test_block_files_roll_once_they_reach_their_size(tmp_path: Path, together: i
     assert audited(tmp_path).height == 60
 
 
-@pytest.mark.parametrize(("spare_bytes", "files"), [(0, [0, 1]), (1, [0, 0])])
-def test_a_file_that_has_just_reached_its_size_is_full(
-    tmp_path: Path, spare_bytes: int, files: list[int]
-) -> None:
-    make_chain(tmp_path, [])
-    size = block_file(tmp_path).stat().st_size
-    with writer_for(tmp_path, block_file_bytes=size + spare_bytes) as writer:
-        append_blocks(writer, [1])
-        writer.close()
-    store = BlockStore(tmp_path)
-    assert [place.file for place in store.places(0, 2)] == files
-    store.close()
-
-
 def test_a_block_that_does_not_fit_on_the_tip_is_refused_and_the_writer_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -272,17 +223,6 @@ def test_a_block_that_does_not_fit_on_the_tip_is_refused_and_the_writer_goes_on(
     writer.commit()
     writer.close()
     assert audited(tmp_path).tip_hash == good.hash
-
-
-def test_nothing_can_be_asked_of_a_writer_that_was_never_acquired(tmp_path: Path) -> None:
-    writer = writer_for(tmp_path)
-    with pytest.raises(WriteFailed, match="not been acquired"):
-        _ = writer.state
-    with pytest.raises(WriteFailed, match="does not hold its lock"):
-        writer.append(next_block(empty_state(0)))
-    with pytest.raises(WriteFailed, match="does not hold its lock"):
-        writer.commit()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_written_without_the_lock(tmp_path: Path) -> None:
@@ -425,14 +365,6 @@ def append_as_another(folder: Path) -> None:
         other.close()
 
 
-def test_committing_nothing_changes_nothing(tmp_path: Path) -> None:
-    with writer_for(tmp_path) as writer:
-        before = contents(tmp_path)
-        writer.commit()
-        assert contents(tmp_path) == before
-        writer.close()
-
-
 def test_a_writer_that_alone_acquires_again_reads_nothing_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -468,18 +400,6 @@ def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None
     append_blocks(writer, [1])
     writer.close()
     assert audited(tmp_path).height == 2
-
-
-def test_releasing_what_is_not_held_does_nothing(tmp_path: Path) -> None:
-    lock = files.FileLock(tmp_path / "lock")
-    lock.release()
-    lock.acquire(wait=False)
-    lock.release()
-    lock.release()
-    writer = writer_for(tmp_path)
-    writer.release()
-    writer.close()
-    assert not blocks_folder(tmp_path).exists()
 
 
 def test_two_processes_take_turns(tmp_path: Path, other_writer: OtherWriter) -> None:

@@ -1,6 +1,5 @@
 """The two caches, against the store below them and against a model made of plain dictionaries."""
 
-import errno
 import gc
 import os
 import random
@@ -8,7 +7,7 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import cycle, pairwise, product
+from itertools import product
 from math import ceil
 from pathlib import Path
 
@@ -122,31 +121,6 @@ def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
     store.close()
 
 
-# Lengths around those of a run and of two, with three of six sizes in turns.
-LENGTHS = [1, 2, 18, 19, 20, 37, 38, 39, 41]
-TURNS = [(0, 1_500, 25_000), (1, 4_000, 10**6)]
-
-
-@each_of(
-    ("blocks", "cache_bytes"),
-    [(n, size) for n, sizes in zip(LENGTHS, cycle(TURNS), strict=False) for size in sizes],
-)
-def test_every_block_of_every_short_chain_is_the_one_of_the_store(
-    forty: Path, tmp_path: Path, blocks: int, cache_bytes: int
-) -> None:
-    store = BlockStore(shortened(forty, tmp_path, blocks))
-    hashes = [place.hash.hex() for place in store.places(0, blocks)]
-    assert len(hashes) == blocks
-    cached = CachedBlocks(store, cache_bytes, RUN)
-    jumps = random.Random(blocks).choices(range(blocks), k=30)
-    for height in [*range(blocks), *range(blocks - 1, -1, -1), *jumps]:
-        assert asked(cached, height) == hashes[height]
-    for height in (-1, -blocks, blocks, blocks + 1):
-        with pytest.raises(NotFound):
-            cached.block(height)
-    store.close()
-
-
 @each_of("cache_bytes", [0, 60_000, 10**8])
 def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
     long_chain: Path, cache_bytes: int
@@ -163,46 +137,7 @@ def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
     store.close()
 
 
-# Which cache, and what it keeps -------------------------------------------------------------------
-
-
-@each_of(("newest", "spare_bytes"), product((0, 1, 5, 40, 41), (0, 100)))
-def test_the_last_cache_has_as_many_of_the_newest_blocks_as_fit(
-    store: CountingStore, newest: int, spare_bytes: int
-) -> None:
-    sizes = store.sizes()
-    capacity = sum(sizes[41 - newest :]) + spare_bytes
-    cached = CachedBlocks(store, 2 * capacity, RUN)
-    for height in range(40, -1, -1):
-        cached.block(height)
-    last, others = cached.statistics()
-    assert last.capacity_bytes == capacity
-    assert last.blocks == newest
-    assert last.bytes == sum(sizes[41 - newest :])
-    assert (last.hits + last.misses, others.hits + others.misses) == (newest, 41 - newest)
-    assert last.evictions == 0
-
-
-@each_of("cache_bytes", [0, 1, 2, 999, 20_000_000])
-def test_the_two_caches_share_what_is_given(store: CountingStore, cache_bytes: int) -> None:
-    last, others = CachedBlocks(store, cache_bytes, RUN).statistics()
-    assert last.capacity_bytes + others.capacity_bytes == cache_bytes
-    assert 0 <= others.capacity_bytes - last.capacity_bytes <= 1
-    assert (last.name, others.name) == ("last", "random")
-
-
 # Reading from the disk ----------------------------------------------------------------------------
-
-
-@each_of(("run", "cache_bytes"), product((1, 7, 40, 41, 100), (100_000, 120_000, 10**7)))
-def test_a_scan_reads_each_run_once(store: CountingStore, run: int, cache_bytes: int) -> None:
-    store.runs.clear()
-    cached = CachedBlocks(store, cache_bytes, run)
-    for height in range(41):
-        asked(cached, height)
-    assert len(store.runs) == ceil(41 / run)
-    assert [height for heights in store.runs for height in heights] == list(range(41))
-    assert sum(counts.misses for counts in cached.statistics()) == ceil(41 / run)
 
 
 @each_of("run", [19, 100])
@@ -231,17 +166,6 @@ def test_a_block_asked_for_out_of_order_brings_its_neighbours(store: CountingSto
     assert store.runs[1] == list(range(9))
     cached.block(39)
     assert store.runs[2] == [35, 36, 37, 38, 39, 40]
-
-
-def test_without_a_cache_every_block_is_one_read(store: CountingStore) -> None:
-    cached = CachedBlocks(store, 0, RUN)
-    for height in (5, 5, 6, 7, 40, 0):
-        asked(cached, height)
-    assert store.runs == [[5], [5], [6], [7], [40], [0]]
-    last, others = cached.statistics()
-    assert (last.blocks, last.bytes, others.blocks, others.bytes) == (0, 0, 0, 0)
-    assert (last.hits, others.hits) == (0, 0)
-    assert last.misses + others.misses == 6
 
 
 def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
@@ -654,25 +578,6 @@ def test_a_missing_file_does_not_hide_its_neighbours(tmp_path: Path, cache_bytes
     store.close()
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
-def test_an_unreadable_file_does_not_hide_its_neighbours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache_bytes: int
-) -> None:
-    make_chain(tmp_path, [1] * 10, block_file_bytes=1)
-    real = os.pread
-
-    def pread(descriptor: int, length: int, offset: int) -> bytes:
-        if Path(f"/proc/self/fd/{descriptor}").readlink() == block_file(tmp_path, 3):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return real(descriptor, length, offset)
-
-    monkeypatch.setattr(os, "pread", pread)
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, 5)
-    assert_all_but(cached, 3, blocks=11)
-    store.close()
-
-
 def test_a_damaged_entry_does_not_hide_its_neighbours(tmp_path: Path) -> None:
     """Not even the entry of the tip."""
     make_chain(tmp_path, [1] * 10)
@@ -731,10 +636,4 @@ def test_a_block_that_was_damaged_is_read_again_once_it_is_whole(
         assert_within_budget(cached)
     if cache_bytes == 10**6:  # to forget what is damaged is not to evict
         assert sum(counts.evictions for counts in cached.statistics()) == 0
-    store.close()
-
-
-def test_adjacent_hashes_differ_so_that_the_tests_above_can_fail(forty: Path) -> None:
-    store = BlockStore(forty)
-    assert all(a.hash != b.hash for a, b in pairwise(store.places(0, 41)))
     store.close()

@@ -163,25 +163,12 @@ def test_a_torn_genesis_begins_the_chain_anew(tmp_path: Path, sample: Sample, si
         assert audited(tmp_path) == state
 
 
-def test_bytes_without_a_table_may_have_been_a_whole_chain(tmp_path: Path, sample: Sample) -> None:
-    restore(tmp_path, sample.files(sample.data[:100], None))
-    assert_stops(tmp_path, 0, f"cut {FILE} at byte 0")
-
-
 @each_of("size", range(0, 6 * ENTRY_BYTES, tries(16, exploring=1)))
 def test_a_table_cut_at_any_byte_is_completed(tmp_path: Path, sample: Sample, size: int) -> None:
     restore(tmp_path, sample.files(sample.data, sample.table[:size]))
     messages = assert_recovers(tmp_path, sample, 6, b"")
     assert messages[-1] == added(size // 64, 5)
     assert messages[:-1] == [] or (messages[:-1] == [REMADE] and size < ENTRY_BYTES)
-
-
-@pytest.mark.parametrize("size", [1, 63])
-def test_part_of_an_entry_at_the_end_of_the_table_is_dropped(
-    tmp_path: Path, sample: Sample, size: int
-) -> None:
-    restore(tmp_path, sample.files(sample.data, sample.table + sample.table[:size]))
-    assert assert_recovers(tmp_path, sample, 6, b"") == []
 
 
 def test_whole_files_are_left_alone(tmp_path: Path, sample: Sample) -> None:
@@ -243,25 +230,6 @@ def test_a_flipped_bit_in_an_earlier_block_stops_a_writer_without_a_table(
         flip(block_file(tmp_path), at)
         assert_stops(tmp_path, height, "; more data follows it")
         flip(block_file(tmp_path), at)
-
-
-def test_a_flipped_bit_in_an_earlier_block_is_not_looked_for_at_open(
-    tmp_path: Path, sample: Sample
-) -> None:
-    restore(tmp_path, sample.files(sample.data, sample.table))
-    for height in (0, 2, 4):
-        flip(block_file(tmp_path), sample.starts[height] + 300)
-        assert recovered(tmp_path) == (sample.states[-1], [])
-
-
-def test_a_flipped_bit_in_the_last_two_blocks_stops_the_writer(
-    tmp_path: Path, sample: Sample
-) -> None:
-    for table in (sample.table, None):
-        restore(tmp_path, sample.files(sample.data, table))
-        flip(block_file(tmp_path), sample.starts[4] + 300)
-        flip(block_file(tmp_path), sample.starts[5] + 300)
-        assert_stops(tmp_path, 4, "nothing tells" if table is None else "below the tip")
 
 
 def test_a_flipped_bit_in_the_table_has_it_made_again(tmp_path: Path, sample: Sample) -> None:
@@ -628,14 +596,6 @@ def test_an_earlier_file_that_ends_too_soon_stops_the_writer(
     assert_stops(tmp_path, height, f"{block_file_name(file)} ends before it")
 
 
-def test_a_missing_last_file_of_several_blocks_stops_the_writer(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1] * 12, block_file_bytes=3000)
-    last = max(contents(tmp_path).keys() - {TABLE_NAME})
-    assert last == block_file_name(10)
-    (block_file(tmp_path).parent / last).unlink()
-    assert_stops(tmp_path, 11, "is missing; it is below the tip")
-
-
 def test_a_damaged_tip_with_a_later_file_behind_it_stops_the_writer(five_files: Path) -> None:
     table = table_path(five_files).read_bytes()
     table_path(five_files).write_bytes(table[: 64 * 4])
@@ -664,14 +624,6 @@ def test_a_torn_file_behind_the_table_is_set_aside_with_the_files_behind_it(
         assert not block_file(five_files, first).exists()
         assert contents(five_files)[aside(first, 0)] == torn[block_file_name(first)]
     assert_goes_on(five_files, 2)
-
-
-def test_a_torn_file_with_a_later_file_behind_it_stops_a_writer_without_a_table(
-    five_files: Path,
-) -> None:
-    table_path(five_files).unlink()
-    flip(block_file(five_files, 3), 100)
-    assert_stops(five_files, 3, "; more data follows it")
 
 
 def test_files_that_are_not_block_files_are_left_alone(five_files: Path) -> None:
@@ -769,16 +721,6 @@ def test_a_table_whose_history_does_not_fit_its_tip_is_made_again(
     table = b"".join(sample.entries(height, height + 1) for height in order)
     restore(tmp_path, sample.files(sample.data, table))
     assert assert_recovers(tmp_path, sample, 6, b"") == [REMADE, added(0, 5)]
-
-
-@pytest.mark.parametrize("height", [0, 2, 4])
-def test_damage_stops_a_writer_that_makes_a_lying_table_again(
-    tmp_path: Path, sample: Sample, height: int
-) -> None:
-    table = sample.entries(0, 5) + entry(sample, 5, transaction_count=7)
-    restore(tmp_path, sample.files(sample.data, table))
-    flip(block_file(tmp_path), sample.starts[height] + 300)
-    assert_stops(tmp_path, height, "; more data follows it")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 
 from backend.base.errors import DamagedBlock, TryLater
 from backend.base.settings import Settings
-from backend.chain.block import block_of
 from backend.index import damage_mark
 from backend.index.index_file import index_path
 from backend.index.table_checks import PARTS
@@ -19,7 +18,6 @@ from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.watermark import NAME as ACKNOWLEDGED_NAME
 from backend.storage.damage_notes import DamageNotes
-from backend.storage.layout import ENTRY_BYTES
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
 from backend.storage.tokens import Tokens
 from backend.verify import scrub as scrub_module
@@ -28,10 +26,10 @@ from backend.verify.scrub_state import NAME, ScrubState, read
 from tests.api.processes import serving, until
 from tests.api.test_metrics import scraped, value
 from tests.flights import flight
-from tests.index.tampering import blocks_in, changed_flight, places_in, relinked, write_blocks
+from tests.index.tampering import blocks_in, places_in, write_blocks
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
 from tests.mempool.spoiling import store_path
-from tests.storage.chains import block_file, flip, table_path
+from tests.storage.chains import block_file, flip
 from tests.submitting import accept_in
 
 TIP = 4
@@ -211,37 +209,6 @@ def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) 
     assert bench.scrub.state.done == PIECES
 
 
-@pytest.mark.parametrize("height", range(TIP + 1))
-def test_any_block_is_looked_at_as_verify_does(bench: Bench, height: int) -> None:
-    flip_in_block(bench.folder, height)
-    bench.passes()
-    assert [what.partition(" is ")[0] for what in bench.found()] == [f"block {height}"]
-
-
-def test_a_block_that_breaks_a_rule_is_named_with_transaction_and_field(bench: Bench) -> None:
-    blocks = blocks_in(bench.folder)
-    header, body = changed_flight(blocks[3], 1, ARR_DELAY=10001)
-    blocks[3] = block_of(header, body)
-    write_blocks(bench.folder, relinked(blocks, 3))
-    bench.passes()
-    transaction = header.first_transaction + 1
-    expected = f"block 3 breaks rule R12: transaction {transaction}: ARR_DELAY 10001"
-    assert bench.found()[0].startswith(expected)
-
-
-def test_a_damaged_entry_of_the_table_of_heights_is_named_once(bench: Bench) -> None:
-    flip(table_path(bench.folder), 2 * ENTRY_BYTES + 5)
-    bench.passes()
-    assert [what.partition(" in ")[0] for what in bench.found()] == ["the entry of block 2"]
-
-
-def test_a_missing_block_file_is_named(bench: Bench) -> None:
-    block_file(bench.folder).unlink()
-    bench.passes()
-    assert len(bench.found()) == TIP + 1
-    assert all("its file" in what and "is missing" in what for what in bench.found())
-
-
 def test_a_block_that_a_reader_met_is_looked_at_when_the_scrub_wakes(bench: Bench) -> None:
     height = TIP - 1
     flip_in_block(bench.folder, height)
@@ -336,14 +303,6 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
 
     monkeypatch.setattr(os, "posix_fadvise", note)
     return found
-
-
-def test_a_flipped_bit_in_a_page_of_the_index_is_found(bench: Bench) -> None:
-    path = index_path(bench.folder).resolve()
-    flip(path, path.stat().st_size - 2000)
-    bench.passes()
-    (what,) = bench.found()
-    assert what.startswith("the index is wrong: ")
 
 
 def test_blocks_and_the_whole_index_are_taken_from_the_disk_again(
