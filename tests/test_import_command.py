@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import pty
-import re
 import select
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from backend.chain.fields import FIELD_NAMES
 from backend.cli.import_command import NEEDS, import_command
 from backend.cli.import_dialogue import ImportDialogue, Skipping
 from backend.cli.import_sources import file_sources
-from backend.sealing import source_check
 from backend.sealing.bad_rows import BadRows
 from backend.sealing.source_check import Checked
 from tests.api.processes import ROOT, environment, until
@@ -532,22 +530,6 @@ def test_the_share_of_bad_rows_is_rounded_so_that_the_advice_works(
 
 
 # --- a full disk, and a kill, in the check ---------------------------------------------------
-
-
-def test_a_disk_without_room_for_all_flights_stores_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 3000)
-    assert imported(folder, "--generate", "10").returncode == 0
-    monkeypatch.setattr(source_check, "free_bytes", lambda _: 1000)
-    done = imported(folder, file)
-    assert done.returncode == 1
-    assert re.search(
-        r"error: the disk of .* has [\d,]+ bytes free, but the import needs about [\d,]+; "
-        r"free some space and run it again; nothing was imported\n$",
-        done.stderr,
-    )
-    assert transactions_in(folder) == 10
 
 
 def test_an_import_killed_in_its_check_leaves_nothing_behind(tmp_path: Path) -> None:

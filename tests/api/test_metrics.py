@@ -22,7 +22,6 @@ from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import UNMATCHED, UNREAD
 from backend.base.lru import Counts
 from backend.base.processes.shared_numbers import PREFIX
-from backend.base.settings import Settings
 from backend.base.version import VERSION, commit
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
@@ -169,21 +168,6 @@ def test_an_error_that_gets_through_leaves_nothing_in_progress(world: World) -> 
     assert counted.in_progress() == 0
 
 
-def test_durations_do_not_pile_up_when_nobody_scrapes(world: World) -> None:
-    app = create_app(world.settings)
-    counted = app.extensions[SERVICE].metrics.requests
-    client = app.test_client()
-    client.get("/health/live")
-    counted._count_at = time.perf_counter() + 60
-    for _ in range(10):
-        client.get("/health/live")
-    waiting = counted._durations["/health/live", "GET", "200 OK"]
-    assert len(waiting) == 10
-    counted._count_at = 0.0
-    client.get("/health/live")
-    assert not waiting
-
-
 def test_the_caches_report_what_they_do(world: World) -> None:
     settings = settings_for(world.settings.folder, cache_bytes=10_000)
     with client_of(settings) as client:
@@ -267,24 +251,6 @@ def test_names_follow_the_conventions_of_prometheus(fresh: FlaskClient) -> None:
             assert family.name.endswith("_seconds")
 
 
-def test_an_application_opens_no_file_to_count(tmp_path: Path) -> None:
-    descriptors = Path("/proc/self/fd")
-    before = set(descriptors.iterdir())
-    client = create_app(Settings(dir=str(tmp_path))).test_client()
-    client.get("/health/live")
-    client.get("/metrics")
-    assert set(descriptors.iterdir()) == before
-
-
-def test_a_worker_that_cannot_share_shows_its_own_numbers(
-    tmp_path: Path, fresh: FlaskClient
-) -> None:
-    (tmp_path / "file").touch()
-    fresh.application.extensions[SERVICE].metrics.share(tmp_path / "file" / "folder")
-    fresh.get("/tip")
-    assert requests_in(scraped(fresh)) == {("/tip", "GET", "200"): 1}
-
-
 # --- a service of several processes --------------------------------------------------------------
 
 
@@ -352,23 +318,6 @@ def test_what_only_lives_is_not_counted_for_the_dead(service: Service) -> None:
     samples = scraped(service)
     assert value(samples, "process_resident_memory_bytes", role="worker") < 1.5 * memory
     assert value(samples, "requests_in_progress") <= 2
-
-
-def test_caches_are_those_of_all_workers(service: Service) -> None:
-    question = next(iter(ROUTE_OF))
-
-    def counted() -> tuple[float, float]:
-        samples = scraped(service)
-        names = [f"flightchain_answer_cache_{what}_total" for what in ("hits", "misses")]
-        hits, misses = (samples[name, frozenset()] for name in names)
-        return hits, hits + misses
-
-    time.sleep(SAMPLED_WITHIN_S)
-    hits, before = counted()
-    for _ in range(40):
-        service.get(question)
-    until(lambda: counted()[1] == before + 40)
-    assert counted()[0] >= hits + 38  # the first time in each of two workers it may be a miss
 
 
 def test_the_miner_counts_its_blocks_also_after_it_was_killed(service: Service) -> None:

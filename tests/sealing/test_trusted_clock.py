@@ -1,9 +1,6 @@
 """A clock that leapt ahead is doubted for a while, by all processes alike, and burns no year."""
 
 import json
-import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,7 +23,7 @@ from backend.sources.flight_file import FlightFile
 from backend.storage.block_store import BlockStore
 from tests.api.processes import Service, until
 from tests.api.worlds import generated, seal, settings_for
-from tests.flights import csv_of, flight, flights, on_disk
+from tests.flights import csv_of, flight, flights
 from tests.submitting import accept_in
 from tests.test_cli import call
 
@@ -139,16 +136,6 @@ def test_a_clock_that_is_back_is_believed_and_doubted_anew_later(chain: Fixture)
     assert doubt.left_s == WAIT_S
 
 
-def test_a_doubt_of_long_ago_does_not_shorten_that_of_now(chain: Fixture) -> None:
-    ours = chain.clock()
-    chain.clocks.now_ms += 30 * DAY_MS
-    assert ours.doubt() is not None
-    chain.clocks.wait(1000)  # the clock is right for a while, and nobody looks
-    doubt = ours.doubt()
-    assert doubt is not None
-    assert doubt.left_s == WAIT_S
-
-
 def test_a_leap_while_it_runs_is_doubted_even_if_the_newest_block_is_old(chain: Fixture) -> None:
     """What is compared is the time that was believed last, and not the newest block alone."""
     ours = chain.clock(seals=True)
@@ -159,15 +146,6 @@ def test_a_leap_while_it_runs_is_doubted_even_if_the_newest_block_is_old(chain: 
     doubt = ours.doubt()
     assert doubt is not None
     assert chain.clocks.now_ms - doubt.newest_ms < 2 * DAY_MS + 7 * HOUR_MS
-
-
-def test_an_idle_ledger_that_runs_every_day_never_doubts(chain: Fixture) -> None:
-    for _ in range(30):
-        ours = chain.clock(seals=True)
-        assert ours.doubt() is None
-        chain.clocks.wait(300)
-        assert ours.doubt() is None
-        chain.clocks.wait(23.5 * 3600)
 
 
 def test_a_ledger_that_was_off_for_days_doubts_once(chain: Fixture) -> None:
@@ -493,58 +471,3 @@ def test_a_service_answers_at_once_tells_why_it_writes_nothing_and_writes_later(
     again = call(old_folder, "mine", "--once")  # it believed the clock, and wrote that down
     assert again.returncode == 0
     assert "the clock" not in again.stderr
-
-
-def test_the_command_line_waits_on_standard_error(old_folder: Path) -> None:
-    done = call(old_folder, "import", "--generate", "5", FLIGHTCHAIN_CLOCK_WAIT_S=2)
-    assert done.returncode == 0
-    assert "the clock says" in done.stderr
-    assert "the clock is trusted again; mining continues" in done.stderr
-    assert len(on_disk(old_folder).flights) == 8
-
-
-def test_without_a_wait_nothing_is_said_of_the_clock(old_folder: Path) -> None:
-    done = call(old_folder, "import", "--generate", "5", FLIGHTCHAIN_CLOCK_WAIT_S=0)
-    assert done.returncode == 0
-    assert "the clock" not in done.stderr
-
-
-# --- a running miner, whose clock leaps and comes back -------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("faketime") is None, reason="Debian's package faketime is missing")
-def test_a_clock_that_leaps_under_a_running_miner_and_comes_back_leaves_no_trace(
-    tmp_path: Path,
-) -> None:
-    """The miner alone, because Python's `time.sleep` fails under faketime."""
-    folder, offset = tmp_path / "chain", tmp_path / "offset"
-    seal(settings_for(folder), [generated(3)])
-    offset.write_text("+0d\n")
-    more: dict[str, Any] = {"FAKETIME_TIMESTAMP_FILE": offset, "FAKETIME_NO_CACHE": 1}
-    more |= {"FAKETIME_DONT_FAKE_MONOTONIC": 1, "LD_PRELOAD": faketime_library()}
-    command = (sys.executable, "-m", "backend", "mine")
-    miner = Service(folder, command=command, FLIGHTCHAIN_MINE_EMPTY=1, **more)
-    try:
-        with closing(BlockStore(folder)) as store:
-            until(lambda: store.height() > 3)
-            offset.write_text("+3650d\n")
-            until(lambda: "3650 days after" in miner.said())
-            before = store.height()
-            time.sleep(1)
-            assert store.height() == before
-            offset.write_text("+0d\n")
-            until(lambda: store.height() > before)
-            newest = store.block(store.height()).header.timestamp
-        assert abs(newest - 1000 * time.time()) < 60_000
-        assert miner.stop() == 0
-    finally:
-        miner.end()
-
-
-def faketime_library() -> str:
-    """What `faketime` preloads."""
-    shown = subprocess.run(
-        ["faketime", "-f", "+0d", "env"], capture_output=True, text=True, check=True
-    )
-    (line,) = [each for each in shown.stdout.splitlines() if each.startswith("LD_PRELOAD=")]
-    return line.partition("=")[2]

@@ -148,13 +148,6 @@ def test_a_clock_that_stays_wrong_is_told_once(
     assert "10 days ago" in report
 
 
-def test_a_signature_of_the_last_possible_second_is_refused(asked: Asked) -> None:
-    assert not asked.asker(
-        (KEY, lambda text: (200, f"{KEY.cosignature(text, 2**64 - 1)}\n"))
-    ).look()
-    assert "it says that it signed" in asked.reports[0]
-
-
 @pytest.mark.parametrize("text", ["", "nonsense", "— w ä\n", "— w AAAAAAAA"])
 def test_an_answer_that_is_no_signature_is_told(asked: Asked, text: str) -> None:
     assert not asked.asker((SAME_NAME, says(200, text)), (KEY, signs(KEY))).look()

@@ -161,14 +161,6 @@ def test_what_contradicts_is_kept_up_to_a_bound(
     assert (len(found[".unproved"]), len(found[".fork"])) == (3, 1)
 
 
-def test_a_proof_where_none_is_needed_is_no_contradiction(
-    log: SecretKey, tree: HistoryTree, witness: Witness, tmp_path: Path
-) -> None:
-    with pytest.raises(Unproved):
-        witness.cosign(signed(log, 3, tree.root(3)), log.verifier, lambda old, size: [bytes(32)])
-    assert evidence(tmp_path) == {}
-
-
 def test_a_log_is_silent_whatever_it_writes_below_the_same_tree(
     log: SecretKey, tree: HistoryTree, witness: Witness, clock: Clock
 ) -> None:

@@ -16,21 +16,14 @@ from pathlib import Path
 import pytest
 from werkzeug.serving import make_server
 
-from backend.chain import merkle
 from backend.storage.block_store import BlockStore
 from backend.trust.log import checkpoints, notes
-from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.notes import Note, VerifierKey, signed_at
+from backend.trust.log.notes import VerifierKey, signed_at
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
 from backend.trust.witness.witness import (
-    Forked,
-    NotSigned,
-    OtherSize,
-    RolledBack,
-    Unproved,
     Witness,
 )
 from tests.api.processes import ROOT, free_port, serving, until
@@ -61,42 +54,6 @@ def test_what_extends_the_checkpoint_before_is_cosigned(
         assert (kept.text, len(kept.signatures)) == (note.text, 2)
         assert checkpoints.parse(kept.text).size == size
         grow(folder, 100 * size)
-
-
-def test_one_without_a_proof_is_not_cosigned(
-    folder: Path, witness: Witness, tree: HistoryTree
-) -> None:
-    log = key_of(folder).verifier
-    witness.cosign(str(note_of(folder)).encode(), log, tree.consistency_proof)
-    before = witness.kept(log.name)
-    grow(folder)
-    with pytest.raises(Unproved, match="had 5 blocks, and nothing shows that they are still there"):
-        witness.cosign(str(note_of(folder)).encode(), log, lambda old, size: [])
-    with pytest.raises(OtherSize, match="has 5 blocks"):
-        witness.cosign(str(note_of(folder)).encode(), log, tree.consistency_proof, 4)
-    assert witness.kept(log.name) == before
-
-
-def test_a_log_that_was_put_back_or_has_forked_is_not_cosigned(
-    folder: Path, witness: Witness, tree: HistoryTree
-) -> None:
-    key = key_of(folder)
-
-    def signed(size: int, root: bytes) -> bytes:
-        text = str(Checkpoint(key.verifier.name, size, root))
-        return str(Note(text, (key.signature(text),))).encode()
-
-    witness.cosign(signed(5, tree.root(5)), key.verifier, tree.consistency_proof)
-    why = "it was restored to an older state, or is not up to date: both are in"
-    with pytest.raises(RolledBack, match=f"had 5 blocks, and shows 4 now: {why}"):
-        witness.cosign(signed(4, tree.root(4)), key.verifier, tree.consistency_proof)
-    with pytest.raises(Forked, match="had 5 blocks, and has signed other 5 blocks: both are in"):
-        witness.cosign(signed(5, merkle.EMPTY_ROOT), key.verifier, tree.consistency_proof)
-    (evidence,) = (folder.parent / "witness").glob("*.fork")
-    assert evidence.read_text().count("\n5\n") == 2
-    other = SecretKey(key.verifier.name, bytes(32))
-    with pytest.raises(NotSigned):
-        witness.cosign(signed(5, tree.root(5)), other.verifier, tree.consistency_proof)
 
 
 # --- looking ----------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import shutil
 import stat
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,16 +67,6 @@ def test_a_backup_is_a_chain_folder_that_verifies(house: House) -> None:
     assert not (house.backup / "index").exists()
 
 
-def test_the_manifest_says_what_is_there(house: House) -> None:
-    found = house.manifest()
-    with closing(BlockStore(house.folder)) as store:
-        genesis, tip = store.place(0), store.place(5)
-    assert found.is_complete
-    assert (found.genesis_hash, found.tip_hash) == (genesis.hash.hex(), tip.hash.hex())
-    assert (found.height, found.transactions, found.pending) == (5, MINED + 5, 7)
-    assert found.next_transaction == MINED + 12
-
-
 def test_nothing_new_is_nothing_written(house: House) -> None:
     before = tree(house.backup)
     made = house.back_up()
@@ -118,14 +107,6 @@ def test_a_token_that_was_removed_is_not_in_the_next_backup(house: House) -> Non
     (house.folder / "tokens.json").unlink()
     house.back_up()
     assert not (house.backup / "tokens.json").exists()
-
-
-def test_a_mempool_that_has_not_changed_is_not_written_again(house: House) -> None:
-    house.back_up()
-    before = store_path(house.backup).stat()
-    made = house.back_up()
-    assert (made.new_blocks, made.new_bytes) == (0, 0)
-    assert store_path(house.backup).stat() == before
 
 
 def test_blocks_that_are_sealed_meanwhile_leave_no_gap(original: House, tmp_path: Path) -> None:
@@ -236,16 +217,6 @@ def test_a_chain_that_went_another_way_is_news(house: House) -> None:
     assert tree(house.backup) == before
 
 
-def test_a_backup_that_somebody_mined_on_is_news(house: House) -> None:
-    elsewhere = House(house.root / "elsewhere")
-    shutil.copytree(house.backup, elsewhere.folder)
-    elsewhere.seal()
-    shutil.rmtree(house.backup)
-    shutil.copytree(elsewhere.folder, house.backup)
-    with pytest.raises(BackupRefused, match="holds a block 6 that this chain does not have"):
-        house.back_up()
-
-
 def test_pending_flights_that_only_the_backup_has_are_news(house: House) -> None:
     lose_mempool(house)
     before = tree(house.backup)
@@ -289,12 +260,6 @@ def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None
     assert contents(house.backup) == contents(house.folder)
 
 
-def test_a_damaged_table_of_the_backup_is_copied_again(house: House) -> None:
-    flip(table_path(house.backup), 2 * 64 + 5)
-    assert house.back_up().new_blocks == 4
-    assert contents(house.backup) == contents(house.folder)
-
-
 def flip_in_block(house: House) -> None:
     with closing(BlockStore(house.backup)) as store:
         place = store.place(2)
@@ -327,26 +292,6 @@ def test_a_backup_of_which_blocks_were_cut_off_is_not_called_good(
     assert house.back_up().new_blocks == 4
     house.restore()
     assert contents(house.backup) == contents(house.folder)
-
-
-def test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere(
-    original: House, tmp_path: Path
-) -> None:
-    for nth in range(1, 1000, tries(3, exploring=1)):
-        house = copied(original, tmp_path / str(nth))
-        flip_in_block(house)
-        made, calls = unless_killed_at(nth, partial(house.back_up, full=True))
-        if made is not None:
-            break
-        is_whole = contents(house.backup) == contents(house.folder)
-        if not (is_whole and house.manifest().is_complete):
-            with pytest.raises(BackupRefused, match=r"is not complete|block 2 is damaged"):
-                house.restore()
-            house.back_up(full=house.manifest().is_complete)
-            assert contents(house.backup) == contents(house.folder)
-        house.restore()
-        shutil.rmtree(house.root)
-    assert len(calls) > 10
 
 
 def test_a_log_that_must_be_put_right_is_named_with_what_to_do(house: House) -> None:
