@@ -155,34 +155,6 @@ def parameters(leg: Json) -> list[str]:
     return [f"{name}={leg[name]}" for name in ("OP_CARRIER_FL_NUM", "FL_DATE")]
 
 
-def test_a_read_only_medium_is_asked_and_verified(folder: Path, tmp_path: Path) -> None:
-    """A copy is not as its writer left it; its tables are checked before it is trusted."""
-    world = world_in(folder)
-    copy = Path(shutil.copytree(folder, tmp_path / "copy", symlinks=True))
-    leg = world.transactions[700]
-    expected = str(right(world, leg)[0]["timestamp"])
-    asks = ("query", "filter_transactions", *parameters(leg))
-    with read_only(copy) as place:
-        assert_says(place, expected, *asks)
-    with read_only(folder) as place:
-        assert_says(place, expected, *asks)
-        assert_says(place, f'"height": {world.tip}', "show", "tip")
-        assert_says(place, '"verified": true', "verify")
-        service = Service(place, "--only-http")
-        try:
-            until(lambda: service.answers("/health/live"))
-            for leg in world.transactions[::100]:
-                assert service.json(question(leg))["flights"] == right(world, leg)
-        finally:
-            service.end()
-
-
-def assert_says(folder: Path, words: str, *arguments: str) -> None:
-    done = backend(folder, *arguments)
-    assert done.returncode == 0, done.stderr
-    assert words in done.stdout
-
-
 def test_damage_on_a_read_only_medium_is_said(folder: Path) -> None:
     world = world_in(folder)
     flip_a_bit_of_every_page(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.base.errors import Damage, DamagedBlock
+from backend.base.errors import Damage
 from backend.base.settings import Settings
 from backend.ledger.ledger import Ledger
 from backend.sealing.importer import import_flights
@@ -17,7 +17,6 @@ from backend.sealing.miner import Sealer
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
-from backend.verify.audit import verify
 from tests.api.processes import Service, until
 from tests.api.worlds import GOOD
 from tests.flights import flight, transactions_in
@@ -69,35 +68,6 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
         pytest.raises(Damage, match="the chain has lost blocks"),
     ):
         ledger.submitter.add(flight(1))
-
-
-def test_any_flipped_bit_is_named_and_nothing_is_forgotten(folder: Path) -> None:
-    place = tip_place(folder)
-    path = block_file(folder, place.file)
-    for at in [0, 5, 13, 19, *range(20, place.length, 2999), place.length - 1]:
-        flip(path, place.offset + at)
-        before = contents(folder)
-        with (
-            closing(Sealer(settings_for(folder), print)) as sealer,
-            pytest.raises(DamagedBlock, match=rf"block {TIP} is damaged: .*; {WHAT_TO_DO}"),
-            sealer.writing(wait=False),
-        ):
-            raise AssertionError("it became the writer")
-        with pytest.raises(DamagedBlock, match=f"block {TIP} is damaged"):
-            verify(folder)
-        assert contents(folder) == before
-        flip(path, place.offset + at)
-    assert verify(folder).transactions == FLIGHTS
-
-
-def test_the_blocks_below_are_still_answered(folder: Path) -> None:
-    place = tip_place(folder)
-    flip(block_file(folder, place.file), place.offset + 1000)
-    with closing(Ledger(settings_for(folder), print)) as ledger:
-        for height in range(TIP):
-            assert ledger.block(height, 0, 1)["height"] == height
-        with pytest.raises(DamagedBlock, match=f"block {TIP} is damaged"):
-            ledger.block(TIP, 0, 1)
 
 
 def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) -> None:

@@ -18,7 +18,6 @@ from tests.faults import (
     kills,
     mixed,
     overload,
-    stopped,
 )
 from tests.faults.report import Outcome, Task
 
@@ -52,7 +51,6 @@ SCENARIOS = (
     Scenario("clocks", clocks.run, "leaps", "leaps of the clock, each way", 10, 1),
     Scenario("fuzz", fuzz.run, "fuzz", "requests at both ports", 100_000, 2000),
     Scenario("evil-bodies", bodies.run, "bodies", "kilobytes of each body", 16_000, 200),
-    Scenario("hanging", stopped.run, "hangs", "times that each process hangs", 5, 0),
     Scenario("hostile", hostile.run, "attack", "seconds of each attack", 20, 0),
     Scenario("overload", overload.run, "overload", "seconds of each overload", 20, 0),
     Scenario("cluster", cluster.run, "rounds", "rounds of harm to four nodes", 200, 0),

@@ -265,12 +265,6 @@ def test_an_index_of_two_moments_is_inconsistent_and_rebuilt(
     is_mended(copy)
 
 
-def test_an_index_without_flights_is_consistent(tmp_path: Path) -> None:
-    make_chain(tmp_path, [[], []])
-    follow(tmp_path)
-    assert inconsistency(tmp_path) == ""
-
-
 def test_a_reader_that_comes_while_the_log_is_brought_in_waits_for_nothing(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from backend.storage.layout import ENTRY_BYTES
 from backend.verify import repeated
 from backend.verify.repeated import NAME, Again, IndexMemory, remembered, verify_again
 from tests.api.worlds import generated, seal, settings_for
-from tests.index.worlds import execute, of_earlier_schema
+from tests.index.worlds import execute
 from tests.storage.chains import block_file, flip, table_path
 
 FLIGHTS = generated(60)
@@ -118,13 +118,6 @@ def test_an_index_that_is_behind_is_not_taken_for_one_that_holds_all(
         "" if chain_only else "the index ends at block 3, so everything is checked"
     )
     assert again(folder, since=4).verified.index == behind
-
-
-def test_an_index_of_an_earlier_release_is_not_taken_for_verified(folder: Path) -> None:
-    of_earlier_schema(folder)
-    for since in (None, TIP):
-        words = "the index does not exist yet: it was made by an earlier release"
-        assert again(folder, since=since).verified.index.startswith(words)
 
 
 def test_the_blocks_alone_are_verified_and_what_is_known_of_the_index_stays(folder: Path) -> None:
