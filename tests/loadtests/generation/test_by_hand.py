@@ -19,6 +19,11 @@ from tests.http_servers import Handler, served_by
 from tests.loadtests.generation.conftest import WITHIN_S, Hand, until
 
 
+def in_the_long_run(*values: object) -> Any:
+    """A row of parameters that `scripts/test --long` tries: each row starts Locust once more."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 def rows_in(path: Path) -> list[Row]:
     return read_rows(path) if path.exists() else []
 
@@ -43,7 +48,7 @@ class EverySecond(LoadTestShape):
 """
 
 
-@pytest.mark.parametrize("ended_by", ["ctrl-c", "shape"])
+@pytest.mark.parametrize("ended_by", ["ctrl-c", in_the_long_run("shape")])
 def test_what_is_under_way_at_a_stop_is_a_row_but_no_failure_of_the_server(
     hand: Hand, threads: Service, tmp_path: Path, ended_by: str
 ) -> None:
@@ -97,6 +102,7 @@ def test_customers_ask_for_kinds_by_their_shares(
     assert [row.kind for row in rows_in(raw)] == [request.kind for request in drawn]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("law", "is_random"), [("constant", False), ("exponential", True)])
 def test_customers_think_as_the_law_says(
     hand: Hand, threads: Service, tmp_path: Path, quick: Path, law: str, *, is_random: bool
@@ -130,7 +136,7 @@ def counting() -> Iterator[tuple[str, list[object]]]:
         yield url, connections
 
 
-@pytest.mark.parametrize(("keep_alive", "expected"), [(0, 20), (1, 2)])
+@pytest.mark.parametrize(("keep_alive", "expected"), [in_the_long_run(0, 20), (1, 2)])
 def test_customers_keep_their_connections_if_they_are_told(
     hand: Hand, quick: Path, tmp_path: Path, keep_alive: int, expected: int
 ) -> None:
@@ -202,19 +208,10 @@ def _total(page: str) -> dict[str, float]:
     return total
 
 
-@pytest.mark.parametrize(
-    ("workload", "arguments", "said"),
-    [
-        ("open", ("--law", "weekly"), "--law is 'weekly'; it must be one of poisson"),
-        ("closed", ("--mix", "known:1"), "--mix 'known:1': 'known:1' is not like"),
-    ],
-)
-def test_what_cannot_be_is_explained_and_ends_with_an_error(
-    hand: Hand, quick: Path, workload: str, arguments: tuple[str, ...], said: str
-) -> None:
+def test_what_cannot_be_is_explained_and_ends_with_an_error(hand: Hand, quick: Path) -> None:
     host = ("--host", "http://127.0.0.1:1", "--paths", quick)
-    assert hand.run(workload, *host, *arguments) == 1
-    assert f"error: {said}" in hand.said
+    assert hand.run("closed", *host, "--mix", "known:1") == 1
+    assert "error: --mix 'known:1': 'known:1' is not like" in hand.said
 
 
 def test_the_questions_are_drawn_from_the_service_itself(
@@ -252,7 +249,7 @@ def slow_to_read(url: str, delay_s: float) -> Iterator[str]:
         yield late
 
 
-@pytest.mark.parametrize("workload", ["open", "closed"])
+@pytest.mark.parametrize("workload", ["open", in_the_long_run("closed")])
 def test_the_run_time_counts_the_load_and_not_the_drawing_of_questions(
     hand: Hand, request: pytest.FixtureRequest, tmp_path: Path, workload: str
 ) -> None:
@@ -268,6 +265,7 @@ def test_the_run_time_counts_the_load_and_not_the_drawing_of_questions(
     assert sent in (39, 40) if workload == "open" else 0 < sent <= 42
 
 
+@pytest.mark.long
 def test_both_files_load_together_in_several_processes(
     hand: Hand, threads: Service, tmp_path: Path, quick: Path
 ) -> None:
