@@ -9,14 +9,12 @@ import json
 import random
 import re
 import socket
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
-from tests.api.processes import ROOT, Service, environment, free_port
+from tests.api.processes import Service, free_port
 from tests.api.worlds import GOOD, world_in
 from tests.faults.fresh_workers import ENDED
 from tests.faults.report import Outcome, Task
@@ -25,7 +23,6 @@ from tests.units.supervised import serving_confined
 THREADS = 4
 ANSWER_WITHIN_S = 10.0
 ALLOWED = {501, 503, 505}  # of those from 500 on
-FROM_THE_DOCUMENT = 1000  # so many raw requests for each example of an operation
 AT_ONCE = 2000  # requests between two lines about progress
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
@@ -181,8 +178,6 @@ def run(task: Task) -> Outcome:
             count = min(AT_ONCE, task.count - outcome.done)
             answered += _send(count, (service.port, pages), task.chance, outcome)
             task.says(f"{outcome.done} requests, {len(outcome.findings)} findings")
-        if task.count >= 10 * FROM_THE_DOCUMENT:
-            _send_from_document(service, task, outcome)
         _look_at_processes(service, outcome)
     outcome.notes.append("answers: " + ", ".join(f"{s} {n}" for s, n in sorted(answered.items())))
     return outcome
@@ -216,28 +211,6 @@ def _statuses(job: tuple[bytes, int]) -> list[int]:
     except OSError:  # refused, or reset because it sent more than is read
         pass
     return [int(status) for status in STATUS.findall(received)]
-
-
-def _send_from_document(service: Service, task: Task, outcome: Outcome) -> None:
-    """Requests that schemathesis makes from /openapi.json, good ones and bad ones."""
-    examples = str(task.count // FROM_THE_DOCUMENT)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
-            *("--checks", "not_a_server_error", "--max-examples", examples, "--no-color"),
-            *("--seed", str(task.chance.randrange(2**32))),
-        ],
-        cwd=task.folder,
-        env=environment(
-            task.folder, PYTHONPATH=ROOT, SCHEMATHESIS_HOOKS="tests.api.fuzzing", NO_PROXY="*"
-        ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    outcome.notes.append(f"schemathesis: {done.stdout.strip().splitlines()[-1].strip(' =')}")
-    if done.returncode != 0:
-        outcome.found("refused", f"schemathesis: {done.stdout[-3000:]}{done.stderr[-1000:]}")
 
 
 def _look_at_processes(service: Service, outcome: Outcome) -> None:
