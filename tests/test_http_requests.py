@@ -115,13 +115,39 @@ def test_no_time_is_no_answer() -> None:
 def test_redirections_share_the_limit_of_time() -> None:
     def serve(connection: socket.socket) -> None:
         time.sleep(0.15)
-        connection.sendall(b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n")
+        connection.sendall(redirection("/again"))
 
     with answering(serve) as url:
         started = time.monotonic()
         with pytest.raises(NoAnswer):
             ask(url, within_s=0.3)
         assert time.monotonic() - started < 1
+
+
+def test_a_redirection_to_the_same_server_is_followed() -> None:
+    def serve(connection: socket.socket) -> None:
+        is_there = b"GET /there" in connection.recv(65536)
+        connection.sendall(HEAD + b"here" if is_there else redirection("/there"))
+
+    with answering(serve, is_read=False) as url:
+        assert ask(url) == Answer(200, b"here")
+        assert ask(url, b"body").status == 302
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("/again", "from one address to the next"),
+        ("http://127.0.0.9/", "sends to another server, http://127"),
+    ],
+)
+def test_a_redirection_that_leads_nowhere_is_no_answer(location: str, reason: str) -> None:
+    with answering(saying(redirection(location))) as url, pytest.raises(NoAnswer, match=reason):
+        ask(url)
+
+
+def redirection(location: str) -> bytes:
+    return f"HTTP/1.0 302 Found\r\nLocation: {location}\r\n\r\n".encode()
 
 
 def test_an_answer_that_is_too_long_is_none() -> None:

@@ -10,16 +10,18 @@ import http.client
 import io
 import socket
 import time
-import urllib.error
-import urllib.request
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from backend.base.errors import FlightchainError
 
 ANSWER_WITHIN_S = 10.0
 MOST_BYTES = 64 * 1024
+MOST_REDIRECTIONS = 10
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KINDS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
 class NoAnswer(FlightchainError):
@@ -49,97 +51,49 @@ def ask(
 
     within_s: how long the whole answer may take. most_bytes: how long its body may be.
     """
+    deadline = time.monotonic() + within_s
+    address = url
     try:
-        request = urllib.request.Request(url, body)  # noqa: S310  the opener knows HTTP alone
-        if body is not None:
-            request.add_header("Content-Type", "text/plain")
-        try:
-            response = _opener(time.monotonic() + within_s).open(request)
-        except urllib.error.HTTPError as error:
-            response = error
-        with response:
-            answer = Answer(response.status, response.read(most_bytes + 1))
+        for _ in range(MOST_REDIRECTIONS):
+            answer, location = _asked(address, body, deadline, most_bytes + 1)
+            if not location:
+                break
+            address = _redirected(address, location)
+        else:
+            raise OSError("it sends from one address to the next")
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)  # urllib wraps what went wrong
-        raise NoAnswer(f"{url} cannot be read: {reason}") from error
+        raise NoAnswer(f"{url} cannot be read: {error}") from error
     if len(answer.body) > most_bytes:
         raise NoAnswer(f"{url} sends more than {most_bytes} bytes")
     return answer
 
 
-def _opener(deadline: float) -> urllib.request.OpenerDirector:
-    """Return what opens HTTP and HTTPS, and nothing else. deadline: in monotonic seconds."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        _InTime(deadline),
-        _Redirections(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
+def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> tuple[Answer, str]:
+    """Return what is answered, and where a GET is sent instead; "" if nowhere."""
+    parts = urlsplit(url)
+    if parts.scheme not in _KINDS or not parts.netloc:
+        raise ValueError("it is no address of HTTP")
+    kind, target = _KINDS[parts.scheme], urlunsplit(("", "", parts.path or "/", parts.query, ""))
+    with closing(kind(parts.netloc, timeout=_left_s(deadline))) as connection:
+        connection.response_class = partial(_Response, deadline=deadline)
+        headers = {"Connection": "close", "Content-Type": "text/plain"}
+        connection.request("GET" if body is None else "POST", target, body, headers)
+        with connection.getresponse() as response:
+            location = response.headers["Location"] if response.status in _REDIRECTS else None
+            is_followed = location is not None and body is None
+            answer = Answer(response.status, response.read(0 if is_followed else most_bytes))
+    return answer, str(location) if is_followed else ""
 
 
-class _InTime(urllib.request.AbstractHTTPHandler):
-    """Opens connections that end at the deadline."""
-
-    def __init__(self, deadline: float) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self._open(_Connection, request)
-
-    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self._open(_SecureConnection, request)
-
-    def _open(
-        self, connection: type["_Connection"], request: urllib.request.Request
-    ) -> http.client.HTTPResponse:
-        request.timeout = _left_s(self._deadline)
-        return self.do_open(partial(connection, deadline=self._deadline), request)
-
-    http_request = https_request = urllib.request.AbstractHTTPHandler.do_request_
-
-
-class _Redirections(urllib.request.HTTPRedirectHandler):
-    """Follows redirections of a server to itself, and closes the connection of all others.
+def _redirected(url: str, location: str) -> str:
+    """Return an address to which the server sends. Raises OSError if it is of another server.
 
     Whoever named a server did not name those that it names, which may be on this machine.
     """
-
-    def redirect_request(
-        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        if urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:
-            raise OSError(
-                f"it sends to another server, {newurl[:200]}; name that one if it is right"
-            )
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
-        try:
-            return super().http_error_302(req, fp, code, msg, headers)
-        except urllib.error.HTTPError:  # has the answer, which is still to be read
-            raise
-        except OSError:
-            fp.close()
-            raise
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
-
-
-class _Connection(http.client.HTTPConnection):
-    """A connection whose answer is read until the deadline."""
-
-    def __init__(self, host: str, *, deadline: float, **more: Any) -> None:
-        super().__init__(host, **more)
-        self.response_class = partial(_Response, deadline=deadline)  # type: ignore[assignment]
-
-
-class _SecureConnection(_Connection, http.client.HTTPSConnection):
-    """A connection by HTTPS whose answer is read until the deadline."""
+    address = urljoin(url, location)
+    if urlsplit(address)[:2] != urlsplit(url)[:2]:
+        raise OSError(f"it sends to another server, {address[:200]}; name that one if it is right")
+    return address
 
 
 class _Response(http.client.HTTPResponse):
