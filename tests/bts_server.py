@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from backend.sources.bts_months import Month
+from backend.ledger.bts_months import Month
 from tests.http_servers import Handler, served_by
 from tests.sources.samples import FLOWN, monthly_text, zipped
 

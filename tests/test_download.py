@@ -14,7 +14,7 @@ from backend.base import download as module
 from backend.base.download import RETRIES, Downloader, DownloadFailed, NotThere
 from backend.base.errors import FlightchainError, WriteFailed, WriterBusy
 from backend.base.files import lock_within, open_for_writing
-from backend.sources.bts_months import MAGIC, Month
+from backend.ledger.bts_months import MAGIC, Month
 from tests import bts_server as server
 from tests.api.processes import until
 from tests.bts_server import Bts, Fault

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import requests
 
+from backend.ledger.bts_months import Month
 from backend.ledger.month_fetch import FAILED, MonthFetch
-from backend.sources.bts_months import Month
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
 from tests.api.processes import Service, free_port, until
@@ -118,5 +118,5 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     until(lambda: not service.role("import", "bts:2008-01"))
     goes_on.set()
     assert content.startswith(part.read_bytes())
-    fetch = MonthFetch(service.folder).look()
-    assert (fetch.state, "fetch the month again" in fetch.message) == (FAILED, True)
+    until(lambda: MonthFetch(service.folder).look().state == FAILED)
+    assert "fetch the month again" in MonthFetch(service.folder).look().message

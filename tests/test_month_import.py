@@ -21,8 +21,8 @@ from backend.base.settings import Settings
 from backend.cli import month_import
 from backend.cli.import_command import import_command
 from backend.cli.import_sources import file_sources
+from backend.ledger.bts_months import Month, MonthRange, months_in
 from backend.sealing.importer import import_all
-from backend.sources.bts_months import Month, MonthRange, months_in
 from tests import bts_server as server
 from tests.api.processes import ROOT, backend, environment, until
 from tests.bts_server import Bts

@@ -21,9 +21,9 @@ from backend.base.day_orders import MONTH_FIRST, ORDERS, WRITTEN
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.serving.environs import Environ
-from backend.sources.flight_file import Understanding
 from backend.sources.posted_batch import ANY, Batch, batch_of
 from backend.sources.source import CANCELLED, NOT_ARRIVED
+from backend.sources.understanding import Understanding
 
 KINDS = {
     "application/x-ndjson": "ndjson",
@@ -116,9 +116,9 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         batch = batch_of(
             data, kind, most_flights, dates=order, ledger=airports, stops=stops, pause=pause
         )
-        if len(batch.flights) > most_flights:
+        if batch.is_longer_than(most_flights):
             reason = f"are more than may be pending; at most {most_flights:,} may"
-            raise BadBody(413, f"{len(batch.flights):,} flights", reason)
+            raise BadBody(413, f"{batch.rows_read:,} flights", reason)
         if batch.errors and stops:
             raise _refusal(batch)
         read: Json = {

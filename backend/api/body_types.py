@@ -230,7 +230,7 @@ class Understood(Answer, kw_only=True):
     ]
     emptied: Annotated[
         dict[str, Count],
-        Meta(description="field: its cells emptied, as the flight was cancelled or did not arrive"),
+        Meta(description="field: how many of its cells were emptied, which meant nothing"),
     ]
     repeated_headers: Annotated[Count, Meta(description="lines left out that repeat the header")]
     sample: Annotated[

@@ -12,11 +12,11 @@ from backend.api.json_answers import answer
 from backend.api.operation import ADDING, Operation, in_json
 from backend.api.routes import Lane, Row
 from backend.base.errors import InvalidQuery, InvalidSetting
+from backend.ledger.bts_months import PATTERN, Month, month_in
 from backend.ledger.ledger import Ledger
 from backend.ledger.month_fetch import MonthFetch
 from backend.questions.parameters import Parameter, Schema
 from backend.serving.environs import Environ
-from backend.sources.bts_months import PATTERN, Month, month_in
 from backend.storage.tokens import Tokens
 
 

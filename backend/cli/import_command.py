@@ -16,7 +16,7 @@ from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipp
 from backend.cli.import_sources import file_sources, named_source
 from backend.cli.log_commands import say
 from backend.cli.serve_commands import require_all_to_serve
-from backend.sources.bts_months import PREFIX, MonthRange, months_in
+from backend.ledger.bts_months import PREFIX, MonthRange, months_in
 
 MOST_SKIPPED_PERCENT = 1.0
 CHECKED = ("files", "nycflights")

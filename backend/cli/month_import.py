@@ -26,10 +26,10 @@ from backend.base.settings import Settings
 from backend.base.words import counted
 from backend.cli.log_commands import say
 from backend.index.queries import IndexReader
+from backend.ledger.bts_months import MAGIC, Month, MonthRange
 from backend.questions.values import AverageDelays, Options
 from backend.sealing.child import Send, sent_by
 from backend.sealing.miner import Sealer
-from backend.sources.bts_months import MAGIC, Month, MonthRange
 
 MEMORY, LOCK_NAME = "fetched.json", "months.lock"
 MOST_MONTHS_BEHIND = 24  # that the newest published month is looked for

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from backend.base.errors import WriterBusy
 from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, refusals
 from backend.base.processes.parent_death import die_with_parent
-from backend.sources.bts_months import PREFIX, Month
+from backend.ledger.bts_months import PREFIX, Month
 
 LOG_NAME = "months.log"
 ENDED = "ended with status "

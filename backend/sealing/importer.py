@@ -33,7 +33,6 @@ from backend.sealing.repeats import Compared
 from backend.sealing.source_check import Checked, Room, Spools, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
-from backend.sources.generated import Generated
 from backend.sources.source import FlightColumns, Source, validated
 
 BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together
@@ -127,7 +126,7 @@ def _check(
 
     The writer lock is not held meanwhile, so a miner goes on.
     """
-    numbers = [n for n, source in enumerate(sources) if not isinstance(source, Generated)]
+    numbers = [n for n, source in enumerate(sources) if not source.is_made_up]
     unchecked = [sources[number] for number in numbers]
     if not unchecked:
         return list(sources)

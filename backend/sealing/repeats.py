@@ -10,6 +10,7 @@ each is read twice, and few are in memory at once.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from typing import NamedTuple
@@ -80,14 +81,19 @@ def hashes_of(columns: FlightColumns) -> "array[int]":
     return array("q", map(hash, zip(*[columns[place] for place in _LEG], strict=True)))
 
 
-class Part(NamedTuple):
-    """The flights of a source in the spool, between two bytes. comparison: is added to."""
+@dataclass(slots=True)
+class Part:
+    """The new flights of a source.
+
+    label: the source's. flights: how many. comparison: of its valid flights with the ledger, and
+    with what comes before them in the sources. start, end: where the new ones are in the spool.
+    """
 
     label: str
-    start: int
-    end: int
-    flights: int
-    comparison: SourceComparison
+    flights: int = 0
+    comparison: SourceComparison = field(default_factory=SourceComparison)
+    start: int = 0
+    end: int = 0
 
 
 class Compared(NamedTuple):
@@ -113,17 +119,15 @@ class _Rows(NamedTuple):
     read: Callable[[], FlightColumns]
 
 
-def without_repeats(
-    spool: Spool, legs: LegHashes, parts: Sequence[Part], report: Report = lambda compared: None
-) -> list[Part]:
-    """Return where the flights of all sources are, without those of which there was one before.
+def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part], report: Report) -> None:
+    """Leave out the flights of which there was one before, in all sources.
 
     A source may list a flight without departure beside one that departed; for those of another
     source the rule is that for stored flights. Raises WriteFailed.
     """
     groups = legs.groups()
     if not groups:
-        return list(parts)
+        return
     flights = sum(part.flights for part in parts)
     comparison = _Comparison(parts, _counter(flights, min(2, len(groups)), report))
     if len(groups) == 1:
@@ -133,10 +137,9 @@ def without_repeats(
         split.fill(comparison.counted(_rows(spool, parts)))
         for place, buckets in enumerate(groups):
             comparison.add(legs.repeated(buckets), split.rows(place))
-    return [
-        part if 0 not in kept else _rewritten(spool, part, kept)
-        for part, kept in zip(parts, comparison.are_kept, strict=True)
-    ]
+    for part, kept in zip(parts, comparison.are_kept, strict=True):
+        if 0 in kept:
+            _rewrite(spool, part, kept)
 
 
 def _counter(flights: int, readings: int, report: Report) -> Callable[[int], None]:
@@ -267,7 +270,7 @@ class _Earlier:
         return False
 
 
-def _rewritten(spool: Spool, part: Part, kept: bytearray) -> Part:
+def _rewrite(spool: Spool, part: Part, kept: bytearray) -> None:
     """Write the flights that are kept at the end of the spool."""
     start, first = spool.end, 0
     for batch in spool.batches(part.start, part.end):
@@ -276,4 +279,4 @@ def _rewritten(spool: Spool, part: Part, kept: bytearray) -> Part:
             columns = [list(compress(column, of_batch)) for column in batch.read()]
             spool.append_flights(packed(columns))
         first += len(of_batch)
-    return part._replace(start=start, end=spool.end, flights=sum(kept))
+    part.start, part.end, part.flights = start, spool.end, sum(kept)

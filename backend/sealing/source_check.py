@@ -7,11 +7,9 @@ what comes through a pipe is kept once, and a file that changes after its check 
 
 import os
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -19,14 +17,14 @@ from pathlib import Path
 from backend.base.errors import WriteFailed
 from backend.base.files import free_bytes
 from backend.index.queries import IndexReader
-from backend.sealing.bad_rows import BadRowCounter, BadRows, BadRowsOfBatch
+from backend.sealing.bad_rows import BadRows, BadRowsOfBatch
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send, sent_by
 from backend.sealing.newcomers import Newcomers, SourceComparison
 from backend.sealing.repeats import LegHashes, Part, Report, hashes_of, without_repeats
 from backend.sealing.spool import Spool, packed
-from backend.sources.flight_file import FlightFile
 from backend.sources.source import Source, Validator
+from backend.sources.understanding import Understanding
 
 NEARLY_ALL = 0.99  # of a source that was read to its end, and not compared yet
 STORED_BYTES = 130  # that a flight takes in blocks and index, with room to spare
@@ -35,23 +33,16 @@ LEAST_BYTES = 1 << 20  # of a file for which a second process is worth its start
 
 
 @dataclass(slots=True)
-class Checked:
+class Checked(Part):
     """What the check of a source has found, so far or in all.
 
-    label: the source's. understood: what it was taken for, once it was read. rows: how many it has,
-    bad ones too. flights: how many are valid and new. comparison: of the valid ones with the
-    ledger, and with what comes before them in the sources. start, end: where the new ones are in
-    the spool. fraction: how much of the source has been read, 0 to 1.
+    understood: what it was taken for, once it was read. rows: how many it has, bad ones too.
+    fraction: how much of the source has been read, 0 to 1.
     """
 
-    label: str
     understood: str = ""
     rows: int = 0
-    flights: int = 0
-    comparison: SourceComparison = field(default_factory=SourceComparison)
     bad: BadRows = field(default_factory=BadRows)
-    start: int = 0
-    end: int = 0
     fraction: float = 0.0
 
 
@@ -106,15 +97,6 @@ class _Batch:
     fraction: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """What the reading of a file has counted; the attributes are those of `Understanding`."""
-
-    emptied: Counter[str]
-    repeated_headers: int
-    not_used: Sequence[str]
-
-
 def check(
     sources: Sequence[Source],
     spools: Spools,
@@ -138,11 +120,7 @@ def check(
                 room.require(checked.flights, checked.fraction)
                 on_check(checked)
             results.append(checked)
-        parts = [Part(c.label, c.start, c.end, c.flights, c.comparison) for c in results]
-        for checked, part in zip(
-            results, without_repeats(spool, legs, parts, on_compare), strict=True
-        ):
-            checked.start, checked.end, checked.flights = part.start, part.end, part.flights
+        without_repeats(spool, legs, results, on_compare)
         room.require(sum(checked.flights for checked in results), 1.0)
     return results
 
@@ -151,16 +129,16 @@ def _read(
     source: Source, checked: Checked, legs: LegHashes, spools: Spools, room: Room
 ) -> Iterator[None]:
     """Read a source to its end, and yield now and then what was found so far in `checked`."""
-    counter = BadRowCounter(checked.bad, spools.bad_rows)
-    counts, number = list[_Counts](), 0
+    understood: Understanding | None = None
+    number = 0
     for message in _messages(source, room.folder):
-        if isinstance(message, _Counts):
-            counts.append(message)
+        if isinstance(message, Understanding):
+            understood = message.joined(understood)
             continue
         checked.rows += message.rows
         checked.flights += len(message.legs)
         checked.comparison.add(message.comparison)
-        counter.add(message.bad)
+        checked.bad.add(message.bad, spools.bad_rows)
         if message.legs:
             spools.flights.append_flights(message.data, message.legs)
             legs.add(message.legs)
@@ -169,24 +147,14 @@ def _read(
             yield
         number += 1
     checked.end, checked.fraction = spools.flights.end, 1.0
-    if isinstance(source, FlightFile):
-        checked.understood = _understood(source, counts)
+    checked.understood = str(understood or "")
     yield
 
 
-def _understood(source: FlightFile, counts: Sequence[_Counts]) -> str:
-    known = copy(source.understood())
-    known.emptied = sum((each.emptied for each in counts), Counter())
-    known.repeated_headers = sum(each.repeated_headers for each in counts)
-    known.not_used = list(dict.fromkeys(title for each in counts for title in each.not_used))
-    return str(known)
-
-
-def _messages(source: Source, folder: Path) -> Iterator[_Batch | _Counts]:
+def _messages(source: Source, folder: Path) -> Iterator[_Batch | Understanding]:
     """Yield what processes send that read the source, its batches in their order."""
-    count = 1
-    if isinstance(source, FlightFile) and source.packed_bytes() >= LEAST_BYTES:
-        count = min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
+    most = MOST_PROCESSES if source.packed_bytes() >= LEAST_BYTES else 1
+    count = min(most, len(os.sched_getaffinity(0)))
     with ExitStack() as stack:
         works = [partial(_send_share, source, (k, count), folder) for k in range(count)]
         processes = [stack.enter_context(closing(sent_by(work))) for work in works]
@@ -200,20 +168,18 @@ def _messages(source: Source, folder: Path) -> Iterator[_Batch | _Counts]:
 
 def _send_share(source: Source, share: tuple[int, int], folder: Path, send: Send) -> None:
     """Run as a process: send what is in every n-th batch of a source."""
-    if isinstance(source, FlightFile):
-        source.share = share
+    source.share = share
     validator = Validator()
     newcomers = Newcomers(IndexReader(folder), source.label, SourceComparison())
     with closing(source.rows()) as batches:
         for raw in batches:
-            columns, faults = validator.judge(raw)
+            columns, bad = validator.judge(raw)
             new = newcomers.among(columns) if columns else columns
-            bad = BadRowsOfBatch.of(source, raw, faults)
-            rows = len(raw.lines) + len(raw.faults) + raw.hopeless
+            rows = len(raw.lines) + len(raw.faults)
             data = packed(new) if new else b""
             legs, fraction = hashes_of(new) if new else array("q"), source.progress()
-            send(_Batch(rows, legs, data, bad, newcomers.comparison, fraction))
+            kept = BadRowsOfBatch.of(raw, bad)
+            send(_Batch(rows, legs, data, kept, newcomers.comparison, fraction))
             newcomers.comparison = SourceComparison()
-    if isinstance(source, FlightFile):
-        known = source.understood()
-        send(_Counts(known.emptied, known.repeated_headers, known.not_used))
+    if known := source.understood():
+        send(replace(known, sample=list))  # the sample holds functions, which no pipe takes

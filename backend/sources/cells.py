@@ -27,7 +27,10 @@ STRICT, LOOSE, DECIMALS = DIALECTS = ("strict", "loose", "decimals")
 """How cells are written: as `chain` wants them; as people write them, so that in 1.000 a point may
 stand before thousands or before decimals; as they do where it stands before decimals."""
 
-_FLAGS = {"true": 1, "t": 1, "yes": 1, "y": 1, "false": 0, "f": 0, "no": 0, "n": 0}
+_FLAGS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "wahr", "vrai", "verdadero", "vero", "waar"), 1),
+    **dict.fromkeys(("false", "f", "no", "n", "falsch", "faux", "falso", "onwaar"), 0),
+}  # a spreadsheet writes them in the language of its user
 _STATE_TABLE = """
 AK=Alaska|AL=Alabama|AR=Arkansas|AZ=Arizona|CA=California|CO=Colorado|CT=Connecticut
 DC=District of Columbia|DE=Delaware|FL=Florida|GA=Georgia|HI=Hawaii|IA=Iowa|ID=Idaho|IL=Illinois

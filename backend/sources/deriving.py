@@ -40,8 +40,8 @@ class Deriver:
     """Turns batches of one file into raw rows.
 
     reading: what the columns mean. contradictions: what is wrong with days that can only be meant
-    in another order than the file's. emptied: how many cells of flights that were cancelled or did
-    not arrive were emptied, by field.
+    in another order than the file's. emptied: how many cells that stand for nothing were emptied,
+    by field.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Deriver:
         self._zeros = ParseCache[object, bool](is_zero)
         self.emptied: Counter[str] = Counter()
 
-    def raw_rows(self, batch: RecordBatch, part: str = "") -> RawRows:
-        """Return the flights of a batch, unchecked. part: as in `RawRows`."""
+    def raw_rows(self, batch: RecordBatch, place: str = "", header: str | None = None) -> RawRows:
+        """Return the flights of a batch, unchecked. place, header: as in `RawRows`."""
         columns: dict[str, Column] = {
             meaning: batch.column(place) for meaning, place in self.reading.places.items()
         }
@@ -75,8 +75,8 @@ class Deriver:
             self._derive(columns)
         nothing = [None] * len(batch.numbers)
         raw = [columns.get(name, nothing) for name in FIELD_NAMES]
-        of_rows = (batch.numbers, batch.faults, part, batch.hopeless, self._dialect)
-        return RawRows(raw, *of_rows, text=batch.text)
+        rows = (batch.numbers, place, batch.faults, self._dialect, header, batch.text)
+        return RawRows(raw, *rows)
 
     def _derive(self, columns: dict[str, Column]) -> None:
         columns["FL_DATE"] = self._dates(columns)
@@ -189,12 +189,14 @@ class Deriver:
                 self._empty(name, column, row)
 
     def _clear_filled(self, columns: Mapping[str, list[object]], row: int) -> None:
-        """Empty the zeros of a flight that did not arrive; one that may have is a bad row."""
+        """Empty what is no time in a flight with zeros; one that may have arrived is a bad row."""
         cells = {name: columns[name][row] for name in (*_ARRIVAL, *_DEPARTURE)}
-        if not _is_nothing(cells["ARR_DELAY"]):
-            return  # it did
-        doubtful = [name for name, cell in cells.items() if is_zero(cell)]
         has_minutes = "AIR_TIME" in columns
+        if not _is_nothing(cells["ARR_DELAY"]):  # it arrived, and was in the air for a while
+            if has_minutes:
+                self._empty("AIR_TIME", columns["AIR_TIME"], row)
+            return
+        doubtful = [name for name, cell in cells.items() if is_zero(cell)]
         if not all(_is_nothing(cells[name]) for name in _DEPARTURE):
             has_arrived = not (has_minutes and _is_nothing(cells["ARR_TIME"]))
             doubtful = ["ARR_DELAY"] if has_arrived and "ARR_DELAY" in doubtful else []

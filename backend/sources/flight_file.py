@@ -1,19 +1,16 @@
 """Reads flights from a file of any kind in `kinds`, and says what it took the file for."""
 
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, files
 from itertools import chain, islice, repeat
 from itertools import count as counting
 from pathlib import Path
 from typing import Any
 
-from backend.base.day_orders import WRITTEN, YEAR_FIRST
-from backend.base.errors import BadRow, InvalidFlight, InvalidInput, excerpt, shown
-from backend.base.words import counted
+from backend.base.day_orders import YEAR_FIRST
+from backend.base.errors import InvalidFlight, InvalidInput, excerpt, shown
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import PARSERS, STRICT, dialect_of, pointed_clock
@@ -23,71 +20,23 @@ from backend.sources.formats import opened_records
 from backend.sources.kinds import (
     DAY,
     MONTH,
-    MOST_NOT_USED,
     Reading,
     UnknownKindError,
-    readable,
     reading_of,
 )
 from backend.sources.packed import PackedFile, SentFile, files_of
 from backend.sources.records import RecordBatch, Records
-from backend.sources.source import RawRows, Unusable
+from backend.sources.source import RawRows, Source, Unusable
+from backend.sources.understanding import Understanding
 
 SAMPLE_ROWS = 5
-SHOWN_TITLES = 3
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
 
-@dataclass(slots=True)
-class Understanding:
-    """What a file was taken for.
-
-    kind, source: its kind, and where people get it. columns: field -> title of its column.
-    derived: what fields are derived from -> their names. left_empty: fields that it lacks.
-    not_used: titles of its other columns, those first that resemble a field that it lacks. dates:
-    one of `ORDERS`; None if it has no column of days, or no day that tells. sample: returns its
-    first rows as flights, with what is no valid value as it is. emptied: how many cells of flights
-    that were cancelled or did not arrive were emptied in the latest reading, by field.
-    repeated_headers: how many lines were left out in it because they repeat the header.
-    """
-
-    kind: str
-    source: str
-    columns: Mapping[str, str]
-    derived: Mapping[str, str]
-    left_empty: Sequence[str]
-    not_used: Sequence[str]
-    dates: str | None
-    sample: Callable[[], list[dict[str, object]]]
-    emptied: Counter[str] = field(default_factory=Counter)
-    repeated_headers: int = 0
-
-    def __str__(self) -> str:
-        """Return one line for people."""
-        parts = [self.kind]
-        parts += [f"days are written {WRITTEN[self.dates]}"] if self.dates else []
-        parts += [f"{fields} from {what}" for what, fields in self.derived.items()]
-        if self.left_empty:
-            parts.append(f"left empty: {', '.join(self.left_empty)}")
-        if self.not_used:
-            more = len(self.not_used) - SHOWN_TITLES
-            titles = [*self.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
-            parts.append(f"not used: {', '.join(titles)}")
-        parts += [
-            f"{counted(count, 'cell')} of {name} emptied, as the flight was cancelled or did not "
-            "arrive"
-            for name, count in self.emptied.items()
-        ]
-        if self.repeated_headers:
-            parts.append(f"{counted(self.repeated_headers, 'repeated header')} left out")
-        return "; ".join(parts)
-
-
-class FlightFile:
+class FlightFile(Source):
     """Reads the flights in a file, a folder, an archive or the body of a request.
 
-    label, unit: as in `source.Source`. share: which batches `rows` yields: (k, n) for every n-th
-    from the k-th on.
+    label, share: as in `source.Source`.
     """
 
     def __init__(
@@ -105,8 +54,6 @@ class FlightFile:
         self._files = [place] if isinstance(place, SentFile) else files_of(place, label)
         name = place.label if isinstance(place, SentFile) else place.name or str(place)
         self.label = label or name
-        self.unit = "line"
-        self.share = (0, 1)
         self._dates = dates
         self._ledger = ledger
         self._orders: dict[PackedFile, str | None] = {}
@@ -144,19 +91,15 @@ class FlightFile:
         for done, file in enumerate(self._files):
             self._done = done
             with opened_records(file) as records:
-                self.unit = records.unit
                 deriver, batches = self._started(file, records)
                 known = self.understood()
                 for read in batches:
                     if next(numbers) % step != first:
                         continue
                     batch = read()
-                    self._require_one_order(file, deriver, batch)
+                    self._require_one_order(file, records.unit, deriver, batch)
                     known.repeated_headers += batch.repeated_headers
-                    if batch.more_titles:
-                        more = map(readable, batch.more_titles)
-                        known.not_used = [*known.not_used, *more][:MOST_NOT_USED]
-                    yield replace(deriver.raw_rows(batch, file.part), header=records.header)
+                    yield deriver.raw_rows(batch, f"{file.label}, {records.unit}", records.header)
         self._done = len(self._files)
 
     def _started(
@@ -189,7 +132,9 @@ class FlightFile:
             own = (_evidence(reading, batch) for batch in first)
             return order_of(chain(own, others))
 
-    def _require_one_order(self, file: PackedFile, deriver: Deriver, batch: RecordBatch) -> None:
+    def _require_one_order(
+        self, file: PackedFile, unit: str, deriver: Deriver, batch: RecordBatch
+    ) -> None:
         """Raise BadRow if a day can only be meant in another order than that of the file."""
         if self._orders[file] in (None, YEAR_FIRST):
             return
@@ -197,17 +142,15 @@ class FlightFile:
         reasons = list(map(deriver.contradictions.__getitem__, rows))
         if any(reasons):
             place = next(place for place, reason in enumerate(reasons) if reason)
-            number, day = batch.numbers[place], rows[place][0]
-            where = f"{file.label}, {self.unit} {number}"
-            raise BadRow(where, "FL_DATE", day, reasons[place], number)
+            day, number = rows[place][0], batch.numbers[place]
+            raise file.bad_row(number, "FL_DATE", day, reasons[place], unit)
 
     @staticmethod
     def _evidence(file: PackedFile, reading: Reading) -> Generator[Iterator[Evidence], None, None]:
-        """Yield what all batches say of days; nothing if the file can be read only once."""
-        if not file.is_pipe():
-            with opened_records(file) as records:
-                for read in records.batches:
-                    yield _evidence(reading, read())
+        """Yield what all batches say of days."""
+        with opened_records(file) as records:
+            for read in records.batches:
+                yield _evidence(reading, read())
 
     def _describe(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]

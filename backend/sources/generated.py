@@ -12,11 +12,10 @@ from datetime import date, timedelta
 from random import Random
 
 from backend.base.errors import InvalidInput
-from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, LAST_YEAR
+from backend.chain.fields import FIELD_NAMES, LAST_YEAR
 from backend.sources.schedule import DAY_MINUTES, Leg, by_departure, schedule
-from backend.sources.source import BATCH_ROWS, RawRows
+from backend.sources.source import BATCH_ROWS, RawRows, Source
 
-MAX_FLIGHTS_PER_DAY = 50_000
 SHARE_ON_SATURDAY = 0.9  # the thinnest day of the week
 SATURDAY = 6
 
@@ -49,30 +48,27 @@ _DAYS = [_departure_delays(tail) for tail in (18, 20, 22, 24, 26, 28, 30, 35, 45
 _EN_ROUTE = [first + second - 18 for first in range(15) for second in range(15)]
 
 
-class Generated:
-    """Makes `flights` flights from `first_day` (YYYY-MM-DD) on, `flights_per_day` on most days.
+class Generated(Source):
+    """Makes `flights` flights from `first_day` on, `flights_per_day` on most days.
 
     Raises InvalidInput for a number out of range, or if the flights do not fit into the years
     before 2200.
     """
 
     label = "generated flights"
-    unit = "flight"
+    is_made_up = True
 
     def __init__(
         self,
         flights: int,
         seed: int = 1,
-        first_day: str = "2015-01-01",
+        first_day: date = date(2015, 1, 1),
         flights_per_day: int = 20_000,
     ) -> None:
         if flights < 0:
             raise InvalidInput("flights", flights, "must not be negative")
-        if not 10 <= flights_per_day <= MAX_FLIGHTS_PER_DAY:
-            reason = f"must be between 10 and {MAX_FLIGHTS_PER_DAY}"
-            raise InvalidInput("flights_per_day", flights_per_day, reason)
         self._flights, self._seed, self._per_day = flights, seed, flights_per_day
-        self._first_day = _day(first_day)
+        self._first_day = first_day
         self._made = 0
         days = math.ceil(flights / int(flights_per_day * SHARE_ON_SATURDAY))
         if days > (date(LAST_YEAR, 12, 31) - self._first_day).days:
@@ -91,7 +87,8 @@ class Generated:
                 stop = min(start + BATCH_ROWS, today)
                 numbers = range(made + start + 1, made + stop + 1)
                 self._made = made + stop
-                yield RawRows([column[start:stop] for column in columns], numbers)
+                cut = [column[start:stop] for column in columns]
+                yield RawRows(cut, numbers, f"{self.label}, flight")
             made += today
             if made == self._flights:
                 return
@@ -112,16 +109,6 @@ class Generated:
     def _random(self, purpose: str) -> Random:
         """A generator that depends on the seed and the purpose, not on what was drawn before."""
         return Random(f"{self._seed} {purpose}")  # noqa: S311 - made-up flights, no secrets
-
-
-def _day(text: str) -> date:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput("first_day", text, "must be a date, YYYY-MM-DD") from None
-    if day.year < FIRST_YEAR:
-        raise InvalidInput("first_day", text, f"must not be before {FIRST_YEAR}")
-    return day
 
 
 def _fixed(legs: Sequence[Leg]) -> Columns:

@@ -10,7 +10,7 @@ fields may have no others but those that an export has. An export ends with the 
 import json
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -23,13 +23,12 @@ from backend.chain.flight import unknown_reason
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
 from backend.sources.kinds import has_meaning, plain
 from backend.sources.packed import BLOCK_BYTES, PackedFile
-from backend.sources.records import RecordBatch, Records, batch_of_objects, text_of
-from backend.sources.source import BATCH_ROWS, Fault, NumberedObject
+from backend.sources.records import RecordBatch, Records, text_of, usable
+from backend.sources.source import BATCH_ROWS
 from backend.sources.text import line_batches, line_blocks
 
 MOST_BLOCKS = 256  # of bytes in a block file of the study, which is read whole
 MOST_POSTED_BLOCKS = 8
-SHORTEST_BYTES = 80  # of an object that is a flight under any names
 FOREIGN = 3  # as many unknown names are those of another table, and no slips
 LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
 _NULLABLE = [field.name for field in FIELDS if field.nullable]
@@ -39,14 +38,14 @@ NO_OBJECT = "must be a JSON object with the fields of a flight"
 NDJSON_NEEDED = "flights are an array of objects, or an object a line (NDJSON)"
 
 
-class Part(NamedTuple):
-    """Objects, at most `BATCH_ROWS`.
+NumberedObject = tuple[int, Mapping[str, object] | BadRow]
+"""The number of a row, and its JSON object or what is wrong with it."""
 
-    hopeless: how many more were too short to be flights. text: as in `RecordBatch`.
-    """
+
+class Part(NamedTuple):
+    """Objects, at most `BATCH_ROWS`. text: as in `RecordBatch`."""
 
     objects: Sequence[NumberedObject]
-    hopeless: int
     text: Callable[[int], str]
 
 
@@ -54,25 +53,28 @@ class Part(NamedTuple):
 class _Names:
     """What the members of objects may be named.
 
-    titles: those that are read. known: those that objects had so far. used: those that the first
-    objects have, and that mean something. is_own: whether they are those of a flight's fields.
+    titles: those that are read. known: those that the first objects have. used: those of them that
+    mean something. is_own: whether they are those of a flight's fields.
     """
 
     titles: Sequence[str]
-    known: set[str]
-    used: frozenset[str]
+    known: Set[str]
+    used: Set[str]
     is_own: bool
 
-    def fault(self, number: int, value: Mapping[str, object]) -> Fault | None:
-        """Return what is wrong with an object that has unknown names; None if they do no harm."""
+    def problem(self, value: Mapping[str, object]) -> tuple[str, str]:
+        """Return an unknown name in an object and why it must not be there; "" if it does no harm.
+
+        A name that means nothing may come late, unless the object lacks one that does: then it may
+        be a misspelt one.
+        """
         unknown = [name for name in value if name not in self.known]
-        if self.is_own:
-            return Fault(number, unknown[0], value[unknown[0]], unknown_reason(unknown[0]))
-        name = next(filter(has_meaning, unknown), None)
-        if name is None and self.used <= value.keys():
-            return None
-        name = name or unknown[0]
-        return Fault(number, name, value[name], "is a member that the first rows do not have")
+        if not unknown or self.is_own:
+            return (unknown[0], unknown_reason(unknown[0])) if unknown else ("", "")
+        name = next(filter(has_meaning, unknown), "")
+        if not name and self.used <= value.keys():
+            return "", ""
+        return name or unknown[0], "is a member that the first rows do not have"
 
 
 def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Records:
@@ -98,87 +100,88 @@ def _is_block(line: bytes) -> bool:
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
-    first = next(parts, Part([], 0, str))
-    objects = (value for _, value in first.objects if not isinstance(value, Fault))
+    first = next(parts, Part([], str))
+    objects = (value for _, value in first.objects if not isinstance(value, BadRow))
     members = dict.fromkeys(chain.from_iterable(objects))
     is_own = not members or (
         file.is_json is True and len(members.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
     )
     if is_own:
-        names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), frozenset(), is_own)
+        names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), set(), is_own)
     else:
         there = set(map(plain, members))
         nullable = _NULLABLE if {"fldate", "dest"} <= there else ()
         others = (name for name in nullable if plain(name) not in there)
         titles = tuple(members | dict.fromkeys(others))
-        names = _Names(titles, set(titles), frozenset(filter(has_meaning, members)), is_own)
-    batches = (partial(_batch, part, names) for part in chain([first], parts))
+        names = _Names(titles, set(titles), set(filter(has_meaning, members)), is_own)
+    batches = (partial(_batch, file, part, names, unit) for part in chain([first], parts))
     return Records(tuple(names.titles), batches, unit=unit)
 
 
-def _batch(part: Part, names: _Names) -> RecordBatch:
-    objects, harmless = list[NumberedObject](), dict[str, None]()
+def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatch:
+    rows: list[Mapping[str, object]] = []
+    numbers, faults = [], []
     for number, value in part.objects:
-        fault = None
-        if not (isinstance(value, Fault) or names.known >= value.keys()):
-            fault = names.fault(number, value)
-            harmless |= {} if fault else dict.fromkeys(n for n in value if n not in names.known)
-        objects.append((number, fault or value))
-    names.known.update(harmless)
-    return batch_of_objects(objects, names.titles, part.text, part.hopeless, tuple(harmless))
+        if isinstance(value, BadRow):
+            faults.append(value)
+            continue
+        name, reason = "", ""
+        if not names.known >= value.keys():
+            name, reason = names.problem(value)
+        if reason:
+            faults.append(file.bad_row(number, name, value[name], reason, unit))
+        else:
+            rows.append(value)
+            numbers.append(number)
+
+    def cut(position: int) -> Sequence[object]:
+        return usable([row.get(names.titles[position]) for row in rows])
+
+    return RecordBatch(cut, numbers, faults, text=part.text)
 
 
 def _lines(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Part]:
     rows, end = 0, dict[str, object]()
     for first, lines in line_batches(line_blocks(file, blocks)):
-        shortest = SHORTEST_BYTES if file.needs_no_reason() else 0
-        objects, hopeless = list[NumberedObject](), 0
+        objects = list[NumberedObject]()
         for number, line in enumerate(lines, first):
             if not line or line.isspace():
                 continue
             if end:
                 reason = f"continues in line {number} after the line that says it is complete"
                 raise file.problem(reason)
-            if len(line) < shortest:
-                hopeless += 1
-                continue
-            value = _object(number, line, takes_nan=not file.is_json)
+            value = _object(file, number, line)
             if (
-                not isinstance(value, Fault)
+                not isinstance(value, BadRow)
                 and value.get("complete") is True
                 and "DEST" not in value
             ):
                 end = value
             else:
                 objects.append((number, value))
-        if objects or hopeless:
-            rows += len(objects) + hopeless
-            yield Part(objects, hopeless, text_of(lines, first))
+        if objects:
+            rows += len(objects)
+            yield Part(objects, text_of(lines, first))
     if end and end.get("count") != rows:
         reason = f"has {counted(rows, 'flight')} but says that it has {end.get('count')}"
         raise file.problem(f"{reason}; download it again")
 
 
-def _object(number: int, line: str, *, takes_nan: bool) -> dict[str, object] | Fault:
+def _object(file: PackedFile, number: int, line: str) -> dict[str, object] | BadRow:
     """Return the object in a line, or what is wrong with it."""
+    start = line[:_SHOWN_CHARACTERS].rstrip()
     if len(line) > MAX_BYTES:
-        return _fault(number, line, f"is longer than {MAX_BYTES} bytes")
+        return file.bad_row(number, "line", start, f"is longer than {MAX_BYTES} bytes")
     try:
-        if takes_nan and "NaN" in line:
+        if not file.is_json and "NaN" in line:
             record = json.loads(line, parse_constant=_constant, object_pairs_hook=each_once)
         else:
             record = decoded(line.encode(errors="surrogateescape"))
     except RepeatedNameError as error:
-        return Fault(number, error.name, error.value, str(error))
+        return file.bad_row(number, error.name, error.value, str(error))
     except (ValueError, RecursionError) as error:
-        return _fault(number, line, f"is not JSON: {error}")
-    if not isinstance(record, dict):
-        return _fault(number, line, NO_OBJECT)
-    return record
-
-
-def _fault(number: int, line: str, reason: str) -> Fault:
-    return Fault(number, "line", line[:_SHOWN_CHARACTERS].rstrip(), reason)
+        return file.bad_row(number, "line", start, f"is not JSON: {error}")
+    return record if isinstance(record, dict) else file.bad_row(number, "line", start, NO_OBJECT)
 
 
 def _array(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
@@ -194,16 +197,15 @@ def _array(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject
                     raise ValueError("a comma is missing, or there are two")
                 value, end = decoder.raw_decode(text, start)
             except RepeatedNameError as error:
-                where = f"{file.label}, object {number + 1}"
-                raise BadRow(where, error.name, error.value, str(error)) from error
+                wrong = (error.name, error.value, str(error))
+                raise file.bad_row(number + 1, *wrong, "object") from error
             except (ValueError, RecursionError) as error:
                 if start >= 0 and len(text) - place < BLOCK_BYTES:
                     break  # it may go on in the next block
-                where, given = f"{file.label}, object {number + 1}", text[place : place + 80]
-                raise BadRow(where, "object", given, f"is not JSON ({error})") from error
+                wrong = ("object", text[place : place + 80], f"is not JSON ({error})")
+                raise file.bad_row(number + 1, *wrong, "object") from error
             number += 1
-            is_object = isinstance(value, dict)
-            yield number, value if is_object else Fault(number, "object", value, NO_OBJECT)
+            yield number, _checked(file, number, value, "object")
             place = end
         block = next(blocks, b"")
         text = text[place:] + decode(block, not block)
@@ -239,12 +241,19 @@ def _constant(name: str) -> str | None:
 
 def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
     while part := list(islice(objects, BATCH_ROWS)):
-        yield Part(part, 0, partial(_written_again, part))
+        yield Part(part, partial(_written_again, part))
 
 
 def _written_again(objects: Sequence[NumberedObject], number: int) -> str:
     value = objects[number - objects[0][0]][1]
-    return json.dumps(value.value if isinstance(value, Fault) else value)
+    return json.dumps(value.value if isinstance(value, BadRow) else value)
+
+
+def _checked(
+    file: PackedFile, number: int, value: object, unit: str
+) -> Mapping[str, object] | BadRow:
+    """Return an object, or what is wrong with what should be one."""
+    return value if isinstance(value, dict) else file.bad_row(number, unit, value, NO_OBJECT, unit)
 
 
 def _transactions(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
@@ -260,10 +269,4 @@ def _transactions(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[Numbere
     transactions = value.get("transactions")
     if not isinstance(transactions, list):
         raise file.problem(f"is JSON without a list of flights; {NDJSON_NEEDED}")
-    return (
-        (
-            number,
-            value if isinstance(value, dict) else Fault(number, "transaction", value, NO_OBJECT),
-        )
-        for number, value in enumerate(transactions, 1)
-    )
+    return ((n, _checked(file, n, v, "transaction")) for n, v in enumerate(transactions, 1))

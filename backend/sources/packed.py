@@ -22,7 +22,7 @@ from typing import IO, cast
 
 import zstandard
 
-from backend.base.errors import InvalidFlight, InvalidInput, shown
+from backend.base.errors import BadRow, InvalidFlight, InvalidInput, shown
 
 BLOCK_BYTES = 1 << 18
 MOST_TIMES = 200  # its packed size, that a file may unpack to; flights do to 5 to 60 times
@@ -90,14 +90,11 @@ class PackedFile:
 
     label: its name in messages. part: its name in the folder or archive that was given, or "".
     is_posted: whether it is the body of a request. is_json: whether it must be JSON, under the
-    rules of a single flight that is posted; None: unknown. needs_no_reason: says whether nobody
-    wants to know any more why a row is bad; rows too short are only counted then, as there may be
-    millions.
+    rules of a single flight that is posted; None: unknown.
     """
 
     is_posted = False
     is_json: bool | None = None
-    needs_no_reason: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
         """whole: the name of the folder or archive, or what to call the file."""
@@ -113,6 +110,12 @@ class PackedFile:
         """Return the error to raise when the file as a whole is not acceptable."""
         return InvalidInput("file", self.label, reason)
 
+    def bad_row(
+        self, number: int, field: str, value: object, reason: str, unit: str = "line"
+    ) -> BadRow:
+        """Return the error about a row. unit: what its number counts."""
+        return BadRow(f"{self.label}, {unit} {number}", field, value, reason, number)
+
     def damaged(self, error: Exception) -> InvalidInput:
         """Return the error to raise when an unpacker or a package refuses the file with `error`."""
         what = " ".join(str(error).split())[:80]
@@ -127,17 +130,10 @@ class PackedFile:
         with self._translated():
             return self._path.stat().st_size
 
-    def is_pipe(self) -> bool:
-        """Return whether the file can be read only once."""
-        return self._path.is_fifo()
-
     def members(self) -> list[str]:
         """Return the names of the tables in this zip archive; [""] if it is none."""
-        with self._translated():
-            if self.is_pipe():
-                return [""]
-            with self._raw() as raw:
-                return self._members(raw)
+        with self._translated(), self._raw() as raw:
+            return self._members(raw)
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[bytes]]:
@@ -157,7 +153,7 @@ class PackedFile:
             yield self._blocks(raw, unpacked, packed_bytes, unpacked_bytes)
 
     def _raw(self) -> BufferedReader:
-        if not (self._path.is_file() or self.is_pipe()):
+        if not self._path.is_file():
             reason = "is not a file" if self._path.exists() else "does not exist; check the path"
             raise self.problem(reason)
         return self._path.open("rb")
@@ -165,8 +161,6 @@ class PackedFile:
     def _members(self, raw: BufferedReader) -> list[str]:
         if not raw.peek(4).startswith(ZIP):
             return [""]
-        if self.is_pipe():
-            raise self.problem("is a zip archive, which a pipe cannot carry; import it by its path")
         names = zipfile.ZipFile(raw).namelist()
         if not _WORKBOOKS.isdisjoint(names):
             raise self.problem(WORKBOOK)
@@ -183,10 +177,8 @@ class PackedFile:
             archive = zipfile.ZipFile(raw)
             about = archive.getinfo(member)
             return archive.open(about), about.compress_size, about.file_size
-        size = 0
-        if not self.is_pipe():
-            size = raw.seek(0, os.SEEK_END)
-            raw.seek(0)
+        size = raw.seek(0, os.SEEK_END)
+        raw.seek(0)
         start = raw.peek(6)
         unpack = next((u for magic, u in _UNPACKERS.items() if start.startswith(magic)), None)
         return cast("IO[bytes]", unpack(raw) if unpack else raw), size, 0
@@ -203,10 +195,10 @@ class PackedFile:
                 finally:
                     self._require_unchanged(raw)
                 position += len(block)
-                if block and packed_bytes:
+                if block:
                     share = position / whole if whole else raw.tell() / packed_bytes
                     self._progress = min(1.0, share)
-            if packed_bytes and position > most:
+            if position > most:
                 raise self.problem(
                     f"unpacks to more than {most:,} bytes, which tables of flights do not; if it "
                     "is one, unpack it and split it"
@@ -224,7 +216,7 @@ class PackedFile:
             raise self._changed()
 
     def _require_unchanged(self, raw: IO[bytes]) -> None:
-        state = None if self.is_posted or self.is_pipe() else os.fstat(raw.fileno())
+        state = None if self.is_posted else os.fstat(raw.fileno())
         now = state and (state.st_ino, state.st_size, state.st_mtime_ns)
         self._state = self._state or now
         if now != self._state:
@@ -252,25 +244,14 @@ class SentFile(PackedFile):
 
     is_posted = True
 
-    def __init__(
-        self,
-        content: bytes,
-        *,
-        is_json: bool | None = False,
-        needs_no_reason: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, content: bytes, *, is_json: bool | None = False) -> None:
         super().__init__(Path("body"))
         self.is_json = is_json
-        self.needs_no_reason = needs_no_reason
         self._content = content
 
     def problem(self, reason: str) -> InvalidInput:
         """Return the error to raise when the body as a whole is not acceptable."""
         return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
-
-    def is_pipe(self) -> bool:
-        """Return False, because all of the body is there."""
-        return False
 
     def _raw(self) -> BufferedReader:
         return BufferedReader(cast("RawIOBase", BytesIO(self._content)))

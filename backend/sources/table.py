@@ -2,8 +2,9 @@
 
 A row is one line. Cells with line breaks do not occur in flight records, and as they are not
 allowed, a forgotten quote spoils its own line and not the rest of the file. Blank lines are
-skipped; so is a line that repeats the header, where files were put together, and Excel's first line
-`sep=;`. Empty cells beyond the header do no harm if all rows have them.
+skipped; so are rows of empty cells, which spreadsheets leave at the end, a line that repeats the
+header, where files were put together, and Excel's first line `sep=;`. Empty cells beyond the header
+do no harm if all rows have them.
 """
 
 import csv
@@ -17,7 +18,6 @@ from itertools import chain, compress
 from backend.base.errors import BadRow
 from backend.sources.packed import PackedFile
 from backend.sources.records import RecordBatch, Records, text_of
-from backend.sources.source import Fault
 from backend.sources.text import Lines, line_batches, line_blocks
 
 SEPARATORS = ",;\t|"  # the first is the usual one
@@ -27,7 +27,7 @@ _UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
 _EXCEL = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
 
 
-_Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[Fault]]
+_Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[BadRow]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,10 @@ class _Header:
         """Return how a line repeats the header, where files were put together."""
         return self.line, f"\ufeff{self.line}"
 
+    def idle_lines(self) -> tuple[str, ...]:
+        """Return lines that say nothing: repetitions, and rows of empty cells."""
+        return *self.repetitions(), self.separator * (self.cells - 1)
+
     def fits(self, rows: Sequence[list[str]]) -> bool:
         """Return whether these are rows of the table.
 
@@ -70,9 +74,8 @@ class _Header:
             return
         for number, row in zip(numbers, rows, strict=True):
             if len(names.intersection(map(str.lower, row))) > len(names) / 2:
-                where = f"{self.file.label}, line {number}"
                 reason = "is a header with other columns than the first; split the file there"
-                raise BadRow(where, "line", self.separator.join(row), reason, number)
+                raise self.file.bad_row(number, "line", self.separator.join(row), reason)
 
 
 def read_table(file: PackedFile, blocks: Iterator[bytes]) -> Records:
@@ -135,7 +138,7 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[Callable[[],
     for first, lines in batches:
         if not any(lines):
             continue  # a bomb may have a thousand million blank lines
-        is_empty = is_empty and set(lines) <= {"", *header.repetitions()}
+        is_empty = is_empty and set(lines) <= {"", *header.idle_lines()}
         yield partial(_batch, header, first, lines)
     if is_empty:
         raise header.file.problem("has a header and no rows; download it again")
@@ -145,29 +148,17 @@ def _batch(header: _Header, first: int, lines: list[str]) -> RecordBatch:
     """Return the rows in some lines."""
     numbers: Sequence[int] = range(first, first + len(lines))
     text = text_of(lines, first)
-    repetitions = header.repetitions()
-    repeated = sum(map(lines.count, repetitions))
-    if repeated:
-        lines, numbers = _kept(lines, numbers, [line not in repetitions for line in lines])
-    hopeless = 0
-    if header.file.needs_no_reason():
-        hopeless = len(lines) - lines.count("")
-        fewest = len(header.titles) - 1
-        has_cells = [line.count(header.separator) >= fewest for line in lines]
-        lines, numbers = _kept(lines, numbers, has_cells)
-        hopeless -= len(lines)
+    repeated, idle = 0, header.idle_lines()
+    if any(map(lines.__contains__, idle)):
+        repeated = sum(map(lines.count, header.repetitions()))
+        is_row = [line not in idle for line in lines]
+        lines, numbers = list(compress(lines, is_row)), list(compress(numbers, is_row))
     rows, numbers, faults = _parsed(header, lines, numbers)
     header.refuse_another(numbers, rows)
     column: Callable[[int], Sequence[object]] = partial(_column, rows)
     if rows and len(header.titles) <= FEW_COLUMNS:
         column = list(zip(*rows, strict=False)).__getitem__  # beyond the header cells are empty
-    return RecordBatch(column, numbers, faults, hopeless, repeated, text)
-
-
-def _kept(
-    lines: list[str], numbers: Sequence[int], keep: Sequence[bool]
-) -> tuple[list[str], list[int]]:
-    return list(compress(lines, keep)), list(compress(numbers, keep))
+    return RecordBatch(column, numbers, faults, repeated, text)
 
 
 def _column(rows: Sequence[list[str]], position: int) -> list[str]:
@@ -187,7 +178,7 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
 
 
 def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parsed:
-    faults: list[Fault] = []
+    faults: list[BadRow] = []
     width, cut = len(header.titles), []
     for number, line in zip(numbers, lines, strict=True):
         count, cells = line.count(header.separator) + 1, list[str]()
@@ -195,7 +186,7 @@ def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _P
             try:
                 cells = next(csv.reader([line], strict=True, delimiter=header.separator))
             except csv.Error as error:
-                faults.append(Fault(number, "line", line, _reason(error)))
+                faults.append(header.file.bad_row(number, "line", line, _reason(error)))
                 continue
             count = len(cells)
         if line:  # of cells that fit in no way, only their number is kept
@@ -209,7 +200,7 @@ def _one_by_one(header: _Header, lines: list[str], numbers: Sequence[int]) -> _P
             good.append(number)
         else:
             reason = f"has {count} cells, but the header has {width}"
-            faults.append(Fault(number, "line", line, reason))
+            faults.append(header.file.bad_row(number, "line", line, reason))
     return rows, good, faults
 
 

@@ -8,7 +8,6 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, iterdecode
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from backend.base.errors import BadRow
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.source import BATCH_ROWS
 
@@ -73,8 +72,8 @@ def line_blocks(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[list[str]
             number += len(lines)
             yield lines
         if len(rest) > BLOCK_BYTES:
-            place, reason = f"{file.label}, line {number}", f"is longer than {BLOCK_BYTES:,} bytes"
-            raise BadRow(place, "line", rest[:20], f"{reason}; no row of a table of flights is")
+            reason = f"is longer than {BLOCK_BYTES:,} bytes; no row of a table of flights is"
+            raise file.bad_row(number, "line", rest[:20], reason)
     if rest:
         yield [_decoded(rest)]
 

@@ -44,8 +44,8 @@ class Understanding:
         """Sentences on how it was read."""
         notes = [f"Days are written {self.dates_written}."] if self.dates_written else []
         notes += [
-            f"{counted(count, 'cell')} of {name} {_was(count)} emptied, because the flight was "
-            "cancelled or did not arrive."
+            f"{counted(count, 'cell')} of {name} {_was(count)} emptied, because what stood "
+            "there means nothing."
             for name, count in self.emptied.items()
         ]
         if count := self.repeated_headers:

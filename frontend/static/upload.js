@@ -208,7 +208,7 @@ function badRows({ rows, bad }) {
 // How the file was read, as `understanding.html` says it of one that came in one piece.
 function understoodAs({ kind, source, dates_written: written, emptied, repeated_headers: headers, not_used: others, fields }) {
   const was = (count) => (count === 1 ? "was" : "were");
-  const notes = Object.entries(emptied).map(([name, count]) => `${counted(count, "cell")} of ${name} ${was(count)} emptied, because the flight was cancelled or did not arrive.`);
+  const notes = Object.entries(emptied).map(([name, count]) => `${counted(count, "cell")} of ${name} ${was(count)} emptied, because what stood there means nothing.`);
   if (written) notes.unshift(`Days are written ${written}.`);
   if (headers) notes.push(`${counted(headers, "line")} ${was(headers)} left out, which ${headers === 1 ? "repeats" : "repeat"} the header.`);
   const more = others.length > SHOWN_TITLES ? [`${number(others.length - SHOWN_TITLES)} more`] : [];

@@ -28,7 +28,7 @@ from backend.sealing.child import Send
 from backend.sealing.importer import Tally, Watcher, import_all, import_flights
 from backend.sealing.miner import Sealer
 from backend.sealing.source_check import Checked
-from backend.sources import RawRows, open_source, validated
+from backend.sources import RawRows, Source, open_source, validated
 from backend.sources.flight_file import FlightFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
@@ -78,11 +78,10 @@ def assert_holds(settings: Settings, expected: Sequence[Flight]) -> None:
     assert found.index == "the index agrees with every block"
 
 
-class Scripted:
+class Scripted(Source):
     """A source of flights in batches of 1000; `at(n)` is called before batch n, by the reader."""
 
     label = "scripted"
-    unit = "row"
 
     def __init__(self, rows: Sequence[Flight], at: Callable[[int], None]) -> None:
         self._rows, self._at = rows, at
@@ -92,7 +91,7 @@ class Scripted:
             self._at(number)
             part = self._rows[start : start + 1000]
             columns = [[row[i] for row in part] for i in range(len(FIELD_NAMES))]
-            yield RawRows(columns, range(start + 1, start + 1 + len(part)))
+            yield RawRows(columns, range(start + 1, start + 1 + len(part)), "scripted, row")
 
     def progress(self) -> float:
         return 0.5

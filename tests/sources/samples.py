@@ -7,13 +7,16 @@ import io
 import lzma
 import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import zstandard
 
+from backend.base.errors import BadRow
 from backend.chain.fields import FIELD_NAMES, Value
+from backend.sources import open_source
 from backend.sources.kinds import KINDS
-from backend.sources.source import FlightColumns, RawRows, Source, validated
+from backend.sources.source import FlightColumns, RawRows, Source, Validator, validated
 
 _MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
 MONTHLY_TITLES = {name: title for name, title in _MONTH.pairs if name in FIELD_NAMES}
@@ -88,11 +91,27 @@ def rows_of(batches: Sequence[FlightColumns]) -> list[tuple[Value, ...]]:
     return [row for columns in batches for row in zip(*columns, strict=True)]
 
 
-class Rows:
+def read(source: Source) -> tuple[list[tuple[Value, ...]], list[BadRow]]:
+    """The flights of a source, and its bad rows."""
+    validator, good, bad = Validator(), list[FlightColumns](), list[BadRow]()
+    with closing(source.rows()) as batches:
+        for raw in batches:
+            columns, problems = validator.judge(raw)
+            good.append(columns)
+            bad += problems
+    return rows_of(good), bad
+
+
+def bad_rows(path: Path) -> tuple[int, list[str]]:
+    """How many flights in a file are good, and what is wrong with the other rows."""
+    good, bad = read(open_source(path))
+    return len(good), [str(problem) for problem in bad]
+
+
+class Rows(Source):
     """A source in memory: mappings field name -> raw value, in batches of any size."""
 
     label = "rows"
-    unit = "row"
 
     def __init__(self, *batches: Sequence[Mapping[str, object]]) -> None:
         self._batches = batches
@@ -103,7 +122,7 @@ class Rows:
         try:
             for batch in self._batches:
                 columns = [[row.get(name) for row in batch] for name in FIELD_NAMES]
-                yield RawRows(columns, range(first, first + len(batch)))
+                yield RawRows(columns, range(first, first + len(batch)), "rows, row")
                 first += len(batch)
         finally:
             self.closed = True

@@ -41,7 +41,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with path.open("w", newline="") as opened:
         writer = csv.writer(opened)
         writer.writerow([*TITLES.values(), "Unnamed: 27"])
-        source = Generated(FLIGHTS, SEED, FIRST.isoformat(), flights_per_day=FLIGHTS // DAYS)
+        source = Generated(FLIGHTS, SEED, FIRST, flights_per_day=FLIGHTS // DAYS)
         for batch in validated(source):
             for row in zip(*batch, strict=True):
                 flight = dict(zip(FIELD_NAMES, row, strict=True))

@@ -4,14 +4,14 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from backend.base.errors import BadRow
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.sources.airports import Airport
 from backend.sources.deriving import Deriver
 from backend.sources.kinds import reading_of
 from backend.sources.records import RecordBatch
-from backend.sources.source import RawRows, Unusable, validated
-from tests.sources.samples import CANCELLED, FLOWN, rows_of
+from backend.sources.source import RawRows, Source, Unusable
+from tests.sources import samples
+from tests.sources.samples import CANCELLED, FLOWN
 
 EXPO = {
     "Year": "2008",
@@ -31,11 +31,10 @@ EXPO = {
 }
 
 
-class Derived:
+class Derived(Source):
     """A source of rows in memory, which are read as a file with these titles is."""
 
     label = "rows"
-    unit = "row"
 
     def __init__(self, *rows: Mapping[str, object], order: str | None = None) -> None:
         self._rows = rows
@@ -48,7 +47,8 @@ class Derived:
 
     def rows(self) -> Generator[RawRows, None, None]:
         columns = [[row[title] for row in self._rows] for title in self._titles]
-        yield self.deriver.raw_rows(RecordBatch(columns.__getitem__, range(1, 1 + len(self._rows))))
+        batch = RecordBatch(columns.__getitem__, range(1, 1 + len(self._rows)))
+        yield self.deriver.raw_rows(batch, "rows, row")
 
     def progress(self) -> float:
         return 1.0
@@ -56,9 +56,8 @@ class Derived:
 
 def read(*rows: Mapping[str, object]) -> tuple[list[dict[str, Value]], list[str], dict[str, int]]:
     """The flights in the rows, what is wrong with the others, and what was emptied."""
-    bad: list[BadRow] = []
     source = Derived(*rows)
-    flights = rows_of(list(validated(source, bad.append)))
+    flights, bad = samples.read(source)
     named = [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in flights]
     return named, [str(problem) for problem in bad], dict(source.deriver.emptied)
 
@@ -197,7 +196,7 @@ TIMES = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
     ("cells", "stored"),
     [
         ("0,0,2211,-14,116", ("0000", 0, "2211", -14, 116)),
-        ("2003,8,2211,-14,0", ("2003", 8, "2211", -14, 0)),
+        ("2003,8,2211,-14,0", ("2003", 8, "2211", -14, None)),
         ("2003,8,0,3,116", ("2003", 8, "0000", 3, 116)),
         ("2003,8,0,0,", ("2003", 8, "0000", 0, None)),
         ("2003,8,0,0,0", ("2003", 8, None, None, None)),

@@ -31,8 +31,7 @@ from backend.sources.kinds import (
     reading_of,
     words,
 )
-from backend.sources.source import validated
-from tests.sources.samples import flights_of, rows_of
+from tests.sources.samples import flights_of, read
 
 Named = dict[str, Value]
 _NUMBERS = {
@@ -209,7 +208,7 @@ def test_flights_are_read_as_they_are_written_or_not_at_all(
     expected = [_as_stored(kind, meanings, row) for row in rows]
     bad, good = list[BadRow](), list[tuple[Value, ...]]()
     try:
-        good = rows_of(list(validated(FlightFile(path), bad.append)))
+        good, bad = read(FlightFile(path))
     except InvalidInput as problem:
         assert len(str(problem).splitlines()) == 1
     else:

@@ -17,8 +17,17 @@ import pytest
 
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.flight import flight_of
-from backend.sources import columnar, open_source, validated
-from tests.sources.samples import FLOWN, PACKINGS, ROWS, csv_text, flights_of, monthly_text, written
+from backend.sources import columnar, open_source
+from tests.sources.samples import (
+    FLOWN,
+    PACKINGS,
+    ROWS,
+    csv_text,
+    flights_of,
+    monthly_text,
+    read,
+    written,
+)
 
 TABLE = csv_text(ROWS).encode()
 
@@ -27,7 +36,7 @@ TABLE = csv_text(ROWS).encode()
 @pytest.mark.parametrize("text", [csv_text(ROWS), monthly_text(ROWS), "\ufeff" + csv_text(ROWS)])
 def test_a_file_is_known_by_its_content(tmp_path: Path, packing: str, text: str) -> None:
     source = open_source(written(tmp_path, PACKINGS[packing](text.encode()), "download.json"))
-    assert (source.label, source.unit) == ("download.json", "line")
+    assert source.label == "download.json"
     assert len(flights_of(source)) == 3
 
 
@@ -156,7 +165,7 @@ def test_whatever_happens_to_a_file_it_is_read_or_refused_in_one_line(
             content[start : start + dice.choice((0, 1, 30))] = dice.choice(PIECES)
         path = written(tmp_path, bytes(content[: dice.choice((len(content), 3000))]))
         try:
-            list(validated(open_source(path), on_bad=lambda row: None))
+            read(open_source(path))
         except InvalidInput as error:
             assert len(str(error)) < 700 and "\n" not in str(error)
 
@@ -224,7 +233,7 @@ def test_parquet_and_arrow_are_read_as_a_table_is(
     content = columnar_file(arrow, form, [typed(row) for row in ROWS] * 1000)
     source = open_source(written(tmp_path, PACKINGS[packing](content), "flights"))
     assert flights_of(source) == [flight_of(row) for row in ROWS] * 1000
-    assert (source.unit, source.progress()) == ("row", 1)
+    assert source.progress() == 1
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])

@@ -6,7 +6,8 @@ import pytest
 
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, Value
-from backend.sources import open_source, validated
+from backend.sources import open_source
+from tests.sources import samples
 
 Rows = list[dict[str, Value]]
 
@@ -20,12 +21,8 @@ FLOWN = "DL,{},ATL,RDU,811,-4,930,-11,0,58"
 
 def read(path: Path, text: str, name: str = "flights.csv") -> tuple[Rows, list[BadRow]]:
     """The flights in a file, and its bad rows."""
-    file, bad = path / name, list[BadRow]()
-    file.write_text(text, encoding="utf-8")
-    rows: Rows = []
-    for columns in validated(open_source(file), bad.append):
-        rows += [dict(zip(FIELD_NAMES, row, strict=True)) for row in zip(*columns, strict=True)]
-    return rows, bad
+    flights, bad = samples.read(open_source(samples.written(path, text, name)))
+    return [dict(zip(FIELD_NAMES, flight, strict=True)) for flight in flights], bad
 
 
 def test_a_departure_of_blanks_is_none(tmp_path: Path) -> None:

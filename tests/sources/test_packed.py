@@ -3,7 +3,6 @@ import io
 import lzma
 import os
 import random
-import threading
 import zipfile
 from pathlib import Path
 
@@ -174,27 +173,6 @@ def test_no_block_is_handed_on_that_was_another_before(tmp_path: Path) -> None:
         for block in blocks:
             seen.append(block)  # noqa: PERF402  what comes before the error counts
     assert len(seen) == 1
-
-
-@pytest.mark.parametrize("packing", [name for name in PACKINGS if name != "zip"])
-def test_a_pipe_is_read_once_from_its_beginning(tmp_path: Path, packing: str) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=[PACKINGS[packing](NOISE)])
-    writer.start()
-    (file,) = files_of(pipe)
-    assert (read_all(file), file.is_pipe(), file.progress()) == (NOISE, True, 1)
-    writer.join()
-
-
-def test_a_pipe_cannot_carry_a_zip_archive(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=[zipped(b"x")])
-    writer.start()
-    with pytest.raises(InvalidInput, match="is a zip archive, which a pipe cannot carry"):
-        content_of(pipe)
-    writer.join()
 
 
 def test_a_posted_archive_must_hold_one_table() -> None:

@@ -16,7 +16,7 @@ from tests.flights import csv_of, flights
 BODY_BYTES = 200_000
 MOST_TIMES = 4  # as much memory as bytes, besides the body
 ROOM_BYTES = 15_000_000  # of what is parsed together, however long the body is
-MOST_FLIGHTS = 100_000
+MOST_FLIGHTS = 10_000
 SLOWEST_S_PER_MB = 5.0  # several times what was measured, but nothing beside a square
 
 
@@ -85,7 +85,7 @@ GOOD_CSV = b"2008,4,2008-01-03,1,1,,IAD,a,b,,TPA,c,d,,,,,0,\n"
         (NDJSON, b'{"YEAR":"x", "a":1}\n', GOOD_NDJSON, b""),
         (NDJSON, GOOD_NDJSON.replace(b'"YEAR": 2', b'"YEAR": 3'), GOOD_NDJSON, b""),
         (CSV, b"x\n", GOOD_CSV, HEADER),
-        (CSV, b"," * 18 + b"\n", GOOD_CSV, HEADER),
+        (CSV, b"," * 17 + b"x\n", GOOD_CSV, HEADER),
         (CSV, b",\n\n", GOOD_CSV, HEADER),
     ],
 )
@@ -108,9 +108,13 @@ def test_a_batch_is_read_no_further_than_a_hundred_errors(kind: str, header: byt
     assert batch_of(header + b"x\n" * 500, kind, MOST_FLIGHTS).is_whole
 
 
-def test_a_batch_is_read_no_further_than_more_flights_than_may_be_pending() -> None:
-    batch = batch_of(HEADER + GOOD_CSV * 10_000, CSV, 1500)
-    assert (len(batch.flights), batch.is_whole) == (2000, False)
+@pytest.mark.parametrize(("line", "good", "bad"), [(GOOD_CSV, 2000, 0), (b"x\n", 0, 2000)])
+def test_a_batch_is_read_no_further_than_more_rows_than_flights_may_be_pending(
+    line: bytes, good: int, bad: int
+) -> None:
+    batch = batch_of(HEADER + line * 10_000, CSV, 1500, stops=False)
+    assert (len(batch.flights), batch.rejected, batch.is_whole) == (good, bad, False)
+    assert batch.is_longer_than(1500)
 
 
 def test_the_error_of_a_long_line_holds_an_excerpt_of_it() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from backend.base.errors import BadRow, InvalidInput
-from backend.sources import json_records, open_source, validated
+from backend.sources import json_records, open_source
 from backend.sources.formats import opened_records
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records
 from backend.sources.table import MOST_COLUMNS
 from tests.cases import each_of
-from tests.sources.samples import FLOWN, ROWS, csv_text, flights_of, rows_of, written
+from tests.sources.samples import FLOWN, ROWS, bad_rows, csv_text, flights_of, written
 
 TABLE = csv_text(ROWS)
 HEADER, FIRST, *_ = TABLE.splitlines()
@@ -45,7 +45,7 @@ def test_cells_may_be_separated_in_four_ways(tmp_path: Path, separator: str, quo
     assert len(flights_of(open_source(written(tmp_path, text)))) == 3
     spoiled = text + HEADER.replace("YEAR", "2008").replace(",", "?") + "\n"
     _, (batch,) = read(tmp_path, spoiled)
-    assert [fault.line for fault in batch.faults] == [5]
+    assert [fault.row for fault in batch.faults] == [5]
 
 
 @pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;", "sep=;;;;"])
@@ -70,7 +70,7 @@ def test_empty_cells_at_the_end_do_no_harm(tmp_path: Path, extra: str, in_header
     lines = [header + extra * in_header, *(row + extra for row in rows), rows[0]]
     assert len(flights_of(open_source(written(tmp_path, "\n".join(lines))))) == 4
     _, (batch,) = read(tmp_path, "\n".join([*lines, rows[0] + ",x", rows[0] + extra + "x"]))
-    assert [fault.line for fault in batch.faults] == [6, 7]
+    assert [fault.row for fault in batch.faults] == [6, 7]
     assert "has 20 cells, but the header has 19" in batch.faults[0].reason
 
 
@@ -81,12 +81,23 @@ def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
     assert list(batch.numbers) == [2, 3, 4, 6, 7, 8, 10, 11, 12]
 
 
+@pytest.mark.parametrize("empty_row", ["," * 18, "," * 21])
+def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str) -> None:
+    header, *rows = TABLE.splitlines()
+    tail = empty_row.removeprefix("," * 18)
+    lines = [header + tail, rows[0] + tail, empty_row, rows[1] + tail, empty_row, empty_row]
+    _, (batch,) = read(tmp_path, "\r\n".join(lines))
+    assert (list(batch.numbers), batch.repeated_headers, batch.faults) == ([2, 4], 0, [])
+    with pytest.raises(InvalidInput, match="has a header and no rows"):
+        read(tmp_path, f"{lines[0]}\n{empty_row}\n")
+
+
 def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
     names = HEADER.split(",")
     for others in (names[::-1], [*names[1:], names[0]]):
         text = TABLE + "\n" + ",".join(others) + "\n" + FIRST + "\n"
         with pytest.raises(BadRow, match=r"line 6: .*is a header with other columns") as caught:
-            list(validated(open_source(written(tmp_path, text)), on_bad=lambda row: None))
+            bad_rows(written(tmp_path, text))
         assert caught.value.row == 6
 
 
@@ -119,11 +130,9 @@ def test_what_is_not_utf8_does_no_harm_where_it_is_not_used(tmp_path: Path) -> N
 @pytest.mark.parametrize("field", ["DEST_CITY_NAME", "DEST", "OP_CARRIER_FL_NUM"])
 def test_what_is_not_utf8_is_named_where_it_is_used(tmp_path: Path, field: str) -> None:
     text = csv_text([*[FLOWN] * 4000, FLOWN | {field: "Mayag\xfcez"}, FLOWN])
-    bad: list[BadRow] = []
-    path = written(tmp_path, text.encode("latin-1"))
-    assert len(rows_of(list(validated(open_source(path), bad.append)))) == 4001
-    (problem,) = bad
-    assert str(problem).startswith(f"flights.csv, line 4002: {field} 'Mayag\\udcfcez': must")
+    good, (problem,) = bad_rows(written(tmp_path, text.encode("latin-1")))
+    assert good == 4001
+    assert problem.startswith(f"flights.csv, line 4002: {field} 'Mayag\\udcfcez': must")
 
 
 def test_a_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Says what a file of flights was taken for."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backend.base.day_orders import WRITTEN
+from backend.base.words import counted
+
+SHOWN_TITLES = 3
+
+
+@dataclass(slots=True)
+class Understanding:
+    """What a file was taken for.
+
+    kind, source: its kind, and where people get it. columns: field -> title of its column.
+    derived: what fields are derived from -> their names. left_empty: fields that it lacks.
+    not_used: titles of its other columns, those first that resemble a field that it lacks. dates:
+    one of `ORDERS`; None if it has no column of days, or no day that tells. sample: returns its
+    first rows as flights, with what is no valid value as it is. emptied: how many cells that
+    stand for nothing were emptied in the latest reading, by field.
+    repeated_headers: how many lines were left out in it because they repeat the header.
+    """
+
+    kind: str
+    source: str
+    columns: Mapping[str, str]
+    derived: Mapping[str, str]
+    left_empty: Sequence[str]
+    not_used: Sequence[str]
+    dates: str | None
+    sample: Callable[[], list[dict[str, object]]]
+    emptied: Counter[str] = field(default_factory=Counter)
+    repeated_headers: int = 0
+
+    def joined(self, other: "Understanding | None") -> "Understanding":
+        """Add what another reading of the same file has counted."""
+        if other is not None:
+            self.emptied.update(other.emptied)
+            self.repeated_headers += other.repeated_headers
+        return self
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        parts = [self.kind]
+        parts += [f"days are written {WRITTEN[self.dates]}"] if self.dates else []
+        parts += [f"{fields} from {what}" for what, fields in self.derived.items()]
+        if self.left_empty:
+            parts.append(f"left empty: {', '.join(self.left_empty)}")
+        if self.not_used:
+            more = len(self.not_used) - SHOWN_TITLES
+            titles = [*self.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
+            parts.append(f"not used: {', '.join(titles)}")
+        parts += [
+            f"{counted(count, 'cell')} of {name} emptied, as what stood there means nothing"
+            for name, count in self.emptied.items()
+        ]
+        if self.repeated_headers:
+            parts.append(f"{counted(self.repeated_headers, 'repeated header')} left out")
+        return "; ".join(parts)
