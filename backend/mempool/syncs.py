@@ -4,6 +4,9 @@ SQLite commits without a sync, so that the lock between processes is held for a 
 sync then serves every thread that wrote before it began (group commit). After it, and before a
 request is answered, it is noted how far flights are acknowledged. After a sync has failed no later
 one can be believed: the kernel reports a failure once, and then reports the same bytes as synced.
+
+With the syncs of SQLite itself (`synchronous = FULL`), which come under the lock, two workers
+accept 0.46 times as many posts of eight clients, and whoever reads waits for the disk, too.
 """
 
 import logging
