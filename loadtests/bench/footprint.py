@@ -122,13 +122,12 @@ POSTED = {"Content-Type": "application/json"}
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
-    """The service's memory after the load of row 1 and some scans, and after an hour's requests."""
+    """The service's memory after every question and some scans, and after an hour's requests."""
     service = bench.month_service()
     questions = bench.questions(bench.month(), service)
     bench.say("memory: every question, and scans at the same time")
-    if 1 not in bench.plan.rows:
-        for asked in paths(questions).values():
-            bench.load(service, bench.script(asked))
+    for asked in paths(questions).values():
+        bench.load(service, bench.script(asked))
     scans = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
     with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
         list(pool.map(service.get, scans))

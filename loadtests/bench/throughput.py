@@ -1,13 +1,12 @@
 """Throughput of answers: each ratio compares two loads that wrk sends in turns on the same cores.
 
-Row 1 and row 8 compare with an endpoint that does nothing, row 2 short with long chains, and row 13
-(the front) tells how much of its server's speed the service keeps, and what a plain Flask service
-would do. There all loads are sent once in each round: to an empty application on the same server
-(the limit), to a bare Flask view on gunicorn's `gthread` worker, and to the service as it is
-shipped: questions, transactions, pages of blocks, the tip, and posts. On a machine that does much
-else the ratio of the best loads of all rounds tells more; it is among the details. So is the
-processor time of the server for a request. It depends least on what other programs do, because many
-threads get more of a busy processor than one loop.
+Row 2 compares short with long chains, and row 13 (the front) tells how much of its server's speed
+the service keeps, and what a plain Flask service would do. There all loads are sent once in each
+round: to an empty application on the same server (the limit), to a bare Flask view on gunicorn's
+`gthread` worker, and to the service as it is shipped: questions, transactions, pages of blocks, the
+tip, and posts. On a machine that does much else the ratio of the best loads of all rounds tells
+more; it is among the details. So is the processor time of the server for a request. It depends
+least on what other programs do, because many threads get more of a busy processor than one loop.
 
 Reads of row 13 come over 32 connections, because the stock worker may accept 8 in one process while
 the other stays idle; posts come from 8 clients. Its 99th percentiles are those of the requests that
@@ -23,7 +22,6 @@ from typing import Any
 from loadtests.bench.figures import (
     Bound,
     Figure,
-    Target,
     at_least,
     at_most,
     failures,
@@ -33,96 +31,17 @@ from loadtests.bench.figures import (
     short,
 )
 from loadtests.bench.posting import CLIENTS, bodies_of_block
-from loadtests.bench.session import PAGE, RECENT_BLOCKS, SEED, Asked, Bench, load_now, newest_blocks
+from loadtests.bench.session import PAGE, SEED, Asked, Bench, load_now, newest_blocks
 from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import KINDS, in_turns, paths
 from loadtests.servers.gunicorn import FLASK_THREADS, WORKERS, empty_asgi, flask_view
-from loadtests.servers.service import EMPTY_ENDPOINT
 from loadtests.wrk import Load
-
-
-def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
-    """Throughput of each question against the empty endpoint, with answers kept and without."""
-    month, service = bench.month(), bench.month_service()
-    asked = paths(bench.questions(month, service))
-    for kind in KINDS:
-        yield from _against_nothing(bench, 1, service, kind, asked[kind], at_least(0.9))
-    with bench.service(month, answer_cache_bytes=0) as forgetful:
-        for kind in KINDS:
-            what = f"{kind}, no answers kept"
-            yield from _against_nothing(bench, 1, forgetful, what, asked[kind], None)
-
-
-def other_answers(bench: Bench) -> Iterator[Figure]:
-    """Transactions, pages of blocks and unchanged answers; questions to a longer chain.
-
-    All blocks of the month fit into the caches and are in them; answers about them are not kept.
-    """
-    service = bench.month_service()
-    asked = paths(bench.questions(bench.month(), service))
-    for what, some in _of_blocks(bench, service).items():
-        yield from _against_nothing(bench, 8, service, what, some, at_least(0.5))
-        asked[what] = some
-    height = service.get("/tip")["height"]
-    asked["whole blocks"] = [f"/blocks/{at}" for at in range(1, height + 1)]
-    for what in (*KINDS, "transactions anywhere", "whole blocks"):
-        title, least = f"{what}, unchanged (304)", at_least(0.95)
-        known = etags(service, asked[what])
-        yield from _against_nothing(bench, 8, service, title, asked[what], least, known)
-    bench.close()
-    chain, least = bench.generated(4), at_least(0.85)
-    with bench.service(chain) as service:
-        for kind, some in paths(bench.questions(chain, service)).items():
-            what = f"{kind} of {chain.flights:,} flights"
-            yield from _against_nothing(bench, 8, service, what, some, least)
-
-
-def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
-    """Paths of transactions and of blocks' first pages: all over the chain, and at its tip."""
-    random = Random(SEED)  # noqa: S311 - a load, no secrets
-    heights, newest = newest_blocks(service)
-
-    def some(of: range, path: str) -> list[str]:
-        return [path.format(n) for n in random.choices(of, k=bench.plan.questions_per_kind)]
-
-    return {
-        "transactions anywhere": some(range(newest.stop), "/transactions/{}"),
-        f"transactions of the newest {RECENT_BLOCKS} blocks": some(newest, "/transactions/{}"),
-        f"first {PAGE} flights of blocks anywhere": some(
-            range(1, heights.stop), f"/blocks/{{}}?limit={PAGE}"
-        ),
-    }
 
 
 def etags(service: Service, paths: Sequence[str]) -> list[str]:
     """The ETag of each path, as `service` answers it now."""
     with service.connection() as connection:
         return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
-
-
-def _against_nothing(
-    bench: Bench,
-    row: int,
-    service: Service,
-    what: str,
-    paths: Sequence[str],
-    target: Target,
-    known: Sequence[str] = (),
-) -> Iterator[Figure]:
-    """Throughput relative to the empty endpoint; in row 1, if there is a target, the p99, too."""
-    nothing = bench.script([EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
-    script = bench.script(paths, known)
-    bench.load(service, script)  # not counted: after it every worker has been asked
-    turns = f"{what}, in turns with {EMPTY_ENDPOINT}"
-    empty, asked = bench.in_turns(turns, (service, nothing), (service, script))
-    raw = {**_summary("empty", empty), **_summary("question", asked), **load_now()}
-    title = f"{what} / empty endpoint"
-    yield rate_ratio(row, f"{title}, requests per second", asked, empty, target, raw)
-    if row == 1 and target:
-        asked_ms, empty_ms = ([load.p99_ms for load in loads] for loads in (asked, empty))
-        raw = {"question_p99_ms": asked_ms, "empty_p99_ms": empty_ms}
-        title = f"{title}, 99th percentile of latency"
-        yield ratio(row, title, asked_ms, empty_ms, at_most(1.5), raw)
 
 
 def _summary(name: str, loads: Sequence[Load]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ It runs as `serve --only-http`, without a miner, so that no block is sealed and 
 the disk.
 """
 
-EMPTY_ENDPOINT = "/health/live"  # it does nothing, which shows what HTTP costs
 RUN_BLOCKS = 19
 RUNS_CACHED = 2
 OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block itself
