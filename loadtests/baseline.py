@@ -28,11 +28,11 @@ and its second reading of the newest blocks at start. A ledger serves one reques
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from time import monotonic, perf_counter, sleep, time
+from time import monotonic, sleep, time
 from typing import Any
 
 FLIGHT_FIELDS = (
@@ -41,7 +41,6 @@ FLIGHT_FIELDS = (
     *("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM"),
     *("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"),
 )
-STAGES = ("file_read", "decode", "build_objects", "reencode", "hash")
 CACHED_BLOCKS = 19  # what fitted into each 10 MB cache of the study
 NO_PREVIOUS = "0"
 
@@ -87,21 +86,11 @@ class Costs:
     """What reading has cost so far.
 
     disk_reads: blocks read from disk. cache_hits: blocks asked for that were in a cache; the
-    others made `random` refill. stage_s: seconds per stage of a read, summed over all reads:
-    file_read (open, read, decode UTF-8), decode (JSON to dicts), build_objects, reencode (objects
-    to JSON), hash (text to bytes, SHA-256). emulated_s: seconds that an emulated disk waited.
+    others made `random` refill.
     """
 
     disk_reads: int = 0
     cache_hits: int = 0
-    stage_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-    emulated_s: float = 0.0
-
-    def spend(self, stage: str, start_s: float) -> float:
-        """Add the time since `start_s` to `stage`. Returns now, when the next stage starts."""
-        now_s = perf_counter()
-        self.stage_s[stage] += now_s - start_s
-        return now_s
 
 
 def write_chain(folder: Path, blocks: Iterable[Sequence[Mapping[str, object]]]) -> int:
@@ -181,9 +170,9 @@ class Pace:
 class StudyLedger:
     """A chain in `folder`, answered the study's way: every question about flights is a full scan.
 
-    Dates are ISO and inclusive. Attributes: `costs` since construction, or since the caller last
-    set it to `Costs()`; `startup_costs` of construction. Construction and every question raise
-    BlockMismatch if a block is not the one on record, and FileNotFoundError if its file is gone.
+    Dates are ISO and inclusive. Attribute: `costs` since construction, or since the caller last set
+    it to `Costs()`. Construction and every question raise BlockMismatch if a block is not the one
+    on record, and FileNotFoundError if its file is gone.
     """
 
     def __init__(
@@ -202,7 +191,7 @@ class StudyLedger:
         self._random: dict[int, Block] = {}
         self.costs = Costs()
         self._learn_chain()
-        self.startup_costs, self.costs = self.costs, Costs()
+        self.costs = Costs()
 
     def __len__(self) -> int:
         """The number of blocks."""
@@ -302,19 +291,13 @@ class StudyLedger:
         block, block_hash = self._read(height)
         if block_hash != self._hashes[height]:
             raise BlockMismatch(height, "it was replaced since the ledger was opened")
-        start_s = perf_counter()
         self._pace.piece_done()
-        self.costs.emulated_s += perf_counter() - start_s
         return block
 
     def _read(self, height: int) -> tuple[Block, str]:
         """Block `height` from disk and its hash, which is the one that its file names."""
         block, recorded_hash = self._load(height)
-        start_s = perf_counter()
-        encoded = block.encoded()
-        start_s = self.costs.spend("reencode", start_s)
-        block_hash = sha256(encoded.encode()).hexdigest()
-        self.costs.spend("hash", start_s)
+        block_hash = sha256(block.encoded().encode()).hexdigest()
         self.costs.disk_reads += 1
         if block_hash != recorded_hash:
             raise BlockMismatch(height, f"its content hashes to {block_hash}, not {recorded_hash}")
@@ -324,16 +307,11 @@ class StudyLedger:
 
     def _load(self, height: int) -> tuple[Block, str]:
         """The unchecked content of the file of block `height`: the block and the hash it names."""
-        start_s = perf_counter()
         try:
             text = block_path(self._folder, height).read_text(encoding="utf-8")
-            start_s = self.costs.spend("file_read", start_s)
             content: dict[str, Any] = json.loads(text)
-            start_s = self.costs.spend("decode", start_s)
             recorded_hash: str = content.pop("hash")
             content["transactions"] = [Transaction(record) for record in content["transactions"]]
-            block = Block(**content)
+            return Block(**content), recorded_hash
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise BlockMismatch(height, f"its file is not a block ({problem!r})") from problem
-        self.costs.spend("build_objects", start_s)
-        return block, recorded_hash

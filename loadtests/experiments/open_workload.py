@@ -298,7 +298,7 @@ EXPERIMENT = Experiment(
         "scan. In the mode real it is the service as shipped, whose open and closed runs are "
         "predicted from what one customer was told."
     ),
-    modes=(Mode.EMULATED, Mode.REAL, Mode.MODEL),
+    modes=(Mode.EMULATED, Mode.REAL),
     measure=measure,
     analyse=analyse,
     scales=(SCALE, SCALE),

@@ -16,8 +16,7 @@ in the formula; so intervals are over calibrations, and fewer than five decide n
 L on it needs ten runs besides. Above 0.85 there is no verdict, because runs are too short for the
 formula. A load that is measured until it is decided has a confidence sequence
 (`models.sequential`), which may be looked at after every calibration; so it is judged as honestly
-as one whose length was fixed before. Simulated runs are their own replay, so their difference is
-that of the raw mean from the formula.
+as one whose length was fixed before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -140,7 +139,7 @@ class Steady(AtLoad):
     @property
     def is_told(self) -> bool:
         """Whether a server told how long requests took."""
-        return bool(self.served_s) and not self.runs[0].is_simulated
+        return bool(self.served_s)
 
     @cached_property
     def raw(self) -> Interval:
@@ -154,8 +153,6 @@ class Steady(AtLoad):
     @cached_property
     def difference(self) -> Interval:
         """The measured mean less the forecast, paired by the arrivals."""
-        if self.runs[0].is_simulated:
-            return self.raw.plus(-self.predicted)
         if self.is_until_decided and self.key.is_settled:
             return confidence_sequence(self.by_calibration)
         return self._interval(self._differences_s)
@@ -235,15 +232,12 @@ class Steady(AtLoad):
         """The interval of the mean in service times, over calibrations.
 
         A single calibration does not tell how much it is wrong itself, so the interval is
-        infinitely wide. It is that of batches if E[S] is not measured but given to a single run.
+        infinitely wide.
         """
         means, units = self.means(values_s), [run.unit for run in self.runs]
         if len(set(units)) > 1:
             return estimates.clustered_interval(means, units)
-        if self.runs[0].calibration:
-            return Interval(fmean(means), inf, 1)
-        (run,), (of_run,) = self.runs, values_s
-        return estimates.batch_means([s / run.service_time_s for s in of_run[run.warm_up :]])
+        return Interval(fmean(means), inf, 1)
 
 
 def steady_points(runs: Sequence[OpenRun], *, is_until_decided: bool = False) -> list[Steady]:

@@ -51,7 +51,6 @@ SERVERS: Mapping[str, str] = {
 """Name in tables -> what it is."""
 
 _OF_MODE: Mapping[Mode, Sequence[str]] = {
-    Mode.MODEL: (STUDY,),
     Mode.EMULATED: (STUDY, SCAN),
     Mode.REAL: (SERVICE, SERVICE_WORKERS, SERVICE_SCANS),
 }
@@ -66,7 +65,6 @@ DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
 PLAN, REFUSED, CALIBRATION = "plan", "refused", "calibration-"
 SERVICE_FACTS = "service"
-SIMULATED = "model"  # the kind of simulated requests
 
 
 class LoadKey(NamedTuple):
@@ -217,16 +215,8 @@ class OpenRun(RunLine):
 
     @property
     def unit(self) -> str:
-        """The replication to which it belongs: runs that share a calibration share its error.
-
-        It is the calibration, or the run itself if E[S] was not measured but given.
-        """
-        return self.calibration or self.run
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether it is its own replay."""
-        return self.rows[0].kind == SIMULATED
+        """The replication to which it belongs: runs that share a calibration share its error."""
+        return self.calibration
 
     @property
     def queue(self) -> Queue:
@@ -357,7 +347,6 @@ def open_runs(results: Results) -> list[OpenRun]:
     The calibration after a run is the first after its rows.
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    is_judged = results.manifest()["mode"] != Mode.MODEL
     after, later = dict[str, str](), ""
     for name in reversed(list(rows)):
         after[name] = later
@@ -365,7 +354,7 @@ def open_runs(results: Results) -> list[OpenRun]:
     return [
         OpenRun(
             **line.cells(),
-            is_accepted=accepted.get(line.run, not is_judged),
+            is_accepted=accepted.get(line.run, False),
             rows=sorted(rows[line.run], key=lambda row: row.index),
             before=rows[line.calibration][CALIBRATION_WARM_UP:],
             after=rows[after[line.run]][CALIBRATION_WARM_UP:],

@@ -16,13 +16,11 @@ Rates beyond the limit of the load generator (`lab.generator_check`) are not sen
 lists them.
 
 Beside the raw rows this writes `plan.csv`, a line for each open run (`loads.RunLine`); and
-`demands.csv` and `closed.csv` for the service. In the mode `model` there is no server, and rows
-come from a simulated queue; and rows may be brought that were measured elsewhere.
+`demands.csv` and `closed.csv` for the service.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, hypot
 from random import Random
@@ -32,21 +30,19 @@ from time import monotonic
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments.open_workload_comparison import progress
 from loadtests.experiments.open_workload_demands import Rated, explored
-from loadtests.experiments.open_workload_loads import SIMULATED, STEADY, Load, RunLine
-from loadtests.experiments.open_workload_servers import SCALE, STARTS, Measured
+from loadtests.experiments.open_workload_loads import STEADY, Load, RunLine
+from loadtests.experiments.open_workload_servers import STARTS, Measured
 from loadtests.generation.calibration import WARM_UP, Calibration
-from loadtests.generation.rows import Row, RowFile
-from loadtests.generation.run import REQUESTS, RunRecord, judge_run
+from loadtests.generation.run import RunRecord, judge_run
 from loadtests.generation.schedule import arrivals
 from loadtests.grouping import grouped
 from loadtests.lab import generator_check
-from loadtests.lab.experiment import Mode, Run
-from loadtests.lab.published import UNROUNDED
+from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import accepted_by_run, unused_name
 from loadtests.lab.results import TableWriter
 from loadtests.models.estimates import TOLERANCE, confidence_interval
-from loadtests.models.open_queue import ONE, Queue
-from loadtests.models.random_times import Gamma, poisson_times
+from loadtests.models.open_queue import Queue
+from loadtests.models.random_times import poisson_times
 from loadtests.models.sample_statistics import quantile
 from loadtests.models.sequential import LEAST_VALUES
 
@@ -69,8 +65,7 @@ class Missing:
 
 def measure(run: Run) -> None:
     """Check the load generator, and make the runs that the results lack, at first all."""
-    if run.options.mode is not Mode.MODEL:
-        generator_check.check(run)
+    generator_check.check(run)
     measure_loads(run, loads.planned(run.options))
 
 
@@ -79,22 +74,19 @@ def measure_loads(run: Run, plan: Sequence[Load]) -> None:
     left = _missing(run, plan)
     with run.results.more(loads.PLAN, RunLine) as table:
         for server, of_server in grouped(left, lambda one: one.load.server).items():
-            if run.options.mode is Mode.MODEL:
-                _simulate(run, table, of_server)
-            else:
-                with STARTS[server](run) as found:
-                    under_test = _UnderTest(run, table, server, found)
-                    for n in range(len(of_server)):
-                        under_test.make(left[n:])
+            with STARTS[server](run) as found:
+                under_test = _UnderTest(run, table, server, found)
+                for n in range(len(of_server)):
+                    under_test.make(left[n:])
             left = left[len(of_server) :]
 
 
 def _missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
-    verdicts, is_judged = accepted_by_run(run.results), run.options.mode is not Mode.MODEL
+    verdicts = accepted_by_run(run.results)
     refused = {line.key for line in run.results.lines_if_any(loads.REFUSED, loads.RefusedLine)}
     lines, found = run.results.lines_if_any(loads.PLAN, RunLine), []
     made = Counter(line.key for line in lines)
-    accepted = Counter(line.key for line in lines if verdicts.get(line.run, not is_judged))
+    accepted = Counter(line.key for line in lines if verdicts.get(line.run, False))
     for planned in plan:
         load = planned
         if run.options.until_decided and load.key.is_settled:
@@ -291,28 +283,3 @@ def _times(load: Load, line: RunLine, random: Random) -> list[float]:
         return poisson_times(line.rate_per_s, random, count=load.arrivals)
     times_s = poisson_times(line.rate_per_s, random, until_s=line.duration_s)
     return times_s or [line.duration_s * random.random()]
-
-
-def _simulate(run: Run, table: TableWriter, missing: Sequence[Missing]) -> None:
-    """Make the runs in a simulated queue, with the study's own service times divided by K."""
-    mean_s = UNROUNDED.mean_s / (run.options.scale or SCALE)
-    law = Gamma(mean_s, UNROUNDED.variation)
-    given = Calibration("", 0, mean_s, (law.cv * mean_s) ** 2, 0.0)
-    with closing(RowFile(run.results.folder / REQUESTS)) as file:
-        for one in missing:
-            run.say(f"{_told(one.load)}, simulated runs: {one.load.runs}")
-            for number in range(one.made + 1, one.load.runs + 1):
-                line = _line(one.load.name(number), one.load, Rated(), given)
-                table.add(line)
-                random = run.random(line.run)
-                times_s = _times(one.load, line, random)
-                services_s = [law.draw(random) for _ in times_s]
-                file.write(_simulated(line.run, times_s, services_s))
-
-
-def _simulated(name: str, times_s: Sequence[float], services_s: Sequence[float]) -> Iterator[Row]:
-    together = zip(times_s, services_s, ONE.replayed_s(times_s, services_s), strict=True)
-    for index, (at_s, service_s, response_s) in enumerate(together):
-        done_s = at_s + response_s
-        start_s = done_s - service_s
-        yield Row(name, index, SIMULATED, at_s, at_s, start_s, done_s, service_s, 200, "")

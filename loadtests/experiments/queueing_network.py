@@ -1,17 +1,14 @@
 """Reports the queueing network of study 000: which model describes which server.
 
-`queueing_network_models` has the servers and their models, `…_measurements` measures, and `…_runs`
-reads what was measured and compares it. `…_block_costs` tells what a block's time consists of, and
-`…_figures` draws.
+`queueing_network_models` has the servers and their models, `…_measurements` measures, `…_runs`
+reads what was measured and compares it, and `…_figures` draws.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadtests.experiments import queueing_network_block_costs as block_costs
 from loadtests.experiments import queueing_network_figures as figures
 from loadtests.experiments.queueing_network_measurements import (
-    COUNTS,
     PLAN,
     QUICK_SCALE,
     SCALE,
@@ -55,11 +52,10 @@ from loadtests.models.estimates import Interval, Verdict
 
 
 def analyse(results: Results) -> Report:
-    """Report models, servers and a block's time. Raises ResultsError if there is no closed run."""
-    runs = closed_runs(results)
+    """Report models and servers. Raises ResultsError if there is no closed run."""
+    runs, expectations = closed_runs(results), expected(results)
     if not runs:
         raise ResultsError(f"{results.folder} has no closed run with a request")
-    expectations, split = expected(results), block_costs.storages(results)
     found, sentences = points(runs, expectations), Sentences("queueing_network")
     compared = pairs(found, expectations)
     agreeing = [pair for pair in compared if pair.verdict is Verdict.AGREES]
@@ -67,17 +63,15 @@ def analyse(results: Results) -> Report:
     findings = [
         *sentences("findings", models=MODELS, **_verdicts(found, compared)),
         *rejected_told(found),
-        *sentences("block_costs", demands=block_costs.compared_demands(split)),
     ]
     sections = [
         *_of_the_network(results, sentences, found, expectations, compared),
         *_of_servers(sentences, found, expectations),
-        *block_costs.sections(split, block_costs.block_reads(results), sentences),
     ]
     return Report(
         findings,
         [section for section in sections if section.parts],
-        [*_metrics(found), *block_costs.metrics(split)],
+        [*_metrics(found)],
         conclusion=sentences.one(
             "conclusion", compared=compared, agreeing=by_server, models=MODELS
         ),
@@ -91,20 +85,16 @@ def _of_the_network(
     expectations: Expectations,
     compared: Sequence[Pair],
 ) -> Iterator[Section]:
-    small = block_costs.storages(results).get(COUNTS)
-    counted = small.routing if small else None  # counts do not depend on how quiet the machine was
-    told = [*sentences("model"), *sentences("counted", storage=small)]
     schema = figures.schema(sentences.one("figure_6"))
-    yield Section("The model", told, [schema, figures.parameters(counted), _model_table()])
+    yield Section("The model", sentences("model"), [schema, figures.parameters(), _model_table()])
     told = sentences(
         "measured",
-        is_simulated=results.manifest()["mode"] == Mode.MODEL,
         line=results.lines(PLAN, PlanLine)[0],
         think_s=NETWORK_THINK_S,
         regular_cv=REGULAR_CV,
     )
     caption = sentences.one("system", single=SINGLE)
-    of_system = figures.of_system(found, expectations, counted, caption)
+    of_system = figures.of_system(found, expectations, caption)
     yield Section("Which model describes which server", told, [_pairs_table(compared), *of_system])
 
 
@@ -236,9 +226,9 @@ EXPERIMENT = Experiment(
         "mean value analysis. Here that network runs as a server for 1 to 10 customers who think: "
         "with exponential service times, with times as regular as those of reading a block, and "
         "with one request at a time, as the study's server really worked. Each is compared with "
-        "each model. The parts of a block's time are measured on real blocks, without waits."
+        "each model."
     ),
-    modes=(Mode.EMULATED, Mode.MODEL),
+    modes=(Mode.EMULATED,),
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
@@ -246,7 +236,7 @@ EXPERIMENT = Experiment(
     report_seconds="K times the measured ones",
     emulated_so=(
         "No block was read here: a visit to DISK or DELAY is a wait, drawn with these times as "
-        "means. The parts of a block's time were measured apart, on real blocks without waits."
+        "means."
     ),
     waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
 )

@@ -14,9 +14,7 @@ from loadtests.experiments.queueing_network_models import (
     STATIONS,
     Expectations,
     Prediction,
-    Routing,
     Server,
-    by_formula,
     predicted,
     routing,
     stations,
@@ -54,18 +52,15 @@ def _over_n(
 # --- figures 6 and 7: the network ----------------------------------------------------------------
 
 
-def parameters(counted: Routing | None) -> Table:
-    """Figure 7: a table of the network's parameters. counted: the routing as caches counted it."""
+def parameters() -> Table:
+    """Figure 7: a table of the network's parameters."""
     ratios = visit_ratios(routing(), "terminal")
-    ours = visit_ratios(counted, "terminal") if counted else {}
-    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None, None)]
-    for name, s in STATIONS.items():
-        visits = float(ratios[name]), float(ours[name]) if ours else None
-        rows.append((s.name, s.visits, s.service_s, s.visits * s.service_s, *visits))
-    columns = (
-        *("Station", "Visits", "Service / s", "Demand / s"),
-        *("Visits by the traffic equations", "Visits as counted"),
-    )
+    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
+    rows += [
+        (s.name, s.visits, s.service_s, s.visits * s.service_s, float(ratios[name]))
+        for name, s in STATIONS.items()
+    ]
+    columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
     return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
 
 
@@ -126,23 +121,16 @@ def of_stations(server: Server, points: Sequence[Point], told: str) -> Iterator[
 # --- figures 10 and 11: the system ---------------------------------------------------------------
 
 
-_STUDY, _COUNTED = "study", "counted"
-_CURVES = {_STUDY: "the study", **MODELS, _COUNTED: "MVA, visits as counted"}
+_STUDY = "study"
+_CURVES = {_STUDY: "the study", **MODELS}
 
 
-def of_system(
-    points: Sequence[Point], expected: Expectations, counted: Routing | None, told: str
-) -> Iterator[Figure]:
-    """Figures 10 and 11: the whole system with its asymptotes, all servers and models.
-
-    counted: of a scan of as many blocks as the study had, in its way; None if none was made.
-    """
+def of_system(points: Sequence[Point], expected: Expectations, told: str) -> Iterator[Figure]:
+    """Figures 10 and 11: the whole system with its asymptotes, all servers and models."""
     at_n = zip(NS, NETWORK_AT_N, strict=True)
     curves = {_STUDY: {n: Prediction(x, response_s) for n, (x, response_s, _) in at_n}}
     for model in MODELS:
         curves[model] = {n: one for n in NS if (one := predicted(model, n, expected))}
-    if counted:
-        curves[_COUNTED] = {n: by_formula(MVA, n, counted) for n in NS}
     for title, label, quantity in (
         ("Figure 10: throughput of the system", "throughput X / 1/s", "throughput_per_s"),
         ("Figure 11: response time of the system", "response time R / s", "response_s"),

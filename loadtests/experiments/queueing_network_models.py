@@ -76,14 +76,11 @@ REFILLS = 27
 Routing = dict[str, dict[str, Fraction]]
 
 
-def routing(blocks: int = BLOCKS, refills: int = REFILLS, reads: int | None = None) -> Routing:
-    """The routing of figure 6 for these counts of a scan. reads: None means 19 per refill.
-
-    The CPU is visited once for each block, and once more at first.
-    """
-    reads = refills * NETWORK_CACHE_BLOCKS if reads is None else reads
-    visits = blocks + 1
-    home, refill, back = Fraction(1, visits), Fraction(refills, visits), Fraction(refills, reads)
+def routing() -> Routing:
+    """The routing of figure 6: the CPU is visited once for each block, and once more at first."""
+    visits = BLOCKS + 1
+    home, refill = Fraction(1, visits), Fraction(REFILLS, visits)
+    back = Fraction(1, NETWORK_CACHE_BLOCKS)
     return {
         "terminal": {"cpu": Fraction(1)},
         "cpu": {"terminal": home, "cpu": 1 - home - refill, "disk": refill},
@@ -92,10 +89,10 @@ def routing(blocks: int = BLOCKS, refills: int = REFILLS, reads: int | None = No
     }
 
 
-def stations(of: Routing | None = None) -> list[Station]:
-    """The stations of a network with this routing, or the study's: D = V·S with the study's S."""
+def stations() -> list[Station]:
+    """The stations of the study's network: D = V·S."""
     times_s = {name: station.service_s for name, station in STATIONS.items()}
-    demanded = demands_s(visit_ratios(of or routing(), "terminal"), times_s)
+    demanded = demands_s(visit_ratios(routing(), "terminal"), times_s)
     return [Station(name, demand_s) for name, demand_s in demanded.items()]
 
 
@@ -104,9 +101,9 @@ def joined(of: Sequence[Station]) -> Station:
     return Station("all", total_demand_s(of))
 
 
-def by_formula(model: str, customers: int, of: Routing | None = None) -> Prediction:
-    """The prediction of MVA, ASYMPTOTES or ONE. of: the routing, if it is not the study's."""
-    return FORMULAS[model](stations(of), customers, NETWORK_THINK_S)
+def by_formula(model: str, customers: int) -> Prediction:
+    """The prediction of MVA, ASYMPTOTES or ONE."""
+    return FORMULAS[model](stations(), customers, NETWORK_THINK_S)
 
 
 def _mva(of: Sequence[Station], customers: int, think_s: float) -> Prediction:

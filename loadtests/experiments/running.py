@@ -42,8 +42,8 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Rep
     if options.mode not in experiment.modes:
         modes = ", ".join(experiment.modes)
         raise ResultsError(f"{experiment.name} has no mode {options.mode}; it has {modes}")
-    if options.until_decided and (not experiment.can_decide or options.mode is Mode.MODEL):
-        raise ResultsError(f"{experiment.name} in mode {options.mode} has nothing to decide")
+    if options.until_decided and not experiment.can_decide:
+        raise ResultsError(f"{experiment.name} has nothing to decide")
     for threshold in options.fail_if:
         response_times.check_threshold(threshold)
     if options.host and not (experiment.takes_host and options.mode is Mode.REAL):

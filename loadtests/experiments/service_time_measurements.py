@@ -1,46 +1,34 @@
 """Measures in turns through all ways and requests, so that a slow minute affects all of them.
 
-`real`: the study's storage, our scan and our index have the same flights, and no waits. Our scan
-has caches in the study's proportion, so that it reads its blocks from files. Our index has the
-default settings of the service, except that answers are not kept, because the same question is
-asked again and again.
-
-`emulated`: the study's storage has nearly empty blocks, so that a block takes (46 + 39)/K ms on any
-machine. Our scan has real blocks, and its work after reading a block is not divided by K.
+The study's storage, our scan and our index have the same flights. Our scan has caches in the
+study's proportion, so that it reads its blocks from files. Our index has the default settings of
+the service, except that answers are not kept, because the same question is asked again and again.
 
 Beside the files of `one_customer`, `plan.csv` has a line for each run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
 from loadtests.generation.schedule import Request
-from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.experiment import Options, Run
 from loadtests.lab.ledgers import ONLY_HTTP, two_chains
 from loadtests.lab.one_customer import one_customer
 from loadtests.lab.published import BLOCKS, SERVICE_TIMES
 from loadtests.lab.results import Line
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import KINDS as QUESTIONS
-from loadtests.questions import PARAMETERS, Question
+from loadtests.questions import Question
 from loadtests.servers import study
 from loadtests.servers.service import RUN_BLOCKS
 
 KINDS = tuple(SERVICE_TIMES)  # the study's five requests, in its order
 STUDY, SCAN, INDEX = "study", "scan", "index"
-SCALE, QUICK_SCALE = 20.0, 200.0
 WARM_UP = 1  # first requests of a run that do not count
 PLAN = "plan"
 ANSWER_DIGITS = 9  # a mean's last digits depend on the order of the summation
-
-_DAYS = {"INITIAL_DATE": "2010-01-20", "FINAL_DATE": "2011-01-20"}
-_FLIGHT = {name: str(value) for name, value in study.SMALL_CHAIN_FLIGHT.items()}
-_OF_SMALL_CHAIN = {
-    kind: Question(kind, {name: (_FLIGHT | _DAYS)[name] for name in names})
-    for kind, names in PARAMETERS.items()
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ def plan_of(options: Options) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class PlanLine(Line):
-    """A run: a way and kind of request. blocks: length of the chain. scale: K, 1 for a real disk.
+    """A run: a way and kind of request. blocks: length of the chain.
 
     warm_up: number of first requests that do not count.
     """
@@ -81,7 +69,6 @@ class PlanLine(Line):
     kind: str
     turn: int
     blocks: int
-    scale: float
     warm_up: int
 
 
@@ -90,21 +77,19 @@ def measure(run: Run) -> None:
 
     Raises ProgramFailed if the ways give different answers.
     """
-    plan, is_real = plan_of(run.options), run.options.mode is Mode.REAL
-    scale = 1 if is_real else run.options.scale or 1
+    plan = plan_of(run.options)
     with (
         ways(run, plan) as found,
         run.results.table(PLAN, PlanLine) as table,
         one_customer(run.results) as customer,
     ):
-        if is_real:
-            require_same_answers(found)
+        require_same_answers(found)
         for turn in range(1, (run.options.reps or plan.rounds) + 1):
             for kind in KINDS:
                 run.say(f"turn {turn}: {kind}")
                 for way in found:
                     name = f"{way.name}-{kind}-{turn:02}"
-                    table.add(PlanLine(name, way.name, kind, turn, plan.blocks, scale, WARM_UP))
+                    table.add(PlanLine(name, way.name, kind, turn, plan.blocks, WARM_UP))
                     is_scan = way.name != INDEX and kind in QUESTIONS
                     customer.asks(
                         way.service,
@@ -154,31 +139,15 @@ _OURS = "/blocks/", 1, "/transactions/"
 
 @contextmanager
 def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
-    """Run all ways of the mode of `run` until the `with` block ends.
-
-    Raises ProgramFailed if K is a fraction, which the service cannot have.
-    """
-    scale = run.options.scale or 0 if run.options.mode is Mode.EMULATED else 0
-    if scale != int(scale):
-        raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
-    speedup, chains = int(scale), two_chains(run, plan.blocks)
+    """Run all ways until the `with` block ends."""
+    chains, settings = two_chains(run, plan.blocks), {"workers": 1, "answer_cache_bytes": 0}
     ours = chains.questions, plan.blocks, chains.flights
-    folder, theirs = chains.study, ours
-    if speedup:
-        folder = run.scratch / "small"
-        study.write_small_chain(folder, plan.blocks)
-        theirs = _OF_SMALL_CHAIN, plan.blocks, plan.blocks * study.SMALL_BLOCK_FLIGHTS
     with (
-        study.running(folder, run.log, emulated_disk=speedup) as stored,
-        chains.scanned(run.log, plan.run_blocks, emulated_disk=speedup) as scan,
-        ExitStack() as stack,
+        study.running(chains.study, run.log) as stored,
+        chains.scanned(run.log, plan.run_blocks) as scan,
+        running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as index,
     ):
-        found = [Way(STUDY, stored, *theirs), Way(SCAN, scan, *ours)]
-        if not speedup:
-            settings = {"workers": 1, "answer_cache_bytes": 0}
-            index = running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings)
-            found.append(Way(INDEX, stack.enter_context(index), *ours))
-        yield found
+        yield [Way(STUDY, stored, *ours), Way(SCAN, scan, *ours), Way(INDEX, index, *ours)]
 
 
 def require_same_answers(found: Sequence[Way]) -> None:

@@ -1,9 +1,9 @@
 """Defines an experiment: its name, what it reproduces, how it measures and how it analyses.
 
 The two halves of an experiment meet in its tables alone: `measure` takes a Run and writes them into
-`run.results`, `analyse` makes a Report of these Results. Three modes are never mixed on one axis
+`run.results`, `analyse` makes a Report of these Results. Two modes are never mixed on one axis
 without a label: `real` measures the service as shipped, `emulated` injects the study's waits
-divided by the scale K, `model` needs no server at all.
+divided by the scale K.
 """
 
 import random
@@ -26,7 +26,6 @@ class Mode(StrEnum):
 
     REAL = "real"
     EMULATED = "emulated"
-    MODEL = "model"
 
 
 @dataclass(frozen=True, slots=True)

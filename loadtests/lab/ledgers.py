@@ -81,16 +81,12 @@ class TwoChains:
         """The number of flights in each chain."""
         return self.blocks * FLIGHTS_PER_BLOCK
 
-    def scanned(
-        self, log: Path, run_blocks: int, *, emulated_disk: int = 0
-    ) -> AbstractContextManager[Service]:
+    def scanned(self, log: Path, run_blocks: int) -> AbstractContextManager[Service]:
         """Run the service on our chain as the study's ran, until the `with` block ends.
 
-        run_blocks, emulated_disk: as in `as_in_the_study`.
+        run_blocks: as in `as_in_the_study`.
         """
-        settings = as_in_the_study(
-            self.ours.block_bytes, self.blocks, emulated_disk=emulated_disk, run_blocks=run_blocks
-        )
+        settings = as_in_the_study(self.ours.block_bytes, self.blocks, run_blocks=run_blocks)
         return running(self.ours.folder, log, ONLY_HTTP, settings=settings)
 
 

@@ -110,17 +110,6 @@ NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
 """Figures 8 to 11, from the authors' own solver file. The rows are for 1, 2 … 30 customers:
 throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
 
-PROFILE_MS: Mapping[str, float] = {
-    "file": 17.3,
-    "decode": 18.6,
-    "build objects": 7.5,
-    "other reading": 5.4,
-    "encode": 33.9,
-    "hash": 3.3,
-}
-"""Milliseconds per block in the authors' listing of their profile. DISK (48.8 ms) and DELAY come
-from these. The profiler slows what it measures: their sum is above the measured time."""
-
 SCAN_BLOCKS_READ = 503  # distinct ones, of 522, that a scan read; the network counts 513
 
 

@@ -7,9 +7,8 @@
 
 Like the study's server it answers one request at a time.
 
-Server-Timing has the stages of reading (`file_read`, `decode`, `build_objects`, `reencode`,
-`hash`), `emulated` (waits), `disk_reads` (number of blocks) and `cache_hits` (number of blocks; all
-other requests for blocks began a refill).
+Server-Timing has `disk_reads` (number of blocks) and `cache_hits` (number of blocks; all other
+requests for blocks began a refill).
 
 With an emulated disk (K = `emulated_disk`) reading a block takes (46 + 39)/K ms, including the
 real work, which is less in the blocks of `write_small_chain`, so that only K counts. A flight
@@ -19,6 +18,7 @@ with the numbers of the study's profiler; the study measured 40.499 s.
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -88,8 +88,7 @@ def _answer(ledger: StudyLedger, name: str, ask: Ask, given: Mapping[str, str]) 
     """The answer of `ask` to a request with these parameters, and what it cost."""
     ledger.costs = costs = Costs()
     body = {name: ask(given)}
-    parts_s = {"emulated": costs.emulated_s, **costs.stage_s}
-    return Answer(body, parts_s, {"disk_reads": costs.disk_reads, "cache_hits": costs.cache_hits})
+    return Answer(body, counts=asdict(costs))
 
 
 def _question(ledger: StudyLedger, kind: str, given: Mapping[str, str]) -> object:

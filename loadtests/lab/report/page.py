@@ -23,7 +23,6 @@ SHARED = (
 MODES = {
     "real": "Real: the service as shipped",
     "emulated": "Emulated storage, K = {scale:g}",
-    "model": "Model: no server was measured",
     "files": "From files of load generators",
 }
 FOLDED_ROWS = 40  # a table with more rows is folded until a reader opens it

@@ -4,7 +4,6 @@ import pytest
 
 from frontend.lab import closed_network_form, open_queue_form
 from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
-from loadtests.experiments.queueing_network_block_costs import demands_on_the_pi
 
 EVERY = [*QUEUES, *NETWORKS]
 
@@ -34,16 +33,6 @@ def test_twice_the_processor_halves_all_but_the_reading_of_files() -> None:
     files_s, processor_s = (float(values[f"service_time_s_{row}"]) for row in (1, 2))
     assert files_s == pytest.approx(0.017)
     assert processor_s == pytest.approx((40.499375 - 513 * 0.017) / 2)
-
-
-def test_the_lab_bounds_an_ssd_like_the_calculator() -> None:
-    lab = demands_on_the_pi()
-    for preset, theirs in (
-        (NETWORKS[1], lab.without_files()),
-        (NETWORKS[2], lab.with_twice_the_processor()),
-    ):
-        ours = closed_network_form.answer_to(preset.values).curve.most_throughput_per_s
-        assert ours == pytest.approx(theirs.several_per_s, rel=0.01)
 
 
 def test_queues_are_compared_at_one_arrival_rate() -> None:

@@ -16,7 +16,6 @@ from loadtests.experiments import (
     itinerary,
     mixed_clients_measurements,
     open_workload_servers,
-    queueing_network_measurements,
     service_time_measurements,
 )
 from loadtests.generation import run as generation_run
@@ -32,7 +31,6 @@ from tests.loadtests.experiments import plain_generator
 RECORD = "imported.json"  # tells that the chain beside it is whole
 IMPORTING = (client_server_systems, open_workload_servers, ledgers)
 PREPARING = (cluster_measurements, itinerary, mixed_clients_measurements)
-SCANNING = (queueing_network_measurements, service_time_measurements)
 SCANNED_BLOCKS = 8  # enough for a scan to read some from files
 
 
@@ -67,8 +65,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setattr(module, "imported", imported)
         for module in PREPARING:
             patch.setattr(module, "prepared", lambda *_: material())
-        for module in SCANNING:
-            patch.setattr(module, "two_chains", lambda *_: two_chains())
+        patch.setattr(service_time_measurements, "two_chains", lambda *_: two_chains())
         yield
 
 

@@ -2,12 +2,11 @@
 
 import json
 import re
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, repeat
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -57,7 +56,7 @@ from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.generator_check import CheckLine
 from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models import gap_ledger
+from loadtests.models import gap_ledger, replay
 from loadtests.models.estimates import Verdict
 from loadtests.models.open_queue import ONE, Queue
 from loadtests.models.random_times import Gamma, poisson_times
@@ -65,8 +64,7 @@ from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
 from loadtests.processes import Site
 
 SERVICE_S = 0.04
-QUICK = Options(Mode.MODEL, scale=1000, quick=True)
-QUICK_EMULATED = Options(Mode.EMULATED, scale=1000, quick=True)
+QUICK = Options(Mode.EMULATED, scale=1000, quick=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -129,7 +127,7 @@ def a_run(
         fraction=fraction,
         rate_per_s=fraction * queue.servers / SERVICE_S,
         duration_s=times_s[-1],
-        calibration="",
+        calibration=f"c{seed}",
         service_time_s=SERVICE_S,
         service_variance_s2=(cv * SERVICE_S) ** 2,
         overhead_s=0.0 if is_told else None,
@@ -168,7 +166,7 @@ class TestComparing:
     @pytest.mark.parametrize(
         ("fraction", "runs", "verdict"),
         [
-            pytest.param(0.5, 1, Verdict.AGREES, id="low load"),
+            pytest.param(0.5, 5, Verdict.AGREES, id="low load"),
             pytest.param(0.8, 9, Verdict.NOT_DECIDED, id="high load, few runs"),
             pytest.param(0.9, 10, Verdict.NOT_DECIDED, id="runs that do not reach the long run"),
         ],
@@ -238,7 +236,7 @@ class TestComparing:
         assert [key for key, _ in groupby(runs, key=lambda run: (run.part, run.fraction))] == [
             (load.part, load.fraction) for load in planned(QUICK)
         ]
-        assert [len(point.runs) for point in steady_points(runs)] == [2, 2]
+        assert [len(point.runs) for point in steady_points(runs)] == [2, 2, 2]
 
     @pytest.mark.parametrize(("fraction", "left_out"), [(0.3, 50), (0.5, 50), (0.8, 200)])
     def test_the_warm_up_is_shorter_where_the_queue_is_soon_settled(
@@ -289,14 +287,13 @@ def test_what_cannot_be_decided_on_a_machine_that_changes_is_said(slower: float,
 
 
 class TestChosenLoads:
+    @pytest.mark.usefixtures("pretended")
     def test_are_measured_alone_and_so_they_are_when_it_goes_on(self, tmp_path: Path) -> None:
         out = tmp_path / "out"
         words = [
             "run",
             "--shared",
             "open-workload",
-            "--mode",
-            "model",
             "--quick",
             "--reps",
             "2",
@@ -326,50 +323,61 @@ class TestChosenLoads:
         assert "it takes numbers like 0.5,0.85" in asked.output
 
 
+def pretend(
+    patch: pytest.MonkeyPatch, means_s: Iterator[float], queue: replay.Discipline
+) -> list[Choices]:
+    """Take servers away: calibrations are made up, and requests of 40 ms go through `queue`.
+
+    Returns what calibrations will have asked for.
+    """
+    asked = list[Choices]()
+
+    def requests(random: Random) -> Iterator[Request]:
+        while True:
+            yield Request("k", f"/{random.random()}")
+
+    @contextmanager
+    def given(*ignored: object) -> Iterator[Measured]:
+        yield Measured(Site("http://x"), requests)
+
+    def kept(folder: Path, rows: Sequence[Row]) -> None:
+        with closing(RowFile(folder / "requests.csv")) as file:
+            file.write(rows)
+
+    def calibrate(
+        generator: Generator, _: object, choices: Choices, run: str, **how: object
+    ) -> Calibration:
+        assert how["each_once"]
+        asked.append(choices)
+        kept(generator.folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
+        return Calibration(run, 9, next(means_s), 0, 0)
+
+    def open_run(
+        generator: Generator, target: object, schedule: Sequence[Arrival], run: str
+    ) -> RunRecord:
+        times_s = [one.intended_s for one in schedule]
+        rows = tuple(
+            Row(run, n, "k", at_s, at_s, at_s + stay_s - 0.04, at_s + stay_s, 0.04, 200, "1")
+            for n, (at_s, stay_s) in enumerate(
+                zip(times_s, queue(times_s, [0.04] * len(times_s)), strict=True)
+            )
+        )
+        kept(generator.folder, rows)
+        return RunRecord(run, "open", rows, (), len(rows), 0.0)
+
+    patch.setattr(measuring, "STARTS", defaultdict(lambda: given))
+    patch.setattr(Generator, "open", open_run)
+    patch.setattr(Generator, "calibrate", calibrate)
+    return asked
+
+
 class TestRepeating:
-    """Without servers: calibrations are made up, and every request takes E[S]."""
+    """Every request takes E[S], so no queue forms."""
 
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch, means_s: Sequence[float]) -> Sequence[Choices]:
         """What each calibration was to ask for."""
-        asked, means = list[Choices](), iter(means_s)
-
-        def requests(random: Random) -> Iterator[Request]:
-            while True:
-                yield Request("k", f"/{random.random()}")
-
-        @contextmanager
-        def given(*ignored: object) -> Iterator[Measured]:
-            yield Measured(Site("http://x"), requests)
-
-        def kept(folder: Path, rows: Sequence[Row]) -> None:
-            file = RowFile(folder / "requests.csv")
-            file.write(rows)
-            file.close()
-
-        def calibrate(
-            generator: Generator, _: object, choices: Choices, run: str, **how: object
-        ) -> Calibration:
-            assert how["each_once"]
-            asked.append(choices)
-            kept(generator.folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
-            return Calibration(run, 9, next(means), 0, 0)
-
-        def open_run(
-            generator: Generator, target: object, schedule: Sequence[Arrival], run: str
-        ) -> Any:
-            rows = tuple(
-                Row(run, one.index, "k", at_s, at_s, at_s, at_s + 0.04, 0.04, 200, "1")
-                for one in schedule
-                for at_s in [one.intended_s]
-            )
-            kept(generator.folder, rows)
-            return RunRecord(run, "open", rows, (), len(rows), 0.0)
-
-        monkeypatch.setattr(measuring, "STARTS", defaultdict(lambda: given))
-        monkeypatch.setattr(Generator, "open", open_run)
-        monkeypatch.setattr(Generator, "calibrate", calibrate)
-        return asked
+        return pretend(monkeypatch, iter(means_s), lambda times_s, took_s: [*took_s])
 
     @pytest.mark.parametrize(
         ("means_s", "accepted"),
@@ -498,26 +506,35 @@ class TestRepeating:
         monkeypatch.setattr(Generator, "open", interrupted)
         results = Results(tmp_path)
         with pytest.raises(KeyboardInterrupt):
-            measuring.measure(Run(QUICK_EMULATED, results, tmp_path, lambda text: None))
+            measuring.measure(Run(QUICK, results, tmp_path, lambda text: None))
         assert len(asked) == 1
         rows = [(row["run"][-2:], row["accepted"], row["reasons"]) for row in results.rows("runs")]
         assert [row[:2] for row in rows] == [("01", "no"), ("02", "no")]
         assert all("interrupted" in row[2] for row in rows)
 
 
-@pytest.fixture(scope="module")
-def simulated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory.mktemp("simulated") / "one", Mode.MODEL, 1000).folder
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers in order of arrival that need not be started."""
+    pretend(monkeypatch, repeat(0.04), replay.fcfs)
 
 
 @pytest.fixture
-def simulated(simulated_once: Path, tmp_path: Path) -> Results:
-    """The results of simulated runs."""
-    return Results(Path(shutil.copytree(simulated_once, tmp_path / "simulated")))
+def simulated(pretended: None, tmp_path: Path) -> Results:
+    """What a quick run measured."""
+    return measured(tmp_path / "simulated")
 
 
-def test_simulated_runs_are_reported_like_measured_ones(simulated: Results) -> None:
-    results = simulated
+def measured(folder: Path) -> Results:
+    folder.mkdir()
+    results = emulated(folder)
+    measuring.measure(Run(QUICK, results, folder, lambda text: None))
+    return results
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
+    results = made(tmp_path / "one", Mode.EMULATED, 1000)
     runs, manifest = open_runs(results), results.manifest()
     assert {run.part for run in runs} == {AS_THE_STUDY, STEADY}
     before = (results.folder / "report.html").read_bytes()
@@ -530,11 +547,10 @@ def test_simulated_runs_are_reported_like_measured_ones(simulated: Results) -> N
     assert "M/G/1" in before.decode()
     assert "Where the gaps come from" in before.decode()
     said = json.loads((results.folder / "summary.json").read_bytes())
-    assert said["conclusion"].startswith("Of 2 loads that can be decided, ")
+    assert said["conclusion"].startswith("Of 3 loads that can be decided, ")
     assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
     low = {metric["name"]: metric["low"] for metric in said["metrics"]}
-    assert low["service_time[study]"] is None  # it is given, not measured
-    assert low["response_time[study,0.5]"] >= 0
+    assert low["response_time[study,0.5]"] is None  # of one run
     assert "forecast_error[study,0.5]" in low
 
 
@@ -548,8 +564,7 @@ def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> 
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(simulated: Results, tmp_path: Path) -> None:
-    again = emulated(tmp_path)
-    measuring.measure(Run(QUICK, again, tmp_path, lambda text: None))
+    again = measured(tmp_path / "again")
     arrivals = [
         [[row.intended_s for row in run.rows] for run in open_runs(results)]
         for results in (simulated, again)

@@ -1,4 +1,4 @@
-"""The queueing network in miniature: real servers, a simulated network, and made-up runs."""
+"""The queueing network in miniature: real servers, simulated ones, and made-up runs."""
 
 import re
 from collections.abc import Sequence
@@ -21,20 +21,7 @@ from hypothesis import strategies as st
 from loadtests.experiments import queueing_network_figures as figures
 from loadtests.experiments import queueing_network_measurements as measuring
 from loadtests.experiments.queueing_network import EXPERIMENT
-from loadtests.experiments.queueing_network_block_costs import (
-    REST,
-    Storage,
-    block_reads,
-    demands_on_the_pi,
-    storages,
-)
-from loadtests.experiments.queueing_network_measurements import (
-    COUNTS,
-    OURS,
-    STUDY,
-    Plan,
-    plan_of,
-)
+from loadtests.experiments.queueing_network_measurements import Plan, plan_of
 from loadtests.experiments.queueing_network_models import (
     ASYMPTOTES,
     EXPONENTIAL,
@@ -72,14 +59,13 @@ from loadtests.experiments.running import analyse, run
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN_BLOCKS_READ
+from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
 from loadtests.lab.results import Results
 from loadtests.models import mva
 from loadtests.models.estimates import Verdict, confidence_interval
 from loadtests.models.laws import visit_ratios
 from loadtests.models.random_times import gamma_time_s
 from loadtests.servers import network
-from tests.loadtests.experiments.conftest import SCANNED_BLOCKS
 
 GROUP = 19
 LIKE_EXPONENTIAL, LIKE_REGULAR = "simulated-exponential", "simulated-regular"
@@ -173,11 +159,6 @@ class TestPredicting:
         }
         expected = {s.name.lower(): s.visits * s.service_s for s in NETWORK}
         assert {s.name: s.demand_s for s in stations()} == pytest.approx(expected)
-
-    def test_with_the_blocks_really_read_there_are_fewer_visits(self) -> None:
-        assert (
-            visit_ratios(routing(522, 27, SCAN_BLOCKS_READ), "terminal")["disk"] == SCAN_BLOCKS_READ
-        )
 
     def test_what_the_study_solved_is_what_mva_gives(self) -> None:
         found = mva.solve(stations(), 30, NETWORK_THINK_S)
@@ -334,30 +315,6 @@ class TestComparing:
         assert (point.stations, point.outside) == ({}, None)
 
 
-class TestSplitting:
-    def test_a_block_costs_what_a_scan_costs_over_the_blocks_it_read(self) -> None:
-        stages = {"file": 2.0, "decompress": 3.0, "hash": 1.0, "decode": 1.0, "filter": 2.0}
-        one = Storage(OURS, True, 10, 4, 1, stages | {REST: 1.0})
-        assert one.of_a_block_s("file") == 0.5
-        assert one.of_a_block_s("filter") == 0.2
-        now = one.demands
-        assert (now.file_s, now.cpu_s, now.total_s) == (2, 8, 10)
-        assert now.without_files().total_s == 8
-        assert now.with_twice_the_processor().total_s == 6
-        assert now.several_per_s == 0.125
-
-    def test_the_studys_stages_are_of_blocks_read(self) -> None:
-        stages = dict.fromkeys(("file_read", "decode", "build_objects", "reencode", "hash"), 1.0)
-        one = Storage(STUDY, True, 10, 4, 1, stages | {REST: 1.0})
-        assert one.of_a_block_s("hash") == 0.25
-        assert one.of_a_block_s(REST) == 0.1
-
-    def test_an_ssd_would_have_saved_a_fifth_on_the_pi(self) -> None:
-        now = demands_on_the_pi()
-        assert now.total_s == pytest.approx(40.499, abs=0.001)
-        assert now.total_s - now.without_files().total_s == pytest.approx(8.7, abs=0.01)
-
-
 def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
     svg = figures.schema("").svg
     minidom.parseString(svg)  # raises for what is no XML
@@ -373,40 +330,11 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Opt
 
 
 @pytest.mark.long
-def test_a_simulated_run_tells_which_model_describes_which_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = Plan(
-        (1, 3), report_s=6000, group=GROUP, blocks=3, run_blocks=1, scans=1, simulated_runs=40
-    )
-    results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.MODEL))
-    expectation = expected(results)
-    found = verdicts(pairs(points(closed_runs(results), expectation), expectation))
-    assert found[SINGLE, ONE] is Verdict.AGREES
-    assert found[REGULAR, LIKE_REGULAR] is Verdict.AGREES
-    assert found[EXPONENTIAL, MVA] is not Verdict.DISAGREES
-    assert found[SINGLE, MVA] is Verdict.DISAGREES
-    assert found[EXPONENTIAL, ASYMPTOTES] is Verdict.DISAGREES
-    assert storages(results) == {}
-    page = (results.folder / "report.html").read_text(encoding="utf-8")
-    assert "MVA</th>" in page
-    assert "Mva" not in page
-    x = expectation[EXPONENTIAL, 3].throughput_per_s.mean
-    beside = 100 * (x / by_formula(MVA, 3).throughput_per_s - 1)
-    assert f"{beside:+.1f} ± " in page
-    before = (results.folder / "report.html").read_bytes()
-    analyse(results)
-    assert (results.folder / "report.html").read_bytes() == before
-
-
-@pytest.mark.long
-def test_real_servers_are_measured_and_a_blocks_time_is_split(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_servers_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
     monkeypatch.setattr(generation_run, "judge", lambda facts: next(judged))
-    plan = Plan((2,), 1000, GROUP, SCANNED_BLOCKS, 1, scans=1, most_attempts=2, simulated_runs=20)
+    plan = Plan((2,), 1000, GROUP, most_attempts=2, simulated_runs=20)
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
     rejected, *runs = closed_runs(results)
     assert (rejected.server, rejected.is_accepted) == (SERVERS[0], False)
@@ -415,20 +343,14 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
         assert found.cycles_s
         assert len(found.told) == len(found.responses_s)
         assert min(found.responses_s) > 30
-    split = storages(results)
-    assert set(split) == {COUNTS, STUDY, OURS}
-    counts = split[COUNTS]
-    assert (counts.reads, counts.refills) == (SCAN_BLOCKS_READ, 27)
-    assert split[OURS].stages_s["filter"] > 0
-    reads = block_reads(results)
-    assert reads is not None
-    assert reads.count == SCANNED_BLOCKS - 1
-    assert len(results.rows("runs")) == 1 + len(runs) + len(split)
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    assert "MVA</th>" in page
+    x = expected(results)[EXPONENTIAL, 2].throughput_per_s.mean
+    assert f"{100 * (x / by_formula(MVA, 2).throughput_per_s - 1):+.1f} ± " in page
     names = ("report.html", "summary.json")
     before = [(results.folder / name).read_bytes() for name in names]
     analyse(results)
     assert [(results.folder / name).read_bytes() for name in names] == before
-    assert b"This part is real, without emulated waits" in before[0]
 
 
 def test_only_the_chosen_numbers_of_customers_are_measured() -> None:

@@ -8,13 +8,9 @@ import pytest
 from loadtests.experiments import service_time_measurements as measuring
 from loadtests.experiments.running import analyse, run
 from loadtests.experiments.service_time import (
-    BLOCK_S,
     EXPERIMENT,
     Cells,
     cells,
-    emulated,
-    refill,
-    refill_on_the_pi,
     times_faster,
 )
 from loadtests.experiments.service_time import analyse as report_of
@@ -36,7 +32,6 @@ from loadtests.generation.rows import Row, closed_index
 from loadtests.lab import one_customer
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.models.estimates import Verdict
 from loadtests.processes import ProgramFailed
 from loadtests.questions import Question
 from tests.loadtests.experiments.conftest import SCANNED_BLOCKS
@@ -50,7 +45,6 @@ def made_up(
     times: Times,
     reads: Mapping[tuple[str, str], str] | None = None,
     rejected: Sequence[tuple[str, str, int]] = (),
-    scale: float = 1.0,
 ) -> Results:
     """Runs as if measured, each with one request before those that count."""
     results, rows = results_of("service-time", folder), list[Row]()
@@ -60,7 +54,7 @@ def made_up(
     ):
         for (way, kind, turn), measured_s in times.items():
             name = f"{way}-{kind}-{turn}"
-            plan.add(PlanLine(name, way, kind, turn, 522, scale, 1))
+            plan.add(PlanLine(name, way, kind, turn, 522, 1))
             for number, time_s in enumerate([99.0, *measured_s]):
                 index = closed_index(0, number)
                 rows.append(Row(name, index, kind, 0, 0, None, time_s, None, 200, ""))
@@ -111,38 +105,6 @@ class TestComparing:
         assert ratio is not None
         assert (ratio.estimate, ratio.half_width) == (10, 0)
         assert times_faster(found_in(tmp_path / "s", times), INDEX, kind) is None
-
-    def test_a_lookup_is_a_refill(self, tmp_path: Path) -> None:
-        times = {
-            (STUDY, "flight_counter", 1): [5.03, 5.03],
-            (STUDY, "get_transaction", 1): [0.19, 0.19],
-        }
-        reads = {(STUDY, "flight_counter"): "503", (STUDY, "get_transaction"): "19"}
-        found = refill(found_in(tmp_path / "r", times, reads=reads))
-        assert found is not None
-        assert found.mean_s == pytest.approx(0.19)
-        assert found.verdict is Verdict.AGREES
-        told = " ".join(report_of(Results(tmp_path / "r")).findings)
-        assert (
-            "19 blocks per request, at the time per block of a scan, take 190 ms; measured" in told
-        )
-        reads[STUDY, "get_transaction"] = "0"
-        assert refill(found_in(tmp_path / "s", times, reads=reads)) is None
-
-    def test_the_study_agrees_with_itself_about_a_refill(self) -> None:
-        expected_s, published_s = refill_on_the_pi()
-        assert expected_s == pytest.approx(published_s, rel=0.05)
-
-    def test_emulated_blocks_take_what_they_are_made_to(self, tmp_path: Path) -> None:
-        scan_s = 494 * BLOCK_S / 20
-        times = {(SCAN, "flight_counter", 1): [scan_s * 1.5] * 3}
-        reads = {(SCAN, "flight_counter"): "494 blocks in 26 refills"}
-        (one,) = emulated(found_in(tmp_path / "r", times, reads=reads, scale=20)).values()
-        assert one.share.estimate == pytest.approx(1.5)
-        assert one.verdict is Verdict.DISAGREES
-        report = report_of(made_up(tmp_path / "s", times, reads=reads, scale=20))
-        ratios = [one for one in report.metrics if one.name.startswith("service_time_ratio")]
-        assert [(one.unit, round(one.value, 6)) for one in ratios] == [("", 1.5)]
 
 
 def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> None:
@@ -214,26 +176,3 @@ def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
     analyse(results)
     after = [(results.folder / name).read_bytes() for name in ("report.html", "summary.json")]
     assert before == after
-
-
-def test_emulated_storage_reads_its_blocks_slowly_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = Options(Mode.EMULATED, scale=100, reps=1)
-    results = made(tmp_path / "r", monkeypatch, TINY, options)
-    assert {way for way, _ in cells(results)} == {STUDY, SCAN}
-    times_s = [
-        float(row["done_s"]) - float(row["sent_s"])
-        for row in results.rows("requests")
-        if row["run"] == "scan-flight_counter-01"
-    ]
-    assert min(times_s[1:]) >= 3 * BLOCK_S / 100
-    assert "K = 100" in (results.folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_scale_that_the_service_cannot_have_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = Options(Mode.EMULATED, scale=1.5)
-    with pytest.raises(ProgramFailed, match="whole number"):
-        made(tmp_path / "r", monkeypatch, TINY, options)

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from loadtests.baseline import STAGES, write_chain
+from loadtests.baseline import write_chain
 from loadtests.processes import HOST, ProgramFailed, Service
 from loadtests.servers import study
 from loadtests.servers.timing import told
@@ -120,8 +120,6 @@ def test_an_answer_tells_when_how_long_where_and_what_it_cost(server: Service) -
     assert found.start_s + found.service_s <= after_s
     assert int(found.worker) != server.pid
     spent_ms, counts = parts(headers)
-    assert spent_ms.keys() == {"total", "emulated", *STAGES}
-    assert 0 < sum(spent_ms[name] for name in STAGES) <= spent_ms["total"]
     assert spent_ms["total"] == pytest.approx(1000 * found.service_s)
     refills = BLOCKS - counts["cache_hits"]
     assert 0 < counts["disk_reads"] <= 19 * refills
@@ -142,7 +140,6 @@ def test_an_emulated_disk_takes_its_time_and_is_told(folder: Path, tmp_path: Pat
             assert counts["disk_reads"] > 0
             # what the last request took too long is taken off: at most a refill
             assert spent_ms["total"] >= (counts["disk_reads"] - 19) * BLOCK_MS / 50
-            assert spent_ms["emulated"] > 0
         assert headers["x-emulated-disk"] == "50"
         status, _, headers = asked(server, "/nothing")
         assert (status, headers["x-emulated-disk"]) == (404, "50")
