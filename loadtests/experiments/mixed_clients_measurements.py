@@ -1,11 +1,9 @@
 """Measures every number of customers on every ledger, in process and over HTTP, in turns.
 
-In process, customers are threads of `python -m loadtests.in_process.customers`, beside a miner. The
-status of a row is then 200, or 500 for a request that HTTP would have refused. Beside the raw rows
-this writes `plan.csv`, with a line for each run once it is over.
+In process, customers are threads of `python -m loadtests.in_process.customers`, beside a miner.
+Beside the raw rows this writes `plan.csv`, with a line for each run once it is over.
 """
 
-import csv
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,8 +15,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from loadtests.chains import Chain, copied
-from loadtests.generation.interactions import SEPARATOR, Sequences, save, step_index, whole
-from loadtests.generation.rows import Row
+from loadtests.generation.interactions import Sequences, save, whole
+from loadtests.generation.rows import read_rows
 from loadtests.generation.run import RunRecord, judge_run, keep
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import fresh_service, prepared
@@ -32,7 +30,6 @@ LOCAL, HTTP = "in-process", "http"
 NAMES = {LOCAL: "in process", HTTP: "over HTTP"}
 CUSTOMERS = "loadtests.in_process.customers"
 PLAN = "plan"
-DONE, REFUSED = 200, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +126,13 @@ def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[R
         miner = started([sys.executable, "-m", "backend", "mine"], run.log, variables)
         stack.callback(stop, miner)
         before = cpu_s(family(miner.pid))
-        command = [sys.executable, "-m", CUSTOMERS, *map(str, (given, made, facts))]
+        command = [sys.executable, "-m", CUSTOMERS, name, *map(str, (given, made, facts))]
         program = started(command, run.log, variables)
         stack.callback(stop, program)
         samples = list(Sampler(program.pid, miner.pid, None).while_running(program, monotonic()))
         if program.returncode != 0:
             raise ProgramFailed(failure(command, program.returncode, run.log))
         mining_s = used_s(cpu_s(family(miner.pid)), before)
-        with made.open(encoding="utf-8", newline="") as file:
-            rows = [_row(name, line) for line in csv.DictReader(file)]
-        record, _ = keep(run.results.folder, name, LOCAL, rows, samples)
+        record, _ = keep(run.results.folder, name, LOCAL, read_rows(made), samples)
         own_s: float = json.loads(facts.read_bytes())["cpu_s"]
         return record, own_s + mining_s
-
-
-def _row(run: str, line: Mapping[str, str]) -> Row:
-    """A line of the program's output as a raw row, with times on CLOCK_MONOTONIC."""
-    index = step_index(int(line["customer"]), int(line["interaction"]), int(line["step"]))
-    kind = f"{line['interaction_kind']}{SEPARATOR}{line['step_kind']}"
-    sent_s, done_s = float(line["sent_s"]), float(line["done_s"])
-    status = DONE if line["succeeded"] == "1" else REFUSED
-    return Row(run, index, kind, sent_s, sent_s, None, done_s, None, status, "")

@@ -1,30 +1,27 @@
 """Runs clients in the ledger's own process, so that the lab can measure requests without HTTP.
 
-    python -m loadtests.in_process.customers INTERACTIONS ROWS FACTS
+    python -m loadtests.in_process.customers RUN INTERACTIONS ROWS FACTS
 
-INTERACTIONS holds JSON lines, each with one interaction of a customer: `{"customer": 0, "kind":
-"…", "steps": [{"kind": "…", "method": "GET", "path": "/tip", "body": ""}, …]}`. Each customer is a
-thread that does its interactions in turn, without a pause; all customers share one `Ledger` and
-begin together. A step calls the method of `Ledger` that its path stands for: parameters and bodies
-are parsed and checked as over HTTP; answers are not written as JSON, and none are cached. The miner
-of the folder must be running.
+INTERACTIONS are those of `loadtests.generation.interactions`. Each customer is a thread that does
+its interactions in turn, without a pause; all customers share one `Ledger` and begin together. A
+step calls the method of `Ledger` that its path stands for: parameters and bodies are parsed and
+checked as over HTTP; answers are not written as JSON, and none are cached. The miner of the folder
+must be running.
 
-ROWS gets a line of CSV for each step: customer, interaction and step (counted from 0), the kinds of
-both, sent_s and done_s (CLOCK_MONOTONIC), succeeded (1 or 0). After a step that fails, the customer
-goes on with the next interaction. FACTS gets JSON with cpu_s, the processor time of the whole
-measurement. SIGTERM ends it after the current interactions; what was measured until then is
-written.
+ROWS gets a raw row of the run RUN for each step (`loadtests.generation.rows`), with times on
+CLOCK_MONOTONIC and the status 200, or 500 for what HTTP would have refused. After a step that
+fails, the customer goes on with the next interaction. FACTS gets JSON with cpu_s, the processor
+time of the whole measurement. SIGTERM ends it after the current interactions; what was measured
+until then is written.
 """
 
-import csv
+import json
 import os
 import signal
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier, Event, Thread
 from urllib.parse import parse_qsl
@@ -38,55 +35,13 @@ from backend.ledger.ledger import Ledger
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
 from backend.serving.worker import SWITCH_INTERVAL_S
 from backend.sources.posted_batch import batch_of
+from loadtests.generation.interactions import Interaction, Sequences, Step, load, step_index
+from loadtests.generation.rows import Row, RowFile
 
-COLUMNS = (
-    *("customer", "interaction", "step", "interaction_kind", "step_kind"),
-    *("sent_s", "done_s", "succeeded"),
-)
+DONE, REFUSED = 200, 500
 READY_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.01
-USAGE = "usage: python -m loadtests.in_process.customers INTERACTIONS ROWS FACTS"
-
-
-class Step(msgspec.Struct):
-    """A request as HTTP would carry it."""
-
-    kind: str
-    method: str
-    path: str
-    body: str = ""
-
-
-class Interaction(msgspec.Struct):
-    """Steps that a customer does one after the other."""
-
-    customer: int
-    kind: str
-    steps: list[Step]
-
-
-_interaction = msgspec.json.Decoder(Interaction).decode
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The result of a step, in the order of COLUMNS."""
-
-    customer: int
-    interaction: int
-    step: int
-    interaction_kind: str
-    step_kind: str
-    sent_s: float
-    done_s: float
-    succeeded: int
-
-    def cells(self) -> list[object]:
-        """The cells of the line of CSV."""
-        times = (f"{self.sent_s:.6f}", f"{self.done_s:.6f}")
-        kinds = (self.interaction_kind, self.step_kind)
-        return [self.customer, self.interaction, self.step, *kinds, *times, self.succeeded]
-
+USAGE = "usage: python -m loadtests.in_process.customers RUN INTERACTIONS ROWS FACTS"
 
 Parameters = Mapping[str, str]
 Call = Callable[[Ledger, Parameters, bytes], object]
@@ -147,13 +102,20 @@ def do(ledger: Ledger, step: Step) -> None:
 
 
 class Customer(Thread):
-    """Does its interactions in a thread. rows: the results of its steps."""
+    """Does its interactions in a thread. rows: of its steps."""
 
     def __init__(
-        self, ledger: Ledger, own: Sequence[Interaction], together: Barrier, stop: Event
+        self,
+        ledger: Ledger,
+        run: str,
+        number: int,
+        own: Sequence[Interaction],
+        together: Barrier,
+        stop: Event,
     ) -> None:
-        super().__init__(name=f"customer {own[0].customer}")
+        super().__init__(name=f"customer {number}")
         self._ledger, self._own, self._together, self._ending = ledger, own, together, stop
+        self._run, self._number = run, number
         self.rows: list[Row] = []
         self.failure: Exception | None = None
 
@@ -174,34 +136,25 @@ class Customer(Thread):
             sent_s = time.monotonic()
             try:
                 do(self._ledger, step)
-                succeeded = True
+                status = DONE
             except FlightchainError:
-                succeeded = False
-            done_s = time.monotonic()
-            place = (interaction.customer, number, at, interaction.kind, step.kind)
-            self.rows.append(Row(*place, sent_s, done_s, int(succeeded)))
-            if not succeeded:
+                status = REFUSED
+            times_s = sent_s, sent_s, None, time.monotonic(), None
+            index, kind = step_index(self._number, number, at), interaction.row_kind(step)
+            self.rows.append(Row(self._run, index, kind, *times_s, status, ""))
+            if status != DONE:
                 return
 
 
-def interactions_in(path: Path) -> list[list[Interaction]]:
-    """The interactions of each customer in the file at `path`. Raises OSError, ValueError."""
-    found: dict[int, list[Interaction]] = defaultdict(list)
-    for line in path.read_bytes().splitlines():
-        interaction = _interaction(line)
-        found[interaction.customer].append(interaction)
-    if not found:
-        raise ValueError(f"{path} holds no interactions")
-    return [found[customer] for customer in sorted(found)]
-
-
-def measured(ledger: Ledger, sequences: Sequence[Sequence[Interaction]], stop: Event) -> list[Row]:
+def measured(ledger: Ledger, run: str, sequences: Sequences, stop: Event) -> list[Row]:
     """Let all customers run. Returns their rows in the order in which steps ended.
 
     Raises the error of a customer that failed.
     """
     together = Barrier(len(sequences))
-    customers = [Customer(ledger, own, together, stop) for own in sequences]
+    customers = [
+        Customer(ledger, run, number, own, together, stop) for number, own in enumerate(sequences)
+    ]
     for customer in customers:
         customer.start()
     for customer in customers:
@@ -223,23 +176,21 @@ def wait_until_ready(ledger: Ledger) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure. Raises ValueError, OSError, FlightchainError."""
-    if len(arguments) != 3:
+    if len(arguments) != 4:
         raise ValueError(USAGE)
-    source, target, facts = map(Path, arguments)
+    run, (source, target, facts) = arguments[0], map(Path, arguments[1:])
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stop.set())
     sys.setswitchinterval(SWITCH_INTERVAL_S)  # as in the service
-    sequences = interactions_in(source)
+    sequences = load(source)
     with closing(Ledger(from_environment(os.environ), print)) as ledger:
         wait_until_ready(ledger)
         before_s = time.process_time()
-        rows = measured(ledger, sequences, stop)
-        facts.write_bytes(msgspec.json.encode({"cpu_s": time.process_time() - before_s}))
-    with target.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(row.cells() for row in rows)
+        rows = measured(ledger, run, sequences, stop)
+        facts.write_text(json.dumps({"cpu_s": time.process_time() - before_s}), encoding="utf-8")
+    with closing(RowFile(target)) as file:
+        file.write(rows)
 
 
 if __name__ == "__main__":

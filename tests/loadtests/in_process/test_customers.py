@@ -1,6 +1,5 @@
 """Clients inside the ledger's process: what a step does, and what is left of a run."""
 
-import csv
 import json
 import signal
 import subprocess
@@ -14,16 +13,9 @@ import pytest
 
 from backend.base.errors import FlightchainError
 from backend.ledger.ledger import Ledger
-from loadtests.in_process.customers import (
-    COLUMNS,
-    Interaction,
-    Row,
-    Step,
-    do,
-    interactions_in,
-    main,
-    measured,
-)
+from loadtests.generation.interactions import Interaction, Step, interaction_of, save, step_of
+from loadtests.generation.rows import read_rows
+from loadtests.in_process.customers import do, main, measured
 from tests.api.processes import ROOT, environment, serving, until
 from tests.api.worlds import GOOD, World, world_in
 
@@ -46,23 +38,6 @@ def world(folder: Path) -> World:
 def ledger(world: World) -> Iterator[Ledger]:
     with closing(Ledger(world.settings, print)) as found:
         yield found
-
-
-def interactions(path: Path, *made: Interaction) -> Path:
-    """A file of them."""
-    lines = [
-        {
-            "customer": one.customer,
-            "kind": one.kind,
-            "steps": [
-                {"kind": s.kind, "method": s.method, "path": s.path, "body": s.body, "until": ""}
-                for s in one.steps
-            ],
-        }
-        for one in made
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(
@@ -113,17 +88,16 @@ def test_what_is_not_for_here_ends_it(ledger: Ledger, step: Step, said: str) -> 
     with pytest.raises(ValueError, match=said):
         do(ledger, step)
     with pytest.raises(ValueError, match=said):
-        measured(ledger, [[Interaction(0, "k", [step])]], Event())
+        measured(ledger, "r", [[Interaction("k", (step,))]], Event())
 
 
 def test_each_customer_does_its_own_in_turn(ledger: Ledger) -> None:
     look = Step("tip", "GET", "/tip")
-    sequences = [[Interaction(c, "k", [look, ADD]) for _ in range(3)] for c in range(4)]
-    rows = measured(ledger, sequences, Event())
+    rows = measured(ledger, "r", [[Interaction("k", (look, ADD))] * 3] * 4, Event())
     assert ledger.pending_count() == 12
     for customer in range(4):
-        own = [row for row in rows if row.customer == customer]
-        assert [(row.interaction, row.step) for row in own] == [
+        own = [row for row in rows if interaction_of(row)[0] == customer]
+        assert [(interaction_of(row)[1], step_of(row)) for row in own] == [
             (n, step) for n in range(3) for step in range(2)
         ]
         times = [time for row in own for time in (row.sent_s, row.done_s)]
@@ -132,42 +106,39 @@ def test_each_customer_does_its_own_in_turn(ledger: Ledger) -> None:
 
 def test_nothing_follows_a_step_that_failed(ledger: Ledger) -> None:
     refused = Step("no", "GET", "/flight_counter?x=1")
-    rows = measured(ledger, [[Interaction(0, "k", [refused, ADD])] * 2], Event())
-    assert [(row.step_kind, row.succeeded) for row in rows] == [("no", 0)] * 2
+    rows = measured(ledger, "r", [[Interaction("k", (refused, ADD))] * 2], Event())
+    assert [(row.kind, row.succeeded) for row in rows] == [("k:no", False)] * 2
     assert ledger.pending_count() == 0
 
 
 def test_nobody_begins_once_it_is_to_stop(ledger: Ledger) -> None:
     stop = Event()
     stop.set()
-    assert measured(ledger, [[Interaction(0, "k", [ADD])]], stop) == []
+    assert measured(ledger, "r", [[Interaction("k", (ADD,))]], stop) == []
+
+
+def files(folder: Path) -> tuple[Path, Path, Path]:
+    """Where interactions, rows and facts are."""
+    return folder / "given.jsonl", folder / "rows.csv", folder / "facts.json"
 
 
 def test_the_program_leaves_rows_and_facts_of_a_ledger_that_is_mined(folder: Path) -> None:
     world_in(folder)
-    given = interactions(
-        folder.parent / "given.jsonl",
-        *(Interaction(customer, "k", [ADD]) for customer in range(2) for _ in range(50)),
-    )
-    rows, facts = folder.parent / "rows.csv", folder.parent / "facts.json"
-    command = [sys.executable, "-m", CUSTOMERS, *map(str, (given, rows, facts))]
+    given, rows, facts = files(folder.parent)
+    save(given, [[Interaction("k", (ADD,))] * 50] * 2)
+    command = [sys.executable, "-m", CUSTOMERS, "r", *map(str, (given, rows, facts))]
     with serving(folder):
         process = subprocess.Popen(command, cwd=ROOT, env=environment(folder))
         assert process.wait(60) == 0
-    with rows.open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
-    assert tuple(found[0]) == COLUMNS == Row.__slots__
-    assert len(found) == 100
+    assert len(read_rows(rows, "r")) == 100
     assert json.loads(facts.read_bytes())["cpu_s"] > 0
 
 
 def test_sigterm_keeps_what_was_measured(folder: Path) -> None:
     world_in(folder)
-    given = interactions(
-        folder.parent / "given.jsonl", *[Interaction(0, "k", [ADD]) for _ in range(30_000)]
-    )
-    rows, facts = folder.parent / "rows.csv", folder.parent / "facts.json"
-    command = [sys.executable, "-m", CUSTOMERS, *map(str, (given, rows, facts))]
+    given, rows, facts = files(folder.parent)
+    save(given, [[Interaction("k", (ADD,))] * 30_000])
+    command = [sys.executable, "-m", CUSTOMERS, "r", *map(str, (given, rows, facts))]
     with serving(folder) as service:
         process = subprocess.Popen(command, cwd=ROOT, env=environment(folder))
         until(lambda: service.get("/tip").json()["pending"] >= 5)
@@ -176,10 +147,6 @@ def test_sigterm_keeps_what_was_measured(folder: Path) -> None:
     assert 5 < len(rows.read_text(encoding="utf-8").splitlines()) < 30_000
 
 
-def test_a_file_without_interactions_and_wrong_usage_are_named(folder: Path) -> None:
-    empty = folder.parent / "empty"
-    empty.write_text("")
-    with pytest.raises(ValueError, match="holds no interactions"):
-        interactions_in(empty)
+def test_wrong_usage_is_named() -> None:
     with pytest.raises(ValueError, match=r"usage: python -m loadtests\.in_process\.customers"):
         main(["one"])
