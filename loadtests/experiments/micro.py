@@ -1,10 +1,9 @@
 """Times 100,000 round trips and 100,000 validations as whole processes, as study 002 did.
 
-Ours is `python -m loadtests.in_process.repetition`, the service's own code in a process of its own,
-so that this module need not import it. It is compared with what a Python programmer would write
-without us, `loadtests.usual_ways`: the standard json, and the package jsonschema with the schema
-that the service publishes. All use the same flights, which the service itself has made, and are
-timed from outside.
+`python -m loadtests.in_process.repetition` has the service's own code in a process of its own, so
+that this module need not import it, and what a Python programmer would write without us: the
+standard json, and the package jsonschema with the schema that the service publishes. All use the
+same flights, which the service itself has made, and are timed from outside.
 
 Tables: `processes.csv` has a row for each process; `runs.csv`, whether the machine was quiet then.
 """
@@ -38,12 +37,12 @@ FLIGHTS = 1000  # number of different flights, which programs take again and aga
 PROCESSES, RUNS = "processes", "runs"
 ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
-_OURS, _USUAL = "loadtests.in_process.repetition", "loadtests.usual_ways"
+_PROGRAM = "loadtests.in_process.repetition"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to be timed: a task of a module. told: its name in reports.
+    """A way to do a task. told: its name in reports.
 
     quick_times: how often it does its task in a quick run, from which slow programs are
     extrapolated. files: its input, and what else it needs.
@@ -53,20 +52,19 @@ class Program:
     told: str
     task: str
     quick_times: int
-    module: str
     files: tuple[str, ...]
 
     def command(self, folder: Path, times: int) -> list[str]:
         """The command line that does the task so often, with files in `folder`."""
         task, (file, *more) = self.task.replace(" ", "-"), (str(folder / one) for one in self.files)
-        return [sys.executable, "-m", self.module, task, file, str(times), *more]
+        return [sys.executable, "-m", _PROGRAM, task, self.name, file, str(times), *more]
 
 
 PROGRAMS = (
-    Program("ours", "the service", ROUND_TRIPS, TIMES, _OURS, (TRANSACTIONS,)),
-    Program("json", "json of Python", ROUND_TRIPS, 20_000, _USUAL, (TRANSACTIONS,)),
-    Program("ours", "the service", VALIDATIONS, TIMES, _OURS, (POSTED,)),
-    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, _USUAL, (POSTED, SCHEMA)),
+    Program("ours", "the service", ROUND_TRIPS, TIMES, (TRANSACTIONS,)),
+    Program("json", "json of Python", ROUND_TRIPS, 20_000, (TRANSACTIONS,)),
+    Program("ours", "the service", VALIDATIONS, TIMES, (POSTED,)),
+    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, (POSTED, SCHEMA)),
 )
 
 

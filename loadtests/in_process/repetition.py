@@ -1,10 +1,11 @@
-"""Does the service's work for transactions again and again, for the lab to time from outside.
+"""Does the work for transactions again and again, for the lab to time from outside.
 
-    python -m loadtests.in_process.repetition round-trips FILE TIMES
-    python -m loadtests.in_process.repetition validations FILE TIMES
+    python -m loadtests.in_process.repetition round-trips ours|json FILE TIMES
+    python -m loadtests.in_process.repetition validations ours|jsonschema FILE TIMES [SCHEMA]
 
 A round trip goes from canonical bytes to a transaction and back. A validation is all that POST
-checks of a flight.
+checks of a flight, or what the package jsonschema checks against the schema that the service
+publishes, which has no rules between fields (the weekday of a date).
 
 FILE holds JSON lines, which are transactions in their canonical bytes or flights as they are
 posted; they are repeated until TIMES were done. This is a program of its own and not a command of
@@ -13,52 +14,77 @@ error exits with status 1 and a message that names it: a line is no transaction,
 otherwise than it was read, or is no flight, or the file has no lines.
 """
 
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
-import msgspec
-
-from backend.chain.flight import examine
-from backend.chain.transaction import transaction_bytes, transaction_in
-
-USAGE = "usage: python -m loadtests.in_process.repetition round-trips|validations FILE TIMES"
+USAGE = "usage: python -m loadtests.in_process.repetition TASK WAY FILE TIMES [SCHEMA]"
+NOT_CANONICAL = "these are no canonical bytes"
 
 
-def round_trips(lines: Iterable[bytes]) -> None:
-    """Read and write each line. Raises ValueError for one that is not written as it was read."""
+def round_trips(lines: Iterable[bytes], _: str) -> None:
+    """Read and write each line with the service's own code."""
+    from backend.chain.transaction import transaction_bytes, transaction_in
+
     for line in lines:
         if transaction_bytes(transaction_in(line)) != line:
-            raise ValueError(f"these are no canonical bytes: {line!r}")
+            raise ValueError(f"{NOT_CANONICAL}: {line!r}")
 
 
-def validations(flights: Iterable[dict[str, object]]) -> None:
-    """Examine each flight. Raises ValueError, which names what is wrong with one."""
+def round_trips_by_json(lines: Iterable[bytes], _: str) -> None:
+    """Read and write each line with the standard library's json."""
+    for line in lines:
+        record = json.loads(line)
+        text = json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        if text.encode() != line:
+            raise ValueError(f"{NOT_CANONICAL}: {line!r}")
+
+
+def validations(flights: Iterable[Any], _: str) -> None:
+    """Examine each flight with the service's own code."""
+    from backend.chain.flight import examine
+
     for flight in flights:
-        _, problems = examine(flight)
-        if problems:
+        if problems := examine(flight)[1]:
             raise ValueError(str(problems[0]))
+
+
+def validations_by_jsonschema(flights: Iterable[Any], schema: str) -> None:
+    """Validate each flight with jsonschema, whose schema is read once; dates must be real dates."""
+    import jsonschema  # type: ignore[import-untyped]
+
+    kind = jsonschema.Draft202012Validator
+    validator = kind(json.loads(Path(schema).read_bytes()), format_checker=kind.FORMAT_CHECKER)
+    try:
+        for flight in flights:
+            validator.validate(flight)
+    except jsonschema.ValidationError as problem:
+        raise ValueError(problem.message) from None
+
+
+TASKS: Mapping[tuple[str, str], Callable[[Iterable[Any], str], None]] = {
+    ("round-trips", "ours"): round_trips,
+    ("round-trips", "json"): round_trips_by_json,
+    ("validations", "ours"): validations,
+    ("validations", "jsonschema"): validations_by_jsonschema,
+}
 
 
 def main(arguments: list[str]) -> None:
     """Do what the arguments say. Raises ValueError or OSError if that cannot be done."""
-    match arguments:
-        case ["round-trips", path, times]:
-            round_trips(islice(cycle(_lines(path)), int(times)))
-        case ["validations", path, times]:
-            flights = [msgspec.json.decode(line) for line in _lines(path)]
-            validations(islice(cycle(flights), int(times)))
-        case _:
-            raise ValueError(USAGE)
-
-
-def _lines(path: str) -> list[bytes]:
-    """The lines of a file. Raises ValueError if there are none, because nothing would be done."""
-    lines = Path(path).read_bytes().splitlines()
+    task = TASKS.get((arguments[0], arguments[1])) if len(arguments) in {4, 5} else None
+    if task is None:
+        raise ValueError(USAGE)
+    path, times, *schema = arguments[2:]
+    lines: list[Any] = Path(path).read_bytes().splitlines()
     if not lines:
         raise ValueError(f"{path} holds no lines")
-    return lines
+    if arguments[0] == "validations":
+        lines = [json.loads(line) for line in lines]
+    task(islice(cycle(lines), int(times)), "".join(schema))
 
 
 if __name__ == "__main__":

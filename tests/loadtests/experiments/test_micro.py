@@ -1,8 +1,6 @@
 """Experiment `micro` from end to end, with real processes that have little to do."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +12,6 @@ from loadtests.experiments.micro import PROGRAMS
 from loadtests.experiments.running import analyse, run
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
-from loadtests.processes import PROJECT
 
 pytestmark = pytest.mark.long  # all read what one long run left
 
@@ -116,34 +113,3 @@ def test_without_work_there_is_nothing_to_report(results: Results, tmp_path: Pat
         (tmp_path / f"{name}.csv").write_text(text.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(ResultsError, match="has no process that did round trips"):
         micro.analyse(empty)
-
-
-class TestPrograms:
-    def ask(self, task: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "loadtests.usual_ways", task, *map(str, arguments)],
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def test_what_is_written_otherwise_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "f").write_text('{"b":1,"a":2}\n', encoding="utf-8")
-        done = self.ask("round-trips", tmp_path / "f", 1)
-        assert (done.returncode, "not canonical bytes" in done.stderr) == (1, True)
-
-    def test_an_invalid_flight_is_refused(self, results: Results, tmp_path: Path) -> None:
-        first = (results.folder / "flights.ndjson").read_text(encoding="utf-8").splitlines()[0]
-        wrong = {**json.loads(first), "FL_DATE": "2008-02-31"}
-        (tmp_path / "f").write_text(json.dumps(wrong), encoding="utf-8")
-        schema = results.folder / "schema.json"
-        done = self.ask("validations", tmp_path / "f", 1, schema)
-        assert (done.returncode, "is not a 'date'" in done.stderr) == (1, True)
-
-    def test_files_without_lines_are_refused(self, results: Results, tmp_path: Path) -> None:
-        (tmp_path / "f").touch()
-        schema = results.folder / "schema.json"
-        for task, more in (("round-trips", []), ("validations", [schema])):
-            done = self.ask(task, tmp_path / "f", 5, *more)
-            assert (done.returncode, "has no lines" in done.stderr) == (1, True)

@@ -11,7 +11,6 @@ import pytest
 from backend.chain.fields import FIELDS
 from backend.chain.flight import flight_of
 from backend.chain.transaction import transaction, transaction_bytes
-from loadtests.in_process import repetition
 
 ROOT = Path(__file__).parents[3]
 GOOD = {field.name: field.example for field in FIELDS}
@@ -37,50 +36,57 @@ def asked(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_it_says_nothing_when_all_is_well(file: Callable[[bytes], str]) -> None:
-    for what, content in (("round-trips", LINE), ("validations", json.dumps(GOOD).encode())):
-        done = asked(what, file(content + b"\n"), "50")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+WAYS = [
+    ("round-trips", "ours", LINE),
+    ("round-trips", "json", LINE),
+    ("validations", "ours", json.dumps(GOOD).encode()),
+    ("validations", "jsonschema", json.dumps(GOOD).encode()),
+]
+DATES = {"properties": {"FL_DATE": {"type": "string", "format": "date"}}}
 
 
-def test_it_does_as_much_as_it_is_told(
-    file: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("task", "way", "content"), WAYS)
+def test_it_does_as_much_as_it_is_told_and_says_nothing(
+    file: Callable[[bytes], str], schema: str, task: str, way: str, content: bytes
 ) -> None:
-    seen: list[object] = []
+    broken = content + b"\n" + content[:-1]  # the second line is only met when it is its turn
+    more = [schema] * (way == "jsonschema")
+    done = asked(task, way, file(content), "50", *more)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    if task == "round-trips":
+        assert asked(task, way, file(broken), "1", *more).returncode == 0
+        assert asked(task, way, file(broken), "2", *more).returncode == 1
 
-    def written(one: object) -> bytes:
-        seen.append(one)
-        return LINE
 
-    def examined(flight: object) -> tuple[object, list[object]]:
-        seen.append(flight)
-        return flight, []
+@pytest.fixture
+def schema(tmp_path: Path) -> str:
+    (tmp_path / "schema").write_text(json.dumps(DATES))
+    return str(tmp_path / "schema")
 
-    monkeypatch.setattr(repetition, "transaction_bytes", written)
-    repetition.main(["round-trips", file(b"\n".join([LINE] * 3)), "7"])
-    assert len(seen) == 7
-    seen.clear()
-    monkeypatch.setattr(repetition, "examine", examined)
-    repetition.main(["validations", file(json.dumps(GOOD).encode()), "5"])
-    assert seen == [GOOD] * 5
+
+def other(**fields: object) -> bytes:
+    return json.dumps(GOOD | fields).encode()
 
 
 WRONG = [
-    ("round-trips", LINE.replace(b'"YEAR":2008', b'"YEAR": 2008'), "no canonical bytes"),
-    ("round-trips", b"{}", "missing required field"),
-    ("round-trips", b"", "holds no lines"),
-    ("validations", json.dumps({**GOOD, "YEAR": 2009}).encode(), "disagrees with FL_DATE"),
-    ("validations", json.dumps({**GOOD, "GATE": 1}).encode(), "is not a field"),
-    ("validations", b"{", "truncated"),
-    ("else", LINE, "usage:"),
+    ("round-trips", "ours", LINE.replace(b'"YEAR":2008', b'"YEAR": 2008'), "no canonical bytes"),
+    ("round-trips", "json", b'{"b":1,"a":2}', "no canonical bytes"),
+    ("round-trips", "ours", b"{}", "missing required field"),
+    ("round-trips", "json", b"", "holds no lines"),
+    ("validations", "ours", other(YEAR=2009), "disagrees with FL_DATE"),
+    ("validations", "ours", other(GATE=1), "is not a field"),
+    ("validations", "jsonschema", other(FL_DATE="2008-02-31"), "is not a 'date'"),
+    ("validations", "ours", b"{", "error: Expecting"),
+    ("validations", "json", LINE, "usage:"),
+    ("else", "ours", LINE, "usage:"),
 ]
 
 
-@pytest.mark.parametrize(("what", "content", "said"), WRONG)
+@pytest.mark.parametrize(("task", "way", "content", "said"), WRONG)
 def test_it_names_what_is_wrong(
-    file: Callable[[bytes], str], what: str, content: bytes, said: str
+    file: Callable[[bytes], str], schema: str, task: str, way: str, content: bytes, said: str
 ) -> None:
-    done = asked(what, file(content), "3")
+    done = asked(task, way, file(content), "3", *([schema] * (way == "jsonschema")))
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
