@@ -17,7 +17,6 @@ from loadtests.lab import network_file, studies
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.processes import PROJECT, ProgramFailed
-from loadtests.wrk import WrkFailed
 
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
@@ -234,7 +233,7 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (ResultsError, ProgramFailed, WrkFailed) as problem:
+    except (ResultsError, ProgramFailed) as problem:
         _say(f"error: {problem}")
         return 1
     return 0

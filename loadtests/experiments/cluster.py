@@ -16,10 +16,8 @@ from loadtests.experiments.cluster_measurements import (
     NODES,
     ONE,
     POSTS,
-    READS,
     CommitLine,
     LoadLine,
-    ReadsLine,
     measure,
 )
 from loadtests.experiments.itinerary_transactions import (
@@ -37,7 +35,6 @@ from loadtests.lab.repeated import (
     Repeated,
     accepted,
     accepted_by_run,
-    estimate,
     lines,
     rejected_told,
 )
@@ -122,41 +119,23 @@ def committed(results: Results) -> list[Committed]:
     return Committed.of_each(runs, lambda run: (run.lines[0].server, run.lines[0].interval_s))
 
 
-@dataclass(frozen=True)
-class Asked(Repeated[ReadsLine]):
-    """All rounds of questions to so many nodes at once."""
-
-    @cached_property
-    def requests_per_s(self) -> Estimate:
-        """The rate over repetitions, each of which is the mean of its rounds."""
-        by_repeat = grouped(self.runs, lambda one: one.repeat).values()
-        return estimate([fmean([one.requests_per_s for one in of]) for of in by_repeat])
-
-
-def asked(results: Results) -> list[Asked]:
-    """The rounds by the number of nodes."""
-    rounds = sorted(results.lines(READS, ReadsLine), key=attrgetter("nodes"))
-    return Asked.of_each(rounds, attrgetter("nodes"))
-
-
 # --- report -----------------------------------------------------------------------------------
 
 
 def analyse(results: Results) -> Report:
-    """Report posts, transactions, commits and reads. Raises ResultsError if there are no posts."""
+    """Report posts, transactions and commits. Raises ResultsError if there are no posts."""
     (loads, unfinished), commits = posted(results), committed(results)
-    reads, runs, sentences = asked(results), itinerary_runs(results), Sentences("cluster")
+    runs, sentences = itinerary_runs(results), Sentences("cluster")
     if not loads:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
     travelled = {NAMES[of]: made for of in NAMES for made in itineraries_of(runs, of)}
-    sound, sound_commits, sound_reads = accepted(loads), accepted(commits), accepted(reads)
-    seen = _seen(sound, sound_commits, sound_reads, accepted([*travelled.values()]))
+    sound, sound_commits = accepted(loads), accepted(commits)
+    seen = _seen(sound, sound_commits, accepted([*travelled.values()]))
     findings = [
-        *rejected_told([*loads, *commits, *reads, *travelled.values()], "measurements"),
+        *rejected_told([*loads, *commits, *travelled.values()], "measurements"),
         *unfinished,
         *sentences("findings", **seen),
     ]
-    reads_table = _reads_table(reads, sentences.one("reads_note"))
     sections = [
         Section("Posts", sentences("posts", busy=f"{BUSY_CLIENT:g}"), [_posts_table(loads)]),
         Section(
@@ -165,9 +144,8 @@ def analyse(results: Results) -> Report:
         Section(
             "Commits and the time between blocks", sentences("commits"), [_commits_figure(commits)]
         ),
-        Section("Questions to several nodes at once", sentences("reads"), [reads_table]),
     ]
-    metrics = list(_metrics(sound, sound_commits, sound_reads))
+    metrics = list(_metrics(sound, sound_commits))
     costs = sentences("costs", **seen)
     return Report(
         findings,
@@ -180,7 +158,6 @@ def analyse(results: Results) -> Report:
 def _seen(
     loads: Sequence[Load],
     commits: Sequence[Committed],
-    reads: Sequence[Asked],
     travelled: Sequence[Itineraries],
 ) -> dict[str, Any]:
     """What the sentences are about. All is of accepted runs."""
@@ -199,7 +176,6 @@ def _seen(
         "names": {"cluster": NAMES[CLUSTER]},
         "cluster": CLUSTER,
         "loads": loads,
-        "reads": reads,
         "commits": grouped(known, lambda of: NAMES[of.line.server]),
         "both": both,
         "ratio": both[1].transaction.value / both[0].transaction.value if both else None,
@@ -257,28 +233,7 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
     )
 
 
-def _reads_table(reads: Sequence[Asked], note: str) -> Table:
-    one_per_s = next((of.requests_per_s.value for of in reads[:1] if of.is_accepted), None)
-    return Table.of(
-        "Questions to several nodes at once",
-        reads,
-        [
-            ("Nodes asked at once", lambda of: of.runs[0].nodes),
-            ("Answers / 1/s", lambda of: of.requests_per_s.value),
-            ("95 %", lambda of: of.requests_per_s.give_or_take()),
-            (
-                "Times one node",
-                lambda of: of.requests_per_s.value / one_per_s if one_per_s else None,
-            ),
-            ("Rounds counted", lambda of: of.counted),
-        ],
-        note,
-    )
-
-
-def _metrics(
-    loads: Sequence[Load], commits: Sequence[Committed], reads: Sequence[Asked]
-) -> Iterator[Metric]:
+def _metrics(loads: Sequence[Load], commits: Sequence[Committed]) -> Iterator[Metric]:
     for load in loads:
         name = f"[{load.line.server},{load.line.mode},{load.line.threads}]"
         yield load.kept_per_s.metric(f"acknowledged{name}", "1/s")
@@ -286,21 +241,18 @@ def _metrics(
     for commit in commits:
         name = f"commit_after_due[{commit.line.server},{commit.line.interval_s:g}]"
         yield commit.beyond_s.metric(name, "s")
-    for read in reads:
-        yield read.requests_per_s.metric(f"answers[{read.runs[0].nodes}]", "1/s")
 
 
 EXPERIMENT = Experiment(
     name="cluster",
     study="002",
-    title="A cluster: posts, transactions, commits and reads",
+    title="A cluster: posts, transactions and commits",
     reproduces="its load through consensus; study 004, table 1 with several stores",
     about=(
         "The same load goes to a single node and to the first of four nodes, whose flights "
         "CometBFT orders: posts in the three modes of an answer, with the processor time of each "
-        "program; itineraries of nine requests; commits at several times between blocks. Besides, "
-        "one, two and four nodes are asked questions at once. All nodes are on this machine. It "
-        "needs CometBFT, as scripts/cluster does, and wrk."
+        "program; itineraries of nine requests; commits at several times between blocks. All nodes "
+        "are on this machine. It needs CometBFT, as scripts/cluster does."
     ),
     modes=(Mode.REAL,),
     measure=measure,

@@ -1,16 +1,13 @@
 """Measures a single node and a cluster in turns, with the same ledger and the same load.
 
 Tables beside the raw rows: `posts.csv`, a line for each run of posts; `plan.csv`, a line for each
-run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a line for each commit;
-`reads.csv`, a line for each round of questions.
+run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a line for each commit.
 """
 
 import shutil
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from random import Random
 from statistics import fmean
@@ -19,7 +16,7 @@ from time import sleep, time
 from loadtests.experiments.itinerary_transactions import PLAN, RunLine, travelled
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.rules import Facts, judge
+from loadtests.generation.rules import Facts
 from loadtests.generation.run import Generator, RunRecord, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
@@ -27,19 +24,15 @@ from loadtests.lab.posts import MINED, PostsLine
 from loadtests.lab.results import Line, TableWriter
 from loadtests.machine import moment
 from loadtests.processes import ProgramFailed, exchanged
-from loadtests.questions import paths
 from loadtests.scenarios import DURABLE, sent_form
 from loadtests.servers.cluster_server import Cluster, alone, missing, running_cluster
-from loadtests.wrk import CONNECTIONS, load, program, write_script
 
 NODES = 4
 ONE, CLUSTER = "one-node", f"{NODES}-nodes"
 SERVERS = (ONE, CLUSTER)
-POSTS, COMMITS, READS = "posts", "commits", "reads"
+POSTS, COMMITS = "posts", "commits"
 BLOCKS = 10
 NEW_FLIGHTS = 3000
-QUESTIONS = 300  # of each kind
-ASKED_AT_ONCE = (1, 2, 4)  # nodes
 BEFORE_DUE = (0.3, 0.5)  # when commits are posted, in times between blocks before the next is due
 LOOK_EVERY_S = 0.01
 COMMIT_WITHIN_S = 100.0  # the service itself answers after 70 s at the latest
@@ -69,23 +62,6 @@ class CommitLine(Line):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadsLine(Line):
-    """A round of questions to `nodes` nodes at once."""
-
-    repeat: int
-    turn: int
-    nodes: int
-    requests_per_s: float  # of all of them together
-    failed: int
-    foreign_cpu: float
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether nothing failed, and no other program took too much of the processors."""
-        return not self.failed and judge(Facts(1, 0, foreign_cpu=self.foreign_cpu)).accepted
-
-
-@dataclass(frozen=True, slots=True)
 class Sizes:
     """How much is measured."""
 
@@ -95,21 +71,18 @@ class Sizes:
     iterations: int  # of itineraries
     intervals_s: tuple[float, ...]  # between blocks
     commits: int  # at each of these
-    rounds: int  # of questions
-    round_s: int
 
 
-_TABLES = {POSTS: LoadLine, PLAN: RunLine, COMMITS: CommitLine, READS: ReadsLine}
-FULL = Sizes(3, (1, 8, 100), 6.0, 400, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
-QUICK = Sizes(1, (8,), 2.0, 80, (0.5,), 8, 1, 1)
+_TABLES = {POSTS: LoadLine, PLAN: RunLine, COMMITS: CommitLine}
+FULL = Sizes(3, (1, 8, 100), 6.0, 400, (0.5, 1.0, 2.0, 4.0), 10)
+QUICK = Sizes(1, (8,), 2.0, 80, (0.5,), 8)
 
 
 def measure(run: Run) -> None:
     """Measure everything, the single node and the cluster in turns.
 
-    Raises ProgramFailed, and before anything is measured if CometBFT is missing; WrkFailed.
+    Raises ProgramFailed, and before anything is measured if CometBFT is missing.
     """
-    program()
     if (reason := missing()) is not None:
         raise ProgramFailed(reason)
     sizes = run.choose(QUICK, FULL)
@@ -138,8 +111,6 @@ class _Measuring:
             self._commits(cluster, server, interval_s, repeat)
             if interval_s > min(self.sizes.intervals_s):
                 return
-            if server == CLUSTER:
-                self._questions(cluster, repeat)
             size = self.sizes.iterations, BLOCKS
             line = RunLine(f"{DURABLE}-{server}-{repeat}", server, DURABLE, 1, 0.0, 0.0, *size)
             travelled(self.run, self.tables[PLAN], self.material, line, cluster.service)
@@ -200,27 +171,6 @@ class _Measuring:
         facts = Facts(len(rows), failed, foreign_cpu=used.foreign_cores)
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
         judge_run(self.run.results.folder, record, facts)
-
-    def _questions(self, cluster: Cluster, repeat: int) -> None:
-        """Ask one, two and four nodes at once, in turns, with as many connections in all."""
-        asked = paths(self.material.questions).values()
-        some = [path for of_kind in asked for path in of_kind[:QUESTIONS]]
-        script = write_script(self.run.scratch / "questions.lua", some)
-        for url in cluster.urls:  # not counted: from now on all answers are kept
-            load(url, script, self.sizes.round_s)
-        for turn, at in product(range(self.sizes.rounds), range(len(ASKED_AT_ONCE))):
-            nodes = ASKED_AT_ONCE[(turn + at) % len(ASKED_AT_ONCE)]
-            self.run.say(f"{nodes} of {NODES} nodes are asked at once, round {turn + 1}")
-            before = moment(cluster.service.pid)
-            connections, duration_s = CONNECTIONS // nodes, self.sizes.round_s
-            ask = partial(load, script=script, duration_s=duration_s, connections=connections)
-            with ThreadPoolExecutor(nodes) as pool:
-                loads = list(pool.map(ask, cluster.urls[:nodes]))
-            used = before.until(moment(cluster.service.pid))
-            rate_per_s = sum(one.requests_per_s for one in loads)
-            failed = sum(one.failed for one in loads)
-            line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
-            self.tables[READS].add(line)
 
 
 def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
