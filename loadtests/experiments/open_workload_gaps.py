@@ -4,13 +4,11 @@ The prediction is that of the formula, with mean and variance of the calibration
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 from statistics import fmean
 
 from loadtests.experiments.open_workload_comparison import Steady
 from loadtests.experiments.open_workload_loads import OpenRun
-from loadtests.generation.rows import Row
 from loadtests.lab.content import Figure, Section
 from loadtests.lab.gaps import gap_told, of_ledger, waterfall
 from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
@@ -38,43 +36,24 @@ def _figure(point: Steady) -> Figure:
 
 
 def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
-    """The run, with the server's own times if it told all of them."""
-    starts_s = [row.server_start_s for row in run.rows if row.server_start_s is not None]
-    services_s = [row.service_s for row in run.rows if row.service_s is not None]
-    is_whole = len(starts_s) == len(services_s) == len(run.rows)
-    has_starts = is_whole and (run.overhead_s == 0 or known.connecting_s > 0)
-    own_s = services_s if has_starts else run.served_s
+    """The run, with the server's own times if it told them, else with those of the calibration."""
+    own_s = run.served_s
     return Recorded(
         [row.intended_s for row in run.rows],
         [row.sent_s for row in run.rows],
         [row.done_s for row in run.rows],
         own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in next(run.drawn_s())],
-        starts_s if has_starts else None,
         run.warm_up,
         is_told=own_s is not None,
     )
 
 
 def _calibrated(run: OpenRun, cv: float) -> Calibrated:
-    known = Calibrated(run.service_time_s, (cv * run.busy_s) ** 2, delay_s=run.delay_s)
-    before, after_s = _told(run.before), [time_s for _, time_s in _told(run.after)]
-    if not before:
-        return known
-    services_s = fmean([time_s for _, time_s in before])
-    changed_s = fmean(after_s) - services_s if after_s else 0.0
-    starts_s = [row.server_start_s for row, _ in before if row.server_start_s is not None]
-    if len(starts_s) < len(before):
-        return replace(known, drift=changed_s / run.busy_s)
-    connecting_s = fmean(starts_s) - fmean([row.sent_s for row, _ in before])
-    response_s = fmean([row.closed_response_s for row, _ in before])
-    return replace(
-        known,
-        connecting_s=connecting_s,
-        receiving_s=response_s - connecting_s - services_s,
-        drift=changed_s / services_s,
+    before_s, after_s = (
+        [row.service_s for row in rows if row.service_s is not None]
+        for rows in (run.before, run.after)
     )
-
-
-def _told(rows: Sequence[Row]) -> list[tuple[Row, float]]:
-    """The rows of a calibration that say how long the server took, and that."""
-    return [(row, row.service_s) for row in rows if row.service_s is not None]
+    drift = None
+    if before_s:
+        drift = (fmean(after_s) - fmean(before_s)) / run.busy_s if after_s else 0.0
+    return Calibrated(run.service_time_s, (cv * run.busy_s) ** 2, drift, run.delay_s)

@@ -18,11 +18,8 @@ _BARS: Mapping[Source, str] = {"model": "", "study": "adds", "second": "takes aw
 
 WORDS: Mapping[Cause, str] = {
     Cause.SERVER: "The server as a whole, because it told no times to tell causes apart by,",
-    Cause.AROUND: "Order of service, connecting and receiving, which were not told apart,",
-    Cause.ORDER: "Service out of the order of arrival",
+    Cause.AROUND: "Order of service, connecting and receiving, otherwise than in the calibration,",
     Cause.DISPATCH: "Late sending by the generator",
-    Cause.RECEIVING: "Receiving answers otherwise than in the calibration",
-    Cause.CONNECTING: "Connecting, accepting and writing, otherwise than in the calibration,",
     Cause.DRIFT: "The change of the service time between two calibrations",
     Cause.SERVICE_MEAN: "A mean service time other than the calibrated one",
     Cause.SPREAD: "Service times that vary otherwise than in the calibration, or come in a row,",
@@ -40,7 +37,6 @@ class Entry:
     amount: float
     low: float | None = None
     high: float | None = None
-    told: str = ""  # the whole sentence, if the one that is made of these would not do
 
     def is_seen(self, predicted: float) -> bool:
         """Whether it is worth telling: its interval excludes 0, or it is large and has none."""
@@ -48,11 +44,10 @@ class Entry:
             return abs(self.amount) >= _LARGE * predicted
         return self.low * self.high > 0
 
-    def sentence(self, unit: str) -> str:
+    @property
+    def sentence(self) -> str:
         """The entry in words."""
-        if self.told:
-            return self.told
-        subject, size, of = self.words.rstrip(","), f"{shown(abs(self.amount))} {unit}", ""
+        subject, size, of = self.words.rstrip(","), f"{shown(abs(self.amount))} ms", ""
         if self.low is not None and self.high is not None:
             of = f" ({shown(self.low)} to {shown(self.high)})"
             if self.low <= 0 <= self.high:
@@ -65,11 +60,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A predicted and a measured time, and entries that sum to their difference, in `unit`."""
+    """A predicted and a measured time in ms, and entries that sum to their difference."""
 
     predicted: float
     entries: Sequence[Entry]
-    unit: str
     gap_low: float | None = None  # where the interval of the difference begins, if it is known
     gap_high: float | None = None
 
@@ -80,7 +74,7 @@ class Gap:
 
 
 def of_ledger(found: Ledger, predicted_s: float) -> Gap:
-    """The gap of a ledger in milliseconds, from the prediction to the measurement."""
+    """The gap of a ledger, from the prediction to the measurement."""
     entries = []
     for cause, amount_s in reversed([*found.entries_s.items()]):
         of = found.intervals.get(cause)
@@ -89,18 +83,18 @@ def of_ledger(found: Ledger, predicted_s: float) -> Gap:
         is_none = abs(amount_s) < _ALIKE * predicted_s
         entries.append(Entry(entry.name, entry.words, 0.0) if is_none else entry)
     ends = (1000 * found.gap.low, 1000 * found.gap.high) if found.gap else (None, None)
-    return Gap(1000 * predicted_s, entries, "ms", *ends)
+    return Gap(1000 * predicted_s, entries, *ends)
 
 
 def gap_told(gap: Gap) -> str:
     """The gap, and its causes as far as they are seen; if no interval is known, the largest one."""
-    size = f"{gap.measured - gap.predicted:+.3g} {gap.unit}"
+    size = f"{gap.measured - gap.predicted:+.3g} ms"
     if gap.gap_low is None:
         seen = sorted(gap.entries, key=lambda entry: -abs(entry.amount))[:1]
     else:
         size += f" ({gap.gap_low:+.3g} to {gap.gap_high:+.3g})"
         seen = [entry for entry in gap.entries if entry.is_seen(gap.predicted)]
-    words = " ".join(entry.sentence(gap.unit) for entry in seen)
+    words = " ".join(entry.sentence for entry in seen)
     return f"Measured less predicted: {size}. {words or 'No single cause is seen.'}"
 
 
@@ -108,24 +102,20 @@ def waterfall(title: str, told: str, gap: Gap) -> Figure:
     """The figure of a gap, with a table that has a sentence for each entry."""
     rows: list[Sequence[Cell]] = [("predicted", gap.predicted, None, None, "")]
     rows += [
-        (entry.name, entry.amount, entry.low, entry.high, entry.sentence(gap.unit))
-        for entry in gap.entries
+        (entry.name, entry.amount, entry.low, entry.high, entry.sentence) for entry in gap.entries
     ]
     rows.append(("measured", gap.measured, None, None, ""))
-    columns = ("Cause", f"Adds / {gap.unit}", "from", "to", "In words")
+    columns = ("Cause", "Adds / ms", "from", "to", "In words")
     return Figure(title, _drawn(gap), told, Table(title, columns, rows, digits=4))
 
 
 def _drawn(gap: Gap) -> str:
     entries, amounts = gap.entries, [entry.amount for entry in gap.entries]
     levels = list(accumulate(amounts, initial=gap.predicted))
-    low = [
-        at + of.low if of.low is not None else None for of, at in zip(entries, levels, strict=False)
-    ]
-    high = [
-        at + of.high if of.high is not None else None
-        for of, at in zip(entries, levels, strict=False)
-    ]
+    low, high = (
+        [None if end is None else at + end for end, at in zip(ends, levels, strict=False)]
+        for ends in ([entry.low for entry in entries], [entry.high for entry in entries])
+    )
     floor, top = _limits([value for value in (*levels, *low, *high) if value is not None])
     names = ["predicted", *(entry.name for entry in entries), "measured"]
     begins = [floor, *levels[:-1], floor]
@@ -138,7 +128,7 @@ def _drawn(gap: Gap) -> str:
         if source in sources:
             series.append(Series(name, source, names, ys, *ends, "rows", begins))
     from_0 = "" if floor == 0 else ", not from 0 on"
-    x = Axis(f"mean response time / {gap.unit}{from_0}", limits=(floor, top))
+    x = Axis(f"mean response time / ms{from_0}", limits=(floor, top))
     return drawn(x, Axis(""), series)
 
 

@@ -17,19 +17,19 @@ does by chance; it belongs to SERVICE_MEAN, whose entry is then 0 on average if 
 How much services vary, and that slow ones come in a row, are one entry, SPREAD: of 14 ledgers of
 real servers with intervals one saw the first and none the second.
 
-If the server told how long it took, but not when it began, ORDER, RECEIVING and CONNECTING cannot
-be told apart and are one entry, AROUND. If it told nothing, or shares itself among requests, then
-what differs in its services is in that entry, too: SERVER.
+What the server does beside its services is one entry, AROUND: of 14 ledgers of real servers none
+could tell order, connecting and receiving apart, and whether service is in order is a verdict of
+its own. If it told nothing, or shares itself among requests, then what differs in its services is
+in that entry, too: SERVER.
 """
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from heapq import heapreplace
 from itertools import accumulate, pairwise
-from math import inf, sqrt
-from operator import add, sub
+from math import sqrt
+from operator import sub
 from random import Random
 
 from loadtests.models import replay
@@ -49,11 +49,8 @@ class Cause(StrEnum):
     """A cause of a gap, in the order of replacement, and by what it is replaced."""
 
     SERVER = "the server, not split"
-    AROUND = "order, connecting, receiving"
-    ORDER = "order of service"  # in order of arrival, with the times recorded for each request
+    AROUND = "order, connecting, receiving"  # in order of arrival, with the times of each request
     DISPATCH = "dispatch lag"  # sent when intended
-    RECEIVING = "receive lag"  # received as fast after the service as in the calibration
-    CONNECTING = "connecting"  # and accepting, writing: as in the calibration, counted as service
     DRIFT = "calibration drift"  # as fast as in the calibration before, not in the mean of both
     SERVICE_MEAN = "service mean"  # services scaled to the calibrated mean
     SPREAD = "service spread"  # services of the calibrated variance, in random order
@@ -65,22 +62,21 @@ class Cause(StrEnum):
 class Recorded:
     """What was recorded of a run: one value for each request, in order of the intended arrival.
 
-    starts_s, services_s: when the server began and how long it took, by its own account. If it did
-    not tell the starts, services_s have in them all that comes on top; is_told: they are its own
-    times, not those it was asked for. skipped: requests at the beginning that do not count.
+    services_s: how long it kept the server, with all that comes on top of the server's own time.
+    is_told: they are from its own times, not from those it was asked for. skipped: requests at the
+    beginning that do not count.
     """
 
     intended_s: Sequence[float]
     sent_s: Sequence[float]
     done_s: Sequence[float]
     services_s: Sequence[float]
-    starts_s: Sequence[float] | None = None
     skipped: int = 0
     is_told: bool = False
 
     def __post_init__(self) -> None:
-        known = self.intended_s, self.sent_s, self.done_s, self.services_s, self.starts_s
-        lengths = {len(times_s) for times_s in known if times_s is not None}
+        known = self.intended_s, self.sent_s, self.done_s, self.services_s
+        lengths = set(map(len, known))
         if len(lengths) > 1 or count("skipped", self.skipped, least=0) >= min(lengths):
             raise ValueError(f"{self.skipped} skipped of requests with {sorted(lengths)} values")
 
@@ -89,16 +85,13 @@ class Recorded:
 class Calibrated:
     """What calibrations with one customer say about a request.
 
-    mean_s, variance_s2: of the response time. connecting_s: mean from sending to the start in the
-    server. receiving_s: mean from the end in the server to the last byte. drift: mean of services_s
-    (see `Recorded`) by the calibration after the run over that by the one before it, less 1; None
-    if it is not known. delay_s: the part of mean_s that keeps nobody else waiting, by the model.
+    mean_s, variance_s2: of the response time. drift: mean of services_s (see `Recorded`) by the
+    calibration after the run over that by the one before it, less 1; None if it is not known.
+    delay_s: the part of mean_s that keeps nobody else waiting, by the model.
     """
 
     mean_s: float
     variance_s2: float
-    connecting_s: float = 0.0
-    receiving_s: float = 0.0
     drift: float | None = None
     delay_s: float = 0.0
 
@@ -184,30 +177,16 @@ class _Replays:
             raise ValueError(f"a load of {self._load:.3g} has no steady state to compare with")
         # half of the drift, as services are between those of both calibrations
         slower = 1 + (calibrated.drift or 0.0) / 2
-        self._around_s = 0.0
-        if run.starts_s is not None:
-            self._around_s = calibrated.connecting_s + calibrated.receiving_s - calibrated.delay_s
-        self._services_s = self._with_around([time_s / slower for time_s in run.services_s])
+        self._services_s = [time_s / slower for time_s in run.services_s]
 
     def of_server(self) -> _Levels:
         """The means before each of the server's own causes is replaced."""
-        run, known = self._run, self._calibrated
+        run = self._run
         measured_s = mean_of(list(map(sub, run.done_s, run.intended_s))[run.skipped :])
-        if run.starts_s is None:
-            yield Cause.AROUND if run.is_told else Cause.SERVER, measured_s
-            yield Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)
-        else:
-            ends_s = map(add, run.starts_s, run.services_s)
-            after_s = list(map(sub, run.done_s, ends_s))
-            kept_s = list(map(add, self._times_to_start(run.starts_s), run.services_s))
-            received_s = [known.receiving_s] * len(kept_s)
-            yield Cause.ORDER, measured_s
-            yield Cause.DISPATCH, self._replayed_s(run.sent_s, kept_s, after_s)
-            yield Cause.RECEIVING, self._replayed_s(run.intended_s, kept_s, after_s)
-            yield Cause.CONNECTING, self._replayed_s(run.intended_s, kept_s, received_s)
-        if known.drift is not None or run.starts_s is not None:
-            services_s = self._with_around(run.services_s)
-            yield Cause.DRIFT, self._replayed_s(run.intended_s, services_s)
+        yield Cause.AROUND if run.is_told else Cause.SERVER, measured_s
+        yield Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)
+        if self._calibrated.drift is not None:
+            yield Cause.DRIFT, self._replayed_s(run.intended_s, run.services_s)
 
     def of_services(self) -> _Levels:
         """The means before services are replaced by those of the formula, and then arrivals."""
@@ -228,43 +207,24 @@ class _Replays:
         yield Cause.EMPTY, mean_of(drawn)
         yield Cause.SAMPLING, mean_of(started)
 
-    def _with_around(self, services_s: Sequence[float]) -> list[float]:
-        """Services with what was around them in the calibration, if the server told its starts."""
-        return [max(0.0, time_s + self._around_s) for time_s in services_s]
-
     def _replayed_s(
         self,
         arrivals_s: Sequence[float],
         services_s: Sequence[float],
-        after_s: Sequence[float] | None = None,
         past: Sequence[tuple[float, float]] = (),
     ) -> float:
         """The mean response time of a replay, from the intended arrival.
 
-        after_s: what follows each service and keeps nobody waiting; by the model, if left out.
         past: arrival and service time of customers before these.
         """
         order = sorted(range(len(arrivals_s)), key=arrivals_s.__getitem__)
         times_s = [at_s for at_s, _ in past] + [arrivals_s[n] for n in order]
         needs_s = [for_s for _, for_s in past] + [services_s[n] for n in order]
         responses_s = self._model.discipline(times_s, needs_s)[len(past) :]
-        found = [self._calibrated.delay_s] * len(order) if after_s is None else list(after_s)
+        found = [self._calibrated.delay_s] * len(order)
         for n, response_s in zip(order, responses_s, strict=True):
             found[n] += arrivals_s[n] - self._run.intended_s[n] + response_s
         return mean_of(found[self._run.skipped :])
-
-    def _times_to_start(self, starts_s: Sequence[float]) -> list[float]:
-        """From when a server was free for each request to its start: connecting and accepting.
-
-        Requests take free servers in the order of their starts, so that these times, replayed in
-        that order, give the starts again. A start before a server was free counts as 0.
-        """
-        run, free_s = self._run, [-inf] * self._model.servers
-        found = [0.0] * len(starts_s)
-        for n in sorted(range(len(starts_s)), key=starts_s.__getitem__):
-            found[n] = max(0.0, starts_s[n] - max(run.sent_s[n], free_s[0]))
-            heapreplace(free_s, max(free_s[0], starts_s[n] + run.services_s[n]))
-        return found
 
     def _past(self, services_s: Sequence[float]) -> list[tuple[float, float]]:
         """The customers of a queue that has run forever when the run begins.

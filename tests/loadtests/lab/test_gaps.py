@@ -15,9 +15,7 @@ GAP = Gap(
         Entry("dispatch lag", "Late sending", 0.4, -0.1, 0.9),
         Entry("order", "Another order", 0.0),
         Entry("drift", "The drift", 2.0),
-        Entry("weather", "The weather", 0.0, told="As ever."),
     ],
-    "ms",
 )
 
 
@@ -28,11 +26,10 @@ GAP = Gap(
         (1, "Late sending: no effect is seen (-0.100 to 0.900)."),
         (2, "Another order: none."),
         (3, "The drift adds 2.00 ms."),
-        (4, "As ever."),
     ],
 )
 def test_each_entry_is_a_sentence(entry: int, sentence: str) -> None:
-    assert GAP.entries[entry].sentence("ms") == sentence
+    assert GAP.entries[entry].sentence == sentence
 
 
 @pytest.mark.parametrize("cause", Cause)
@@ -40,36 +37,36 @@ def test_every_cause_is_the_subject_of_a_sentence(cause: Cause) -> None:
     words = WORDS[cause]
     assert "," not in words or words.endswith(",")  # what is inserted has an end
     assert ":" not in words
-    assert Entry("", words, 1.0).sentence("ms") == f"{words} adds 1.00 ms."
-    assert ",:" not in Entry("", words, 0.5, -1.0, 2.0).sentence("ms")
+    assert Entry("", words, 1.0).sentence == f"{words} adds 1.00 ms."
+    assert ",:" not in Entry("", words, 0.5, -1.0, 2.0).sentence
 
 
 def test_a_waterfall_leads_from_the_prediction_to_the_measurement() -> None:
     figure = waterfall("A gap", "Told.", GAP)
     words = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg)
     assert [word for word in words if word in {row[0] for row in figure.table.rows}] == [
-        *("predicted", "sampling", "dispatch lag", "order", "drift", "weather", "measured")
+        *("predicted", "sampling", "dispatch lag", "order", "drift", "measured")
     ]
     assert GAP.measured == pytest.approx(72.4)
     assert (figure.table.rows[0][1], figure.table.rows[-1][1]) == (100.0, GAP.measured)
 
 
 def test_small_entries_are_seen_beside_a_large_prediction() -> None:
-    near = Gap(1000.0, [Entry("lag", "Late sending", 1.0)], "ms")
+    near = Gap(1000.0, [Entry("lag", "Late sending", 1.0)])
     assert "not from 0 on" in waterfall("A gap", "Told.", near).svg
     assert "not from 0 on" not in waterfall("A gap", "Told.", GAP).svg
 
 
 def test_a_gap_tells_the_causes_that_are_seen() -> None:
-    known = Gap(100.0, [*GAP.entries, Entry("small", "A trifle", 0.9)], "s", -30.0, -20.0)
+    known = Gap(100.0, [*GAP.entries, Entry("small", "A trifle", 0.9)], -30.0, -20.0)
     assert gap_told(known) == (
-        "Measured less predicted: -26.7 s (-30 to -20). Chance takes 30.0 s away (-50.0 to -10.0). "
-        "The drift adds 2.00 s."
+        "Measured less predicted: -26.7 ms (-30 to -20). Chance takes 30.0 ms away (-50.0 to "
+        "-10.0). The drift adds 2.00 ms."
     )
-    assert gap_told(Gap(100.0, GAP.entries, "ms")) == (
+    assert gap_told(Gap(100.0, GAP.entries)) == (
         "Measured less predicted: -27.6 ms. Chance takes 30.0 ms away (-50.0 to -10.0)."
     )
-    assert gap_told(Gap(1.0, [], "ms", 0.0, 0.0)).endswith("No single cause is seen.")
+    assert gap_told(Gap(1.0, [], 0.0, 0.0)).endswith("No single cause is seen.")
 
 
 def test_a_ledger_is_told_in_milliseconds_from_the_prediction_on() -> None:

@@ -40,8 +40,7 @@ def served(rate: float, rng: Random) -> Recorded:
     services_s = [LAW.draw(rng) for _ in arrivals_s]
     responses_s = fcfs(arrivals_s, services_s)
     done_s = [at_s + for_s for at_s, for_s in zip(arrivals_s, responses_s, strict=True)]
-    starts_s = [end_s - for_s for end_s, for_s in zip(done_s, services_s, strict=True)]
-    return Recorded(arrivals_s, arrivals_s, done_s, services_s, starts_s, SKIPPED)
+    return Recorded(arrivals_s, arrivals_s, done_s, services_s, SKIPPED, is_told=True)
 
 
 @pytest.mark.parametrize("load", [0.3, 0.8])
