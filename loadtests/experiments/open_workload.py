@@ -8,7 +8,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from loadtests import machine_samples as sampling
 from loadtests.experiments import open_workload_comparison as comparing
 from loadtests.experiments import open_workload_figures as figures
 from loadtests.experiments import open_workload_loads as loads
@@ -32,7 +31,6 @@ from loadtests.experiments.open_workload_gaps import gap_section
 from loadtests.experiments.open_workload_loads import SERVERS, LoadKey, OpenRun, fractions
 from loadtests.experiments.open_workload_measurements import measure
 from loadtests.experiments.open_workload_servers import SCALE
-from loadtests.generation.run import SAMPLES
 from loadtests.grouping import grouped
 from loadtests.lab.content import Column, Figure, Metric, Report, Section, Table, shown, times
 from loadtests.lab.experiment import Experiment, Mode
@@ -46,7 +44,6 @@ LIMITS = {
     "warm_up": loads.WARM_UP,
     "brief_warm_up": loads.BRIEF_WARM_UP,
     "brief_up_to": loads.BRIEF_UP_TO,
-    "settled_up_to": loads.SETTLED_UP_TO,
     "replications_from": comparing.REPLICATIONS_FROM,
     "replications": REPLICATIONS,
     "least": LEAST_VALUES,
@@ -74,7 +71,7 @@ def analyse(results: Results) -> Report:
             "short",
             Table.of("As the study measured", short, _OF_SHORT, REPORT_SECONDS, digits=4),
         ),
-        Section("Over the time of a run", [], [*_over_time(results, runs, manifest["mode"])]),
+        Section("Over the time of a run", [], _over_time(runs)),
         _of_calibrations(runs),
     ]
     findings = SENTENCES(
@@ -145,12 +142,9 @@ def _of_calibrations(runs: Sequence[OpenRun]) -> Section:
     return _section("Calibration", "calibration", table)
 
 
-def _over_time(results: Results, runs: Sequence[OpenRun], mode: str) -> Iterator[Figure]:
-    if brief := [run for run in runs if run.part == loads.AS_THE_STUDY]:
-        yield from figures.over_time(brief)
-    path = results.folder / SAMPLES
-    if mode == Mode.REAL and path.exists():
-        yield from figures.load(runs, sampling.read(path))
+def _over_time(runs: Sequence[OpenRun]) -> list[Figure]:
+    brief = [run for run in runs if run.part == loads.AS_THE_STUDY]
+    return figures.over_time(brief) if brief else []
 
 
 # --- findings ------------------------------------------------------------------------------------
@@ -158,12 +152,11 @@ def _over_time(results: Results, runs: Sequence[OpenRun], mode: str) -> Iterator
 
 def _conclusion(steady: Sequence[Steady]) -> str:
     """At how many loads the forecast from one customer holds, and whether service is in order."""
-    points = [point for point in steady if point.key.is_settled]
-    counts = Counter(point.forecast for point in points)
-    orders = Counter(point.order for point in points)
+    counts = Counter(point.forecast for point in steady)
+    orders = Counter(point.order for point in steady)
     return SENTENCES.one(
         "conclusion",
-        points=points,
+        points=steady,
         forecasts=[
             (words, counts[verdict])
             for verdict, words in FORECASTS.items()
@@ -175,7 +168,7 @@ def _conclusion(steady: Sequence[Steady]) -> str:
 
 def _failure(steady: Sequence[Steady], *, is_quick: bool) -> str:
     """Why the runs are a failure: none decides a forecast, as one of a quick run need not."""
-    forecasts = {point.forecast for point in steady if point.key.is_settled}
+    forecasts = {point.forecast for point in steady}
     return SENTENCES.one("undecided") if forecasts == {Verdict.NOT_DECIDED} and not is_quick else ""
 
 

@@ -13,10 +13,9 @@ slow, or slow again and again, may well serve in order.
 
 Runs that share a calibration share the error of its E[S], which at 0.85 of L is six times as large
 in the formula; so intervals are over calibrations, and fewer than five decide nothing. From 0.8 of
-L on it needs ten runs besides. Above 0.85 there is no verdict, because runs are too short for the
-formula. A load that is measured until it is decided has a confidence sequence
-(`models.sequential`), which may be looked at after every calibration; so it is judged as honestly
-as one whose length was fixed before.
+L on it needs ten runs besides. A load that is measured until it is decided has a confidence
+sequence (`models.sequential`), which may be looked at after every calibration; so it is judged as
+honestly as one whose length was fixed before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -153,7 +152,7 @@ class Steady(AtLoad):
     @cached_property
     def difference(self) -> Interval:
         """The measured mean less the forecast, paired by the arrivals."""
-        if self.is_until_decided and self.key.is_settled:
+        if self.is_until_decided:
             return confidence_sequence(self.by_calibration)
         return self._interval(self._differences_s)
 
@@ -173,10 +172,9 @@ class Steady(AtLoad):
     def forecast(self) -> Verdict:
         """Whether the forecast from one customer holds.
 
-        Too few values, or runs that do not reach the steady state, decide nothing. A confidence
-        sequence needs no ten runs.
+        Too few values decide nothing. A confidence sequence needs no ten runs.
         """
-        if self.is_until_decided and self.key.is_settled:
+        if self.is_until_decided:
             return sequential_verdict(self.by_calibration, self.predicted)
         return self._verdict(self.difference, self.predicted)
 
@@ -219,7 +217,7 @@ class Steady(AtLoad):
 
     def _verdict(self, difference: Interval, mean: float) -> Verdict:
         least = REPLICATIONS if self.key.fraction >= REPLICATIONS_FROM else 0
-        if difference.values < LEAST_VALUES or len(self.runs) < least or not self.key.is_settled:
+        if difference.values < LEAST_VALUES or len(self.runs) < least:
             return Verdict.NOT_DECIDED
         return estimates.verdict(difference, mean)
 

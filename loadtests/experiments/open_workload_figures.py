@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from statistics import fmean
 
 from loadtests.experiments.open_workload_comparison import PUBLISHED, AsTheStudy, AtLoad, Steady
@@ -16,11 +15,9 @@ from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, figure
 from loadtests.lab.sentences import Sentences
-from loadtests.machine_samples import Sample
 from loadtests.models import recorded
 from loadtests.models.open_queue import ONE, mg1_ps
 from loadtests.models.protocol import Expectation
-from loadtests.models.sample_statistics import mean_of_known
 
 SENTENCES = Sentences("open_workload")
 REPORT_S = UNROUNDED.mean_s
@@ -132,40 +129,39 @@ def throughput(points: Sequence[Closed], table: Table) -> Figure:
 
 _STUDY = {one.fraction: one for one in OPEN_WORKLOADS}
 _FOUR: tuple[Source, ...] = ("ours", "third", "second", "fourth")
-_LOAD_AVERAGE = "load average, 1 minute"
 Line = list[tuple[float, float]]  # times and values
 
 
 @dataclass(frozen=True)
-class _InTurn:
-    """Runs of a load, one after the other, with all times multiplied by `factor`."""
+class _Course:
+    """The first run of the study's length at a load, in report seconds."""
 
-    runs: Sequence[OpenRun]
-    factor: float = 1.0
+    run: OpenRun
 
     @property
     def name(self) -> str:
-        return f"{self.runs[0].fraction:g} of L"
+        return f"{self.run.fraction:g} of L"
 
     def printed(self, name: str) -> float | None:
         """What the study printed of the load; None if it did not."""
-        found: float | None = getattr(_STUDY.get(self.runs[0].fraction), name, None)
+        found: float | None = getattr(_STUDY.get(self.run.fraction), name, None)
         return found
 
-    @cached_property
-    def begins_s(self) -> list[float]:
-        """When each run begins, and when the last one ends."""
-        lasts_s = [max(run.duration_s, *(row.done_s for row in run.rows)) for run in self.runs]
-        return [self.factor * at_s for at_s in accumulate(lasts_s, initial=0.0)]
+    @property
+    def duration_s(self) -> float:
+        """Its length, without what is answered later."""
+        return REPORT_S / self.run.service_time_s * self.run.duration_s
 
     @cached_property
     def stays_s(self) -> Line:
         """When each request arrives, and when it has its answer."""
-        return [
-            (begin_s + self.factor * row.intended_s, begin_s + self.factor * row.done_s)
-            for run, begin_s in zip(self.runs, self.begins_s, strict=False)
-            for row in run.rows
-        ]
+        factor = REPORT_S / self.run.service_time_s
+        return [(factor * row.intended_s, factor * row.done_s) for row in self.run.rows]
+
+    @property
+    def responses_s(self) -> Line:
+        """When each request has its answer, and how long it took."""
+        return [(end_s, end_s - at_s) for at_s, end_s in self.stays_s]
 
     @cached_property
     def steps(self) -> list[recorded.Step]:
@@ -173,160 +169,96 @@ class _InTurn:
         arrivals_s, ends_s = zip(*self.stays_s, strict=True)
         return recorded.customers_over_time(arrivals_s, ends_s)
 
-    def modelled(self, until_s: float) -> Line:
+    @property
+    def mean_customers(self) -> float:
+        """Their mean over the time until the last answer."""
+        until_s = max(self.duration_s, *(end_s for _, end_s in self.stays_s))
+        return recorded.mean_customers(self.steps, 0.0, until_s)
+
+    @cached_property
+    def load_average(self) -> Line:
         """The load average if requests in service were all that runs."""
-        return recorded.load_average(self.steps, until_s, self.runs[0].servers)
+        return recorded.load_average(self.steps, self.duration_s, self.run.servers)
 
 
-def _by_load(runs: Sequence[OpenRun]) -> list[list[OpenRun]]:
-    in_order = sorted(runs, key=lambda run: run.fraction)
-    return [*grouped(in_order, lambda run: run.fraction).values()]
+def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
+    """Figures 3, 4 and 5. Figures 3 and 4 have the lowest load and the highest.
+
+    Figure 5 is computed: as the load average would have been on the study's Pi.
+    """
+    by_load = grouped(sorted(runs, key=lambda run: run.fraction), lambda run: run.fraction)
+    loads = [_Course(of[0]) for of in by_load.values()]
+    ends = loads[:1] + loads[1:][-1:]
+    return [
+        _over_time(
+            "Response times over a run",
+            "durations",
+            "response time / report seconds",
+            ends,
+            ("points", lambda one: one.responses_s),
+            [
+                ("Requests", lambda one: len(one.stays_s)),
+                ("Longest / report s", lambda one: max(s for _, s in one.responses_s)),
+                ("The study's longest / s", lambda one: one.printed("longest_s")),
+            ],
+            ("the study's longest", "longest_s"),
+        ),
+        _over_time(
+            "Customers over a run",
+            "customers",
+            "requests in the system",
+            ends,
+            (
+                "steps",
+                lambda one: [(0.0, 0.0), *((s.time_s, float(s.customers)) for s in one.steps)],
+            ),
+            [
+                ("At most", lambda one: recorded.peak_customers(one.steps)),
+                ("Mean over time", lambda one: one.mean_customers),
+                ("The study's most", lambda one: one.printed("most_customers")),
+                ("The study's mean", lambda one: one.printed("mean_customers")),
+            ],
+            ("the study's peak", "most_customers"),
+        ),
+        _over_time(
+            "Load average over a run",
+            "load_computed",
+            "load average, 1 minute",
+            loads,
+            ("steps", lambda one: one.load_average),
+            [
+                ("Mean over the run", lambda one: fmean(y for _, y in one.load_average)),
+                ("Highest", lambda one: max(y for _, y in one.load_average)),
+                ("In the long run", lambda one: one.run.fraction),
+                ("The study's mean", lambda one: one.printed("load_average")),
+            ],
+        ),
+    ]
 
 
 def _over_time(
     title: str,
     part: str,
     y: str,
-    loads: Sequence[_InTurn],
-    lines: Sequence[tuple[str, Shape, Callable[[_InTurn], Line]]],
-    columns: Sequence[Column[_InTurn]],
-    *,
+    loads: Sequence[_Course],
+    drawn: tuple[Shape, Callable[[_Course], Line]],
+    columns: Sequence[Column[_Course]],
     printed: tuple[str, str] = ("", ""),
-    drawn: Sequence[_InTurn] = (),
-    caption: str = "",
-    x: str = "time / report seconds",
 ) -> Figure:
-    """A figure with a row for each load in its table, under `caption` or the title.
+    """A figure with a line for each load, and a row in its table.
 
-    part: of the sentences. lines: of each load of `drawn` or all, each with what is before its
-    name. printed: the name of level lines at what the study printed, and the column that has it.
+    part: of the sentences. drawn: the shape of lines, and what they have of each load. printed: the
+    name of level lines at what the study printed, and the column that has it.
     """
+    (shape, of), (name, column) = drawn, printed
     series = []
-    for one, source in zip(drawn or loads, _FOUR, strict=False):
-        for name, shape, of in lines:
-            xs, ys = [at_s for at_s, _ in of(one)], [value for _, value in of(one)]
-            series.append(Series(f"{name}{one.name}", source, xs, ys, shape=shape))
-    name, column = printed
-    end_s = max(one.factor * one.runs[0].duration_s for one in loads)
-    for level in [level for one in loads if (level := one.printed(column)) is not None]:
+    for load, source in zip(loads, _FOUR, strict=False):
+        xs, ys = ([pair[at] for pair in of(load)] for at in (0, 1))
+        series.append(Series(load.name, source, xs, ys, shape=shape))
+    end_s = max(load.duration_s for load in loads)
+    for level in [level for load in loads if (level := load.printed(column)) is not None]:
         series.append(Series(name, "study", [0.0, end_s], [level, level], shape="steps"))
         name = ""
-    table = Table.of(caption or title, loads, [("Load", lambda one: one.name), *columns])
-    words = SENTENCES.one(part, server=SERVERS[loads[0].runs[0].server])
-    return figure(title, words, Axis(x), Axis(y), series, table)
-
-
-def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
-    """Figures 3, 4 and 5: the first run of the study's length at each load, in report seconds.
-
-    Figures 3 and 4 have the lowest load and the highest. Figure 5 is computed: as the load average
-    would have been on the study's Pi.
-    """
-    loads = [_InTurn(of[:1], REPORT_S / of[0].service_time_s) for of in _by_load(runs)]
-    ends = loads[:1] + loads[1:][-1:]
-    return [_durations(ends), _customers(ends), _load_computed(loads)]
-
-
-def _durations(loads: Sequence[_InTurn]) -> Figure:
-    def responses_s(one: _InTurn) -> Line:
-        return [(end_s, end_s - at_s) for at_s, end_s in one.stays_s]
-
-    return _over_time(
-        "Response times over a run",
-        "durations",
-        "response time / report seconds",
-        loads,
-        [("", "points", responses_s)],
-        [
-            ("Requests", lambda one: len(one.stays_s)),
-            ("Longest / report s", lambda one: max(time_s for _, time_s in responses_s(one))),
-            ("The study's longest / s", lambda one: one.printed("longest_s")),
-        ],
-        printed=("the study's longest", "longest_s"),
-        caption="One run at each load",
-    )
-
-
-def _customers(loads: Sequence[_InTurn]) -> Figure:
-    def steps(one: _InTurn) -> Line:
-        return [(0.0, 0.0), *((step.time_s, float(step.customers)) for step in one.steps)]
-
-    def mean(one: _InTurn) -> float:
-        return recorded.mean_customers(one.steps, 0.0, one.begins_s[-1])
-
-    return _over_time(
-        "Customers over a run",
-        "customers",
-        "requests in the system",
-        loads,
-        [("", "steps", steps)],
-        [
-            ("At most", lambda one: recorded.peak_customers(one.steps)),
-            ("Mean over time", mean),
-            ("The study's most", lambda one: one.printed("most_customers")),
-            ("The study's mean", lambda one: one.printed("mean_customers")),
-        ],
-        printed=("the study's peak", "most_customers"),
-        caption="Customers in the system",
-    )
-
-
-def _load_computed(loads: Sequence[_InTurn]) -> Figure:
-    def averages(one: _InTurn) -> Line:
-        return one.modelled(one.factor * one.runs[0].duration_s)
-
-    return _over_time(
-        "Load average over a run",
-        "load_computed",
-        _LOAD_AVERAGE,
-        loads,
-        [("", "steps", averages)],
-        [
-            ("Mean over the run", lambda one: fmean(y for _, y in averages(one))),
-            ("Highest", lambda one: max(y for _, y in averages(one))),
-            ("In the long run", lambda one: one.runs[0].fraction),
-            ("The study's mean", lambda one: one.printed("load_average")),
-        ],
-        caption="Load average",
-    )
-
-
-def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> list[Figure]:
-    """Figure 5 as this machine told it, with all runs of a load one after the other.
-
-    Samples of runs against a server on another machine tell nothing of that machine, and are left
-    out. There is no figure if there are no others.
-    """
-    here = [run for run in runs if any(s.server_cpu is not None for s in samples.get(run.run, ()))]
-    if not here:
-        return []
-    loads = [_InTurn(of) for of in _by_load([run for run in here if run.server == here[0].server])]
-
-    def of(one: _InTurn) -> list[Sample]:
-        return [sample for run in one.runs for sample in samples[run.run]]
-
-    def told(one: _InTurn) -> Line:
-        return [
-            (begin_s + sample.at_s, sample.load_average_1m)
-            for run, begin_s, end_s in zip(one.runs, one.begins_s, one.begins_s[1:], strict=False)
-            for sample in samples[run.run]
-            if begin_s + sample.at_s <= end_s
-        ]
-
-    found = _over_time(
-        "Load over the runs of a load",
-        "load",
-        _LOAD_AVERAGE,
-        loads,
-        [("", "steps", told), ("model, ", "curve", lambda one: one.modelled(one.begins_s[-1]))],
-        [
-            ("Runs", lambda one: len(one.runs)),
-            ("Seconds", lambda one: one.begins_s[-1]),
-            ("Mean load average", lambda one: fmean(s.load_average_1m for s in of(one))),
-            ("Server / cores", lambda one: mean_of_known(s.server_cpu for s in of(one))),
-            ("The study's mean", lambda one: one.printed("load_average")),
-        ],
-        drawn=loads[:1] + loads[1:][-1:],
-        x="time / s",
-    )
-    return [found]
+    table = Table.of(title, loads, [("Load", lambda load: load.name), *columns])
+    words = SENTENCES.one(part, server=SERVERS[loads[0].run.server])
+    return figure(title, words, Axis("time / report seconds"), Axis(y), series, table)

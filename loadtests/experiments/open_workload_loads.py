@@ -59,7 +59,6 @@ ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
 
 BRIEF_WARM_UP, WARM_UP = 50, WARM_UP_ARRIVALS
 BRIEF_UP_TO = 0.5
-SETTLED_UP_TO = 0.85
 MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
 DRAWS = 8  # of service times, to forecast with
 SMALL = 1e-4  # relative step of a derivative
@@ -78,11 +77,6 @@ class LoadKey(NamedTuple):
     def told(self) -> str:
         """The load in words."""
         return f"{self.fraction:.2g} of L, {SERVERS[self.server]}"
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether a verdict about it is possible: its runs reach the steady state."""
-        return self.part == STEADY and self.fraction <= SETTLED_UP_TO
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +125,7 @@ def _full(server: str, reps: int | None) -> Sequence[Load]:
     ]
     chosen = (0.5, 0.85) if server in _BRIEFLY else ARRIVALS
     steady = [Load(server, STEADY, f, reps or REPLICATIONS, arrivals=ARRIVALS[f]) for f in chosen]
-    sweep = [Load(server, STEADY, f, reps or 4, arrivals=320) for f in (0.9, 0.95)]
-    return [*of_study, *steady, *sweep] if server == STUDY else steady
+    return [*of_study, *steady] if server == STUDY else steady
 
 
 def _quick(server: str, reps: int | None) -> Sequence[Load]:

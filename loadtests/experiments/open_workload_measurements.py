@@ -89,7 +89,7 @@ def _missing(run: Run, plan: Sequence[Load]) -> list[Missing]:
     accepted = Counter(line.key for line in lines if verdicts.get(line.run, False))
     for planned in plan:
         load = planned
-        if run.options.until_decided and load.key.is_settled:
+        if run.options.until_decided and load.part == STEADY:
             load = replace(load, runs=AT_MOST_TIMES * load.runs)
             if made[load.key] and progress(run.results, load.key, 0.0)[0]:
                 continue
@@ -136,7 +136,7 @@ class _UnderTest:
             together = min(self._together(load), lacking, most - made)
             lacking -= self._accepted(load, range(made + 1, made + together + 1))
             made += together
-            if load.key.is_settled:
+            if load.part == STEADY:
                 looks += 1
                 each_s = (monotonic() - begun_s) / looks
                 is_decided, known = progress(run.results, load.key, each_s)
@@ -177,7 +177,7 @@ class _UnderTest:
 
     def _together(self, load: Load) -> int:
         """The number of runs between two calibrations, of which there must be enough for a load."""
-        if self._run.options.until_decided and load.key.is_settled:
+        if self._run.options.until_decided and load.part == STEADY:
             return 1
         at_most = load.runs // LEAST_VALUES if load.part == STEADY else load.runs
         in_time = int(CALIBRATED_EVERY_S / _duration_s(load, self._rated, self._before))

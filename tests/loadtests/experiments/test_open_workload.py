@@ -21,7 +21,7 @@ from loadtests.experiments import open_workload_demands as learning
 from loadtests.experiments import open_workload_loads as loads
 from loadtests.experiments import open_workload_measurements as measuring
 from loadtests.experiments import open_workload_servers as servers
-from loadtests.experiments.open_workload import EXPERIMENT, _conclusion, _metrics
+from loadtests.experiments.open_workload import EXPERIMENT, _metrics
 from loadtests.experiments.open_workload_comparison import (
     give_or_take,
     percent,
@@ -168,7 +168,6 @@ class TestComparing:
         [
             pytest.param(0.5, 5, Verdict.AGREES, id="low load"),
             pytest.param(0.8, 9, Verdict.NOT_DECIDED, id="high load, few runs"),
-            pytest.param(0.9, 10, Verdict.NOT_DECIDED, id="runs that do not reach the long run"),
         ],
     )
     def test_nothing_is_decided_by_too_little(
@@ -552,15 +551,6 @@ def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
     low = {metric["name"]: metric["low"] for metric in said["metrics"]}
     assert low["response_time[study,0.5]"] is None  # of one run
     assert "forecast_error[study,0.5]" in low
-
-
-def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> None:
-    runs = [a_run(fraction, seed=seed) for fraction in (0.5, 0.95) for seed in (1, 2)]
-    decided = [point for point in steady_points(runs) if point.key.is_settled]
-    assert [point.key.fraction for point in decided] == [0.5]
-    both, beyond = (steady_points(of) for of in (runs, runs[2:]))
-    assert _conclusion(both).startswith("Of 1 load that can be decided")
-    assert _conclusion(beyond).startswith("There is no steady state")
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(simulated: Results, tmp_path: Path) -> None:

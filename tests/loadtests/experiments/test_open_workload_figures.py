@@ -1,15 +1,11 @@
 """The study's figures 2 to 5, drawn from made-up runs."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import pytest
 
 from loadtests.experiments.open_workload_comparison import steady_points, study_points
-from loadtests.experiments.open_workload_figures import REPORT_S, load, over_time, response
+from loadtests.experiments.open_workload_figures import REPORT_S, over_time, response
 from loadtests.experiments.open_workload_loads import AS_THE_STUDY, STEADY, STUDY, OpenRun
 from loadtests.generation.rows import Row
-from loadtests.machine_samples import Sample
 
 SERVICE_S = 0.1
 
@@ -31,7 +27,7 @@ def a_run(
         fraction=fraction,
         rate_per_s=1 / gap_s,
         duration_s=gap_s * arrivals,
-        calibration="",
+        calibration="c",
         service_time_s=SERVICE_S,
         service_variance_s2=0.0,
         overhead_s=0.0,
@@ -40,10 +36,6 @@ def a_run(
         is_accepted=True,
         rows=rows,
     )
-
-
-def sampled(load_average: float, server_cpu: float | None = 0.5) -> Sequence[Sample]:
-    return [Sample(float(at), 1, (1.0,), 0.1, server_cpu, 0.0, load_average, 0) for at in (1, 2, 3)]
 
 
 def test_figure_2_has_the_range_of_the_protocol_and_the_paired_estimate() -> None:
@@ -81,25 +73,3 @@ def test_the_computed_load_average_stands_beside_the_studys() -> None:
     assert [(row[0], row[-1]) for row in rows] == [("0.3 of L", 0.50), ("0.85 of L", 1.07)]
     means = [row[1] for row in rows]
     assert means == pytest.approx([0.3, 0.85], abs=0.15)
-
-
-class TestLoad:
-    """Figure 5 as the machine told it."""
-
-    def test_is_of_all_runs_of_a_load_one_after_the_other(self) -> None:
-        runs = [a_run(0.5, number, STEADY) for number in (1, 2)]
-        samples = {"0.5-1": sampled(1.0), "0.5-2": sampled(3.0)}
-        (figure,) = load(runs, samples)
-        (row,) = figure.table.rows
-        both_s = 2 * (runs[0].duration_s + SERVICE_S)
-        assert row == ["0.5 of L", 2, pytest.approx(both_s), 2.0, 0.5, 0.67]
-
-    def test_has_a_row_for_each_load(self) -> None:
-        runs = [a_run(fraction, 1, STEADY) for fraction in (0.8, 0.3, 0.5)]
-        (figure,) = load(runs, {run.run: sampled(1.0) for run in runs})
-        assert [row[0] for row in figure.table.rows] == ["0.3 of L", "0.5 of L", "0.8 of L"]
-
-    def test_of_a_server_on_another_machine_is_not_known(self) -> None:
-        run = replace(a_run(0.5, 1, STEADY), server="elsewhere")
-        assert load([run], {run.run: sampled(1.0, server_cpu=None)}) == []
-        assert load([run], {}) == []
