@@ -77,7 +77,7 @@ class TestKnee:
                 n: [law.throughput_per_s(n) * rng.gauss(1, 0.02) for _ in range(2)]
                 for n in (1, 2, 4, 8, 16, 32, 64)
             }
-            low, high = knee_interval(measured, rng, resamples=40)
+            low, high = knee_interval(measured, rng)
             covered.append(low <= law.knee <= high)
         assert share(covered) >= 0.83
 

@@ -2,12 +2,10 @@
 
 import shutil
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from loadtests.experiments import mixed_clients
 from loadtests.experiments import mixed_clients_measurements as measuring
 from loadtests.experiments.mixed_clients import (
     EXPERIMENT,
@@ -33,7 +31,6 @@ from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.lab.scalability import Scaling
 
 pytestmark = pytest.mark.long  # all read what one long run left
 
@@ -105,8 +102,7 @@ class TestComparing:
         (curve,) = curves_of([a_run(n, 0.02) for n in (1, 2, 4)])
         assert curve.growth is None
 
-    def test_repetitions_give_intervals_and_a_knee(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(mixed_clients, "Scaling", partial(Scaling, resamples=100))
+    def test_repetitions_give_intervals_and_a_knee(self) -> None:
         (curve,) = curves_of(a_closed_system(reps=4))
         assert curve.scaling.knee is not None
         point = curve.points[0]

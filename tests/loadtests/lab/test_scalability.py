@@ -47,19 +47,12 @@ def test_the_knee_has_the_highest_throughput(law: ScalabilityLaw) -> None:
         assert law.throughput_per_s(other) <= law.throughput_per_s(law.knee) * (1 + 1e-12)
 
 
-@given(LAWS, st.integers(0, 1000))
-def test_no_neighbour_of_a_fit_is_better(law: ScalabilityLaw, seed: int) -> None:
-    measured = noisy(law, Random(seed))
-
-    def error(of: ScalabilityLaw) -> float:
-        return sum((x - of.throughput_per_s(n)) ** 2 for n, xs in measured.items() for x in xs)
-
-    best = fit(measured)
-    for step in (1 - 1e-3, 1 + 1e-3):
-        for name in ("rate_per_s", "contention", "coherency"):
-            values = {k: getattr(best, k) for k in ("rate_per_s", "contention", "coherency")}
-            changed = values | {name: values[name] * step + (1e-9 if step > 1 else 0)}
-            assert error(ScalabilityLaw(**changed)) >= error(best) * (1 - 1e-9)
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_of_two_per_cent_moves_a_fit_by_little(seed: int) -> None:
+    law = ScalabilityLaw(100.0, 0.05, 0.002)
+    found = fit(noisy(law, Random(seed)))
+    assert found.rate_per_s == pytest.approx(law.rate_per_s, rel=0.03)
+    assert found.knee == pytest.approx(law.knee, rel=0.06)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +83,8 @@ def test_one_client_may_do_best() -> None:
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     measured = noisy(ScalabilityLaw(100.0, 0.05, 0.002), Random(1))
-    low, high = knee_interval(measured, Random(2), resamples=50)
-    assert (low, high) == knee_interval(measured, Random(2), resamples=50)
+    low, high = knee_interval(measured, Random(2))
+    assert (low, high) == knee_interval(measured, Random(2))
     assert low <= fit(measured).knee <= high
 
 
