@@ -39,11 +39,8 @@ from loadtests.models.estimates import (
     verdict,
 )
 from loadtests.models.open_queue import Queue, Unstable
-from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.random_times import Empirical, Gamma
 from loadtests.models.sample_statistics import summary
 
-SIMULATED_RUNS = 200
 DRAWS = 10  # of the unexplained part of all service times of a run
 NEAR_SATURATION = 0.8  # the utilisation from which only several runs count
 LEAST_NEAR_SATURATION = 4  # runs that decide there
@@ -252,20 +249,6 @@ class Point(Repeated[OneRun]):
             return Queue(self.line.servers).steady(*of).response_time_s
         except Unstable:
             return None
-
-    @cached_property
-    def simulated(self) -> Expectation:
-        """Results of simulated runs like this one, in an m-server queue with measured times."""
-        own = self.alone
-        is_known = own.overhead_s is not None
-        return expectation(
-            Protocol(len(self.runs[0].schedule) / self.rate_per_s, runs=1),
-            self.rate_per_s,
-            Gamma(own.mean_s, own.cv) if is_known else Empirical(own.times_s),
-            Random(self.line.run),  # noqa: S311  no secrets; the same report each time
-            simulated_runs=SIMULATED_RUNS,
-            discipline=Queue(self.line.servers).replayed_s,
-        )
 
     @cached_property
     def queued(self) -> Replayed:

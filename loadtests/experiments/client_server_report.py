@@ -1,7 +1,6 @@
 """Makes the parts that the three reports share: tables of runs, curves, sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import factorial
 
 from loadtests.experiments.client_server_measurements import ALONE, LOAD
 from loadtests.experiments.client_server_points import (
@@ -14,13 +13,9 @@ from loadtests.lab.content import Cell, Column, Figure, Metric, Report, Section,
 from loadtests.lab.repeated import Estimate, accepted, crosses, measured
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.sentences import Sentences
-from loadtests.models.open_queue import Unstable, mmm
 from loadtests.models.sample_statistics import quantile
 
-STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
-# The study does not print μ. At 2/s its formula has been computed by hand, and three servers are
-# busy enough to show the error in equation (1).
-EXAMPLE_MU_PER_S = 2.0
+STUDY_SERVERS = 3
 
 SENTENCES = Sentences("client_server")
 NONE_COUNTS = SENTENCES.one("none_counts")
@@ -39,19 +34,14 @@ def report(
     alone, loads = ([p for p in found if p.line.role == role] for role in (ALONE, LOAD))
     nothing = NO_LOAD if accepted(found) else NONE_COUNTS
     verdicts = [verdict_table(loads)] if loads else []
-    services = Section("Service times", parts=[alone_table(alone)])
-    if not loads:
-        sentences = SENTENCES("exponential", points=accepted(alone))
-        services = Section("Is service exponential?", sentences, [alone_table(alone)])
     beginning = SENTENCES("beginning", made=loads or alone, loads=loads)
     return Report(
         findings=[*beginning, *findings] or [nothing],
         sections=[
             *figures,
             Section("Measured and predicted", told, [measured_table(tabled), *verdicts]),
-            services,
+            Section("Service times", parts=[alone_table(alone)]),
             Section("What corresponds to what", SENTENCES("correspondence")),
-            study_section(),
         ],
         metrics=metrics(found),
         failure="" if accepted(loads or alone) else NONE_COUNTS,
@@ -98,8 +88,6 @@ def measured_table(points: Sequence[Point]) -> Table:
             ms("95 % of R", lambda p: quantile([t for of in p.runs for t in of.responses_s], 0.95)),
             ms("M/M/m (ms)", lambda point: point.steady_s()),
             ms("M/G/m (ms)", lambda point: point.steady_s(point.alone.cv)),
-            ms("Simulated, low", lambda point: point.simulated.low_s),
-            ms("high", lambda point: point.simulated.high_s),
         ],
         SENTENCES.one("measured_note"),
     )
@@ -193,30 +181,3 @@ def metrics(points: Sequence[Point]) -> list[Metric]:
             ends = (of.low, of.high) if point.decides else (None, None)
             found.append(Metric(f"paired_difference[{line.run}]", of.estimate, "s", *ends))
     return found
-
-
-def study_section() -> Section:
-    """A section with results of the study's formula, corrected and as printed."""
-    rate, mu = STUDY_RATE_PER_S, EXAMPLE_MU_PER_S
-    table = Table(
-        f"Equation (1) at λ = {rate:g}/s and μ = {mu:g}/s",
-        ("m", "χ", "E[R], corrected (s)", "E[R], as printed (s)"),
-        [[servers, rate / servers / mu, *_by_formula(servers)] for servers in range(1, 9)],
-        "–: no steady state, or too large for a floating-point number.",
-        digits=6,
-    )
-    return Section("The study's numbers", SENTENCES("study"), [table])
-
-
-def _by_formula(servers: int) -> tuple[float | None, float | None]:
-    """E[R] by equation (1), right and with the exponent 2m! as printed; None if there is none."""
-    try:
-        found = mmm(STUDY_RATE_PER_S, 1 / EXAMPLE_MU_PER_S, servers)
-    except Unstable:
-        return None, None
-    offered, chi = STUDY_RATE_PER_S / EXAMPLE_MU_PER_S, found.utilisation
-    try:
-        waiting = chi * offered**servers / (1 - chi) ** (2 * factorial(servers)) * found.p_empty
-    except (OverflowError, ZeroDivisionError):
-        return found.response_time_s, None
-    return found.response_time_s, (offered + waiting) / STUDY_RATE_PER_S

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from loadtests.models import replay
 from loadtests.models.domain import count, positive, share
-from loadtests.models.random_times import ServiceTimes, poisson_times
+from loadtests.models.random_times import Gamma, poisson_times
 from loadtests.models.replay import Discipline
 from loadtests.models.sample_statistics import summary
 
@@ -63,7 +63,7 @@ class Expectation:
 def expectation(
     protocol: Protocol,
     arrival_rate_per_s: float,
-    service: ServiceTimes,
+    service: Gamma,
     rng: Random,
     *,
     simulated_runs: int = 20_000,
@@ -103,7 +103,7 @@ def expectation(
 def simulate_run(
     duration_s: float,
     arrival_rate_per_s: float,
-    service: ServiceTimes,
+    service: Gamma,
     rng: Random,
     discipline: Discipline,
 ) -> Run | None:

@@ -5,15 +5,13 @@ a time. A distribution of service times has a mean in seconds, a coefficient of 
 (standard deviation over mean) and a `draw`.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice, repeat, takewhile
 from math import inf
 from random import Random
 
 from loadtests.models.domain import not_negative, positive
-from loadtests.models.sample_statistics import summary
 
 
 def poisson_times(
@@ -67,25 +65,3 @@ class Gamma:
     def draw(self, rng: Random) -> float:
         """One service time in seconds."""
         return gamma_time_s(self.mean_s, self.cv, rng)
-
-
-class Empirical:
-    """Recorded times (s), each as likely as any other, drawn with replacement.
-
-    Mean and cv are those of the recorded times as a whole population (divisor n).
-    """
-
-    def __init__(self, times_s: Sequence[float]) -> None:
-        for time_s in times_s:
-            not_negative("times_s", time_s)
-        found = summary(times_s)
-        positive("the mean of times_s", found.mean)
-        self.times_s, self.mean_s = tuple(times_s), found.mean
-        self.cv = math.sqrt(found.squares / found.count) / found.mean
-
-    def draw(self, rng: Random) -> float:
-        """One of the recorded times, in seconds."""
-        return rng.choice(self.times_s)
-
-
-ServiceTimes = Gamma | Empirical

@@ -40,7 +40,7 @@ from loadtests.models.estimates import (
     without_warm_up,
 )
 from loadtests.models.open_queue import ONE, mg1
-from loadtests.models.random_times import Gamma, ServiceTimes, poisson_times
+from loadtests.models.random_times import Gamma, poisson_times
 from tests.loadtests.experiments.planted_servers import open_run
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ class TestKnee:
         assert share(covered) >= 0.83
 
 
-def queued(rho: float, of: ServiceTimes, arrivals: int, random: Random) -> list[float]:
+def queued(rho: float, of: Gamma, arrivals: int, random: Random) -> list[float]:
     times_s = poisson_times(rho / SERVICE_S, random, count=arrivals)
     return replay.fcfs(times_s, [of.draw(random) for _ in times_s])
 

@@ -229,11 +229,3 @@ def test_rates_keep_their_order_and_what_the_generator_was_proven_to_send(
     assert [float(share) for share, _ in found] == list(FULL_SHARES)
     assert per_s == sorted(set(per_s))
     assert max(per_s) == pytest.approx(highest_per_s)
-
-
-def test_the_studys_formula_is_shown_right_and_as_printed() -> None:
-    rows = reports.study_section().parts[0].rows  # type: ignore[union-attr]
-    assert [row[2] for row in rows[:2]] == [None, None]  # λ = 5/s is too much for one and two
-    assert rows[2][2] == pytest.approx(1.202247191)
-    assert rows[2][3] == pytest.approx(2.5e8, rel=0.05)
-    assert rows[3][2] == pytest.approx(0.606618901)
