@@ -114,7 +114,7 @@ def walk_part(of: Node, mine: Part) -> None:
         asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body, due_s)
 
     schedule = [Arrival(*values) for values in mine.content]
-    walk(schedule, mine.start_s, send, lambda: of.is_stopping)
+    walk(schedule, mine.start_s, send, lambda: of.is_stopping, of.appointments)
     of.finish_one(mine)
 
 

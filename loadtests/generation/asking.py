@@ -11,7 +11,9 @@ from gevent.pool import Group
 from loadtests.generation.client import Client, Origin
 from loadtests.generation.schedule import Arrival
 from loadtests.generation.sql import SqlClient, SqlOrigin
-from loadtests.generation.waiting import EARLY_S, wait_until
+from loadtests.generation.waiting import Appointments, wait_until
+
+PREPARED_S = 0.003  # before an arrival, which is sent by `waiting.meet`
 
 
 def walk(
@@ -19,20 +21,24 @@ def walk(
     start_s: float,
     send: Callable[[Arrival], None],
     is_stopping: Callable[[], bool] = lambda: False,
+    appointments: Appointments | None = None,
 ) -> None:
     """Send every arrival, in a greenlet of its own, then wait for all greenlets.
 
-    start_s: the run's start on CLOCK_MONOTONIC. `send` is called EARLY_S before the arrival's time,
-    until which it prepares. A slow `send` does not delay the next arrival: that
-    makes the workload open. When this greenlet is killed, the senders are killed, too. Raises the
-    exception of the first `send` that failed.
+    start_s: the run's start on CLOCK_MONOTONIC. `send` is called PREPARED_S before the arrival's
+    time, for which it waits itself. A slow `send` does not delay the next arrival: that makes the
+    workload open. When this greenlet is killed, the senders are killed, too. Raises the exception
+    of the first `send` that failed.
     """
     under_way, failures = Group(), list[BaseException]()
     try:
         for arrival in schedule:
-            wait_until(start_s + arrival.intended_s - EARLY_S)
+            due_s = start_s + arrival.intended_s
+            wait_until(due_s - PREPARED_S)
             if failures or is_stopping():
                 break
+            if appointments is not None:
+                appointments.make(due_s)
             sending = gevent.Greenlet(send, arrival)
             sending.link_exception(lambda failed: failures.append(failed.exception))
             under_way.start(sending)

@@ -24,7 +24,7 @@ import gevent.socket
 from geventhttpclient.response import HTTPResponse
 
 from loadtests.generation.rows import NO_ANSWER
-from loadtests.generation.waiting import sleep_until
+from loadtests.generation.waiting import meet
 from loadtests.servers.timing import Told, told
 
 READ_BYTES = 65536
@@ -127,7 +127,7 @@ class Client:
         problem = STOPPED
         request = self._origin.request(path, body, keep_alive=self._keep_alive)
         unconnected = self._origin.socket() if self._socket is None else None
-        sleep_until(due_s)
+        meet(due_s)
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):

@@ -3,9 +3,9 @@
 When the test starts, the master, or the only process, makes the plan of the run, and sends each
 worker its part with the time of the common start before Locust tells the workers to start their
 users. Users then work on the part. Every answer becomes a raw row and, with the same response time,
-a request in Locust's own console and web page. Workers send their rows to the master once a second
-and at their end; only the master writes the file, as rows come. Locust's local runner sends such
-messages to itself, so a single process works the same way.
+a request in Locust's own console and web page; a greenlet does that, one answer at a time, while
+nothing is to be sent. Workers send a few rows at a time to the master; only the master, or the only
+process, writes the file, as rows come.
 
 The test ends when every user of every part has done its work, or a worker is lost: Locust quits if
 it is headless, and stops the test if it has a web page, where another test can be started; its run
@@ -19,6 +19,7 @@ import json
 import logging
 import time
 from argparse import Namespace
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
@@ -29,6 +30,7 @@ from time import monotonic
 from typing import Any, cast
 
 import gevent
+from gevent.event import Event
 from locust import User, events, task
 from locust.dispatch import UsersDispatcher
 from locust.env import Environment
@@ -39,13 +41,15 @@ from loadtests.generation import options
 from loadtests.generation.asking import Asker, asker_to
 from loadtests.generation.client import STOPPED, Answer
 from loadtests.generation.rows import Row, RowFile
-from loadtests.generation.waiting import wait_until
+from loadtests.generation.waiting import Appointments, sleep_precisely, wait_until
 from loadtests.processes import ProgramFailed
 from loadtests.servers.timing import boot_id
 
 PART_MESSAGE, ROWS_MESSAGE = "flightchain-part", "flightchain-rows"
 LOCAL_START_DELAY_S, DISTRIBUTED_START_DELAY_S = 0.2, 1.5
 FLUSH_EVERY_S = 1.0
+ROWS_TOGETHER = 20  # that a worker sends in one message
+MOST_UNNOTED = 2000  # answers; beyond, they are noted even if something is to be sent
 PROGRESS_EVERY_S = 10.0
 
 log = logging.getLogger("locust.flightchain")
@@ -105,6 +109,9 @@ class _Run:
     rows: int = 0
     finished: dict[int, int] = field(default_factory=dict)
     is_over: bool = False
+
+
+_Answered = tuple[Part, int, str, float, Answer, bool]  # as `Node.record` takes them
 
 
 def _worker_ids(runner: Any) -> list[str]:
@@ -177,6 +184,8 @@ class Node:
         self._options = cast("Any", environment.parsed_options)
         self.part: Part | None = None
         self.is_stopping = False
+        self.appointments = Appointments()
+        self._answers, self._answered = deque[_Answered](), Event()
         self._run: _Run | None = None
         self._runs_started = 0
         keeps_rows = self._options.raw and not self._is_worker()
@@ -186,8 +195,10 @@ class Node:
         events = environment.events
         events.test_start.add_listener(self._on_test_start)
         events.test_stopping.add_listener(self._on_test_stopping)
-        events.test_stop.add_listener(self._flush)
+        events.test_stop.add_listener(self._note_all)
         events.quit.add_listener(self._on_quit)
+        sleep_precisely()
+        gevent.spawn(self._note_answers)
         gevent.spawn(_every, FLUSH_EVERY_S, self._flush)
         gevent.spawn(_every, FLUSH_EVERY_S, self._look_for_workers)
         gevent.spawn(_every, PROGRESS_EVERY_S, self._say_progress)
@@ -255,17 +266,18 @@ class Node:
         return name
 
     def _on_rows(self, msg: Any, **_event: object) -> None:
-        rows = [Row(*values) for values in msg.data["rows"]]
+        self._keep([Row(*values) for values in msg.data.pop("rows")], **msg.data)
+
+    def _keep(self, rows: Sequence[Row], run: str, position: int, finished: int) -> None:
+        """Write rows of a part, and end the run if all its users have finished."""
         if self._file is not None:
             self._file.write(rows)
-        run = self._run
-        if run is None or msg.data["run"] != run.id:
+        if self._run is None or run != self._run.id:
             return
-        run.rows += len(rows)
-        run.finished[msg.data["position"]] = msg.data["finished"]
-        finished = sum(run.finished.values())
-        users = len(run.plan.parts) if self._alone else self._runner.target_user_count
-        if not run.is_over and finished == users:
+        self._run.rows += len(rows)
+        self._run.finished[position] = finished
+        users = len(self._run.plan.parts) if self._alone else self._runner.target_user_count
+        if not self._run.is_over and sum(self._run.finished.values()) == users:
             self._end()
 
     def _fail(self, told: str) -> None:
@@ -313,15 +325,33 @@ class Node:
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
     ) -> None:
-        """Record a raw row for the request due at `due_s`, and a request in Locust's console.
+        """Record the answer to the request due at `due_s`, when there is time for that."""
+        self._answers.append((part, index, kind, due_s, answer, is_open))
+        self._answered.set()
+
+    def _note_answers(self) -> None:
+        while True:
+            self._answered.wait()
+            self._answered.clear()
+            while self._answers:
+                if len(self._answers) < MOST_UNNOTED:
+                    self.appointments.wait_for_gap()
+                self._note_next()
+                gevent.sleep(0)
+
+    def _note_next(self) -> None:
+        """Make the next answer a raw row, and a request in Locust's console.
 
         A request that the end of the run stopped is only a row: the server has not failed it.
         """
+        if not self._answers:
+            return
+        part, index, kind, due_s, answer, is_open = self._answers.popleft()
         told = answer.told
         times_s = due_s, answer.sent_s, told.start_s, answer.done_s, told.service_s
         row = Row(part.run, index, kind, *times_s, answer.status, told.worker).since(part.start_s)
         part.rows.append(row)
-        if not self._is_worker():
+        if not self._is_worker() or len(part.rows) >= ROWS_TOGETHER:
             self._send(part)
         if answer.problem == STOPPED:
             part.stopped += 1
@@ -339,22 +369,27 @@ class Node:
 
     def finish_one(self, part: Part) -> None:
         """Note that a user of `part` has done all its work."""
+        self._note_all()
         part.finished += 1
         self._send(part)
 
     def _send(self, part: Part) -> None:
         rows, part.rows = part.rows, []
-        data = {
-            "run": part.run,
-            "position": part.position,
-            "finished": part.finished,
-            "rows": [astuple(row) for row in rows],
-        }
-        self._runner.send_message(ROWS_MESSAGE + self._workload, data)
+        about = {"run": part.run, "position": part.position, "finished": part.finished}
+        if self._is_worker():
+            data = about | {"rows": [astuple(row) for row in rows]}
+            self._runner.send_message(ROWS_MESSAGE + self._workload, data)
+        else:
+            self._keep(rows, part.run, part.position, part.finished)
 
     def _flush(self, **_event: object) -> None:
         if self.part is not None and self.part.rows:
             self._send(self.part)
+
+    def _note_all(self, **_event: object) -> None:
+        while self._answers:
+            self._note_next()
+        self._flush()
 
     # --- both --------------------------------------------------------------------------------
 
@@ -362,6 +397,7 @@ class Node:
         self.is_stopping = True
 
     def _on_quit(self, **_event: object) -> None:
+        self._note_all()
         if self.part is not None and self.part.stopped:
             stopped = f"{self.part.stopped} requests were under way at the stop"
             log.info("%s: %s; their rows have status 0", self.part.run, stopped)

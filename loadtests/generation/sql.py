@@ -23,7 +23,7 @@ from pymysql.connections import Connection
 
 from loadtests.generation.client import STOPPED, TIMEOUT_S, Answer, received_by, stamped_socket
 from loadtests.generation.rows import NO_ANSWER
-from loadtests.generation.waiting import sleep_until
+from loadtests.generation.waiting import meet
 from loadtests.servers.timing import NOTHING_TOLD
 
 ANSWERED, REFUSED = 200, 500
@@ -98,7 +98,7 @@ class SqlClient:
         """Run the statement `body` in the database /`path`, then call `then`, as `Client` does."""
         reply = _Reply()
         status, problem = NO_ANSWER, STOPPED
-        sleep_until(due_s)
+        meet(due_s)
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):

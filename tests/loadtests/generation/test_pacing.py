@@ -7,13 +7,13 @@ import pytest
 
 from loadtests.generation.asking import walk
 from loadtests.generation.schedule import Arrival
-from loadtests.generation.waiting import sleep_until, wait_until
+from loadtests.generation.waiting import GAP_S, Appointments, meet, wait_until
 
 SCHEDULE = [Arrival(n, 0.02 * n, "k", "/") for n in range(5)]
 
 
 def test_nothing_is_done_before_its_time() -> None:
-    for wait in (wait_until, sleep_until):
+    for wait in (wait_until, meet):
         due_s = monotonic() + 0.02
         wait(due_s)
         assert monotonic() >= due_s
@@ -25,6 +25,24 @@ def test_waiting_takes_no_processor_time() -> None:
     for _ in range(50):
         wait_until(monotonic() + 0.004)
     assert process_time() - begun_s < 0.05
+
+
+def test_what_can_wait_is_not_begun_just_before_something_is_sent() -> None:
+    appointments, due_s = Appointments(), monotonic() + 0.02
+    for later_s in (0.0, GAP_S / 2, 60.0):
+        appointments.make(due_s + later_s)
+    wait_until(due_s - GAP_S / 2)
+    appointments.wait_for_gap()
+    assert monotonic() >= due_s + GAP_S / 2
+    assert monotonic() < due_s + 30
+
+
+def test_an_appointment_far_away_leaves_time() -> None:
+    appointments, begun_s = Appointments(), monotonic()
+    appointments.wait_for_gap()
+    appointments.make(begun_s + 60)
+    appointments.wait_for_gap()
+    assert monotonic() - begun_s < 30
 
 
 def test_all_are_under_way_while_none_is_done() -> None:
