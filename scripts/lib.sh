@@ -38,7 +38,7 @@ make_venv() {
 }
 
 # install [PIP OPTION...] FILE...: install what those of the requirements files name that changed since they were
-# installed, with one call of pip. Every package that is fetched must have a hash in one of them.
+# installed. Every package that is fetched must have a hash in one of them.
 install() {
   local argument options=() changed=()
   for argument in "$@"; do
@@ -49,9 +49,18 @@ install() {
   done
   if [ ${#changed[@]} = 0 ]; then return; fi
   echo "installing the packages of ${changed[*]}" >&2
-  "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install --require-hashes \
-    "${options[@]}" "${changed[@]/#/--requirement=}"
+  options+=("${changed[@]/#/--requirement=}")
+  install_with_uv "${options[@]}" ||
+    "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install --require-hashes "${options[@]}"
   for argument in "${changed[@]}"; do cp "$argument" "$(mark_of "$argument")"; done
+}
+
+# install_with_uv OPTION...: install as pip does, in a fifth of the time, where scripts/test has installed uv. It
+# fails where the settings of pip name a server that uv does not know.
+install_with_uv() {
+  [ -x "$VENV/bin/uv" ] &&
+    UV_HTTP_TIMEOUT=15 UV_DEFAULT_INDEX=${PIP_INDEX_URL:-https://pypi.org/simple} \
+      "$VENV/bin/uv" pip install --quiet --python "$VENV/bin/python" --require-hashes "$@"
 }
 
 # mark_of FILE: the copy of a requirements file that is made when all it names has been installed.

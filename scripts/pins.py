@@ -76,6 +76,7 @@ PARTS = (
     Part("backend/sources/parquet", (".",)),
     Part("loadtests", (".", "frontend")),
     Part("tests", (".", "frontend", "loadtests", "backend/sources/parquet")),
+    Part("scripts"),
 )
 
 

@@ -238,6 +238,25 @@ def test_changed_requirements_are_installed_again(stand_in: Path) -> None:
     assert calls(stand_in) == [f"{PIP} --requirement=requirements.txt", *WORK]
 
 
+@pytest.mark.parametrize("is_reached", [True, False])
+def test_where_there_is_uv_it_installs_if_it_reaches_what_pip_does(
+    stand_in: Path, is_reached: bool
+) -> None:
+    run(stand_in, FLIGHTCHAIN_DATA="none")
+    venv = stand_in.parent / "venv"
+    put(
+        venv / "bin",
+        "uv",
+        f'echo "uv $*" >> "{stand_in.parent / "calls"}"; {str(is_reached).lower()}',
+    )
+    (venv / "installed-requirements.txt").unlink()
+    calls(stand_in)
+    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
+    options = f"pip install --quiet --python {venv}/bin/python --require-hashes"
+    with_pip = [] if is_reached else [f"{PIP} --requirement=requirements.txt"]
+    assert calls(stand_in) == [f"uv {options} --requirement=requirements.txt", *with_pip, *WORK]
+
+
 def test_an_install_that_fails_ends_the_run_and_is_tried_again(stand_in: Path) -> None:
     (stand_in.parent / "fail-pip").touch()
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode != 0
