@@ -43,9 +43,9 @@ def test_a_terminal_shows_what_is_done_of_what_there_is(
             show(done, 10)
             clock[0] += 1
     lines = shown.getvalue().split(BEGIN_ANEW)[1:]
-    assert lines[0] == "verifying: 1 of 10 blocks, 9 s left"
+    assert lines[:2] == ["verifying: 0 of 10 blocks", "verifying: 1 of 10 blocks, 9 s left"]
     assert lines[-1] == "verifying: 10 of 10 blocks\n"
-    assert len(lines) == 10
+    assert len(lines) == 11
 
 
 def test_one_thing_is_one_and_nothing_to_do_shows_nothing(

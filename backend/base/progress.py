@@ -79,7 +79,7 @@ def counting(what: str, unit: str) -> Iterator[Progress]:
         if to_do:
             share = done / to_do
             text = f"{what}: {done:,} of {counted(to_do, unit)}{left(share, line.elapsed_s())}"
-            line.show(text, at_once=done >= to_do)
+            line.show(text, at_once=not 0 < done < to_do)
 
     try:
         yield show

@@ -48,7 +48,7 @@ class IndexFollower:
     """The index of the chain in `folder`, kept at the tip of `store`."""
 
     def __init__(self, folder: Path, store: BlockStore, report: Report = lambda line: None) -> None:
-        """Open nothing yet. report: takes a line whenever the index had to be rebuilt."""
+        """Open nothing yet. report: takes a line when the index is checked or rebuilt."""
         self.rebuild_count = 0  # how often, so far
         self._report = report
         self._folder = folder
@@ -194,6 +194,7 @@ class IndexFollower:
                 if problem is not None or position is None or is_settled(connection, path):
                     return problem
             progress(0, self._store.height() + 1)
+            self._report("the index is not as it was left, as after a copy: it is checked first")
             problem = inconsistency(self._folder) or None
             if problem is None:
                 note_settled(path, position.height)  # it may be a copy, which readers refuse

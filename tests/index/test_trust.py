@@ -214,7 +214,10 @@ def test_a_consistent_copy_is_trusted_when_the_follower_has_seen_it(
     with pytest.raises(TryLater, match="not as its writer left it"):
         totals_of(IndexReader(copy), AVERAGE)
     assert damage_of(in_use(copy)) is None
-    follow(copy)
+    reports: list[str] = []
+    with following(copy, reports.append) as (follower, _):
+        follower.follow()
+    assert reports == ["the index is not as it was left, as after a copy: it is checked first"]
     assert in_use(copy).name == "index-1.sqlite", "it was made anew without need"
     assert totals_of(IndexReader(copy), AVERAGE)[0].flights == 6
 

@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 from hypothesis import strategies as st
 
+from backend.base.words import Report
 from backend.chain.block import Block
 from backend.chain.block_content import content_of
 from backend.chain.columns import columns_of
@@ -221,9 +222,14 @@ def rows_of(contents: Sequence[Sequence[Flight]], blocks: Sequence[Block]) -> li
 
 
 @contextmanager
-def following(folder: Path) -> Iterator[tuple[IndexFollower, BlockStore]]:
+def following(
+    folder: Path, report: Report = lambda line: None
+) -> Iterator[tuple[IndexFollower, BlockStore]]:
     """A follower of the chain in `folder`, closed afterwards."""
-    with closing(BlockStore(folder)) as store, closing(IndexFollower(folder, store)) as follower:
+    with (
+        closing(BlockStore(folder)) as store,
+        closing(IndexFollower(folder, store, report)) as follower,
+    ):
         yield follower, store
 
 
