@@ -14,7 +14,8 @@ from backend.chain.fields import FIELDS, Field, Value
 _EMPTY = frozenset(
     ("", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "\\n", ".", "-", "--")
 )
-_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
+_PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
+_CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}}):([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
 _TWELVE_HOURS = re.compile(r"(0?\d|1[0-2]):([0-5]\d)(?::00)? ?([aApP])\.?[mM]\.?", re.ASCII)
 _WHOLE = re.compile(r"\d{1,4}(\.0*)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),0{1,2}", re.ASCII)

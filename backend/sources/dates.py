@@ -9,12 +9,14 @@ from two.
 
 import re
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
 from backend.sources.source import Unusable
 
+_MS_A_DAY = 86_400_000
+_MIDNIGHT_MS = re.compile(r"[1-9]\d{11,12}", re.ASCII)  # since 1970; what pandas writes in JSON
 _TRANSTATS_CLOCK = " 12:00:00 AM"
 _MIDNIGHT = rf"(?:[ T]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?|{_TRANSTATS_CLOCK})?"
 _YEAR_FIRST = re.compile(
@@ -32,6 +34,8 @@ def readings(value: object) -> dict[str, date]:
     if match := _YEAR_FIRST.fullmatch(text):
         year, _, month, day, bare_month, bare_day = match.groups()
         return _calendar_days({YEAR_FIRST: (year, month or bare_month, day or bare_day)})
+    if _MIDNIGHT_MS.fullmatch(text) and int(text) % _MS_A_DAY == 0:
+        return {YEAR_FIRST: date(1970, 1, 1) + timedelta(milliseconds=int(text))}
     if match := _YEAR_LAST.fullmatch(text):
         first, _, second, year = match.groups()
         return _calendar_days(

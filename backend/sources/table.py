@@ -118,7 +118,7 @@ def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]
         if len(row) > len(cells):
             best, cells = separator, row
     if not cells:
-        raise file.problem(f"has a first line that {problem}")
+        raise file.problem(f"has a first line that {problem}; save it as CSV with commas")
     return best, cells
 
 
