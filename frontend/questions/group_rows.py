@@ -359,7 +359,7 @@ class Verdict:
         low, high = self._shown_interval
         judged = "more than chance" if low > 0 else "perhaps only chance"
         between = f"between {number(low, 1)} and {number(high, 1)} {unit}"
-        return f"The difference is {judged}: {between}, with 95 % confidence."
+        return f"The difference is {judged}: {between}, with 95\N{NO-BREAK SPACE}% confidence."
 
     @property
     def _shown_interval(self) -> tuple[float, float]:

@@ -89,7 +89,7 @@ def test_everything_is_compared_by_its_own_flights(
     shares = {row["name"]: row["on_time_share_of_scheduled"] for row in found["compared"]}
     best = max(shares, key=lambda name: shares[name])
     assert best in found["verdict"]["text"]
-    assert "with 95 % confidence" in found["verdict"]["text"]
+    assert "with 95\xa0% confidence" in found["verdict"]["text"]
     lead = re.findall(r'<p class="lead">(.*?)</p>', page.text, re.DOTALL)[0]
     assert found["verdict"]["text"] in html.unescape(lead)
     lines = table(pages, f"/compare.csv?{query}")
@@ -208,7 +208,7 @@ def test_rows_of_tables_are_ticked_and_compared(
     kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
     what = kept.pop("what")
     found = pages.get(f"/compare.json?{address(what, items, kept)}").get_json()["compared"]
-    counts = re.findall(r'<td class="n">([\d,]+)</td>\s*<td class="n">[^<]* min', rows)[:2]
+    counts = re.findall(r'<td class="n">([\d,]+)</td>\s*<td class="n">[^<]*\smin', rows)[:2]
     assert [f"{row['flights']:,}" for row in found] == counts
     assert len(counts) == 2
 
