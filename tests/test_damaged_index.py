@@ -5,7 +5,6 @@ On a read-only medium nothing can be mended, but a good index is asked all the s
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from backend.index.index_file import index_path
-from tests.api.processes import Service, backend, serving, until
+from tests.api.processes import Service, backend, serving, stopped, until
 from tests.api.worlds import (
     Json,
     World,
@@ -53,15 +52,6 @@ def flip_a_bit_of_every_page(folder: Path) -> None:
             byte = os.pread(stream.fileno(), 1, offset)
             os.pwrite(stream.fileno(), bytes([byte[0] ^ 4]), offset)
     settle(folder)
-
-
-@contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def metric(service: Service, name: str) -> float:

@@ -7,6 +7,7 @@ The mempool's files have their own matrix.
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_every_file_that_a_ledger_has_is_in_the_table(houses: Houses) -> None:
 # Each harm comes before a start, or while processes have the folder open; the commonest in both.
 AT_REST = ("missing", "truncated", "foreign", "older")
 RUNNING = ("missing", "empty", "flipped", "a folder", "unreadable", "foreign")
+LONG = {("missing", False), ("truncated", False), ("a folder", True), ("unreadable", True)}
 
 
 def test_no_harm_is_left_out() -> None:
@@ -74,7 +76,10 @@ def test_no_harm_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("harm", "is_running"),
-    [*((harm, False) for harm in AT_REST), *((harm, True) for harm in RUNNING)],
+    [
+        pytest.param(*case, marks=[pytest.mark.long] if case in LONG else [])
+        for case in (*product(AT_REST, [False]), *product(RUNNING, [True]))
+    ],
 )
 def test_a_harmed_file_is_written_again_or_named(
     houses: Houses, harm: str, is_running: bool

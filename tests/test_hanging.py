@@ -48,6 +48,7 @@ def with_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servi
         yield service, pages
 
 
+@pytest.mark.long
 def test_stopped_workers_are_replaced_and_the_others_answer_meanwhile(
     with_pages: tuple[Service, str],
 ) -> None:

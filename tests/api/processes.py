@@ -220,3 +220,13 @@ def serving(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
         yield service.wait_until_ready()
     finally:
         service.end()
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process stands still meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

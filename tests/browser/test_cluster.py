@@ -53,6 +53,7 @@ def remembered(page: Page) -> str:
     return line.inner_text()
 
 
+@pytest.mark.long
 def test_pages_over_two_nodes_raise_no_alarm_even_if_one_is_behind(
     visit: Visit, site: Site, engine: Engine
 ) -> None:

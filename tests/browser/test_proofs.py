@@ -273,6 +273,7 @@ def test_pages_verify_what_they_show(visit: Visit, site: Site) -> None:
     assert "Its 59 transactions, fetched once more, are those" in verdict(page)
 
 
+@pytest.mark.long
 def test_a_verdict_fits_is_readable_and_can_be_used_by_everybody(visit: Visit, site: Site) -> None:
     visitor = visit(site, reduced_motion="reduce")
     for address in ("/transactions/{id}", "/blocks/{tip}", DELAYS):
@@ -286,6 +287,7 @@ def test_a_verdict_fits_is_readable_and_can_be_used_by_everybody(visit: Visit, s
         require_fit(page)
 
 
+@pytest.mark.long
 def test_a_button_is_there_only_where_scripts_can_answer_it(visit: Visit, site: Site) -> None:
     visitor = visit(site, java_script_enabled=False)
     for address in (*BY_THEMSELVES, *ANSWERS):
@@ -590,7 +592,10 @@ def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
     expect(page.locator("#alarm")).to_contain_text(ALARMS["before"].replace("5 b", "6 b"))
 
 
-@pytest.mark.parametrize("other", ALARMS)
+@pytest.mark.parametrize(
+    "other",
+    [*ALARMS][:3] + [pytest.param(other, marks=[pytest.mark.long]) for other in [*ALARMS][3:]],
+)
 def test_another_log_raises_an_alarm_that_stays(
     witness: Visitor, ledgers: Ledgers, other: str
 ) -> None:

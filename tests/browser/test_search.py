@@ -28,8 +28,9 @@ def is_active(page: Page, option: Locator) -> bool:
     return selected and active == option.get_attribute("id")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size['width']} px")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(SIZES[0], "light"), (SIZES[1], "dark")], ids=("wide", "narrow")
+)
 def test_a_suggestion_is_chosen_and_opened_by_keyboard(
     visit: Visit, site: Site, size: dict[str, int], scheme: str
 ) -> None:

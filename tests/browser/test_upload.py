@@ -21,7 +21,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.sources.kinds import KINDS
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.processes import Service, free_port, serving, until
+from tests.api.processes import Service, free_port, serving, stopped, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
@@ -398,8 +398,10 @@ def test_a_receipt_turns_to_mined_by_itself(page: Page, pages: Pages) -> None:
     assert not page.get_by_label("Departure", exact=True).is_visible()
     page.get_by_role("button", name="Check the flight").click()
     page.get_by_role("heading", name="Check before adding").wait_for()
-    page.get_by_role("button", name="Add the flight").dblclick()
-    page.wait_for_url("**/receipts/*")
+    with stopped(pages.service.miner()):
+        page.get_by_role("button", name="Add the flight").dblclick()
+        page.wait_for_url("**/receipts/*")
+        page.wait_for_selector(".state.pending")
     page.wait_for_selector(".state.mined", timeout=30_000)
     assert not page.get_by_role("button", name="Pause updates").is_visible()
     spoken = page.locator("[data-status]")

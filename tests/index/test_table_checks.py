@@ -68,7 +68,7 @@ TABLES = list(dict.fromkeys(table for table, _ in COLUMNS))
 
 
 # So that all columns together try every row of a table; of each column all where faults are sought.
-A_STEP = tries(6, exploring=1)
+A_STEP = tries(12, exploring=1)
 
 
 @pytest.mark.parametrize(("table", "column"), [where for where in COLUMNS if where not in FIXED])

@@ -19,7 +19,7 @@ from tests.units.installed import Installed, installed
 
 pytestmark = pytest.mark.slow
 
-MOST_LINKS = 100  # of the pages that are opened; each page has a dozen
+MOST_LINKS = 40  # of the pages that are opened; each page has a dozen
 
 
 @pytest.fixture(scope="module")

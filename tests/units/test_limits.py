@@ -15,7 +15,7 @@ from tests.flights import csv_of, flights
 from tests.units import confined, require_limits
 from tests.units.installed import Installed, installed
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 FLIGHTS, POSTED = 30_000, 20_000
 YEARS = "INITIAL_DATE=2000-01-01&FINAL_DATE=2030-01-01"
