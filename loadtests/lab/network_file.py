@@ -26,16 +26,74 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from loadtests.lab.results import ResultsError
 from loadtests.models import networks
 from loadtests.models.networks import ClassMeans, CustomerClass, Rates, ServiceStation
 
-OF_CLASS = ("name", "customers", "think_time_s", "rate_per_s")
-OF_DEMAND = ("visits", "service_time_s", "demand_s")
-OF_STATION = ("name", "kind", "servers", "rates")
-KINDS = ("queue", "delay")
+
+class Fields(msgspec.Struct, forbid_unknown_fields=True):
+    """Fields that a table of the file may have, and no others."""
+
+
+Described = TypeVar("Described", bound=Fields)
+
+
+class DemandFields(Fields):
+    """The demand of a class at a station."""
+
+    visits: float | None = None
+    service_time_s: float | None = None
+    demand_s: float | None = None
+
+    def total_s(self, where: str) -> float:
+        """D, of one of the two forms. Raises ValueError."""
+        if self.demand_s is not None:
+            if (self.visits, self.service_time_s) != (None, None):
+                raise ValueError(f"{where} has demand_s and visits or service_time_s; write one")
+            return self.demand_s
+        if self.service_time_s is None:
+            raise ValueError(f"{where} needs demand_s, or service_time_s (and visits, if not 1)")
+        return (1.0 if self.visits is None else self.visits) * self.service_time_s
+
+
+class StationFields(Fields):
+    """A station without its demands."""
+
+    name: str
+    kind: Literal["queue", "delay"] = "queue"
+    servers: int | None = None
+    rates: tuple[float, ...] | None = None
+
+    def all_rates(self, where: str) -> Rates:
+        """The rates of the station, None of a delay. Raises ValueError."""
+        given = [name for name in ("servers", "rates") if getattr(self, name) is not None]
+        if len(given) > (self.kind == "queue"):
+            told = f"{where} has {' and '.join(given)}; a queue has one of them, a delay none"
+            raise ValueError(told)
+        if self.kind == "delay":
+            return None
+        return self.rates or networks.of_servers(1 if self.servers is None else self.servers)
+
+
+class ClassFields(Fields):
+    """A class of customers."""
+
+    name: str
+    customers: int = 0
+    think_time_s: float = 0.0
+    rate_per_s: float = 0.0
+
+
+class FileFields(Fields):
+    """The whole file; what a station may have depends on the names of the classes."""
+
+    classes: list[ClassFields] = []
+    stations: list[dict[str, Any]] = []
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,110 +120,52 @@ def read(path: Path) -> Network:
 
 def network_from(content: object) -> Network:
     """The network that parsed content describes. Raises ValueError."""
-    top = _table(content, "the file", ("title", "classes", "stations"))
-    classes = tuple(map(_class, _tables(top, "classes")))
-    _check_names("classes", [group.name for group in classes])
-    taken = {group.name for group in classes} & {*OF_STATION, *OF_DEMAND}
-    if taken:
-        raise ValueError(
-            f"a class is called {min(taken)!r}, which is a field of a station; rename it"
-        )
-    stations = tuple(_station(table, classes) for table in _tables(top, "stations"))
-    _check_names("stations", [station.name for station in stations])
-    return Network(str(top.get("title", "")), classes, stations)
+    top = _described(FileFields, content, "the file")
+    for what in ("classes", "stations"):
+        if not getattr(top, what):
+            raise ValueError(f"it has no {what}; write a [[{what}]] for each")
+    names = _different("classes", [group.name for group in top.classes])
+    if taken := {*names} & {*StationFields.__struct_fields__, *DemandFields.__struct_fields__}:
+        told = f"a class is called {min(taken)!r}, which is a field of a station; rename it"
+        raise ValueError(told)
+    stations = tuple(_station(table, names) for table in top.stations)
+    _different("stations", [station.name for station in stations])
+    classes = tuple(CustomerClass(**msgspec.structs.asdict(group)) for group in top.classes)
+    return Network(top.title, classes, stations)
 
 
-def _tables(top: Mapping[str, Any], name: str) -> Sequence[object]:
-    tables = top.get(name)
-    if not isinstance(tables, list) or not tables:
-        raise ValueError(f"it has no {name}; write a [[{name}]] for each")
-    return tables
+def _described(kind: type[Described], content: object, where: str) -> Described:
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as problem:
+        known = ", ".join(kind.__struct_fields__)
+        raise ValueError(f"{where}: {problem}; it may have {known}") from None
 
 
-def _table(content: object, where: str, known: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(content, dict):
-        raise ValueError(f"{where} must be a table, is {content!r}")
-    if unknown := [name for name in content if name not in known]:
-        raise ValueError(f"{where} has {unknown[0]!r}, but may have {', '.join(known)}")
-    return content
-
-
-def _name(table: Mapping[str, Any], what: str) -> str:
-    name = table.get("name")
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"each of the {what} needs a name, but one has {name!r}")
-    return name
-
-
-def _check_names(what: str, names: Sequence[str]) -> None:
+def _different(what: str, names: Sequence[str]) -> Sequence[str]:
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two {what} are called {twice[0]!r}; names must differ")
+    return names
 
 
-def _number(table: Mapping[str, Any], name: str, where: str, default: float = 0.0) -> float:
-    value = table.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} of {where} must be a number, is {value!r}")
-    return value
-
-
-def _class(content: object) -> CustomerClass:
-    table = _table(content, "a class", OF_CLASS)
-    name = _name(table, "classes")
-    customers = _number(table, "customers", f"class {name!r}", 0)
-    if customers != int(customers):
-        raise ValueError(f"customers of class {name!r} must be a whole number, is {customers}")
-    think_s, rate = (
-        _number(table, field, f"class {name!r}") for field in ("think_time_s", "rate_per_s")
-    )
-    return CustomerClass(name, int(customers), think_s, rate)
-
-
-def _station(content: object, classes: Sequence[CustomerClass]) -> ServiceStation:
-    names = [group.name for group in classes]
-    own = OF_DEMAND if len(classes) == 1 else ()
-    table = _table(content, "a station", (*OF_STATION, *own, *names))
-    where = f"station {_name(table, 'stations')!r}"
-    demands_s = []
-    for name in names:
-        if len(names) == 1 and name not in table:
-            demands_s.append(
-                _demand_s({field: table[field] for field in OF_DEMAND if field in table}, where)
-            )
-        else:
-            each = _table(table.get(name, {}), f"{name!r} of {where}", OF_DEMAND)
-            demands_s.append(_demand_s(each, f"{name!r} at {where}") if each else 0.0)
-    return ServiceStation(table["name"], tuple(demands_s), _rates(table, where))
-
-
-def _demand_s(table: Mapping[str, Any], where: str) -> float:
-    if "demand_s" in table:
-        if len(table) > 1:
-            raise ValueError(
-                f"{where} has demand_s and visits or service_time_s; write one or both"
-            )
-        return _number(table, "demand_s", where)
-    if "service_time_s" not in table:
-        raise ValueError(f"{where} needs demand_s, or service_time_s (and visits, if not 1)")
-    return _number(table, "visits", where, 1.0) * _number(table, "service_time_s", where)
-
-
-def _rates(table: Mapping[str, Any], where: str) -> Rates:
-    given = [name for name in ("servers", "rates") if name in table]
-    kind = table.get("kind", "queue")
-    if kind not in KINDS:
-        raise ValueError(f"kind of {where} must be one of {', '.join(KINDS)}, is {kind!r}")
-    if len(given) > (kind == "queue"):
-        raise ValueError(
-            f"{where} has {' and '.join(given)}; a queue has one of them, a delay none"
+def _station(table: Mapping[str, Any], names: Sequence[str]) -> ServiceStation:
+    where = f"station {table.get('name', '')!r}"
+    own = {field: value for field, value in table.items() if field not in names}
+    if len(names) == 1 and names[0] not in table:  # the only class's demand is the station's own
+        of_only = {
+            field: own.pop(field) for field in DemandFields.__struct_fields__ if field in own
+        }
+        table = {names[0]: of_only}
+    fields = _described(StationFields, own, where)
+    demands_s = [
+        _described(DemandFields, table[name], f"{name!r} at {where}").total_s(
+            f"{name!r} at {where}"
         )
-    if kind == "delay":
-        return None
-    if "rates" in table:
-        if not isinstance(table["rates"], list):
-            raise ValueError(f"rates of {where} must be a list of numbers, is {table['rates']!r}")
-        return tuple(_number({"rate": rate}, "rate", where) for rate in table["rates"])
-    return networks.of_servers(table.get("servers", 1))
+        if name in table
+        else 0.0
+        for name in names
+    ]
+    return ServiceStation(fields.name, tuple(demands_s), fields.all_rates(where))
 
 
 # --- the means -----------------------------------------------------------------------------------
@@ -188,42 +188,31 @@ def as_json(network: Network, means: Sequence[ClassMeans]) -> str:
 
 def as_text(network: Network, means: Sequence[ClassMeans]) -> str:
     """The means as tables of text: classes, then each at each station, then the stations."""
-    lines = [network.title, ""] if network.title else []
-    rows = [
-        [
-            group.name,
-            _shown(group.throughput_per_s),
-            _shown(group.response_time_s),
-            _shown(group.customers),
-        ]
-        for group in means
-    ]
-    lines += _text_table(("class", "X, 1/s", "R, s", "customers"), rows)
-    visited = [
-        [
-            group.name,
-            at.name,
-            _shown(at.residence_time_s),
-            _shown(at.customers),
-            _shown(at.utilisation),
-        ]
-        for group in means
-        for at in group.at
-        if at.residence_time_s
-    ]
-    lines += ["", *_text_table(("class", "station", "R, s", "customers", "U"), visited)]
-    totals = [
-        [
-            station.name,
-            _shown(sum(at.customers for at in means_there)),
-            _shown(sum(at.utilisation for at in means_there)),
-        ]
-        for station, means_there in zip(
-            network.stations, zip(*(group.at for group in means), strict=True), strict=True
-        )
-    ]
-    lines += ["", *_text_table(("station", "customers", "U"), totals), "", _EXACT]
-    return "\n".join(lines)
+    stations = zip(network.stations, zip(*(group.at for group in means), strict=True), strict=True)
+    tables: Sequence[tuple[Sequence[str], list[Sequence[str | float]]]] = (
+        (
+            ("class", "X, 1/s", "R, s", "customers"),
+            [(of.name, of.throughput_per_s, of.response_time_s, of.customers) for of in means],
+        ),
+        (
+            ("class", "station", "R, s", "customers", "U"),
+            [
+                (group.name, at.name, at.residence_time_s, at.customers, at.utilisation)
+                for group in means
+                for at in group.at
+                if at.residence_time_s
+            ],
+        ),
+        (
+            ("station", "customers", "U"),
+            [
+                (of.name, sum(at.customers for at in there), sum(at.utilisation for at in there))
+                for of, there in stations
+            ],
+        ),
+    )
+    parts = [network.title] if network.title else []
+    return "\n\n".join([*parts, *(_text_table(*table) for table in tables), _EXACT])
 
 
 _EXACT = """\
@@ -233,13 +222,10 @@ mean for all classes, and for any service that shares the processor. If times va
 order of arrival are shorter."""
 
 
-def _shown(value: float) -> str:
-    return f"{value:.5g}"
-
-
-def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _text_table(header: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:
+    cells = [
+        [cell if isinstance(cell, str) else f"{cell:.5g}" for cell in row]
         for row in (header, *rows)
     ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
