@@ -1,7 +1,7 @@
 """What tests of experiments share: chains that are imported once, and a machine that is quiet."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,9 +21,11 @@ from loadtests.experiments import (
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.run import Generator
-from loadtests.lab import generator_check, ledgers
+from loadtests.lab import gaps, generator_check, ledgers
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.ledgers import Material, TwoChains
+from loadtests.lab.report import drawing
+from loadtests.lab.report.drawing import Axis, Series
 from loadtests.lab.results import Results
 from tests.api.worlds import copy_chain
 from tests.loadtests.experiments import plain_generator
@@ -72,6 +74,20 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _run(folder: Path) -> Run:
     folder.mkdir()
     return Run(Options(Mode.REAL), Results(folder), folder, lambda text: None)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def plain_drawings() -> Iterator[None]:
+    """Figures are their words: `lab/test_lab` looks at drawings, which take long to make."""
+
+    def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
+        names = [x.label, y.label, *(one.name for one in series)]
+        return f"<svg>{''.join(f'<text>{name}</text>' for name in names)}</svg>"
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (drawing, gaps):
+            patch.setattr(module, "drawn", drawn)
+        yield
 
 
 @pytest.fixture(scope="package", autouse=True)
