@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 
 from backend.base.machine import processor
-from loadtests.machine_samples import TICKS_PER_S, core_ticks, cpu_s, used_s
+from loadtests.machine_samples import busy_s, cpu_s, used_s
 from loadtests.processes import PROJECT, family
 
 
@@ -115,5 +115,5 @@ def moment(server_pid: int | None) -> Moment:
         monotonic(),
         {} if server_pid is None else cpu_s(family(server_pid)),
         sum(one.ru_utime + one.ru_stime for one in ours),
-        sum(busy for busy, _ in core_ticks()) / TICKS_PER_S,
+        busy_s(),
     )

@@ -129,7 +129,7 @@ def _inside(run: Run, chain: Chain | None, own: Sequences, name: str) -> tuple[R
         command = [sys.executable, "-m", CUSTOMERS, name, *map(str, (given, made, facts))]
         program = started(command, run.log, variables)
         stack.callback(stop, program)
-        samples = list(Sampler(program.pid, miner.pid, None).while_running(program, monotonic()))
+        samples = list(Sampler(program.pid, miner.pid).while_running(program, monotonic()))
         if program.returncode != 0:
             raise ProgramFailed(failure(command, program.returncode, run.log))
         mining_s = used_s(cpu_s(family(miner.pid)), before)

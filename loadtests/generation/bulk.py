@@ -16,7 +16,6 @@ from pathlib import Path
 from signal import SIGINT
 from tempfile import TemporaryDirectory
 from time import monotonic
-from urllib.parse import urlsplit
 
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.run import Generator, RunRecord, Target, judge_run, keep
@@ -121,7 +120,7 @@ def bulk_run(
     interrupted: KeyboardInterrupt | None = None
     with posting(target, bulk, by.seed, by.folder / LOG) as load:
         try:
-            sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
+            sampler = Sampler(load.process.pid, target.pid)
             start_s = monotonic()
             watched = sampler.while_running(load.process, start_s, start_s + duration_s)
             load.samples.extend(watched)

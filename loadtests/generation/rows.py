@@ -120,11 +120,6 @@ def read_rows(path: Path, run: str | None = None, offset: int = 0) -> list[Row]:
     return list(lines_of(Row, path, found, COLUMNS))
 
 
-def in_flight(rows: Iterable[Row], at_s: float) -> int:
-    """How many requests were sent and not yet answered at `at_s`."""
-    return sum(row.sent_s <= at_s < row.done_s for row in rows)
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """The measured part of a closed run. rows: those with a good answer in it."""

@@ -23,13 +23,12 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep, time
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from loadtests import machine_samples as sampling
 from loadtests.generation.calibration import WARM_UP, Calibration, calibration_of, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
-from loadtests.generation.rows import Row, RowFile, in_flight, read_rows
+from loadtests.generation.rows import Row, RowFile, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
 from loadtests.machine_samples import Sample, Sampler
@@ -220,9 +219,8 @@ class _Job:
             allowed = "letters, digits, dots, dashes and underscores"
             raise ValueError(f"run is {self.run!r}; it may have {allowed}")
         taken = self.by.folder / SAMPLES
-        if self.run in sampling.read(taken, self.run):
+        if self.run in sampling.read(taken):
             raise ValueError(f"run {self.run} is in {taken} already")
-        sampling.require_same_machine(taken)
 
     def done(self, *arguments: object) -> RunRecord:
         """Run Locust with these arguments until it ends. Returns the record of the run."""
@@ -264,7 +262,7 @@ class _Job:
             sleep(LOOK_EVERY_S)
         self.facts = json.loads(facts.read_text(encoding="utf-8"))
         start_s: float = self.facts["start_s"]
-        sampler = Sampler(process.pid, self.target.pid, urlsplit(self.target.url).port)
+        sampler = Sampler(process.pid, self.target.pid)
         say_s = start_s + SAY_EVERY_S
         for sample in sampler.while_running(process, start_s):
             self.samples.append(sample)
@@ -291,7 +289,7 @@ class _Job:
         """Write the samples to their file. Returns the record, with rows read from their file."""
         path = self.by.folder / REQUESTS
         rows = read_rows(path, self.run, self.offset) if path.exists() else []
-        during = _since(self.facts.get("start_s", 0.0), self.samples, rows)
+        during = _since(self.facts.get("start_s", 0.0), self.samples)
         sampling.append(self.by.folder / SAMPLES, self.run, during)
         scheduled = self.total if self.workload == "open" else None
         begun_unix_s = self.facts.get("unix_s", 0.0)
@@ -308,7 +306,7 @@ def keep(
     """
     start_s = min(row.sent_s for row in rows)
     moved = tuple(row.since(start_s) for row in rows)
-    during = _since(start_s, (sample for sample in samples if sample.at_s > start_s), moved)
+    during = _since(start_s, (sample for sample in samples if sample.at_s > start_s))
     with closing(RowFile(folder / REQUESTS)) as file:
         file.write(moved)
     sampling.append(folder / SAMPLES, run, during)
@@ -316,10 +314,9 @@ def keep(
     return RunRecord(run, workload, moved, during, None, begun_unix_s), start_s
 
 
-def _since(start_s: float, samples: Iterable[Sample], rows: Sequence[Row]) -> tuple[Sample, ...]:
-    """Samples at times since `start_s`, each with the number of requests then in flight."""
-    moved = (replace(sample, at_s=sample.at_s - start_s) for sample in samples)
-    return tuple(replace(sample, in_flight=in_flight(rows, sample.at_s)) for sample in moved)
+def _since(start_s: float, samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """Samples at times since `start_s`."""
+    return tuple(replace(sample, at_s=sample.at_s - start_s) for sample in samples)
 
 
 def _why(command: Sequence[str], status: int | None, log: Path) -> str:

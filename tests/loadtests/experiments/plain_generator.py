@@ -124,7 +124,7 @@ def _kept(
     rows: Callable[[Ask, float], Iterable[Row]],
     scheduled: int | None = None,
 ) -> RunRecord:
-    begun_unix_s, start_s, sampler = time(), monotonic(), Sampler(1, target.pid, None)
+    begun_unix_s, start_s, sampler = time(), monotonic(), Sampler(1, target.pid)
 
     def ask(index: int, kind: str, path: str, body: str, due_s: float) -> tuple[Row, bytes]:
         sent_s = monotonic()

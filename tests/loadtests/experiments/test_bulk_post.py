@@ -81,7 +81,7 @@ def made(
     keep(results, [row for of in runs.values() for row in of])
     judge(results, dict.fromkeys(runs, counts))
     for name in runs:
-        append(folder / "samples.csv", name, [Sample(0.5, 2, (0.9, 0.9), 0.8, 0.9, 0.0, 1.0, 0)])
+        append(folder / "samples.csv", name, [Sample(0.5, 0.8, 0.9, 0.0)])
     return results
 
 

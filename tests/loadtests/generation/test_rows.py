@@ -12,7 +12,6 @@ from loadtests.generation.rows import (
     RowFile,
     closed_index,
     customer_of,
-    in_flight,
     number_of,
     read_rows,
 )
@@ -128,7 +127,3 @@ def test_an_index_names_the_customer_and_the_number(customer: int, number: int) 
 def test_there_is_an_end_of_customers() -> None:
     with pytest.raises(ValueError, match="customer is 10000"):
         closed_index(10_000, 0)
-
-
-def test_a_request_is_in_flight_from_sending_until_its_answer() -> None:
-    assert [in_flight([ROW, SILENT], at_s) for at_s in (1.5, 1.51, 1.55)] == [0, 2, 0]

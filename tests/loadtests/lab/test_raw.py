@@ -15,7 +15,7 @@ def test_a_name_is_new_even_if_an_earlier_run_was_broken_off(tmp_path: Path) -> 
     rows = RowFile(tmp_path / REQUESTS)
     rows.write([Row("closed-1", 0, "k", 0.0, 0.0, None, 0.1, None, 200, "")])
     rows.close()
-    sample = machine_samples.Sample(1.0, 0, (0.5, 0.5), 0.1, None, 0.0, 0.5, None)
+    sample = machine_samples.Sample(1.0, 0.1, None, 0.0)
     machine_samples.append(tmp_path / SAMPLES, "closed-2", [sample])
     with results.table("runs", ("run", "accepted")) as table:
         table.write(run="closed-4", accepted="no")
