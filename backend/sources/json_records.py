@@ -27,13 +27,14 @@ from backend.sources.records import RecordBatch, Records, text_of, usable
 from backend.sources.source import BATCH_ROWS
 from backend.sources.text import line_batches, line_blocks
 
-MOST_BLOCKS = 256  # of bytes in a block file of the study, which is read whole
-MOST_POSTED_BLOCKS = 8
+ARRAY, BLOCK = "object", "transaction"  # what the rows of an array and of a block file are
 FOREIGN = 3  # as many unknown names are those of another table, and no slips
 LEDGERS_OWN = {"TRANSACTION_ID", "timestamp", "BLOCK_HEIGHT"}  # in an export, besides the fields
 _NULLABLE = [field.name for field in FIELDS if field.nullable]
 _SHOWN_CHARACTERS = 1000  # of a line that is wrong; an excerpt of them is kept
-_to_element = re.compile(r"[ \t\r\n]*(,?)[ \t\r\n]*")
+_BLANKS = " \t\r\n"
+_OPENING = re.compile(r'\[|\{[^\[{]*"transactions"\s*:\s*\[')
+_to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
 NDJSON_NEEDED = "flights are an array of objects, or an object a line (NDJSON)"
 
@@ -84,10 +85,10 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
     """
     first_line = start.partition(b"\n")[0].rstrip()
     if not file.is_json:
-        if start.startswith(b"["):
-            return _records(file, _slices(_array(file, blocks)), "object")
-        if not first_line.endswith(b"}") or _is_block(first_line):
-            return _records(file, _slices(_transactions(file, blocks)), "transaction")
+        is_array = start.startswith(b"[")
+        if is_array or not first_line.endswith(b"}") or _is_block(first_line):
+            unit = ARRAY if is_array else BLOCK
+            return _records(file, _slices(_elements(file, blocks, unit)), unit)
     return _records(file, _lines(file, blocks), "line")
 
 
@@ -184,59 +185,67 @@ def _object(file: PackedFile, number: int, line: str) -> dict[str, object] | Bad
     return record if isinstance(record, dict) else file.bad_row(number, "line", start, NO_OBJECT)
 
 
-def _array(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
-    """Yield the elements of an array one by one, so that it may be of any length."""
+def _elements(file: PackedFile, blocks: Iterator[bytes], unit: str) -> Iterator[NumberedObject]:
+    """Yield the objects of an array, or of that in a block file; there may be any number of them.
+
+    unit: ARRAY or BLOCK.
+    """
     decode = getincrementaldecoder("utf-8")("surrogateescape").decode
-    decoder = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=each_once)
-    text, number, block = decode(next(blocks, b"")).lstrip("\ufeff \t\r\n")[1:], 0, b"more"
-    while block:
+    text = decode(next(blocks, b"")).lstrip(f"\ufeff{_BLANKS}")
+    if not (opening := _OPENING.match(text)):
+        raise file.problem(f"is JSON without a list of flights; {NDJSON_NEEDED}")
+    text, number, is_whole = text[opening.end() :], 0, False
+    while True:
         place = 0
-        while (start := _next_element(text, place, is_first=number == 0)) is not None:
-            try:
-                if start < 0:
-                    raise ValueError("a comma is missing, or there are two")
-                value, end = decoder.raw_decode(text, start)
-            except RepeatedNameError as error:
-                wrong = (error.name, error.value, str(error))
-                raise file.bad_row(number + 1, *wrong, "object") from error
-            except (ValueError, RecursionError) as error:
-                if start >= 0 and len(text) - place < BLOCK_BYTES:
-                    break  # it may go on in the next block
-                wrong = ("object", text[place : place + 80], f"is not JSON ({error})")
-                raise file.bad_row(number + 1, *wrong, "object") from error
+        while element := _element(file, text, place, number + 1, unit, is_whole=is_whole):
             number += 1
-            yield number, _checked(file, number, value, "object")
-            place = end
+            value, place = element
+            yield number, value
+        if is_whole or (unit == BLOCK and text[place:].lstrip(_BLANKS).startswith("]")):
+            return
         block = next(blocks, b"")
         text = text[place:] + decode(block, not block)
-        if _continues(text):
+        if unit == ARRAY and (rest := text.strip()).startswith("]") and rest != "]":
             raise file.problem("continues after the end of its array; it must be one array")
-    if text.strip() != "]":
-        raise file.problem(f"ends within its array, after {number} objects; download it again")
+        if not block and not text.rstrip().endswith(("]", "}")):
+            raise file.problem(f"ends within its array, after {number} {unit}s; download it again")
+        is_whole = not block
 
 
-def _next_element(text: str, place: int, *, is_first: bool) -> int | None:
-    """Return where the next element of an array begins; -1 if a comma is missing or too many.
+def _element(
+    file: PackedFile, text: str, place: int, number: int, unit: str, *, is_whole: bool
+) -> tuple[Mapping[str, object] | BadRow, int] | None:
+    """Return the element of an array behind `place`, and where it ends. Raises BadRow.
 
-    None if the array ends, or the text does.
+    None if the array ends, or the text does; then it goes on in the next block unless `is_whole`.
     """
     match = _to_element.match(text, place)
     assert match is not None  # it may be empty
     start = match.end()
     if start == len(text) or (text[start] == "]" and not match[1]):
         return None
-    return start if bool(match[1]) != is_first and text[start] not in ",]" else -1
-
-
-def _continues(text: str) -> bool:
-    """Return whether something follows the end of an array."""
-    rest = text.lstrip(" \t\r\n")
-    return rest.startswith("]") and bool(rest[1:].strip())
+    try:
+        if bool(match[1]) == (number == 1) or text[start] in ",]":
+            raise ValueError("a comma is missing, or there are two")
+        value, end = _decoder.raw_decode(text, start)
+    except RepeatedNameError as error:
+        raise file.bad_row(number, error.name, error.value, str(error), unit) from error
+    except (ValueError, RecursionError) as error:
+        is_short = len(text) - place < BLOCK_BYTES and not is_whole
+        if is_short and isinstance(error, json.JSONDecodeError):
+            return None
+        given, reason = text[place : place + 80], f"is not JSON ({error})"
+        raise file.bad_row(number, unit, given, reason, unit) from error
+    is_object = isinstance(value, dict)
+    return value if is_object else file.bad_row(number, unit, value, NO_OBJECT, unit), end
 
 
 def _constant(name: str) -> str | None:
     """Return what a number that is no JSON means: Python writes NaN for a missing value."""
     return None if name == "NaN" else name
+
+
+_decoder = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=each_once)
 
 
 def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
@@ -247,26 +256,3 @@ def _slices(objects: Iterator[NumberedObject]) -> Iterator[Part]:
 def _written_again(objects: Sequence[NumberedObject], number: int) -> str:
     value = objects[number - objects[0][0]][1]
     return json.dumps(value.value if isinstance(value, BadRow) else value)
-
-
-def _checked(
-    file: PackedFile, number: int, value: object, unit: str
-) -> Mapping[str, object] | BadRow:
-    """Return an object, or what is wrong with what should be one."""
-    return value if isinstance(value, dict) else file.bad_row(number, unit, value, NO_OBJECT, unit)
-
-
-def _transactions(file: PackedFile, blocks: Iterator[bytes]) -> Iterator[NumberedObject]:
-    """Return the transactions in a block file. Raises InvalidInput if there are none."""
-    most = MOST_POSTED_BLOCKS if file.is_posted else MOST_BLOCKS
-    content = b"".join(islice(blocks, most))
-    if next(blocks, b""):
-        raise file.problem(f"is JSON longer than {most * BLOCK_BYTES:,} bytes; {NDJSON_NEEDED}")
-    try:
-        value = json.loads(content, object_pairs_hook=each_once)
-    except (ValueError, RecursionError) as error:
-        raise file.problem(f"is not JSON ({error}); {NDJSON_NEEDED}") from error
-    transactions = value.get("transactions")
-    if not isinstance(transactions, list):
-        raise file.problem(f"is JSON without a list of flights; {NDJSON_NEEDED}")
-    return ((n, _checked(file, n, v, "transaction")) for n, v in enumerate(transactions, 1))
