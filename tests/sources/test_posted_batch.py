@@ -13,10 +13,10 @@ from backend.sources.posted_batch import ANY, CSV, NDJSON, Batch, batch_of
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import csv_of, flights
 
-BODY_BYTES = 200_000
+BODY_BYTES = 100_000
 MOST_TIMES = 4  # as much memory as bytes, besides the body
 ROOM_BYTES = 15_000_000  # of what is parsed together, however long the body is
-MOST_FLIGHTS = 10_000
+MOST_FLIGHTS = 5_000
 SLOWEST_S_PER_MB = 5.0  # several times what was measured, but nothing beside a square
 
 
