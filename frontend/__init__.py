@@ -12,7 +12,7 @@ that says what is on it:
     form_request    from a form to a question, and from a refusal to a message beside a field
     filters         values as people read them
     airport_table   where airports are, and their time zones
-    field_labels    names of fields as people read them
+    field_labels    names of fields as people read them; texts: longer sentences
     twins           the `.csv` and `.json` twins of a page
     static_files    styles and scripts, at addresses that change with them
     forgery         keeps other sites from making a visitor's browser post

@@ -7,7 +7,6 @@ state from the airport if the ledger has it.
 """
 
 import re
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -27,26 +26,11 @@ TIMES = ("DEP_TIME", "ARR_TIME")
 NEEDED_UNLESS_CANCELLED = ("DEP_TIME", "DEP_DELAY")
 WHEN_IT_FLEW = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
 
-LABELS = {
-    "FL_DATE": "Day",
-    "OP_CARRIER_AIRLINE_ID": "Carrier",
-    "OTHER_CARRIER": "Carrier number",
-    "OP_CARRIER_FL_NUM": "Flight number",
-    "ORIGIN": "From",
-    "ORIGIN_CITY_NAME": "City of departure",
-    "ORIGIN_STATE_NM": "State of departure",
-    "DEST": "To",
-    "DEST_CITY_NAME": "City of arrival",
-    "DEST_STATE_NM": "State of arrival",
-    "CANCELLED": "The flight was cancelled",
-    "DEP_TIME": "Departure",
-    "DEP_DELAY": "Departure delay",
-    "ARR_TIME": "Arrival",
-    "ARR_DELAY": "Arrival delay",
-    "AIR_TIME": "Air time",
-    "TOKEN": "Write token",
-}
-"""Field -> label, in the order of the form."""
+FIELDS = (
+    *("FL_DATE", "OP_CARRIER_AIRLINE_ID", "OTHER_CARRIER", "OP_CARRIER_FL_NUM"),
+    *(f"{airport}{part}" for airport in AIRPORTS for part in ("", "_CITY_NAME", "_STATE_NM")),
+    *("CANCELLED", *WHEN_IT_FLEW),
+)
 
 FOLLOW_FROM_THE_DAY = {"YEAR", "DAY_OF_WEEK"}
 MISSING = "Please fill this in."
@@ -64,19 +48,13 @@ _time_of_day = re.compile(r"(\d{1,2}):?(\d{2})", re.ASCII).fullmatch
 _is_code = re.compile(r"[A-Z0-9]{3,4}").fullmatch
 
 
-def labelled(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """(name, label, problem) of each field that is wrong, in the order of the form."""
-    return [(name, label, problems[name]) for name, label in LABELS.items() if name in problems]
-
-
 def typed(values: Values) -> dict[str, str]:
     """Return the values as they are meant: without spaces around, airport codes in capitals.
 
     City and state are left out if they were typed for another airport, whose code was corrected
     since. The token is left out, because it is not shown again anywhere.
     """
-    fields = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
-    fields.pop("TOKEN", None)
+    fields = {name: values[name].strip() for name in FIELDS if values.get(name, "").strip()}
     for name in AIRPORTS:
         if name in fields:
             fields[name] = fields[name].upper()

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frontend.adding.columns import COLUMNS
-from frontend.filters import counted
+from frontend.field_labels import TRANSACTION_NAMES
 
 SHOWN_ROWS = 3
-SHOWN_TITLES = 3
+NOT_IN_FILES = {"TRANSACTION_ID", "timestamp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,7 @@ class Understanding:
 
     kind, source: its kind, and where people get it. dates: how its days are written, as the backend
     names it; None if it has none, or none that tells. dates_written: the same in words. not_used:
-    titles of columns that mean nothing. notes: what was left out or emptied. fields: in the order
-    of a record.
+    titles of columns that mean nothing. fields: in the order of a record.
     """
 
     kind: str
@@ -38,30 +36,6 @@ class Understanding:
     repeated_headers: int
     not_used: Sequence[str]
     fields: Sequence[UnderstoodField]
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences on how it was read."""
-        notes = [f"Days are written {self.dates_written}."] if self.dates_written else []
-        notes += [
-            f"{counted(count, 'cell')} of {name} {_was(count)} emptied, because what stood "
-            "there means nothing."
-            for name, count in self.emptied.items()
-        ]
-        if count := self.repeated_headers:
-            verb = "repeats" if count == 1 else "repeat"
-            notes.append(
-                f"{counted(count, 'line')} {_was(count)} left out, which {verb} the header."
-            )
-        if titles := self.not_used:
-            more = len(titles) - SHOWN_TITLES
-            shown = [*titles[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
-            notes.append(f"Not used: {', '.join(shown)}.")
-        return notes
-
-
-def _was(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 def understanding_of(answer: Mapping[str, Any]) -> Understanding:
@@ -74,8 +48,9 @@ def understanding_of(answer: Mapping[str, Any]) -> Understanding:
     origins = derived | answer["columns"] | dict.fromkeys(answer["left_empty"], "stays empty")
     rows = answer.get("sample", ())[:SHOWN_ROWS]
     fields = [
-        UnderstoodField(c.name, origins.get(c.name, ""), [row[c.name] for row in rows])
-        for c in COLUMNS
+        UnderstoodField(name, origins.get(name, ""), [row[name] for row in rows])
+        for name in TRANSACTION_NAMES
+        if name not in NOT_IN_FILES
     ]
     names = ("kind", "source", "dates", "dates_written", "emptied", "repeated_headers", "not_used")
     return Understanding(fields=fields, **{name: answer[name] for name in names})

@@ -7,35 +7,12 @@ from urllib.parse import urlsplit
 from flask import Blueprint, render_template, request
 
 from frontend import field_labels
-from frontend.adding.kinds_of_files import KINDS_OF_FILES
 from frontend.context import settings
 from frontend.settings import EVERYWHERE, Settings, for_url
+from frontend.texts import texts
 from frontend.twins import JSON_ALONE, Twin, twins
 
 PORT_BEHIND_NGINX = 8001  # of the service, in scripts/deploy/nginx.conf
-
-DEFINITIONS = {
-    "On time": "a flight that arrived less than 15 minutes after schedule, as the US Department of "
-    "Transportation counts; early flights are on time",
-    "Late": "a flight that arrived 15 minutes or more after schedule",
-    "Arrived": "a flight whose arrival at its destination is recorded, on time or late",
-    "Cancelled": "a flight that did not take place",
-    "No arrival recorded": "a flight that was not cancelled and has no arrival at its destination; "
-    "most were diverted",
-    "Mean delay": "the average of ARR_DELAY, in minutes, over the flights that arrived; early "
-    "flights count below zero; flights that were cancelled or have no arrival do not count",
-    "On time (% of arrivals)": "the share of the flights that arrived which were on time",
-    "On time (% of scheduled)": "the share of all flights which were on time: flights that were "
-    "cancelled or have no arrival count here, and not as on time; the US Department of "
-    "Transportation publishes this share",
-    "Median delay": "the middle one of all arrival delays in order, or the mean of the middle two",
-    "90th percentile": "the smallest delay that at least 90 % of the arrivals do not exceed: the "
-    "delay of a flight (nearest rank), not a value between two",
-    "Days flown": "days on which at least one flight was not cancelled; all days with flights are "
-    "days scheduled",
-    "Day": "FL_DATE, local; both days of a period count",
-    "Pending": "accepted and on the disk, but in no block yet",
-}
 
 routes = Blueprint("about", __name__)  # it needs no backend, so it can be read while that is away
 
@@ -44,7 +21,6 @@ routes = Blueprint("about", __name__)  # it needs no backend, so it can be read 
 def about() -> str:
     return render_template(
         "about.html",
-        definitions=DEFINITIONS,
         fields=field_labels.TRANSACTION,
         **_api(),
     )
@@ -58,8 +34,8 @@ def twin() -> Twin:
     ]
     return Twin(
         {
-            "definitions": DEFINITIONS,
-            "kinds": KINDS_OF_FILES,
+            "definitions": texts("definitions"),
+            "kinds": texts("kinds_of_files"),
             "fields": dictionary,
             "api": _api()["api"],
         }

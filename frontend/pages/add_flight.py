@@ -17,7 +17,6 @@ from werkzeug.wrappers import Response as AnyResponse
 from frontend.adding.flight_form import (
     AIRPORTS,
     asks_where,
-    labelled,
     problems_of,
     record_of,
     typed,
@@ -59,7 +58,6 @@ def _form(form: SubmittedForm, key: str) -> Response:
         render_template(
             "add.html",
             filled=form,
-            wrong=labelled(form.problems),
             known=known,
             key=key,
             new_airports=[name for name in AIRPORTS if asks_where(name, form.values, known)],

@@ -21,8 +21,7 @@ from flask import Blueprint, Response, current_app, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from backend.serving.environs import body_file
-from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
-from frontend.adding.kinds_of_files import BTS_BOXES, KINDS_OF_FILES
+from frontend.adding.samples import sample_csv, sample_ndjson
 from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
 from frontend.adding.uploads import (
     DAY_ORDERS,
@@ -124,9 +123,6 @@ def _page(form: SubmittedForm, *, wants_token: bool, **result: Any) -> Response:
             "upload.html",
             filled=form,
             wants_token=wants_token,
-            columns=COLUMNS,
-            kinds=KINDS_OF_FILES,
-            boxes=BTS_BOXES,
             max_file_bytes=settings.max_body_bytes,
             **result,
         )

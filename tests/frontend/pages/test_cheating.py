@@ -3,11 +3,13 @@
 from flask.testing import FlaskClient
 
 from backend.trust.cheating.cheats import CHEATS
-from frontend.pages.cheating import TITLES
+from frontend.texts import texts
 
 
 def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) -> None:
-    assert list(TITLES) == [cheat.name for cheat in CHEATS]
+    with pages.application.app_context():
+        titles = texts("cheats")
+    assert list(titles) == [cheat.name for cheat in CHEATS]
     page = pages.get("/cheat")
     assert page.status_code == 200
     text = page.text
@@ -16,4 +18,4 @@ def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) ->
     assert text.count("notices nothing") == len(CHEATS)
     assert "breaks rule" in text
     twin = pages.get("/cheat.json").get_json()
-    assert [one["title"] for one in twin["cheats"]] == list(TITLES.values())
+    assert [one["title"] for one in twin["cheats"]] == list(titles.values())

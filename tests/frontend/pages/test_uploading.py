@@ -8,6 +8,7 @@ import lzma
 import re
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -16,8 +17,7 @@ from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import Flight, as_mapping
 from backend.sources.kinds import KINDS, reading_of
 from backend.storage.tokens import Tokens
-from frontend.adding.columns import COLUMNS
-from frontend.adding.kinds_of_files import BTS_BOXES
+from frontend.texts import texts
 from tests.api.processes import ROOT
 from tests.api.worlds import generated
 from tests.flights import csv_of
@@ -427,19 +427,26 @@ def test_a_slice_is_checked_or_refused_with_its_rows(visitor: Visitor) -> None:
 # --- what the page says
 
 
+def words(visitor: Visitor, name: str) -> list[Any]:
+    with visitor.client.application.app_context():
+        return list(texts(name))
+
+
 def test_the_page_says_what_to_get_and_what_to_tick(visitor: Visitor) -> None:
+    boxes = words(visitor, "bts_boxes")
     page = text_of(visitor.client.get("/upload").text)
     guide = (ROOT / "docs" / "how-to" / "import.md").read_text(encoding="utf-8")
-    assert " ".join(BTS_BOXES) in " ".join(guide.split())
-    assert reading_of(BTS_BOXES).kind.name == "ready-made month since 2018"
-    assert " , ".join(BTS_BOXES) in page
+    assert " ".join(boxes) in " ".join(guide.split())
+    assert reading_of(tuple(boxes)).kind.name == "ready-made month since 2018"
+    assert " , ".join(boxes) in page
     assert all(f"{kind.name} {kind.source.replace('`', '')}" in page for kind in KINDS)
 
 
-def test_the_columns_are_those_of_the_ledger() -> None:
-    assert tuple(column.name for column in COLUMNS) == FIELD_NAMES
+def test_the_columns_are_those_of_the_ledger(visitor: Visitor) -> None:
+    columns = words(visitor, "columns")
+    assert tuple(name for name, *_ in columns) == FIELD_NAMES
     nullable = {field.name for field in FIELDS if field.nullable}
-    needed = {column.name for column in COLUMNS if column.needed == "Always"}
+    needed = {name for name, _, needed, _ in columns if needed == "Always"}
     assert needed == set(FIELD_NAMES) - nullable - {"YEAR", "DAY_OF_WEEK"}
 
 
