@@ -17,33 +17,25 @@ in the raw rows; the time of an interaction is from its first request to the las
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 from random import Random
 from time import monotonic
 
-import gevent
-
 from loadtests.generation import interactions, node, options
 from loadtests.generation.asking import Asker
-from loadtests.generation.client import Answer
-from loadtests.generation.interactions import ADDED, Interaction, Step
+from loadtests.generation.interactions import ADDED, Interaction
 from loadtests.generation.node import Part, Plan, register
-from loadtests.generation.rows import NO_ANSWER
 from loadtests.questions import drawn
-from loadtests.scenarios import DURABLE, SHARES, itineraries, mixed_interactions
+from loadtests.scenarios import SHARES, itineraries, mixed_interactions
 
 RUN_ID = "interactions"
 SCENARIOS = ("mixed", "itinerary")
 VARIATION = 0.01
-POLL_S = 0.02
 SEQUENCE = 200  # a customer repeats so many interactions, if --interactions does not say how many
-OK = 200
 OPTIONS: options.Table = (
     ("--scenario", "mixed", f"what customers do: {' or '.join(SCENARIOS)}"),
-    ("--commit", DURABLE, "state at which an itinerary is done: durable or mined"),
     ("--interval", 0.0, "mean seconds between starts of a customer's interactions; 0: at once"),
     ("--interactions", 0, "number of each customer's; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which none begins, if --interactions is 0"),
@@ -64,7 +56,7 @@ def sequences_from(chosen: Namespace, host: str) -> interactions.Sequences:
     Random(chosen.seed).shuffle(flights)  # noqa: S311  a load, no secrets
     given = questions, flights, chosen.num_users or 1, chosen.interactions or SEQUENCE
     if chosen.scenario == "itinerary":
-        return itineraries(*given, commit=chosen.commit)
+        return itineraries(*given)
     shares = options.shares_from(chosen.mix) or SHARES
     return mixed_interactions(*given, seed=chosen.seed, shares=shares)
 
@@ -117,35 +109,14 @@ class Customer(node.Customer):
         added = ""  # address of the flight that was added last
         for at, step in enumerate(interaction.steps):
             kind, asked = interaction.row_kind(step), step.path.replace(ADDED, added)
-            record = partial(self.node.record, mine, index_of(at), kind, is_open=False)
-            answer = self._done(replace(step, path=asked), asker, record, due_s)
+            record = partial(self.node.record, mine, index_of(at), kind, due_s, is_open=False)
+            answer = asker.ask(asked, record, step.body)
             if not 200 <= answer.status < 400:
                 return
             if needs_address and step.method == "POST":
                 told = json.loads(answer.body)
                 added = told.get("receipt") or f"/transactions/{told['TRANSACTION_ID']}"
             due_s = answer.done_s
-
-    def _done(
-        self, step: Step, asker: Asker, record: Callable[[float, Answer], None], due_s: float
-    ) -> Answer:
-        """Ask once, or until the state is reached. Every request is a row, and so is giving up."""
-        timeout_s = self.environment.parsed_options.timeout
-        give_up_s = monotonic() + timeout_s
-        while True:
-            answer = asker.ask(step.path, partial(record, due_s), step.body)
-            if not step.until or answer.status != OK:
-                return answer
-            if json.loads(answer.body).get("state") == step.until:
-                return answer
-            if self.node.is_stopping or monotonic() > give_up_s:
-                break
-            due_s = answer.done_s + POLL_S
-            gevent.sleep(max(0.0, due_s - monotonic()))
-        problem = f"it was not {step.until} within {timeout_s:g} s"
-        gave_up = replace(answer, sent_s=answer.done_s, status=NO_ANSWER, problem=problem)
-        record(answer.done_s, gave_up)
-        return gave_up
 
 
 register(Customer, plan_from, OPTIONS, FILES, RUN_ID)

@@ -28,7 +28,6 @@ STEPS: Mapping[str, int] = {READING: 3, FREQUENT: 2, RARE: 1, ITINERARY: 9}
 Item = TypeVar("Item")
 
 BEGIN, QUERY, RESERVE, COMMIT = "begin", "query", "reserve", "commit"
-DURABLE, MINED = "durable", "mined"  # states at which a commit is done
 
 _ADD, _ADD_BATCH = "/transactions?mode=sync", "/transactions/batch?mode=sync"
 
@@ -90,10 +89,9 @@ TRAVEL_AGENCY = (
     ),
     Counterpart(
         "commit",
-        "commit: ask for the last leg, once (durable), or every 20 ms until it is in a block "
-        "(mined)",
-        "Each leg is durable once it is answered, and for good when it is mined. There is no "
-        "transaction over several requests: legs that were added stay.",
+        "commit: ask for the last leg",
+        "Each leg is durable once it is answered. There is no transaction over several requests: "
+        "legs that were added stay.",
     ),
 )
 
@@ -154,29 +152,26 @@ def _steps(
 
 
 def itineraries(
-    questions: Questions, legs: Sequence[Flight], customers: int, count: int, *, commit: str
+    questions: Questions, legs: Sequence[Flight], customers: int, count: int
 ) -> list[list[Interaction]]:
     """`count` itineraries of each customer, over legs of its own.
 
-    questions: about carriers. legs: the pool. commit: DURABLE or MINED. Raises ValueError.
+    questions: about carriers. legs: the pool. Raises ValueError if it is empty.
     """
-    if commit not in {DURABLE, MINED}:
-        raise ValueError(f"commit is {commit!r}; it must be {DURABLE} or {MINED}")
     if not legs:
         raise ValueError("there are no legs to travel on")
     found = []
     for customer in range(customers):
         asked = _own(questions["average_delays"], customer, customers)
         own = _own(legs, customer, customers)
-        found.append([_itinerary(one.path, own, commit) for one in islice(asked, count)])
+        found.append([_itinerary(one.path, own) for one in islice(asked, count)])
     return found
 
 
-def _itinerary(carrier_path: str, legs: Iterator[Flight], commit: str) -> Interaction:
+def _itinerary(carrier_path: str, legs: Iterator[Flight]) -> Interaction:
     steps = [Step(BEGIN, "GET", "/tip"), Step(QUERY, "GET", carrier_path)]
     for leg in islice(legs, LEGS):
         day, number = leg["FL_DATE"], leg["OP_CARRIER_FL_NUM"]
         path = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
         steps += [Step(QUERY, "GET", path), Step(RESERVE, "POST", _ADD, sent_form(leg))]
-    steps.append(Step(COMMIT, "GET", ADDED, until=MINED if commit == MINED else ""))
-    return Interaction(ITINERARY, tuple(steps))
+    return Interaction(ITINERARY, (*steps, Step(COMMIT, "GET", ADDED)))

@@ -24,7 +24,7 @@ from loadtests.lab.posts import MINED, PostsLine
 from loadtests.lab.results import Line, TableWriter
 from loadtests.machine import moment
 from loadtests.processes import ProgramFailed, exchanged
-from loadtests.scenarios import DURABLE, sent_form
+from loadtests.scenarios import sent_form
 from loadtests.servers.cluster_server import Cluster, alone, missing, running_cluster
 
 NODES = 4
@@ -112,7 +112,7 @@ class _Measuring:
             if interval_s > min(self.sizes.intervals_s):
                 return
             size = self.sizes.iterations, BLOCKS
-            line = RunLine(f"{DURABLE}-{server}-{repeat}", server, DURABLE, 1, 0.0, 0.0, *size)
+            line = RunLine(f"itinerary-{server}-{repeat}", server, 1, 0.0, 0.0, *size)
             travelled(self.run, self.tables[PLAN], self.material, line, cluster.service)
             cluster.wait_until_mined()
             for mode, threads in product(MODES, self.sizes.threads):

@@ -41,7 +41,6 @@ class RunLine(Line):
 
     run: str
     part: str
-    commit: str
     clients: int
     fraction: float
     interval_s: float  # T of each client; 0: without a pause
@@ -51,11 +50,7 @@ class RunLine(Line):
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One itinerary of a client.
-
-    phases_s: phase -> times of its requests; a commit of several requests counts as one, from
-    sending the first to the last answer.
-    """
+    """One itinerary of a client. phases_s: phase -> times of its requests."""
 
     client: int
     number: int  # among those of the client, from 0
@@ -69,11 +64,6 @@ class Transaction:
     def time_s(self) -> float:
         """T_tx, from sending the first request to the last answer."""
         return self.done_s - self.sent_s
-
-    @property
-    def before_commit_s(self) -> float:
-        """T_tx until the commit's first request was sent."""
-        return self.time_s - sum(self.phases_s.get(COMMIT, ()))
 
     @property
     def unexplained_s(self) -> float:
@@ -102,9 +92,8 @@ def transactions_of(rows: Iterable[Row]) -> list[Transaction]:
 
 def _phases_s(steps: Sequence[Row]) -> Mapping[str, Sequence[float]]:
     phases_s: dict[str, list[float]] = defaultdict(list)
-    for rows in grouped(steps, step_of).values():
-        phase = rows[0].kind.partition(SEPARATOR)[2]
-        phases_s[phase].append(rows[-1].done_s - rows[0].sent_s)
+    for row in steps:
+        phases_s[row.kind.partition(SEPARATOR)[2]].append(row.done_s - row.sent_s)
     return dict(phases_s)
 
 
@@ -204,7 +193,7 @@ class Itineraries(Repeated[ItineraryRun]):
 def itineraries_of(runs: Iterable[ItineraryRun], part: str) -> list[Itineraries]:
     """What was measured in a part of the plan, in its order."""
     of_part = (run for run in runs if run.line.part == part)
-    return Itineraries.of_each(of_part, attrgetter("line.commit", "line.clients", "line.fraction"))
+    return Itineraries.of_each(of_part, attrgetter("line.clients", "line.fraction"))
 
 
 def phases_table(ours: Mapping[str, Itineraries]) -> Table:
@@ -243,13 +232,7 @@ def travelled(
     Returns the mean time in seconds of the transactions that count. Raises ProgramFailed if there
     is none.
     """
-    sequences = itineraries(
-        material.questions,
-        material.new,
-        customers=line.clients,
-        count=line.iterations,
-        commit=line.commit,
-    )
+    sequences = itineraries(material.questions, material.new, line.clients, line.iterations)
     generator = Generator(run.results.folder, run.options.seed, run.say)
     record = generator.interactions(service, sequences, line.run, interval_s=line.interval_s)
     made = transactions_of(record.rows)

@@ -1,12 +1,11 @@
 """Interactions: sequences of requests of one customer that are measured as one. Pure.
 
 A step is a request. The next step is sent as soon as the last is answered; a failed step is the
-last. Each request has a raw row of kind `INTERACTION:STEP`, also each repetition of a step, all of
-one index; `whole` joins the rows of an interaction into one, so that windows and rules apply to
-interactions as they do to requests.
+last. Each request has a raw row of kind `INTERACTION:STEP`; `whole` joins the rows of an
+interaction into one, so that windows and rules apply to interactions as they do to requests.
 
 On disk the interactions of all customers are JSON lines, in the order in which they are done:
-`{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body", "until"}, …]}`.
+`{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body"}, …]}`.
 """
 
 import json
@@ -29,15 +28,13 @@ class Step:
     """A request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
 
     path: ADDED stands for the address of the flight that the interaction added last: of its
-    transaction, or of its receipt in a cluster. until: the request is repeated until its answer has
-    this `state`; empty: it is sent once.
+    transaction, or of its receipt in a cluster.
     """
 
     kind: str
     method: str
     path: str
     body: str = ""
-    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +106,7 @@ def step_of(row: Row) -> int:
 
 def by_interaction(rows: Iterable[Row]) -> list[list[Row]]:
     """The rows of each interaction, in the order of its steps; interactions by start time."""
-    in_order = sorted(rows, key=lambda row: (step_of(row), row.sent_s))
+    in_order = sorted(rows, key=step_of)
     return sorted(grouped(in_order, interaction_of).values(), key=lambda steps: steps[0].sent_s)
 
 

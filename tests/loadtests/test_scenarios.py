@@ -10,10 +10,8 @@ from loadtests.generation.interactions import ADDED, Interaction
 from loadtests.questions import KINDS, Question
 from loadtests.scenarios import (
     BOOKSTORE,
-    DURABLE,
     FREQUENT,
     ITINERARY,
-    MINED,
     RARE,
     READING,
     SHARES,
@@ -51,7 +49,7 @@ def test_kinds_come_as_often_as_the_study_had_them() -> None:
 
 def test_every_kind_has_the_steps_that_the_table_says() -> None:
     made = [one for own in mixed(2) for one in own]
-    made += itineraries(QUESTIONS, flights(9), customers=1, count=1, commit=DURABLE)[0]
+    made += itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
     assert {one.kind: len(one.steps) for one in made} == STEPS
     assert STEPS.keys() == {READING, FREQUENT, RARE, ITINERARY}
 
@@ -83,23 +81,20 @@ def test_strange_shares_and_an_empty_pool_are_refused() -> None:
     with pytest.raises(ValueError, match="no flights"):
         mixed(1, pool=0)
     with pytest.raises(ValueError, match="no legs"):
-        itineraries(QUESTIONS, [], customers=1, count=1, commit=DURABLE)
-    with pytest.raises(ValueError, match="commit is 'soon'"):
-        itineraries(QUESTIONS, flights(1), customers=1, count=1, commit="soon")
+        itineraries(QUESTIONS, [], customers=1, count=1)
 
 
 def test_an_itinerary_looks_at_each_leg_before_it_adds_it() -> None:
-    (one,) = itineraries(QUESTIONS, flights(9), customers=1, count=1, commit=MINED)[0]
+    (one,) = itineraries(QUESTIONS, flights(9), customers=1, count=1)[0]
     kinds = [step.kind for step in one.steps]
     assert kinds == ["begin", "query", *["query", "reserve"] * 3, "commit"]
     for look, add in zip(one.steps[2:8:2], one.steps[3:8:2], strict=True):
         assert f"OP_CARRIER_FL_NUM={json.loads(add.body)['OP_CARRIER_FL_NUM']}&" in look.path
     assert one.steps[-1].path == ADDED
-    assert one.steps[-1].until == "mined"
 
 
 def test_clients_do_not_meet_at_a_leg() -> None:
-    found = added(itineraries(QUESTIONS, flights(240), customers=8, count=10, commit=DURABLE))
+    found = added(itineraries(QUESTIONS, flights(240), customers=8, count=10))
     assert sorted(found) == list(range(240))
 
 

@@ -25,7 +25,6 @@ from loadtests.processes import Site, exchanged
 from loadtests.servers.timing import NOTHING_TOLD, told
 
 AT_ONCE = 32
-POLL_S = 0.02
 Ask = Callable[[int, str, str, str, float], tuple[Row, bytes]]
 
 
@@ -104,13 +103,9 @@ def _steps(ask: Ask, one: Interaction, customer: int, number: int, due_s: float)
     added = ""
     for at, step in enumerate(one.steps):
         index, kind = step_index(customer, number, at), one.row_kind(step)
-        while True:
-            row, body = ask(index, kind, step.path.replace(ADDED, added), step.body, due_s)
-            yield row
-            due_s = monotonic()
-            if not step.until or json.loads(body).get("state") == step.until:
-                break
-            sleep(POLL_S)
+        row, body = ask(index, kind, step.path.replace(ADDED, added), step.body, due_s)
+        yield row
+        due_s = monotonic()
         if step.method == "POST" and "/batch" not in step.path:
             answer = json.loads(body)
             added = answer.get("receipt") or f"/transactions/{answer['TRANSACTION_ID']}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadtests.experiments import itinerary
-from loadtests.experiments.itinerary import EXPERIMENT, FULL, QUICK, Plan
+from loadtests.experiments.itinerary import EXPERIMENT, FULL, Plan
 from loadtests.experiments.itinerary_transactions import (
     AT_RATE,
     PHASES,
@@ -21,7 +21,6 @@ from loadtests.generation.interactions import step_index
 from loadtests.generation.rows import Row
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
-from loadtests.scenarios import COMMIT, DURABLE, MINED
 
 KINDS = ["begin", "query", *["query", "reserve"] * 3, "commit"]
 TOOK_S = {"begin": 0.001, "query": 0.002, "reserve": 0.003, "commit": 0.004}
@@ -50,7 +49,7 @@ def a_run(interval_s: float, count: int = 100, clients: int = 1) -> ItineraryRun
             rows += transaction(number, due_s, max(due_s, free_s), client)
             free_s = rows[-1].done_s
     part = AT_RATE if interval_s else SINGLE
-    line = RunLine("r", part, DURABLE, clients, 1.0, interval_s, count, 10)
+    line = RunLine("r", part, clients, 1.0, interval_s, count, 10)
     made = [one for one in transactions_of(rows) if one.counts(count)]
     return ItineraryRun(line, made, is_accepted=True)
 
@@ -61,15 +60,6 @@ class TestTransactions:
         assert {phase: len(times_s) for phase, times_s in made.phases_s.items()} == PHASES
         assert made.time_s == pytest.approx(WHOLE_S)
         assert made.unexplained_s == pytest.approx(8 * GAP_S)
-        assert made.before_commit_s == pytest.approx(WHOLE_S - TOOK_S["commit"])
-
-    def test_a_commit_that_asks_again_lasts_from_the_first_to_the_last(self) -> None:
-        rows = transaction(0, 0.0, 1.0)
-        last = rows[-1]
-        again = Row("r", last.index, last.kind, 2.0, 2.0, None, 2.01, None, 200, "")
-        (made,) = transactions_of([*rows, again])
-        (commit_s,) = made.phases_s[COMMIT]
-        assert commit_s == pytest.approx(2.01 - last.sent_s)
 
     def test_one_that_was_due_before_the_one_before_was_done_is_late(self) -> None:
         rows = [
@@ -121,28 +111,21 @@ class TestComparing:
 class TestPlan:
     def test_of_a_full_run_has_the_clients_of_the_study(self) -> None:
         assert FULL.iterations == 100
-        for clients, fractions in FULL.rates.values():
-            assert clients == (1, 2, 4, 6, 8)
-            assert max(fractions) > 1 > min(fractions)
-
-    @pytest.mark.parametrize("plan", [QUICK, FULL])
-    def test_has_both_ways_to_commit(self, plan: Plan) -> None:
-        assert list(plan.rates) == [DURABLE, MINED]
+        assert FULL.clients == (1, 2, 4, 6, 8)
+        assert max(FULL.fractions) > 1 > min(FULL.fractions)
 
 
 @pytest.mark.long
 def test_a_service_is_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny = Plan(1, 1, 10, {DURABLE: ((2,), (5.0,)), MINED: ((), ())})
+    tiny = Plan(1, 1, 10, (2,), (5.0,))
     monkeypatch.setattr(itinerary, "QUICK", tiny)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = itinerary_runs(results)
-    assert [len(one.transactions) for one in runs] == [8, 16, 8]
-    single, mined = runs[0], runs[2]
-    assert max(one.phases_s[COMMIT][0] for one in mined.transactions) > 0.02
-    assert all(one.unexplained_s > 0 for one in single.transactions)
+    assert [len(one.transactions) for one in runs] == [8, 16]
+    assert all(one.unexplained_s > 0 for one in runs[0].transactions)
     failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
     assert failed == {"0"}
     before = (results.folder / "report.html").read_bytes()
@@ -150,4 +133,4 @@ def test_a_service_is_measured_and_reported(
     assert (results.folder / "report.html").read_bytes() == before
     assert "There is one store." in before.decode()
     names = {metric.name for metric in report.metrics}
-    assert {"commit_time[mined]", "transaction_time[durable,2,5]"} <= names
+    assert {"commit_time", "transaction_time[2,5]"} <= names

@@ -1,6 +1,5 @@
 """Interactions over HTTP with Locust: from an experiment, and by hand."""
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,17 +10,16 @@ from loadtests.generation.interactions import Interaction, Step, by_interaction,
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import Generator
 from loadtests.processes import Service, Site, running
-from loadtests.scenarios import ITINERARY, MINED, STEPS, itineraries, mixed_interactions
+from loadtests.scenarios import STEPS, mixed_interactions
 from tests.loadtests.generation.conftest import Hand
 from tests.loadtests.material import NEW, QUESTIONS, imported_chain
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that mines often."""
     home = tmp_path_factory.mktemp("served")
     chain = imported_chain(home)
-    with running(chain, home / "log", settings={"mine_interval_s": 0.5}) as service:
+    with running(chain, home / "log") as service:
         yield service
 
 
@@ -42,17 +40,6 @@ def test_customers_do_what_they_are_told_in_its_order(served: Service, tmp_path:
 def _of(steps: list[Row]) -> tuple[int, int]:
     number = steps[0].index // 10_000 // 16
     return steps[0].index % 10_000, number
-
-
-def test_a_commit_is_asked_again_until_it_is_mined(served: Service, tmp_path: Path) -> None:
-    sequences = itineraries(QUESTIONS, NEW, customers=1, count=4, commit=MINED)
-    record = Generator(tmp_path).interactions(served, sequences, "mined")
-    made = whole(record.rows, STEPS)
-    assert [row.succeeded for row in made] == [True] * 4
-    commits = Counter(row.index for row in record.rows if row.kind == f"{ITINERARY}:commit")
-    assert len(commits) == 4
-    assert max(commits.values()) > 1, "a block takes a while"
-    assert served.get("/tip")["transactions"] >= 12
 
 
 def test_nothing_follows_a_step_that_failed(served: Service, tmp_path: Path) -> None:
