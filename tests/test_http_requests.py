@@ -117,9 +117,8 @@ def test_redirections_share_the_limit_of_time() -> None:
         time.sleep(0.15)
         connection.sendall(redirection("/again"))
 
-    with answering(serve) as url:
-        with pytest.raises(NoAnswer, match="timed out"):
-            ask(url, within_s=0.3)
+    with answering(serve) as url, pytest.raises(NoAnswer, match="timed out"):
+        ask(url, within_s=0.3)
 
 
 def test_a_redirection_to_the_same_server_is_followed() -> None:

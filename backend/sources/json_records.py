@@ -36,6 +36,7 @@ _BLANKS = " \t\r\n"
 _OPENING = re.compile(r'\[|\{[^\[{]*"transactions"\s*:\s*\[')
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
 NO_OBJECT = "must be a JSON object with the fields of a flight"
+NOT_BEFORE = "is a member that the first rows do not have"
 NDJSON_NEEDED = "flights are an array of objects, or an object a line (NDJSON)"
 
 
@@ -63,19 +64,15 @@ class _Names:
     used: Set[str]
     is_own: bool
 
-    def problem(self, value: Mapping[str, object]) -> tuple[str, str]:
-        """Return an unknown name in an object and why it must not be there; "" if it does no harm.
+    def unwanted(self, value: Mapping[str, object]) -> str | None:
+        """Return an unknown name in an object, which must not be there; None if all do no harm.
 
         A name that means nothing may come late, unless the object lacks one that does: then it may
         be a misspelt one.
         """
         unknown = [name for name in value if name not in self.known]
-        if not unknown or self.is_own:
-            return (unknown[0], unknown_reason(unknown[0])) if unknown else ("", "")
-        name = next(filter(has_meaning, unknown), "")
-        if not name and self.used <= value.keys():
-            return "", ""
-        return name or unknown[0], "is a member that the first rows do not have"
+        meant = unknown if self.is_own else list(filter(has_meaning, unknown))
+        return next(iter(meant or (() if self.used <= value.keys() else unknown)), None)
 
 
 def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Records:
@@ -83,21 +80,11 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
 
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """
-    first_line = start.partition(b"\n")[0].rstrip()
-    if not file.is_json:
-        is_array = start.startswith(b"[")
-        if is_array or not first_line.endswith(b"}") or _is_block(first_line):
-            unit = ARRAY if is_array else BLOCK
-            return _records(file, _slices(_elements(file, blocks, unit)), unit)
+    is_line = start.partition(b"\n")[0].rstrip().endswith(b"}")
+    if not file.is_json and (_OPENING.match(start.decode(errors="replace")) or not is_line):
+        unit = ARRAY if start.startswith(b"[") else BLOCK
+        return _records(file, _slices(_elements(file, blocks, unit)), unit)
     return _records(file, _lines(file, blocks), "line")
-
-
-def _is_block(line: bytes) -> bool:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and "transactions" in value
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
@@ -126,14 +113,13 @@ def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatc
         if isinstance(value, BadRow):
             faults.append(value)
             continue
-        name, reason = "", ""
-        if not names.known >= value.keys():
-            name, reason = names.problem(value)
-        if reason:
-            faults.append(file.bad_row(number, name, value[name], reason, unit))
-        else:
+        name = None if names.known >= value.keys() else names.unwanted(value)
+        if name is None:
             rows.append(value)
             numbers.append(number)
+        else:
+            reason = unknown_reason(name) if names.is_own else NOT_BEFORE
+            faults.append(file.bad_row(number, name, value[name], reason, unit))
 
     def cut(position: int) -> Sequence[object]:
         return usable([row.get(names.titles[position]) for row in rows])

@@ -197,7 +197,7 @@ def test_an_array_that_is_none_is_refused(tmp_path: Path, content: str, complain
         (b'{"transactions":\n["\xff"]}', ".* must be a JSON object"),
         ('{"transactions":\n[{"YEAR": 1 2}]}', "is not JSON"),
         ('{"error":\n"none today"}', "is JSON without a list of flights; .*NDJSON"),
-        ('{"transactions": "none"}', "is JSON without a list of flights"),
+        ('{"transactions": "none"}', "does not have any column of a flight"),
         (b"{" + b" " * (2 * BLOCK_BYTES), "is JSON without a list of flights"),
     ],
 )
