@@ -128,23 +128,15 @@ class Reading:
     places: Mapping[str, int]
     titles: Sequence[str]
 
-    def source_of(self, field: str) -> tuple[str, ...]:
-        """Return from which meanings a field is derived; nothing if from none, or it is there."""
-        if field in self.places:
-            return ()
-        if field == "CANCELLED" and self.kind.is_cancelled_without_departure:
-            return ("DEP_TIME",)
-        return next((s for s in DERIVED.get(field, ()) if all(map(self._has, s))), ())
-
-    def derivation(self, field: str) -> str:
-        """Return for people from what a field is derived, and how."""
-        source = self.source_of(field)
-        return " and ".join(map(self._title, source)) + _HOW.get(source[0], "")
-
     @cached_property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
-        """What `source_of` returns for each field."""
-        return {name: self.source_of(name) for name in FIELD_NAMES}
+        """From which meanings each field is derived; from none if it is there, or cannot be."""
+        sources: dict[str, tuple[str, ...]] = dict.fromkeys(FIELD_NAMES, ())
+        if self.kind.is_cancelled_without_departure:
+            sources["CANCELLED"] = ("DEP_TIME",)
+        for field, choices in DERIVED.items():
+            sources[field] = next((s for s in choices if all(map(self._has, s))), ())
+        return sources | dict.fromkeys(self.columns, ())
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
@@ -174,8 +166,10 @@ class Reading:
     def derivations(self) -> Mapping[str, str]:
         """From what fields are derived, and their names, for people."""
         fields: dict[str, list[str]] = {}
-        for field in filter(self.source_of, FIELD_NAMES):
-            fields.setdefault(self.derivation(field), []).append(field)
+        for field, source in self.sources.items():
+            if source:
+                what = " and ".join(map(self._title, source)) + _HOW.get(source[0], "")
+                fields.setdefault(what, []).append(field)
         return {what: ", ".join(names) for what, names in fields.items()}
 
     def _title(self, meaning: str) -> str:
@@ -190,7 +184,7 @@ class Reading:
         return [
             field
             for field in FIELD_NAMES
-            if not (field in self.places or field in MAY_BE_EMPTY or self.source_of(field))
+            if not (field in self.places or field in MAY_BE_EMPTY or self.sources[field])
             and not any(len(s) == 1 and s[0] in _ROOTS for s in DERIVED.get(field, ()))
         ]
 
