@@ -14,13 +14,12 @@ import pytest
 from click import Group
 from click.testing import CliRunner
 
-from backend.base.files import FileLock
 from backend.base.settings import PROJECT
 from backend.cli.commands import main
 from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
-from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
 from tests.cases import each_of
 from tests.flights import transactions_in
 from tests.index.worlds import make_chain
@@ -257,12 +256,6 @@ def test_a_block_that_is_not_there_is_named(world: World) -> None:
     assert "block 30" in said
 
 
-@each_of("height", ["0" * 16, "9" * 16, "9" * 40, "9" * 5000])
-def test_more_than_fifteen_digits_are_no_height(world: World, height: str) -> None:
-    said = refusal(call(world.settings.folder, "show", height), 2)
-    assert "is not a height" in said
-
-
 def test_verify_says_what_it_found(world: World) -> None:
     done = call(world.settings.folder, "verify")
     assert answer(done) == {"height": world.tip, "tip_hash": world.hashes[-1], "verified": True}
@@ -357,13 +350,6 @@ def test_mine_once_seals_what_is_pending(tmp_path: Path) -> None:
     assert transactions_in(tmp_path) == 3
 
 
-def test_mine_once_seals_an_empty_block_only_if_asked(tmp_path: Path) -> None:
-    for empty, height in ((0, 0), (1, 1), (1, 2), (0, 2)):
-        done = call(tmp_path, "mine", "--once", FLIGHTCHAIN_MINE_EMPTY=empty)
-        assert done.returncode == 0
-        assert json.loads(call(tmp_path, "tip").stdout)["height"] == height
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "chain"
@@ -380,12 +366,6 @@ def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     assert not (folder / "miner.json").exists()
 
 
-def test_a_second_miner_is_refused(tmp_path: Path) -> None:
-    seal(settings_for(tmp_path), [])
-    with FileLock(tmp_path / "miner.lock"):
-        assert "miner.lock is held by another process" in refusal(call(tmp_path, "mine"))
-
-
 def test_reindex_makes_the_index_anew(tmp_path: Path) -> None:
     world_in(tmp_path)
     for file in (tmp_path / "index").iterdir():
@@ -396,17 +376,6 @@ def test_reindex_makes_the_index_anew(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     index, scan = (call(tmp_path, *question, f"engine={name}") for name in ("index", "scan"))
     assert json.loads(index.stdout)["flights"] == json.loads(scan.stdout)["flights"] > 0
-
-
-def test_imports_are_counted_and_not_repeated(tmp_path: Path) -> None:
-    folder = tmp_path / "chain"
-    first = call(folder, "import", "--generate", "1500", "--seed", "3")
-    assert (first.returncode, first.stdout) == (0, "")
-    assert "1,500 flights imported in 2 blocks" in first.stderr
-    again = call(folder, "import", "--generate", "1600", "--seed", "3")
-    assert again.returncode == 0
-    assert "100 flights imported in 1 block, 1,500 were there already" in again.stderr
-    assert transactions_in(folder) == 1600
 
 
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:

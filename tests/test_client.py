@@ -247,29 +247,24 @@ def test_questions_and_proofs_take_and_give_python_types(
     proofs_are_accepted_by_the_verifier(service, client, tmp_path, carrier)
 
 
-def test_blocks_and_transactions(service: Service, client: Client, first: int) -> None:
+def test_blocks_and_transactions(
+    client: Client, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the last page of headers is full or not."""
+    monkeypatch.setattr(flightchain_client, "HEADERS_PER_PAGE", 2)
     tip = client.tip().height
     for _ in range(3):
         client.add(GOOD, mode="commit")
     heights = [header.height for header in client.blocks()]
     assert heights == [*range(tip + 3, -1, -1)]
-    before = [header.height for header in client.blocks(before=tip + 2)]
-    assert before == [*range(tip + 1, -1, -1)]
+    before = [header.height for header in client.blocks(before=tip + 3)]
+    assert before == [*range(tip + 2, -1, -1)]
     block = client.block(tip + 2)
     assert block.header.hash == client.block(tip + 3).header.previous_hash
     assert [each["TRANSACTION_ID"] for each in block.transactions] == [first + 1]
     entry = client.transaction(first + 1)
     assert (entry.state, entry.height, entry.hash) == ("mined", tip + 2, block.header.hash)
     assert entry.transaction == block.transactions[0]
-
-
-def test_headers_come_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the last page is full or not."""
-    monkeypatch.setattr(flightchain_client, "HEADERS_PER_PAGE", 2)
-    tip = client.tip().height
-    for more in (1, 2):
-        client.add(GOOD, mode="commit")
-        assert [header.height for header in client.blocks()] == [*range(tip + more, -1, -1)]
 
 
 def the_flights_of_days_come_page_by_page(client: Client, made: list[Flight]) -> None:
@@ -326,12 +321,6 @@ def test_a_flight_is_added_and_waited_for(client: Client, first: int) -> None:
     assert entry.transaction["timestamp"] == receipt.timestamp
     assert client.add(flight, mode="commit").state == "mined"
     assert client.add(flight).duplicate_of == first
-
-
-def test_a_key_adds_once(client: Client, service: Service, first: int) -> None:
-    ids = {client.add(GOOD, key="once").transaction_id for _ in range(3)}
-    assert ids == {first}
-    assert len(mined(service)) == 1
 
 
 def test_any_iterable_is_cut_into_batches(client: Client, service: Service, first: int) -> None:

@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
@@ -131,39 +130,6 @@ def test_flight_counter_counts_as_a_plain_loop_does(
 
 def _as_of(height: int | None) -> Json:
     return {} if height is None else {"as_of": height}
-
-
-@each_of("engine", ENGINES)
-@each_of("height", [None, 5])
-def test_average_delays_by_day_and_with_their_distribution(
-    client: FlaskClient, world: World, engine: str, height: int | None
-) -> None:
-    carrier, _ = Counter(t["OP_CARRIER_AIRLINE_ID"] for t in world.transactions).most_common(1)[0]
-    flown = [t for t in world.below(height) if t["OP_CARRIER_AIRLINE_ID"] == carrier]
-    asked = {"OP_CARRIER_AIRLINE_ID": carrier, "INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
-    more = {"group_by": "day", "distribution": "true"}
-    answer = ask(client, "average_delays", **asked, **more, engine=engine, **_as_of(height))
-    days = sorted({t["FL_DATE"] for t in flown})
-    assert len(days) > 1 or height
-    assert answer["by_day"] == [
-        {"FL_DATE": day, **averages_of(t for t in flown if t["FL_DATE"] == day)} for day in days
-    ]
-    late = [t["ARR_DELAY"] for t in flown if t["ARR_DELAY"] is not None]
-    assert answer["distribution"]["median"] == median(late)
-    assert sum(each["flights"] for each in answer["distribution"]["histogram"]) == len(late)
-    assert answer["query"] == {**asked, "engine": engine, "group_by": "day", "distribution": True}
-    assert {name: answer[name] for name in averages_of([])} == averages_of(flown)
-
-
-@each_of("engine", ENGINES)
-def test_nothing_found_is_zero_and_null(client: FlaskClient, world: World, engine: str) -> None:
-    days = {"INITIAL_DATE": "1999-01-01", "FINAL_DATE": "1999-12-31"}
-    legs = ask(client, "filter_transactions", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
-    assert (legs["count"], legs["flights"]) == (0, [])
-    averages = ask(client, "average_delays", OP_CARRIER_AIRLINE_ID=1, **days, engine=engine)
-    assert {name: averages[name] for name in averages_of([])} == averages_of([])
-    cities = {"ORIGIN_CITY_NAME": "A", "DEST_CITY_NAME": "B"}
-    assert ask(client, "flight_counter", **cities, **days, engine=engine)["count"] == 0
 
 
 def test_a_question_is_answered_as_it_was_understood(client: FlaskClient, world: World) -> None:

@@ -8,7 +8,6 @@ import json
 import lzma
 import tracemalloc
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from backend.base.day_orders import WRITTEN
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine, flight_of
-from backend.sealing.miner import Sealer
 from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
 from tests.chain.strategies import flights as valid_flights
 
@@ -153,24 +151,6 @@ def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
         assert flight == {name: stored[name] for name in FIELD_NAMES}
 
 
-def test_bad_rows_are_counted_by_what_became_of_their_flights(client: FlaskClient) -> None:
-    rows = [list(flight) for flight in FLIGHTS]
-    cancelled = [row for row in rows if row[17]]
-    diverted = [row for row in rows if not row[17] and row[16] is None]
-    for row in (*cancelled, *diverted, rows[0]):
-        row[4] = "XX"
-    tried = good(post(client, as_csv(rows), "?dry_run=true", "text/csv"))  # type: ignore[arg-type]
-    bad = tried["rejected"], tried["rejected_cancelled"], tried["rejected_not_arrived"]
-    assert bad == (len(cancelled) + len(diverted) + 1, len(cancelled), len(diverted))
-
-
-def test_a_sample_shows_what_is_no_value_as_it_was_sent(client: FlaskClient) -> None:
-    body = as_csv(FLIGHTS[:9]).replace(b"2015", b"soon", 1)
-    tried = good(post(client, body, "?dry_run=true", "text/csv"))
-    assert [flight["YEAR"] for flight in tried["understood"]["sample"]] == ["soon", *[2015] * 4]
-    assert tried["understood"]["dates_written"] == "year, month, day"
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -258,21 +238,6 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(
     assert (found["dry_run"], found["accepted"], found["rejected"]) == (True, accepted, 1)
     assert found["errors"][0]["row"] == 3
     assert pending(client) == 0
-
-
-def test_a_dry_run_says_which_flights_are_there_already(
-    client: FlaskClient, settings: Settings
-) -> None:
-    tried = "?dry_run=true&on_error=skip"
-    assert good(post(client, as_ndjson(FLIGHTS[:5]), tried))["duplicates"] == 0
-    good(post(client, as_ndjson(FLIGHTS[:2])), 202)
-    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
-        sealer.seal_pending()
-    good(post(client, as_ndjson(FLIGHTS[2:3])), 202)
-    found = good(post(client, as_ndjson(FLIGHTS[:5]) + b"[]\n", tried))
-    assert (found["accepted"], found["rejected"]) == (5, 1)
-    assert (found["duplicates"], found["duplicate_of"]) == (3, [0, 1, 2])
-    assert pending(client) == 1
 
 
 def test_nothing_is_accepted_from_nothing(client: FlaskClient) -> None:
@@ -391,15 +356,6 @@ def test_a_key_gets_the_same_ids_again(client: FlaskClient, settings: Settings) 
     problem(post(client, body, "?on_error=skip", **key), 422, field="Idempotency-Key")
     other = good(post(client, body, **{"Idempotency-Key": "another"}), 202)
     assert other["first_transaction"] == 6
-
-
-def test_a_single_flight_takes_a_key_too(client: FlaskClient) -> None:
-    def send(**headers: str) -> Json:
-        return good(client.post("/transactions", json=GOOD, headers=headers), 202)
-
-    first = send(**{"Idempotency-Key": "k"})
-    assert send(**{"Idempotency-Key": "k"}) == first
-    assert send()["TRANSACTION_ID"] == 1
 
 
 def test_a_single_flight_with_a_key_is_told_of_an_equal_one_but_not_of_itself(

@@ -430,12 +430,6 @@ def test_an_answer_without_groups_is_one_line(client: FlaskClient, path: str) ->
     assert names[-1] == ("count" if path == "/flight_counter" else "average_departure_delay")
 
 
-def test_no_groups_are_a_header_alone(client: FlaskClient) -> None:
-    asked = "/flight_counter?INITIAL_DATE=1990-01-01&FINAL_DATE=1990-01-02&group_by=route"
-    names = ["ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME", "count"]
-    assert table_of(client.get(f"{asked}&format=csv")) == (names, [])
-
-
 @pytest.mark.parametrize("path", ["/average_delays", "/flight_counter"])
 def test_a_question_is_answered_in_json_or_not_at_all(client: FlaskClient, path: str) -> None:
     asked = f"{path}?{urlencode(ALL)}"

@@ -46,13 +46,6 @@ def test_a_name_that_is_set_is_answered(tmp_path: Path) -> None:
         assert client.get("/tip", headers=EVIL).status_code == 421
 
 
-def test_a_service_for_all_addresses_takes_addresses_and_no_names(tmp_path: Path) -> None:
-    world_in(tmp_path)
-    with client_of(settings_for(tmp_path, host="0.0.0.0")) as client:
-        assert client.get("/tip", headers={"Host": "192.168.1.7:8000"}).status_code == 200
-        assert client.get("/tip", headers=EVIL).status_code == 421
-
-
 @each_of("name", ["token", "ACCESS_TOKEN", "Api_Key", "authorization", "%74oken"])
 @each_of("path", ["/tip", "/transactions", "/nothing", "/health/live"])
 def test_a_token_in_the_address_is_refused_on_every_path(

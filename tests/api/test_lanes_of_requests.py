@@ -113,14 +113,6 @@ def test_the_newest_blocks_do_not_wait_for_whole_ones(target: str, whole_table: 
     assert match.lane(line(target)) is Lane.THREAD
 
 
-def test_only_short_requests_share_the_lane_of_the_tip(whole_table: Table) -> None:
-    rules = {row.rule for row in whole_table if row.method == "GET" and row.lane is Lane.THREAD}
-    assert rules == {
-        "/", "/tip", "/health/ready", "/suggest", "/coverage", "/receipts/<receipt>",
-        "/log/checkpoint", "/log/key", "/log/witnesses",
-    }  # fmt: skip
-
-
 def is_quick(request: dict[str, Any]) -> bool:
     return lane(request) is Lane.INLINE
 
@@ -204,12 +196,6 @@ def test_a_name_that_is_encoded_is_what_it_says(route: str, data: st.DataObject)
         assert lane(line(f"/{route}?{query}")) is Lane.SCAN
 
 
-@given(method=st.text("ABCDEGHLOPSTU", min_size=1).filter(lambda m: m not in {"GET", "HEAD"}))
-def test_other_methods_are_not_quick(method: str) -> None:
-    assert not is_quick(line("/filter_transactions?FL_DATE=2015-01-01", method))
-    assert not is_quick(line("/health/live", method))
-
-
 OTHERS = [
     "/", "/tip", "/blocks", "/blocks/7", "/blocks/7/", "/blocks/07x", "/blocks/-7", "/health/ready",
     "/blocks/7?", "/blocks/7?limit=", "/blocks/7?limit=51", "/blocks/7?limit=1000",
@@ -226,15 +212,6 @@ OTHERS = [
 @each_of("target", OTHERS)
 def test_other_targets_are_not_quick(target: str) -> None:
     assert not is_quick(line(target))
-
-
-@given(st.text(st.characters(max_codepoint=255)))
-def test_whatever_is_quick_is_one_of_our_questions(target: str) -> None:
-    request = environ("GET", f"/{target}")
-    if not is_quick(request):
-        return
-    path = request["PATH_INFO"].removeprefix("/")
-    assert path.startswith(("blocks/", "transactions/")) or path in {*ROUTES, "health/live"}
 
 
 # --- blocks and transactions ---------------------------------------------------------------------

@@ -81,12 +81,6 @@ def test_a_row_is_the_transaction_without_its_id(batch: Batch) -> None:
     assert [columns.row(i) for i in range(columns.count)] == rows_of(*batch)
 
 
-@given(st.binary(max_size=60), st.integers(0, 3))
-def test_random_bytes_are_a_body_error(data: bytes, count: int) -> None:
-    with pytest.raises(BodyError):
-        decode_body(data, count)
-
-
 @given(at=st.integers(0, len(TWO_BODY)), cut=st.integers(0, 3), put=st.binary(max_size=3))
 def test_a_spoiled_body_is_refused_or_decoded_and_never_fails_otherwise(
     at: int, cut: int, put: bytes

@@ -69,12 +69,6 @@ def test_any_run_of_rows_is_found_in_long_dictionaries(start: int, size: int) ->
 MANY = many(1000)
 
 
-@given(st.binary(max_size=60), st.integers(1, 3))
-def test_random_bytes_are_a_body_error(data: bytes, count: int) -> None:
-    with pytest.raises(BodyError):
-        transactions_json(data, count, 0, 0, 1)
-
-
 @given(at=st.integers(0, len(TWO_BODY)), cut=st.integers(0, 3), put=st.binary(max_size=3))
 def test_a_spoiled_body_is_refused_or_read_and_never_fails_otherwise(
     at: int, cut: int, put: bytes

@@ -69,13 +69,6 @@ def test_roots_are_those_of_certificate_transparency(size: int) -> None:
     assert independent.tree_hash(leaves) == ROOTS[size]
 
 
-def test_the_file_has_a_proof_for_every_leaf_and_prefix_of_every_size() -> None:
-    of_leaves = [(entry["index"], entry["size"]) for entry in MERKLE["inclusion"]]
-    of_prefixes = [(entry["old"], entry["new"]) for entry in MERKLE["consistency"]]
-    assert of_leaves == [(i, size) for size in range(1, 9) for i in range(size)]
-    assert of_prefixes == [(old, new) for new in range(1, 9) for old in range(1, new + 1)]
-
-
 @each_of("entry", MERKLE["inclusion"])
 def test_inclusion_proofs_are_those_of_the_file(entry: Entry) -> None:
     index, size, proof = entry["index"], entry["size"], hashes(entry["proof"])
@@ -115,14 +108,6 @@ def test_bodies_have_the_roots_and_cells_of_the_file(entry: Entry) -> None:
     assert root.hex() == entry["transactions_root"]
     assert [cell.canonical().decode() for cell in cells] == entry["cells"]
     assert summary_root(cells).hex() == entry["summary_root"]
-
-
-def test_the_bodies_of_the_file_need_one_and_two_bytes_a_code() -> None:
-    distinct = {entry["count"]: entry for entry in load("bodies")}
-    assert {0, 1, 256, 257} <= distinct.keys()
-    for count, code_bytes in ((256, 256), (257, 514)):
-        directory = body_of(distinct[count]).split(b"\n", 1)[0].decode()
-        assert f",{code_bytes}]" in directory
 
 
 def test_the_chain_of_the_file_is_accepted_block_by_block() -> None:

@@ -17,7 +17,7 @@ from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing
 from tests.faults.clients import Memory, Receipt
 from tests.faults.damage import HARMS, kind_of
-from tests.faults.report import KINDS, Outcome, details, table
+from tests.faults.report import Outcome
 from tests.flights import flight, flights
 from tests.submitting import accept_in
 
@@ -128,17 +128,3 @@ def test_every_harm_changes_the_file(tmp_path: Path, harm: str) -> None:
 
 def test_files_of_a_kind_are_told_by_their_names(tmp_path: Path) -> None:
     assert kind_of(tmp_path / "mempool" / "pending-0012.log", tmp_path) == "mempool/pending-N.log"
-
-
-def test_a_report_counts_findings_by_kind_and_shows_the_first() -> None:
-    outcome = Outcome(done=7, acknowledged=1234)
-    for number in range(9):
-        outcome.found("lost", f"transaction {number}")
-    skipped = Outcome(skipped="no strace")
-    lines = table([("kills", outcome), ("calls", skipped)]).splitlines()
-    assert lines[2].startswith(f"| kills | 7 | 1,234 | 9 |{' 0 |' * (len(KINDS) - 1)}")
-    assert lines[3].startswith("| calls | skipped |")
-    shown = details([("kills", outcome), ("calls", skipped)])
-    assert "transaction 4" in shown
-    assert "transaction 5" not in shown
-    assert "no strace" in shown

@@ -26,7 +26,6 @@ from backend.index.index_file import index_path
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.questions.values import FlightCounter
-from backend.sealing.miner import Sealer
 from backend.storage import block_store
 from backend.storage.block_store import BlockStore
 from tests.effort import examples
@@ -46,8 +45,7 @@ from tests.index.worlds import (
     rebuilt_dump,
     settle,
 )
-from tests.storage.chains import block_file, blocks_folder, flip, settings_for
-from tests.submitting import accept_in
+from tests.storage.chains import block_file, blocks_folder, flip
 
 HERE_TO_TAMPA = FlightCounter("Washington, DC", "Tampa, FL", "1900-01-01", "2199-12-31")
 
@@ -145,14 +143,6 @@ def test_progress_counts_blocks_from_none_up_to_the_end(folder: Path) -> None:
         make_chain(folder, [[], []])
         follower.follow(lambda done, to_do: calls.append((done, to_do)))
     assert calls == [(0, 5), (2, 5), (4, 5), (5, 5), (0, 2), (2, 2)]
-
-
-def test_a_chain_without_blocks_has_an_index_of_nothing(tmp_path: Path) -> None:
-    follow(tmp_path)
-    assert height_of_index(tmp_path) == -1
-    make_chain(tmp_path, SMALL)
-    follow(tmp_path)
-    assert height_of_index(tmp_path) == 4
 
 
 def test_a_run_that_ends_early_because_it_is_large_is_read_on(folder: Path) -> None:
@@ -611,20 +601,3 @@ def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed
         assert height_of_index(indexed) == 6
     followed = dump(indexed)
     assert rebuilt_dump(indexed) == followed
-
-
-def test_sealers_of_two_processes_take_turns(tmp_path: Path) -> None:
-    """Each ends its session of the index with its turn as the writer."""
-    sealers = [Sealer(settings_for(tmp_path), lambda line: None) for _ in range(2)]
-    for turn, sealer in enumerate(sealers * 2):
-        with sealer.writing(wait=False):
-            accept_in(
-                sealer.mempool, [plain_flight(ORIGIN_CITY_NAME=f"City {turn // 2}")] * 2, turn
-            )
-            sealer.seal_pending()
-        assert names_in(tmp_path) == {"index-1.sqlite", "index.sqlite"}, "it is still open"
-    for sealer in sealers:
-        sealer.close()
-    assert height_of_index(tmp_path) == 4
-    followed = dump(tmp_path)
-    assert rebuilt_dump(tmp_path) == followed

@@ -13,14 +13,12 @@ from unittest import mock
 
 import pytest
 
-from backend.base.errors import DamagedBlock, NotFound
+from backend.base.errors import DamagedBlock
 from backend.chain.block import Block, block_of, mined
-from backend.chain.columns import COLUMN_NAMES, Columns, decode_body
 from backend.questions import scan
 from backend.questions.values import (
     AverageDelays,
     Delays,
-    DelayTotals,
     FilterTransactions,
     FlightCounter,
     FlightCounts,
@@ -34,7 +32,6 @@ from backend.storage.scan_costs import (
     DECODE,
     DECOMPRESS,
     EMULATED,
-    FILE,
     FILTER,
     HASH,
     STAGES,
@@ -60,12 +57,6 @@ SCANS: dict[str, Scan] = {
     "flight_counts by carrier": lambda blocks, height: scan.flight_counts(
         blocks, COUNTER, Options("scan", group_by="carrier"), height
     ),
-}
-NOTHING = {
-    "legs": [],
-    "delays": Delays(DelayTotals(), {}, {}),
-    "flight_counts": FlightCounts(0, {}),
-    "flight_counts by carrier": FlightCounts(0, {}),
 }
 EVERYTHING = dict.fromkeys(SCANS, 10)
 
@@ -98,18 +89,6 @@ def test_a_scan_counts_the_blocks_up_to_its_height(folder: Path, kind: str) -> N
     with cached(folder) as blocks:
         counts = [found(SCANS[kind](blocks, height)) for height in range(TIP + 1)]
     assert counts == [0, 2, 4, 6, 8, 10]
-
-
-@pytest.mark.parametrize("kind", SCANS)
-def test_a_scan_of_no_block_finds_nothing(tmp_path: Path, kind: str) -> None:
-    with cached(tmp_path) as blocks:
-        assert SCANS[kind](blocks, -1) == NOTHING[kind]
-
-
-@pytest.mark.parametrize("kind", SCANS)
-def test_a_scan_beyond_the_tip_is_not_found(folder: Path, kind: str) -> None:
-    with cached(folder) as blocks, pytest.raises(NotFound, match="block 6 does not exist"):
-        SCANS[kind](blocks, TIP + 1)
 
 
 @pytest.mark.parametrize("kind", SCANS)
@@ -173,36 +152,6 @@ def test_a_body_that_is_none_is_damage_of_its_block(folder: Path, kind: str) -> 
     with cached(folder) as blocks, pytest.raises(DamagedBlock) as caught:
         SCANS[kind](blocks, TIP)
     assert caught.value.height == 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "columns"),
-    [
-        ("legs", {"OP_CARRIER_FL_NUM", "FL_DATE"}),
-        (
-            "delays",
-            {"OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "DEP_DELAY"},
-        ),
-        ("flight_counts", {"ORIGIN_CITY_NAME", "DEST_CITY_NAME", "FL_DATE"}),
-        (
-            "flight_counts by carrier",
-            {"ORIGIN_CITY_NAME", "DEST_CITY_NAME", "FL_DATE", "OP_CARRIER_AIRLINE_ID"},
-        ),
-    ],
-)
-def test_only_the_columns_that_are_needed_are_decoded(
-    tmp_path: Path, kind: str, columns: set[str]
-) -> None:
-    make_chain(tmp_path, [[plain_flight(OP_CARRIER_FL_NUM=1)]] * 3)
-    decoded: set[str] = set()
-
-    def decode(body: bytes, count: int, names: tuple[str, ...] = COLUMN_NAMES) -> Columns:
-        decoded.update(names)
-        return decode_body(body, count, names)
-
-    with mock.patch.object(scan, "decode_body", decode), cached(tmp_path) as blocks:
-        SCANS[kind](blocks, 3)
-    assert decoded == columns
 
 
 def test_legs_come_in_the_order_of_their_ids(folder: Path) -> None:
@@ -269,12 +218,3 @@ def test_blocks_are_counted_by_the_cache_that_had_them(folder: Path) -> None:
     assert costs.refills > 0
     statistics = {counts.name: counts for counts in blocks.statistics()}
     assert statistics["random"].hits >= costs.random_blocks
-
-
-def test_without_caches_every_block_is_read_alone(folder: Path) -> None:
-    with cached(folder, cache_bytes=0) as blocks:
-        costs = Costs()
-        scan.delays(blocks, AVERAGE, Options(), TIP, costs)
-    assert (costs.read_blocks, costs.refills) == (TIP + 1, TIP + 1)
-    assert (costs.last_blocks, costs.random_blocks) == (0, 0)
-    assert costs.stage_s[FILE] > 0

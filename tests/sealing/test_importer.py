@@ -123,15 +123,6 @@ def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: S
     assert_holds(chosen, [])
 
 
-def test_a_second_import_of_the_same_file_adds_nothing(tmp_path: Path, chosen: Settings) -> None:
-    path = written(tmp_path, flights(1500))
-    import_flights(chosen, FlightFile(path))
-    before = verify(chosen.folder)
-    tally = import_flights(chosen, FlightFile(path))
-    assert (tally.imported, tally.already_there, tally.blocks) == (0, 1500, 0)
-    assert verify(chosen.folder) == before
-
-
 def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
     tmp_path: Path, chosen: Settings
 ) -> None:

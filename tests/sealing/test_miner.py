@@ -354,20 +354,6 @@ def test_a_second_miner_is_refused_and_does_the_first_no_harm(tmp_path: Path) ->
         eventually(lambda: transactions_in(tmp_path) == 1)
 
 
-def test_a_killed_miner_frees_its_locks_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    with miner_process(settings) as killed:
-        assert next_block_at(tmp_path) is not None
-        killed.kill()
-        killed.wait(WAIT_S)
-    assert next_block_at(tmp_path) is None
-    assert (tmp_path / STATUS_NAME).exists()  # what it said stays, and nobody believes it
-    accept(settings, flights(3))
-    with mining(settings):
-        eventually(lambda: transactions_in(tmp_path) == 3)
-    assert on_disk(tmp_path).flights == flights(3)
-
-
 def test_stop_finishes_the_block_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_for(tmp_path)
     sealing, stopped = threading.Event(), threading.Event()
@@ -555,23 +541,6 @@ def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
     cut_in_the_middle(*tip_frame(folder))
     with pytest.raises(DamagedBlock, match=r"block 3 .* does not hold its transactions"):
         Miner(settings, print).run()
-
-
-def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    for start, count in ((0, 3), (3, 4)):
-        with accepting(settings) as add:
-            for serial in range(start, start + count):
-                add([flight(serial)])
-        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
-            sealer.seal_pending()
-            sealer.trim()
-    assert on_disk(tmp_path).sizes == [3, 4]
-    assert first_ids(settings) == [3, 4, 5, 6]
-    cut_in_the_middle(*tip_frame(tmp_path))
-    with mining(settings):
-        eventually(lambda: transactions_in(tmp_path) == 7)
-    assert on_disk(tmp_path).flights == flights(7)
 
 
 # --- taking turns with an import -------------------------------------------------------------

@@ -148,15 +148,6 @@ def test_a_leap_while_it_runs_is_doubted_even_if_the_newest_block_is_old(chain: 
     assert chain.clocks.now_ms - doubt.newest_ms < 2 * DAY_MS + 7 * HOUR_MS
 
 
-def test_a_ledger_that_was_off_for_days_doubts_once(chain: Fixture) -> None:
-    chain.clocks.wait(3 * 86400)
-    ours = chain.clock(seals=True)
-    assert ours.doubt() is not None
-    chain.clocks.wait(WAIT_S)
-    assert ours.doubt() is None
-    assert chain.clock().doubt() is None
-
-
 def test_a_wrong_time_that_was_believed_is_forgotten_when_the_clock_is_back(
     chain: Fixture,
 ) -> None:

@@ -196,14 +196,6 @@ def test_head_gets_the_head_only(loop: Loop, path: str) -> None:
 
 
 @LANES
-def test_whoever_has_said_all_may_close_its_half(loop: Loop, path: str) -> None:
-    client = loop.client(request(f"GET {path}") + request(f"GET {path}?2"))
-    client.socket.shutdown(socket.SHUT_WR)
-    loop.until(client.ended)
-    assert [status for status, _ in answers(client.got)] == [200, 200]
-
-
-@LANES
 def test_whoever_has_closed_its_half_gets_a_big_answer_whole(loop: Loop, path: str) -> None:
     client = loop.client(request(f"GET {path}/big"))
     client.socket.shutdown(socket.SHUT_WR)

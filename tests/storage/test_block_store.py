@@ -275,17 +275,6 @@ def test_swapped_entries_never_give_the_wrong_block(tmp_path: Path, sample: Samp
     store.close()
 
 
-def test_a_missing_block_file_damages_its_blocks_and_no_others(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1] * 4, block_file_bytes=A_FILE_EACH)
-    block_file(tmp_path, 2).unlink()
-    store = BlockStore(tmp_path)
-    with pytest.raises(DamagedBlock, match=r"block 2 is damaged: its file .* is missing"):
-        store.block(2)
-    for height in (0, 1, 3, 4):
-        assert store.block(height).header.height == height
-    store.close()
-
-
 @pytest.mark.parametrize(
     "change", [{"offset": 2**40}, {"offset": 2**63}, {"offset": 2**64 - 1}, {"length": 0}], ids=str
 )

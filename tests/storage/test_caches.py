@@ -8,7 +8,6 @@ import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import ceil
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ from tests.storage.chains import (
     flights,
     flip,
     make_chain,
-    recovered,
     table_path,
     writer_for,
 )
@@ -138,34 +136,6 @@ def test_the_blocks_of_a_long_chain_are_the_ones_of_the_store(
 
 
 # Reading from the disk ----------------------------------------------------------------------------
-
-
-@each_of("run", [19, 100])
-def test_a_scan_of_a_long_chain_slides_through_a_small_cache(long_chain: Path, run: int) -> None:
-    store = CountingStore(long_chain)
-    cached = CachedBlocks(store, 400_000, run)
-    for height in range(LONG_CHAIN_BLOCKS):
-        cached.block(height)
-    assert_within_budget(cached)
-    assert len(store.runs) == ceil(LONG_CHAIN_BLOCKS / run)
-    last, others = cached.statistics()
-    assert last.misses + others.misses == ceil(LONG_CHAIN_BLOCKS / run)
-    assert lookups(cached) == LONG_CHAIN_BLOCKS
-    assert others.evictions > 0.5 * LONG_CHAIN_BLOCKS
-    store.close()
-
-
-def test_a_block_asked_for_out_of_order_brings_its_neighbours(store: CountingStore) -> None:
-    cached = CachedBlocks(store, 10**6, 9)
-    cached.block(20)
-    assert store.runs == [list(range(16, 25))]
-    for height in (16, 24, 20, 18):
-        cached.block(height)
-    assert len(store.runs) == 1
-    cached.block(2)
-    assert store.runs[1] == list(range(9))
-    cached.block(39)
-    assert store.runs[2] == [35, 36, 37, 38, 39, 40]
 
 
 def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
@@ -499,22 +469,6 @@ def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
     store.close()
 
 
-def test_a_chain_that_was_cut_is_seen_to_be_shorter(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1] * 25)
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, 10**6, RUN)
-    for height in range(26):
-        asked(cached, height)
-    os.truncate(block_file(tmp_path), block_file(tmp_path).stat().st_size - 1)
-    recovered(tmp_path, are_pending=all_are_pending)
-    with pytest.raises(NotFound):
-        cached.block(25)
-    assert sum(counts.blocks for counts in cached.statistics()) == 0
-    for height in range(25):
-        assert asked(cached, height) == store.place(height).hash.hex()
-    store.close()
-
-
 @pytest.mark.parametrize("cache_bytes", [0, 10**6])
 def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) -> None:
     make_chain(tmp_path, [1] * 3)
@@ -530,22 +484,6 @@ def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) 
     with pytest.raises(NotFound):
         cached.block(3)
     assert cached.block(2).header.height == 2
-    store.close()
-
-
-def test_a_table_made_again_changes_nothing_for_readers(tmp_path: Path) -> None:
-    make_chain(tmp_path, [1] * 25)
-    store = CountingStore(tmp_path)
-    cached = CachedBlocks(store, 10**6, RUN)
-    hashes = [asked(cached, height) for height in range(26)]
-    files.write_new(table_path(tmp_path), table_path(tmp_path).read_bytes())
-    reads = len(store.runs)
-    assert [asked(cached, height) for height in range(26)] == hashes
-    with writer_for(tmp_path) as writer:
-        append_blocks(writer, [1])
-        writer.close()
-    assert [asked(cached, height) for height in range(26)] == hashes
-    assert len(store.runs) == reads
     store.close()
 
 
@@ -565,16 +503,6 @@ def test_a_damaged_block_is_never_served_and_its_neighbours_are(
                     cached.block(12)
             else:
                 assert asked(cached, height) == hashes[height]
-    store.close()
-
-
-@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
-def test_a_missing_file_does_not_hide_its_neighbours(tmp_path: Path, cache_bytes: int) -> None:
-    make_chain(tmp_path, [1] * 10, block_file_bytes=1)
-    block_file(tmp_path, 3).unlink()
-    store = BlockStore(tmp_path)
-    cached = CachedBlocks(store, cache_bytes, 5)
-    assert_all_but(cached, 3, blocks=11)
     store.close()
 
 

@@ -224,13 +224,6 @@ def test_a_block_that_a_reader_met_is_looked_at_when_the_scrub_wakes(bench: Benc
     assert bench.found() == []
 
 
-def test_a_block_that_a_reader_met_and_that_is_well_is_no_problem(bench: Bench) -> None:
-    DamageNotes(bench.folder).met(DamagedBlock(1, "memory of the reader was wrong"))
-    bench.steps(1)
-    assert bench.found() == []
-    assert DamageNotes(bench.folder).known() == {}
-
-
 def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:
     flip_in_block(bench.folder, 1)
     flip_in_block(bench.folder, 3)

@@ -352,13 +352,5 @@ def test_it_runs_without_anything_installed_and_tells_in_words(
     assert "a line is cut off" in done.stdout
 
 
-def test_a_missing_file_and_a_bad_key_are_told(judge: Judge, proofs: dict[str, list[Json]]) -> None:
-    assert "No such file" in judge.says(Path("/nowhere/proof.json"))["reason"]
-    path = judge.file(proofs["transaction"])
-    done = ran(str(path), "--key", "nonsense")
-    assert done.returncode == 1
-    assert "nonsense" in done.stdout
-
-
 def test_it_is_short_enough_to_read() -> None:
     assert len((ROOT / "scripts" / "verify.py").read_text().splitlines()) < 400
