@@ -52,7 +52,7 @@ from loadtests.lab.repeated import (
 )
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.scalability import Scaling
+from loadtests.lab.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known
@@ -214,15 +214,26 @@ class Curve:
         errors = (float(np.sqrt(np.mean((of / seen - 1) ** 2))) for of in fitted)
         return Growth(beyond[0].line.customers, len(beyond), float(line[0]), *errors)
 
-    @cached_property
-    def scaling(self) -> Scaling:
-        """The scalability law of the throughputs, and its knee."""
-        xs = {
+    @property
+    def throughputs(self) -> dict[int, list[float]]:
+        """N -> X (1/s) of each run."""
+        return {
             of.line.customers: [run.window.throughput_per_s for run in of.runs]
             for of in self.points
         }
+
+    @cached_property
+    def law(self) -> ScalabilityLaw | None:
+        """The scalability law of the throughputs; None if there are too few points."""
+        return fit(self.throughputs) if len(self.points) >= LEAST_POINTS else None
+
+    @cached_property
+    def knee(self) -> KneeInterval | None:
+        """The interval of its knee, if every N was measured twice."""
+        if self.law is None or min(len(of.runs) for of in self.points) < 2:
+            return None
         purpose = f"{self.seed} knee {self.line.place} {self.line.blocks}"
-        return Scaling(xs, LEAST_POINTS, Random(purpose))  # noqa: S311  no secrets
+        return knee_interval(self.throughputs, Random(purpose))  # noqa: S311  no secrets
 
 
 def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:
@@ -288,10 +299,9 @@ def analyse(results: Results) -> Report:
 
 def _knee(curve: Curve, to: str) -> str | None:
     """The knee of the law, as an interval if there is one."""
-    law, knee = curve.scaling.law, curve.scaling.knee
-    if law is None:
+    if curve.law is None:
         return None
-    ends, none = (knee, "∞") if knee else ([law.knee], "none")
+    ends, none = (curve.knee, "∞") if curve.knee else ([curve.law.knee], "none")
     return to.join(none if isinf(end) else f"{end:.0f}" for end in ends)
 
 
@@ -428,8 +438,8 @@ def _bounds(found: Sequence[Curve]) -> Table:
             ("D/D_b", lambda curve: curve.crossing),
             ("Best N", lambda curve: curve.best.line.customers),
             ("Knee of the law", lambda curve: _knee(curve, " to ")),
-            ("σ", lambda curve: law.contention if (law := curve.scaling.law) else None),
-            ("κ", lambda curve: law.coherency if (law := curve.scaling.law) else None),
+            ("σ", lambda curve: curve.law.contention if curve.law else None),
+            ("κ", lambda curve: curve.law.coherency if curve.law else None),
         ],
     )
 

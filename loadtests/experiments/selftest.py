@@ -9,7 +9,6 @@ noisy for the other experiments, or the lab is wrong; the rules tell which is li
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from random import Random
 from statistics import fmean
 
 from loadtests.generation.calibration import Calibration
@@ -23,17 +22,15 @@ from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 from loadtests.lab.sentences import Sentences
-from loadtests.models import protocol
 from loadtests.models.estimates import Interval, Verdict, paired_difference, verdict
 from loadtests.models.open_queue import ONE, SteadyState
-from loadtests.models.random_times import Gamma, poisson_times
+from loadtests.models.random_times import poisson_times
 from loadtests.servers.gunicorn import FCFS
 from loadtests.servers.known import known_server
 
 DEMAND_S = 0.020
 DEMAND_CV = 0.25
 UTILISATION = 0.5
-SIMULATED_RUNS = 1000
 MOST_HANDLER_EXCESS = 0.01  # share of the demand that service may take longer
 OPEN = "open"
 QUICK, FULL = (10, 50), (25, 100)  # seconds of the open run, requests of a calibration
@@ -173,7 +170,6 @@ def analyse(results: Results) -> Report:
             reasons=reasons,
             demand_s=DEMAND_S,
             rules=list(_shown_rules(seen.judged)),
-            simulated=_simulated(seen),
             off=[
                 f"{round(100 * share, 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0
                 for share in (shares.estimate, shares.low, shares.high)
@@ -186,17 +182,6 @@ def analyse(results: Results) -> Report:
             Metric("paired_difference", difference.estimate, "s", *difference.ends),
         ],
         failure=failure,
-    )
-
-
-def _simulated(seen: Observed) -> protocol.Expectation:
-    """What runs as short as this one show, each from an empty queue."""
-    return protocol.expectation(
-        protocol.Protocol(seen.rows[-1].intended_s, runs=1),
-        seen.model.arrival_rate_per_s,
-        Gamma(seen.model.service_time_s, seen.cv),
-        Random("selftest: simulated runs"),  # noqa: S311  the same for the same rows
-        simulated_runs=SIMULATED_RUNS,
     )
 
 

@@ -110,9 +110,6 @@ NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
 """Figures 8 to 11, from the authors' own solver file. The rows are for 1, 2 … 30 customers:
 throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
 
-SCAN_BLOCKS_READ = 503  # distinct ones, of 522, that a scan read; the network counts 513
-
-
 # --- study 002 ---------------------------------------------------------------------------------
 
 

@@ -13,7 +13,6 @@ negative: if they would be in the best fit, the best fit with either or both at 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
@@ -96,27 +95,6 @@ def knee_interval(measurements: Measurements, rng: Random) -> KneeInterval:
     knees = sorted(_fit(moved()).knee for _ in range(_RESAMPLES))
     outside = int((1 - CONFIDENCE) / 2 * _RESAMPLES)
     return KneeInterval(knees[outside], knees[-1 - outside])
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """What measured throughputs tell of the law: None where they are too few."""
-
-    measurements: Measurements
-    least: int  # of different N, without which there is no law
-    rng: Random  # of the interval's bootstrap
-
-    @cached_property
-    def law(self) -> ScalabilityLaw | None:
-        """The law that fits best."""
-        return fit(self.measurements) if len(self.measurements) >= self.least else None
-
-    @cached_property
-    def knee(self) -> KneeInterval | None:
-        """The interval of its knee, if every N was measured twice."""
-        if self.law is None or min(map(len, self.measurements.values())) < 2:
-            return None
-        return knee_interval(self.measurements, self.rng)
 
 
 def _points(measurements: Measurements) -> Points:

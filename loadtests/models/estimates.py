@@ -122,15 +122,6 @@ def mean_over_runs(runs: Sequence[Sequence[float]], batches: int = BATCHES) -> I
     return batch_means(values, min(batches, len(values)))
 
 
-def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> Sequence[float]:
-    """The values of a run, in order of arrival, without the first max(`least`, 10 %)."""
-    dropped = warm_up_of(len(values), least)
-    if len(values) <= dropped:
-        told = f"a run of {len(values)} arrivals is all warm-up; more than {dropped} are needed"
-        raise ValueError(told)
-    return values[dropped:]
-
-
 def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
     """How many of the first arrivals of a run do not count: max(`least`, 10 %)."""
     return max(least, math.ceil(arrivals / WARM_UP_SHARE))

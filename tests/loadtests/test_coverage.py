@@ -37,7 +37,7 @@ from loadtests.models.estimates import (
     Interval,
     batch_means,
     confidence_interval,
-    without_warm_up,
+    warm_up_of,
 )
 from loadtests.models.open_queue import ONE, mg1
 from loadtests.models.random_times import Gamma, poisson_times
@@ -136,7 +136,7 @@ class TestOpenRuns:
         found = []
         for _ in range(self.TRIALS):
             runs = [queued(0.8, self.SERVICE, 2000, random) for _ in range(10)]
-            means = [fmean(without_warm_up(run)) for run in runs]
+            means = [fmean(run[warm_up_of(len(run)) :]) for run in runs]
             found.append(confidence_interval(means).covers(truth_s))
         assert share(found) >= 0.8
 

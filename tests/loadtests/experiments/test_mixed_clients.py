@@ -104,13 +104,13 @@ class TestComparing:
 
     def test_repetitions_give_intervals_and_a_knee(self) -> None:
         (curve,) = curves_of(a_closed_system(reps=4))
-        assert curve.scaling.knee is not None
+        assert curve.knee is not None
         point = curve.points[0]
         assert point.throughput.low is not None
         assert point.throughput.low <= point.throughput.value
         (once,) = curves_of(a_closed_system())
-        assert once.scaling.knee is None
-        assert once.scaling.law is not None
+        assert once.knee is None
+        assert once.law is not None
         assert once.points[0].throughput.low is None
 
     def test_rejected_runs_do_not_count(self) -> None:

@@ -45,11 +45,6 @@ QUIET = Facts(
 )
 
 
-@pytest.fixture(autouse=True)
-def _few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selftest, "SIMULATED_RUNS", 50)
-
-
 def schedule() -> list[Arrival]:
     random = Random(3)
     times_s = poisson_times(UTILISATION / (DEMAND_S + OVERHEAD_S), random, until_s=25)

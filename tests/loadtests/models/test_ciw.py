@@ -15,7 +15,7 @@ import ciw  # type: ignore[import-untyped]
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.estimates import confidence_interval, without_warm_up
+from loadtests.models.estimates import confidence_interval, warm_up_of
 from loadtests.models.laws import DELAY, Station
 from loadtests.models.mva import solve
 from loadtests.models.open_queue import mg1, mg1_ps, mmm, variance_s2
@@ -88,7 +88,7 @@ def test_the_formulas_lie_in_the_interval_of_the_simulator(
         responses(arrivals, services, servers, 2000, is_shared=is_shared, seed=seed)
         for seed in range(SIMULATIONS)
     ]
-    found = confidence_interval([fmean(without_warm_up(run)) for run in runs], CONFIDENCE)
+    found = confidence_interval([fmean(run[warm_up_of(len(run)) :]) for run in runs], CONFIDENCE)
     assert found.covers(expected_s)
     assert found.relative_half_width < 0.15
 
