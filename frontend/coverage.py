@@ -64,12 +64,12 @@ class Coverage:
         return bool(self.first_date and self.last_date and self.first_date <= day <= self.last_date)
 
     @cached_property
-    def cities(self) -> tuple[str, ...]:
-        """City names, those with the most flights first."""
+    def cities(self) -> dict[str, int]:
+        """City names and their flights, those with the most flights first."""
         flights: Counter[str] = Counter()
         for airport in self.airports:
             flights[airport.city] += airport.flights
-        return tuple(city for city, _ in flights.most_common())
+        return dict(flights.most_common())
 
     @cached_property
     def carrier_options(self) -> list[tuple[int, str]]:

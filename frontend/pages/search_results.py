@@ -1,6 +1,5 @@
 """`/search?q=`: leads to the page of what is looked for, or lists what it may be."""
 
-from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint, redirect, render_template, request
@@ -28,7 +27,7 @@ def search_twin() -> Twin:
     """What the text may mean, without any redirect."""
     results = _results()
     for name in ("possibilities", "suggestions"):
-        results[name] = list(map(asdict, results[name]))
+        results[name] = [lead.as_json() for lead in results[name]]
     return Twin(results)
 
 
@@ -37,7 +36,7 @@ def suggestions_twin() -> Twin:
     """What the text may become: `search.js` shows it while somebody types."""
     typed = request.args.get("q", "").strip()
     completions = Finder(backend, coverage.now()).completions(typed) if typed else []
-    return Twin({"query": typed, "suggestions": list(map(asdict, completions))})
+    return Twin({"query": typed, "suggestions": [lead.as_json() for lead in completions]})
 
 
 def _results() -> dict[str, Any]:

@@ -42,6 +42,15 @@ class Lead:
     is_shown_empty: bool = False
     unused: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the page answers all of the text."""
+        return not self.unused
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("label", "address", "shows", "is_whole")
+        return {name: getattr(self, name) for name in names}
+
 
 class _Page(NamedTuple):
     """A kind of page. needs: alternatives of what must be named. uses: what of a text it is about.
@@ -160,11 +169,10 @@ def _hidden(reading: Reading, covered: Days | None) -> Iterator[str]:
 def _leads(page: _Page, question: "_Question", named: dict[str, str]) -> Iterator[Lead]:
     unused = tuple(text for part, text in named.items() if part not in question.used)
     for pairs, words in islice(question.meanings(page), MOST_MEANINGS):
-        all_words = question.words | words
         query = urlencode((*pairs, *question.days(page.days), *question.order(page.path)))
-        address = page.path.format(**all_words) + (f"?{query}" if query else "")
+        address = page.path.format(**words) + (f"?{query}" if query else "")
         is_shown_empty = bool(question.reading.days) or "number" not in question.used
-        label, counted = page.label.format(**all_words), question.counted(page, dict(pairs))
+        label, counted = page.label.format(**words), question.counted(page, dict(pairs))
         yield Lead(label, address, page.shows, counted, is_shown_empty, unused)
 
 
@@ -208,22 +216,6 @@ class _Question(NamedTuple):
         pairs = (("sort", sort), ("order", order)) if sort else ()
         return {"/rankings": pairs, "/days": pairs[:1]}.get(path, ())
 
-    @property
-    def words(self) -> dict[str, str]:
-        """What labels and paths say whichever places and carriers are meant."""
-        reading, covered = self.reading, self.covered
-        sort, _, order = _order(reading)
-        return {
-            "phrase": f" {reading.days.phrase}" if reading.days else "",
-            "is_or_was": "was" if reading.days else "is",
-            "at": "" if reading.hour is None else f" at {reading.hour}:00",
-            "order": order,
-            "worst_first": WORST_FIRST[sort],
-            "calendar": "Months" if "month" in reading.wanted else "Days",
-            "day": str(covered.first) if covered else "",
-            "day_name": filters.day(str(covered.first)) if covered else "",
-        }
-
     def meanings(self, page: _Page) -> Iterator[tuple[Pairs, dict[str, str]]]:
         """Yield the parameters of each meaning of what is named, and its words."""
         reading = self.reading
@@ -245,7 +237,7 @@ class _Question(NamedTuple):
             places = () if "{airport}" in page.path else ends.items()
             yield (
                 (*what, *number, *who, *places, *hour),
-                self._subject_words(origin, destination, carrier) | {"shown": name},
+                self._words(origin, destination, carrier) | {"shown": name},
             )
 
     def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
@@ -266,25 +258,36 @@ class _Question(NamedTuple):
             if airport.code == place.airport or (not place.airport and airport.city == place.city)
         )
 
-    def _subject_words(
+    def _words(
         self, origin: Place | None, destination: Place | None, carrier: Carrier | None
     ) -> dict[str, str]:
-        """Return what labels say of places and a carrier."""
-        number = self.reading.number or 0
-        where = "".join(
-            f" {word} {place.label}"
-            for word, place in (("from", origin), ("to", destination))
-            if place
+        """Return what labels and paths say of places, a carrier and the rest of the reading."""
+        reading, day, place = (
+            self.reading,
+            self.covered and self.covered.first,
+            origin or destination,
         )
-        place = origin or destination
+        sort, _, order = _order(reading)
+        ends = [
+            f" {word} {end.label}" for word, end in (("from", origin), ("to", destination)) if end
+        ]
+        number, where, name = reading.number or 0, "".join(ends), carrier and carrier.called
         return {
             "where": where,
             "route": where.removeprefix(" from "),
             "place": place.label if place else "",
             "airport": place.airport if place else "",
-            "of": f" of {carrier.called}" if carrier else "",
-            "carrier": carrier.called if carrier else "",
+            "of": f" of {name}" if name else "",
+            "carrier": name or "",
             "flight": carrier.flight(number) if carrier else f"number {number}",
+            "phrase": f" {reading.days.phrase}" if reading.days else "",
+            "is_or_was": "was" if reading.days else "is",
+            "at": "" if reading.hour is None else f" at {reading.hour}:00",
+            "order": order,
+            "worst_first": WORST_FIRST[sort],
+            "calendar": "Months" if "month" in reading.wanted else "Days",
+            "day": str(day or ""),
+            "day_name": filters.day(str(day)) if day else "",
         }
 
 

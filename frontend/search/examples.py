@@ -5,11 +5,11 @@ page shows what is kept, so that no page waits for them.
 """
 
 import time
-from collections.abc import Iterator
 from datetime import date
 
 from frontend.backend_client import Backend
 from frontend.coverage import Coverage, CoverageKeeper, all_days
+from frontend.question import BOTH
 from frontend.search.completing import written
 
 MAKE_AGAIN_S = 60.0
@@ -40,9 +40,19 @@ class Examples:
         if not known.carriers or known.last_date is None:
             return []
         newest = date.fromisoformat(known.last_date)
+        question = {"field": "flight_number", "limit": 1}
+        numbers = self._backend.get("/suggest", question)["suggestions"]
+        by_route = {**all_days(known), "group_by": "route", "limit": 1}
+        routes = self._backend.get("/average_delays", by_route)["by_route"]
+        carriers = [known.carrier(n["carriers"][0]["OP_CARRIER_AIRLINE_ID"]) for n in numbers]
+        cities = [[route[f"{end}_CITY_NAME"].partition(",")[0] for end in BOTH] for route in routes]
         return [
-            *self._flight_numbers(known),
-            *self._routes(known),
+            *(
+                f"{c.code or ''} {n['label']}".strip()
+                for c, n in zip(carriers, numbers, strict=True)
+            ),
+            *("-".join(route[end] for end in BOTH) for route in routes),
+            *map(" to ".join, cities),
             f"How late is {written(known.carriers[0])}?",
             f"Worst route in {newest:%B}",
             f"{newest:%B %Y}",
@@ -50,18 +60,3 @@ class Examples:
             f"block {self._backend.get('/tip')['height']}",
             "transaction 0",
         ]
-
-    def _flight_numbers(self, known: Coverage) -> Iterator[str]:
-        """Yield the most common flight number, with the carrier that uses it most."""
-        question = {"field": "flight_number", "limit": 1}
-        for number in self._backend.get("/suggest", question)["suggestions"]:
-            carrier = known.carrier(number["carriers"][0]["OP_CARRIER_AIRLINE_ID"])
-            yield f"{carrier.code or ''} {number['label']}".strip()
-
-    def _routes(self, known: Coverage) -> Iterator[str]:
-        """Yield the route with the most flights, by its airports and by its cities."""
-        question = {**all_days(known), "group_by": "route", "limit": 1}
-        for route in self._backend.get("/average_delays", question)["by_route"]:
-            yield f"{route['ORIGIN']}-{route['DEST']}"
-            cities = (route[f"{end}_CITY_NAME"].partition(",")[0] for end in ("ORIGIN", "DEST"))
-            yield " to ".join(cities)

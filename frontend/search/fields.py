@@ -50,7 +50,8 @@ def understood(
     given: the other fields of the form.
     """
     if name == NUMBER:
-        return _flight_number({**given, NUMBER: text}, known)
+        flight = _flight_number({**given, NUMBER: text}, known)
+        return {n: value for n, value in flight.items() if n not in given or n == NUMBER}
     if name == CARRIER:
         return _carrier(text, known)
     read = _days if name in DAY_FIELDS else _place
@@ -103,13 +104,18 @@ def _carrier(text: str, known: Coverage) -> dict[str, str]:
 
 
 def _flight_number(given: Values, known: Coverage) -> dict[str, str]:
-    """Return the number alone, and the carrier in front of it unless another field names it."""
-    try:
-        values = with_number(given, known)
-    except Refused:
-        return {}
-    names = (NUMBER,) if CARRIER in given else (NUMBER, CARRIER)
-    return {name: values[name] for name in names if name in values}
+    """Return the number alone, and the carrier in front of it; {} if that does not fit."""
+    text, chosen = given.get(NUMBER, ""), given.get(CARRIER, "")
+    if not text or _is_number(text):
+        return {name: given[name] for name in (NUMBER, CARRIER) if name in given}
+    for reading in readings(text, known):
+        flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
+        fitting = [
+            str(each.number) for each in reading.carriers if chosen in {"", str(each.number)}
+        ]
+        if reading == flight and len(fitting) == 1:
+            return {NUMBER: str(reading.number), CARRIER: fitting[0]}
+    return {}
 
 
 def with_number(given: Values, known: Coverage) -> dict[str, str]:
@@ -117,13 +123,7 @@ def with_number(given: Values, known: Coverage) -> dict[str, str]:
 
     Raises Refused if that is not one carrier of the ledger, or not the one that is chosen.
     """
-    text, chosen = given.get(NUMBER, ""), given.get(CARRIER, "")
-    if not text or _is_number(text):
-        return dict(given)
-    for reading in readings(text, known):
-        flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
-        carriers = [str(carrier.number) for carrier in reading.carriers]
-        fitting = [carrier for carrier in carriers if chosen in {"", carrier}]
-        if reading == flight and len(fitting) == 1:
-            return {**given, NUMBER: str(reading.number), CARRIER: fitting[0]}
-    raise Refused({"field": NUMBER, "value": text, "detail": NO_NUMBER}, 400)
+    read = _flight_number(given, known)
+    if given.get(NUMBER) and not read:
+        raise Refused({"field": NUMBER, "value": given[NUMBER], "detail": NO_NUMBER}, 400)
+    return {**given, **read}

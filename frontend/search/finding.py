@@ -1,8 +1,8 @@
 """Finds which meanings of a search exist in the ledger, their pages, and what these show."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -22,24 +22,11 @@ MOST_NUMBERS = 20  # with the same beginning that are suggested
 MOST_DIGITS = 5  # of a flight number
 MOST_READ = 60  # texts that are tried, as each may be a question to the backend
 NO_FLIGHTS = "there are no such flights in this ledger"
-DAMAGED: Json = {"damaged": True}  # in place of an answer
+DAMAGED = "it is damaged"
 BAD_INPUT = {400, 422}
 _DIGITS_AT_END = re.compile(
     rf"(?P<before>.*?)(?<!\d)(?<!in )(?P<digits>[1-9]\d{{0,{MOST_DIGITS - 1}}})", re.ASCII
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page that answers. label: what it is about. shows: what is on it.
-
-    is_whole: whether it answers all that was typed.
-    """
-
-    label: str
-    address: str
-    shows: str
-    is_whole: bool = True
 
 
 def named_in_chain(text: str) -> list[tuple[str, str]]:
@@ -67,23 +54,17 @@ class Finder:
         self._backend = backend
         self._coverage = coverage
 
-    def pages(self, text: str) -> list[Page]:
+    def pages(self, text: str) -> list[Lead]:
         """Return the pages for everything that `text` means, each address once.
 
         What travellers ask for comes before transactions and blocks.
         """
-        look_up = {
-            "transaction": self._transaction,
-            "block": self._block,
-            "hash": self._block_hash,
-            "tip": self._tip,
-        }
         pages = [page for reading in self._read(text) for page in self._shown(reading)]
         for kind, digits in named_in_chain(text):
-            pages += look_up[kind](digits)
+            pages += getattr(self, f"_{kind}")(digits)
         return list({page.address: page for page in pages}.values())
 
-    def _shown(self, reading: Reading) -> list[Page]:
+    def _shown(self, reading: Reading) -> list[Lead]:
         """Return the pages for a reading; if none has flights, the one that explains that.
 
         A place is one of departure, and one of arrival if nothing leaves it in this ledger.
@@ -96,12 +77,12 @@ class Finder:
             pages = self._named(replace(reading, compared=compared))
         return pages or self._explained(reading)
 
-    def _named(self, reading: Reading) -> list[Page]:
+    def _named(self, reading: Reading) -> list[Lead]:
         """Return the pages for what a reading names, if they have flights to show."""
         counted = [(lead, self._count(lead)) for lead in leads(reading, self._coverage)]
-        return [_page(lead, count) for lead, count in counted if count != 0]
+        return [_with_count(lead, count) for lead, count in counted if count != 0]
 
-    def _explained(self, reading: Reading) -> list[Page]:
+    def _explained(self, reading: Reading) -> list[Lead]:
         """Return the page that explains why there are no flights such as the reading names.
 
         There is none for a flight number that is used on no day at all.
@@ -109,7 +90,7 @@ class Finder:
         explained = [lead for lead in leads(reading, self._coverage) if lead.is_shown_empty]
         if reading.number and not self._named(replace(reading, days=None)):
             return []
-        return [_page(lead, 0) for lead in explained[:1]]
+        return [_with_count(lead, 0) for lead in explained[:1]]
 
     def _count(self, lead: Lead) -> int | None:
         """Return how many flights a page has to show; None if that is not known.
@@ -132,48 +113,60 @@ class Finder:
 
     # --- finds of which there is one
 
-    def _transaction(self, digits: str) -> Iterator[Page]:
-        label, address = f"Transaction {int(digits)}", f"/transactions/{int(digits)}"
-        if (answer := self._if_there(address)) == DAMAGED:
-            yield Page(label, address, "it is in a block that is damaged")
-        elif answer is not None:
-            flight = answer["transaction"]
-            where = f"in block {answer['block']['height']:,}" if answer["block"] else "pending"
+    def _transaction(self, digits: str) -> Iterator[Lead]:
+        def in_words(answer: Json) -> str:
+            flight, block = answer["transaction"], answer["block"]
+            where = f"in block {block['height']:,}" if block else "pending"
             name = self._coverage.carrier(flight[CARRIER]).flight(flight[NUMBER])
             route = f"from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
-            shows = f"{name} {route} on {filters.day(flight['FL_DATE'])}, {where}"
-            yield Page(label, address, shows)
+            return f"{name} {route} on {filters.day(flight['FL_DATE'])}, {where}"
 
-    def _block(self, digits: str) -> Iterator[Page]:
-        height = int(digits)
-        if (answer := self._if_there(f"/blocks/{height}", limit=0)) == DAMAGED:
-            yield _page_of_block({"height": height, "detail": DAMAGED})
-        elif answer is not None:
-            yield _page_of_block(answer["block"])
+        return self._if_there(
+            f"Transaction {int(digits)}", f"/transactions/{int(digits)}", in_words
+        )
 
-    def _tip(self, _: str) -> Iterator[Page]:
+    def _block(self, digits: str) -> Iterator[Lead]:
+        label, address = f"Block {int(digits):,}", f"/blocks/{int(digits)}"
+        return self._if_there(label, address, _sealed, limit=0)
+
+    def _tip(self, _: str) -> Iterator[Lead]:
         return self._block(self._backend.get("/tip")["height"])
 
-    def _block_hash(self, digits: str) -> Iterator[Page]:
-        yield from map(_page_of_block, by_height(self._backend.get("/blocks", {"hash": digits})))
+    def _hash(self, digits: str) -> Iterator[Lead]:
+        for header in by_height(self._backend.get("/blocks", {"hash": digits})):
+            height = header["height"]
+            shows = DAMAGED if is_damaged(header) else _sealed({"block": header})
+            yield Lead(f"Block {height:,}", f"/blocks/{height}", shows)
+
+    def _if_there(
+        self, label: str, address: str, shows: Callable[[Json], str], **parameters: Any
+    ) -> Iterator[Lead]:
+        """Yield the page of what has an address at the service, if there is such a thing."""
+        try:
+            yield Lead(label, address, shows(self._backend.get(address, parameters)))
+        except Refused as error:
+            if error.damaged_blocks:
+                yield Lead(label, address, DAMAGED)
+            elif error.status not in {400, 404}:
+                raise
 
     # --- what may help when nothing is found
 
-    def suggestions(self, text: str) -> list[Page]:
+    def suggestions(self, text: str) -> list[Lead]:
         """Return pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage
         read = chain(self._read(text), self._all_read(completing.similar(text, known)))
         near = (r for reading in read for r in (reading, *completing.looser(reading, known)))
         return _first(chain(self._pages_of(near), self._numbers(text, 1)), MOST_SUGGESTIONS)
 
-    def completions(self, text: str) -> list[Page]:
+    def completions(self, text: str) -> list[Lead]:
         """Return pages for what `text` means, and for texts that begin like it."""
         longer = self._all_read(completing.completed(text, self._coverage))
         return _first(
             chain(self.pages(text), self._numbers(text), self._pages_of(longer)), MOST_COMPLETIONS
         )
 
-    def _pages_of(self, read: Iterable[Reading]) -> Iterator[Page]:
+    def _pages_of(self, read: Iterable[Reading]) -> Iterator[Lead]:
         """Yield the pages for the first `MOST_READ` readings, each of which is looked up once."""
         for reading in dict.fromkeys(islice(read, MOST_READ)):
             yield from self._named(reading)
@@ -184,7 +177,7 @@ class Finder:
     def _read(self, text: str) -> list[Reading]:
         return readings(text, self._coverage)
 
-    def _numbers(self, text: str, least: int = MOST_DIGITS) -> Iterator[Page]:
+    def _numbers(self, text: str, least: int = MOST_DIGITS) -> Iterator[Lead]:
         """Yield flights whose numbers begin with the digits at the end of `text`.
 
         least: numbers that have only so many of the digits follow.
@@ -199,31 +192,18 @@ class Finder:
                 for reading in self._read(f"{match['before']}{number['label']}"):
                     yield from self._flights(reading, flights)
 
-    def _flights(self, reading: Reading, flights: Mapping[int, int]) -> Iterator[Page]:
+    def _flights(self, reading: Reading, flights: Mapping[int, int]) -> Iterator[Lead]:
         """Yield the flights of a number, if only that and carriers are named that use it."""
         named = [carrier.number for carrier in reading.carriers] or [*flights]
         count = sum(flights.get(carrier, 0) for carrier in named)
         flight = Reading(number=reading.number, carriers=reading.carriers, wanted=reading.wanted)
         if count and reading.number and reading == flight:
-            yield from (_page(lead, count) for lead in leads(reading, self._coverage))
-
-    # --- asking
-
-    def _if_there(self, path: str, **parameters: Any) -> Json | None:
-        """Return the answer; None if there is no such thing, `DAMAGED` if its block is damaged."""
-        try:
-            return self._backend.get(path, parameters)
-        except Refused as error:
-            if error.damaged_blocks:
-                return DAMAGED
-            if error.status not in {400, 404}:
-                raise
-            return None
+            yield from (_with_count(lead, count) for lead in leads(reading, self._coverage))
 
 
-def _first(pages: Iterable[Page], most: int) -> list[Page]:
+def _first(pages: Iterable[Lead], most: int) -> list[Lead]:
     """Return the first of the pages, each address once."""
-    first: dict[str, Page] = {}
+    first: dict[str, Lead] = {}
     for page in pages:
         first.setdefault(page.address, page)
         if len(first) == most:
@@ -231,22 +211,17 @@ def _first(pages: Iterable[Page], most: int) -> list[Page]:
     return list(first.values())
 
 
-def _page(lead: Lead, count: int | None) -> Page:
-    """Return a page with the number of flights that it shows, if that is known."""
+def _with_count(lead: Lead, count: int | None) -> Lead:
+    """Return a lead with the number of flights that it shows, if that is known."""
     shows, is_at_hour = lead.shows, "hour=" in lead.address
     if count is not None and not (count and is_at_hour):
         shows = f"{filters.counted(count, 'flight')}: {shows}" if count else NO_FLIGHTS
-    if lead.unused:
-        shows = f"{shows}; not used: {', '.join(lead.unused)}"
-    return Page(lead.label, lead.address, shows, not lead.unused)
+    unused = f"; not used: {', '.join(lead.unused)}" if lead.unused else ""
+    return replace(lead, shows=f"{shows}{unused}")
 
 
-def _page_of_block(header: Mapping[str, Any]) -> Page:
-    height = header["height"]
-    if is_damaged(header):
-        return Page(f"Block {height:,}", f"/blocks/{height}", "it is damaged")
-    shows = (
-        f"{filters.counted(header['transaction_count'], 'transaction')}, "
-        f"sealed {filters.moment(header['timestamp'])}"
-    )
-    return Page(f"Block {height:,}", f"/blocks/{height}", shows)
+def _sealed(answer: Json) -> str:
+    """Return what a block holds, and when it was sealed."""
+    block = answer["block"]
+    count = filters.counted(block["transaction_count"], "transaction")
+    return f"{count}, sealed {filters.moment(block['timestamp'])}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from frontend.coverage import Airport, Carrier, Coverage
+from frontend.coverage import Carrier, Coverage
 from frontend.search.vocabulary import GENERIC, NICKNAMES
 
 Words = tuple[str, ...]
@@ -64,10 +64,7 @@ class Names:
             {carrier.code.lower() for carrier in known.carriers if carrier.code}
             | {airport.code.lower() for airport in known.airports}
         )
-        cities = [
-            Place(city, flights=sum(airport.flights for airport in airports))
-            for city, airports in _by_city(known).items()
-        ]
+        cities = [Place(city, flights=flights) for city, flights in known.cities.items()]
         whole: list[tuple[Thing, Iterable[Words]]] = [
             *((carrier, _names_of_carrier(carrier)) for carrier in known.carriers),
             *((city, _names_of_city(city.city)) for city in cities),
@@ -116,13 +113,6 @@ class Names:
 def names_in(known: Coverage) -> Names:
     """Return the names in the ledger that `known` covers; they are kept for the next text."""
     return Names(known)
-
-
-def _by_city(known: Coverage) -> dict[str, list[Airport]]:
-    by_city: dict[str, list[Airport]] = {city: [] for city in known.cities}
-    for airport in known.airports:
-        by_city[airport.city].append(airport)
-    return by_city
 
 
 def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:

@@ -255,7 +255,6 @@ _ENDS = (  # the words in front of each place -> the members of a reading for ea
 )
 _COMPARED = ((r".a+| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 """The words in front of each place -> of how many places each thing is that is compared."""
-_DAYS = ((r".t|ba", "interval"), (r".a+", "compared"), (r".", "one"))
 
 
 def _joins(named: list[tuple[Any, str]]) -> str:
@@ -352,14 +351,12 @@ def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
 def _of_days(days: list[tuple[Days, str]]) -> dict[str, Any] | None:
     """Return the members of a reading for days; None if they do not belong together."""
     joins, named = _joins(days), [each for each, _ in days]
-    match next((how for pattern, how in _DAYS if re.fullmatch(pattern, joins)), None):
-        case "one":
-            return {"days": named[0]}
-        case "compared":
-            return {"compared": ("days", *named)}
-        case "interval" if both := interval(*named):
-            return {"days": both}
-    return None if days else {}
+    meant = named[0] if len(named) == 1 else None
+    if re.fullmatch(r".t|ba", joins):
+        meant = interval(*named)
+    elif re.fullmatch(r".a+", joins):
+        return {"compared": ("days", *named)}
+    return {"days": meant} if meant else None if days else {}
 
 
 def _is_narrowed(places: list[tuple[Places, str]], new: Places, joining: str) -> bool:

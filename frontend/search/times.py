@@ -130,16 +130,13 @@ NAMED: Mapping[str, Callable[[int], Days]] = {
 
 def hour_at(text: str, at: int) -> tuple[int, int] | None:
     """Return the hour of the day that is written from place `at`, and the place of its end."""
-    for pattern in _HOURS:
-        if match := pattern.match(text, at):
-            if named := match.groupdict().get("named"):
-                return _NAMED_HOURS[named.lower()], match.end()
-            hour, half = int(match["hour"]), match.groupdict().get("half")
-            if half and 1 <= hour <= HOURS // 2:
-                hour = hour % (HOURS // 2) + HOURS // 2 * (half.lower() == "p")
-            if hour < HOURS:
-                return hour, match.end()
-    return None
+    match = _HOUR.match(text, at)
+    if match is None:
+        return None
+    hour, half = int(match["hour"] or 12 * (match["named"].lower() == "noon")), match["half"]
+    if half and 1 <= hour <= HOURS // 2:
+        hour = hour % (HOURS // 2) + HOURS // 2 * (half.lower() == "p")
+    return (hour, match.end()) if hour < HOURS else None
 
 
 def amount_at(text: str, at: int) -> tuple[str, int] | None:
@@ -226,16 +223,11 @@ _EITHER_ORDER = tuple(
     for first, second in ((_NUMBER, _DAY), (_DAY, _NUMBER))
     for pattern in (rf"{first}/{second}(?:/{_ANY_YEAR})?", rf"{first}-{second}-{_ANY_YEAR}")
 )
-_NAMED_HOURS = {"noon": 12, "midnight": 0}
-_O_CLOCK = r"(?:(?:at|around) )?(?P<hour>\d{1,2})"
-_HOURS = tuple(
-    re.compile(text, re.ASCII | re.IGNORECASE)
-    for text in (
-        r"(?:(?:at|around) )?(?:12 )?(?P<named>noon|midnight)\b",
-        rf"{_O_CLOCK}(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?",
-        rf"{_O_CLOCK}(?::[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b)",
-        r"(?:at|around) (?P<hour>\d{1,2})(?![^\W_]|[-/.:]\d)",
-    )
+_HOUR = re.compile(
+    r"(?:(?P<said>at|around) )?(?:(?:12 )?(?P<named>noon|midnight)\b|(?P<hour>\d{1,2})(?:"
+    r"(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?|:[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b"
+    r"|(?(said)(?![^\W_]|[-/.:]\d)|(?!))))",  # "at 8", but not "8"
+    re.ASCII | re.IGNORECASE,
 )
 _AMOUNT = re.compile(
     r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights)\b"

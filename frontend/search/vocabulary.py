@@ -118,37 +118,33 @@ YEAR_FOLLOWS = frozenset(("in", "year", "of", "during"))
 COMMON = FILLER | WANTED.keys() | JOINING.keys() | {"us", "as", "oh", "ha", "may", "mar", "jan"}
 """Words that are a code only where they are written like one."""
 
-# What travellers say -> what the ledger calls it: the words of a city or carrier, or a code.
-NICKNAMES: dict[str, str] = {
-    "nyc": "new york",
-    "new york city": "new york",
-    "la": "los angeles",
-    "sf": "san francisco",
-    "frisco": "san francisco",
-    "vegas": "las vegas",
-    "philly": "philadelphia",
-    "dc": "washington",
-    "washington dc": "washington",
-    "nola": "new orleans",
-    "slc": "salt lake city",
-    "kennedy": "jfk",
-    "laguardia": "lga",
-    "la guardia": "lga",
-    "o'hare": "ord",
-    "ohare": "ord",
-    "midway": "mdw",
-    "dulles": "iad",
-    "reagan": "dca",
-    "logan": "bos",
-    "love field": "dal",
-    "hobby": "hou",
-    "sky harbor": "phx",
-    "jet blue": "jetblue",
-    "virgin": "virgin america",
-    "air tran": "airtran",
-    "sky west": "skywest",
-    "express jet": "expressjet",
+_NICKNAMES = {
+    "new york": "nyc, new york city",
+    "los angeles": "la",
+    "san francisco": "sf, frisco",
+    "las vegas": "vegas",
+    "philadelphia": "philly",
+    "washington": "dc, washington dc",
+    "new orleans": "nola",
+    "salt lake city": "slc",
+    "jfk": "kennedy",
+    "lga": "laguardia, la guardia",
+    "ord": "o'hare, ohare",
+    "mdw": "midway",
+    "iad": "dulles",
+    "dca": "reagan",
+    "bos": "logan",
+    "dal": "love field",
+    "hou": "hobby",
+    "phx": "sky harbor",
+    "jetblue": "jet blue",
+    "virgin america": "virgin",
+    "airtran": "air tran",
+    "skywest": "sky west",
+    "expressjet": "express jet",
 }
+"""What the ledger calls a city or carrier, or its code -> what travellers call it."""
+NICKNAMES = {name: thing for thing, names in _NICKNAMES.items() for name in names.split(", ")}
 
 GENERIC = frozenset(
     ("air", "airline", "airlines", "airways", "lines", "line", "inc", "co", "company")
