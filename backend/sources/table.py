@@ -4,7 +4,7 @@ A row is one line. Cells with line breaks do not occur in flight records, and as
 allowed, a forgotten quote spoils its own line and not the rest of the file. Blank lines are
 skipped; so are rows of empty cells, which spreadsheets leave at the end, a line that repeats the
 header, where files were put together, and Excel's first line `sep=;`. Empty cells beyond the header
-do no harm if all rows have them.
+do no harm if all rows have them, nor do the numbers of rows that R writes without a title.
 """
 
 import csv
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, compress
+from itertools import chain, compress, islice
 
 from backend.base.errors import BadRow
 from backend.sources.packed import PackedFile
@@ -23,6 +23,7 @@ from backend.sources.text import Lines, line_batches, line_blocks
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are not used
+LOOKED_AT = 20  # rows, to see whether they begin with numbers
 _UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
 _EXCEL = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
 
@@ -100,9 +101,12 @@ def _header(file: PackedFile, blocks: Iterator[list[str]]) -> tuple[_Header, lis
                 separators, above = excel[1], f"{line}\n"
             elif line.strip():
                 separator, cells = _cells(file, line, separators)
+                rest = lines[position + 1 :]
+                if _have_row_names(rest, separator, len(cells)):
+                    cells = ["", *cells]
                 titles = _titles(file, cells)
                 header = _Header(file, number, line, separator, len(cells), titles, above)
-                return header, lines[position + 1 :]
+                return header, rest
     raise file.problem("is empty; download it again")
 
 
@@ -120,6 +124,20 @@ def _cells(file: PackedFile, line: str, separators: str) -> tuple[str, list[str]
     if not cells:
         raise file.problem(f"has a first line that {problem}; save it as CSV with commas")
     return best, cells
+
+
+def _have_row_names(lines: list[str], separator: str, count: int) -> bool:
+    """Return whether rows begin with their numbers, to which R gives no title.
+
+    count: how many titles there are.
+    """
+    try:
+        rows = list(csv.reader(islice(filter(None, lines), LOOKED_AT), delimiter=separator))
+    except csv.Error:
+        return False
+    names = [int(row[0]) for row in rows if len(row) == count + 1 and row[0].isdecimal()]
+    are_ascending = len(names) == len(rows) and names == sorted(set(names))
+    return are_ascending and any(row[-1] for row in rows)  # else there is a cell more at the end
 
 
 def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:

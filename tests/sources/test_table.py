@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.base.errors import BadRow, InvalidInput
+from backend.chain.flight import flight_of
 from backend.sources import open_source
 from backend.sources.formats import opened_records
 from backend.sources.packed import BLOCK_BYTES, PackedFile
@@ -72,6 +73,16 @@ def test_empty_cells_at_the_end_do_no_harm(tmp_path: Path, extra: str, in_header
     _, (batch,) = read(tmp_path, "\n".join([*lines, rows[0] + ",x", rows[0] + extra + "x"]))
     assert [fault.row for fault in batch.faults] == [6, 7]
     assert "has 20 cells, but the header has 19" in batch.faults[0].reason
+
+
+@pytest.mark.parametrize("first", [1, 17])
+def test_numbers_of_rows_need_no_title(tmp_path: Path, first: int) -> None:
+    header, *rows = TABLE.splitlines()
+    lines = [header, *(f'"{number}",{row}' for number, row in enumerate(rows, first))]
+    path = written(tmp_path, "\n".join(lines))
+    assert flights_of(open_source(path)) == [flight_of(row) for row in ROWS]
+    good, problems = bad_rows(written(tmp_path, "\n".join([header, *reversed(lines[1:])])))
+    assert (good, len(problems)) == (0, 3)
 
 
 def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
