@@ -12,7 +12,7 @@ from hashlib import file_digest
 from os import SEEK_END
 from typing import IO, Any
 
-from frontend.adding.understanding import Understanding, understanding_of
+from frontend.adding.understanding import understanding_of
 from frontend.backend_client import Backend, Json
 from frontend.bodies import ANY_FILE
 from frontend.errors import Refused
@@ -81,7 +81,7 @@ class Outcome:
     last: int | None = None
     receipts: tuple[str, str] | None = None
     timestamp: int | None = None
-    understood: Understanding | None = None
+    understood: Json | None = None
 
 
 def digest_of(body: IO[bytes]) -> str:

@@ -6,7 +6,6 @@ from frontend.filters import counted
 from frontend.lab.closed_network_form import Answer
 from frontend.lab.curves import STUDY_CURVE, Chart, Curve, chart
 from frontend.lab.quantities import rate, significant, time, time_unit
-from loadtests.models.bounds import Bounds
 from loadtests.models.mva import Solution
 
 OURS, STUDY, BALANCED, ASYMPTOTIC = 1, STUDY_CURVE, 3, 5  # numbers of curves
@@ -16,31 +15,17 @@ ROOM = 1.05  # the chart's top is this times the highest point
 
 
 def throughput(answer: Answer) -> Chart:
-    """Return a chart of X(N), of its upper bounds, and of the study's X(N)."""
-    curves = [
-        *_means("Throughput", "X", answer, lambda solution: solution.throughput_per_s),
-        *_balanced(
-            answer,
-            lambda bound: bound.throughput_low_per_s,
-            lambda bound: bound.throughput_high_per_s,
-        ),
-        _bound(answer, lambda bound: bound.throughput_high_per_s),
-    ]
+    """Return a chart of X(N), of its bounds, and of the study's X(N)."""
+    bounds = ("throughput_low_per_s", "throughput_high_per_s", "asymptotic_throughput_per_s")
+    curves = _bounded(answer, ("Throughput", "X"), "throughput_per_s", bounds, 1.0)
     return _chart(answer, curves, "requests a second", lambda s: rate(s.throughput_per_s))
 
 
 def response(answer: Answer) -> Chart:
-    """Return a chart of R(N), of its lower bounds, and of the study's R(N)."""
+    """Return a chart of R(N), of its bounds, and of the study's R(N)."""
     factor, unit = time_unit(answer.curve.last.response_time_s)
-    curves = [
-        *_means("Response time", "R", answer, lambda solution: solution.response_time_s / factor),
-        *_balanced(
-            answer,
-            lambda bound: bound.response_low_s / factor,
-            lambda bound: bound.response_high_s / factor,
-        ),
-        _bound(answer, lambda bound: bound.response_low_s / factor),
-    ]
+    bounds = ("response_low_s", "response_high_s", "asymptotic_response_time_s")
+    curves = _bounded(answer, ("Response time", "R"), "response_time_s", bounds, factor)
     return _chart(answer, curves, f"response time, {unit}", lambda s: time(s.response_time_s))
 
 
@@ -50,16 +35,13 @@ def utilisation(answer: Answer) -> Chart:
     last = [station for station in answer.curve.last.stations if station.name in queues]
     busiest = sorted(last, key=lambda station: -station.utilisation)[:MOST_STATIONS]
     names = [station.name for station in busiest]
-
-    def of_station(name: str) -> Callable[[Solution], float]:
-        return lambda solution: solution.at(name).utilisation
-
     curves = [
-        _curve(name, number, answer, of_station(name)) for number, name in enumerate(names, start=1)
+        _curve(answer, f"utilisation {name}", name, number, is_marked=True)
+        for number, name in enumerate(names, start=1)
     ]
 
     def in_words(solution: Solution) -> str:
-        return ", ".join(f"{name} {significant(of_station(name)(solution), 3)}" for name in names)
+        return ", ".join(f"{n} {significant(solution.at(n).utilisation, 3)}" for n in names)
 
     return _chart(answer, curves, "share of the time", in_words, 1.0)
 
@@ -80,32 +62,34 @@ def _chart(
     return chart(curves, answer.network.customers, top, unit, is_counted=True, texts=texts)
 
 
-def _means(
-    name: str, symbol: str, answer: Answer, value: Callable[[Solution], float]
+def _bounded(
+    answer: Answer, name: tuple[str, str], column: str, bounds: Sequence[str], factor: float
 ) -> list[Curve]:
-    """Our curve, and the study's, unless one of the two would be flat beside the other."""
-    curves = [_curve(f"{name} {symbol}", OURS, answer, value)]
-    if answer.before and 1 / 20 <= value(answer.curve.last) / value(answer.before.curve.last) <= 20:
-        curves.append(_curve(f"{name} of the study's Pi", STUDY, answer.before, value))
-    return curves
+    """Our curve and its bounds; the study's, too, unless one of the two would be flat beside it.
+
+    name: of what is drawn, and its symbol. column, bounds: of the rows of `mva.Curve`.
+    """
+    low, high, asymptotic = bounds
+    curves = [_curve(answer, column, " ".join(name), OURS, factor, is_marked=True)]
+    if before := answer.before:
+        ratio = getattr(answer.curve.last, column) / getattr(before.curve.last, column)
+        if 1 / 20 <= ratio <= 20:
+            study = f"{name[0]} of the study's Pi"
+            curves.append(_curve(before, column, study, STUDY, factor, is_marked=True))
+    if answer.curve.balanced:
+        curves.append(_curve(answer, f"balanced_{low}", "Balanced-job bounds", BALANCED, factor))
+        curves.append(_curve(answer, f"balanced_{high}", "", BALANCED, factor))
+    return [*curves, _curve(answer, asymptotic, "Asymptotic bound", ASYMPTOTIC, factor)]
 
 
-def _curve(name: str, number: int, answer: Answer, value: Callable[[Solution], float]) -> Curve:
-    points = [(float(solution.customers), value(solution)) for solution in answer.curve.solutions]
-    return Curve(name, number, points, is_marked=True)
-
-
-def _balanced(
-    answer: Answer, low: Callable[[Bounds], float], high: Callable[[Bounds], float]
-) -> list[Curve]:
-    balanced = answer.curve.balanced
-    return [
-        Curve(name, BALANCED, [(float(bound.customers), value(bound)) for bound in balanced])
-        for name, value in (("Balanced-job bounds", low), ("", high))
-        if balanced
-    ]
-
-
-def _bound(answer: Answer, value: Callable[[Bounds], float]) -> Curve:
-    points = [(float(bound.customers), value(bound)) for bound in answer.curve.asymptotic]
-    return Curve("Asymptotic bound", ASYMPTOTIC, points)
+def _curve(
+    answer: Answer,
+    column: str,
+    name: str,
+    number: int,
+    factor: float = 1.0,
+    *,
+    is_marked: bool = False,
+) -> Curve:
+    points = [(float(row["customers"]), row[column] / factor) for row in answer.curve.rows()]
+    return Curve(name, number, points, is_marked=is_marked)

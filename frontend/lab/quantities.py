@@ -66,5 +66,5 @@ def change(before: float, after: float) -> str:
     return f"{'×' if ratio > 1 else '÷'} {significant(times, 3)}"
 
 
-FILTERS = (significant, plain, time, rate)
+FILTERS = (significant, plain, time, rate, change)
 """Filters of templates, which put `lab_` before these names."""

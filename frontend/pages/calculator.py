@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response as AnyResponse
 from frontend.form_request import FormRequest, filled_in, submit
 from frontend.lab import (
     closed_network_form,
-    comparisons,
     network_charts,
     open_queue_form,
     presets,
@@ -53,7 +52,6 @@ def open_page() -> tuple[str, int]:
         form,
         presets.QUEUES,
         chart,
-        rows=comparisons.compare_queues(answer) if answer else [],
         chart=chart,
         limits=open_queue_form,
         study=study,
@@ -83,7 +81,6 @@ def closed_page() -> AnyResponse | tuple[str, int]:
         form,
         presets.NETWORKS,
         charts[0][1] if charts else None,
-        rows=comparisons.compare_networks(answer) if answer else [],
         charts_of=charts,
         shown_rows=_shown_rows(form.values),
         studied=presets.NETWORKS[0].values,

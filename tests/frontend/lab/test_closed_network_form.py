@@ -1,11 +1,13 @@
 """The calculator's closed network: the study's table, laws, limits."""
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontend.app import create_app
 from frontend.errors import Refused
 from frontend.lab import closed_network_form, network_charts
 from frontend.lab.closed_network_form import (
@@ -18,11 +20,12 @@ from frontend.lab.closed_network_form import (
     read,
     without_blanks,
 )
-from frontend.lab.comparisons import compare_networks
 from frontend.lab.curves import STUDY_CURVE
 from frontend.lab.presets import NETWORKS
+from frontend.settings import Settings
 from loadtests.lab.published import NETWORK, NETWORK_THINK_S
 from loadtests.models.laws import DELAY
+from tests.frontend.pages.reading import text
 
 STUDY_FORM = dict(NETWORKS[0].values)
 ONE = {
@@ -101,14 +104,15 @@ def test_nobody_waits_at_a_delay() -> None:
 
 
 def test_a_comparison_has_the_same_customers_on_both_sides() -> None:
-    found = answer_to(STUDY_FORM | {"service_time_s_2": "0.029", "against": "study"})
-    rows = {row.name: row for row in compare_networks(found)}
-    assert rows["Bottleneck"].before == "DISK"
-    assert rows["Bottleneck"].after == "DELAY"
-    assert rows["Service time per request, D"].after == "35.30 s"
-    assert rows["R, N = 30"].before == "703.7 s"
-    assert STUDY_CURVE in {curve.number for curve in network_charts.throughput(found).curves}
-    assert compare_networks(answer_to(STUDY_FORM)) == []
+    form = STUDY_FORM | {"service_time_s_2": "0.029", "against": "study"}
+    curves = network_charts.throughput(answer_to(form)).curves
+    assert STUDY_CURVE in {curve.number for curve in curves}
+    pages = create_app(Settings()).test_client()
+    shown = text(pages, f"/lab/calculator/closed?{urlencode(form)}")
+    assert "Bottleneck DELAY different DISK" in shown
+    assert "per request, D 35.30 s ÷ 1.25" in shown
+    assert re.search(r"R, N = 30 [\d.]+ s ÷ [\d.]+ 703.7 s", shown)
+    assert "Compared with" not in text(pages, f"/lab/calculator/closed?{urlencode(STUDY_FORM)}")
 
 
 def test_a_chart_shows_the_six_busiest_stations() -> None:
