@@ -1,7 +1,6 @@
 """Every setting from the environment; wrong values are named, unknown ones refused."""
 
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 from gunicorn.config import Config
@@ -48,15 +47,6 @@ def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
         "sync": "SyncWorker",
     }
     assert found.worker_class.__name__ == names[kind]
-
-
-def test_an_empty_environment_gives_the_defaults() -> None:
-    settings = from_environment({})
-    assert settings == Settings()
-    assert (settings.port, settings.frontend_port, settings.host) == (8000, 5000, "127.0.0.1")
-    assert (settings.mine_interval_s, settings.cache_bytes) == (60, 20_000_000)
-    assert (settings.data, settings.difficulty_bits) == ("nycflights", 8)
-    assert settings.folder == Path(__file__).parent.parent / "chain_data"
 
 
 @each_of("name", CHOICES)
@@ -138,15 +128,6 @@ def test_an_unknown_variable_is_refused(name: str) -> None:
 def test_variables_of_others_are_left_alone() -> None:
     others = {"PATH": "", "flightchain_port": "x", "MY_FLIGHTCHAIN_PORT": "x", "FLIGHTCHAIN": "x"}
     assert from_environment(others) == Settings()
-
-
-def test_all_at_once() -> None:
-    environment = {variable(name): str(largest) for name, (_, largest) in NUMBERS.items()}
-    environment |= {variable(name): name for name in TEXTS}
-    settings = from_environment(environment)
-    for name, (_, largest) in NUMBERS.items():
-        assert getattr(settings, name) == largest
-    assert (settings.dir, settings.data, settings.host) == ("dir", "data", "host")
 
 
 def test_the_table_says_of_every_setting_its_default_and_its_reason() -> None:

@@ -94,22 +94,6 @@ def test_all_workers_give_the_same_tags(service: Service) -> None:
         assert len(found) == 1, path
 
 
-@each_of("path", PATHS)
-def test_head_on_the_wire(service: Service, path: str) -> None:
-    get, body = asked(service, "GET", path)
-    head = raw(
-        service, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
-    )
-    top, _, rest = head.partition(b"\r\n\r\n")
-    assert rest == b""
-    assert top.startswith(b"HTTP/1.1 200 ")
-    lines = (line.partition(b": ") for line in top.split(b"\r\n")[1:])
-    fields = {name.lower(): value for name, _, value in lines}
-    assert fields[b"etag"].decode() == get.headers["ETag"]
-    if "Content-Length" in get.headers:
-        assert int(fields[b"content-length"]) == len(body)
-
-
 def test_what_the_worker_refuses_has_an_id_too(service: Service) -> None:
     received = raw(service, b"GET /tip HTTP/9.9\r\n\r\n")
     assert b"\r\nX-Request-ID: " in received

@@ -48,7 +48,6 @@ from tests.index.test_follower import (
 )
 from tests.index.worlds import (
     SMALL,
-    TABLES,
     count_of,
     execute,
     follow,
@@ -157,20 +156,6 @@ def plan_of(folder: Path, sql: str) -> list[str]:
     with closing(open_to_read(index_path(folder))) as connection:
         values = [None] * sql.count("?")
         return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-
-
-@pytest.mark.parametrize("question", AT_THE_TIP)
-def test_no_question_at_the_tip_walks_through_a_table_that_grows(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch, question: str
-) -> None:
-    with statements(monkeypatch) as seen:
-        AT_THE_TIP[question](IndexReader(indexed))
-    asked = [sql for sql in seen if sql.lstrip().upper().startswith(("SELECT", "WITH"))]
-    steps = [step for sql in asked for step in plan_of(indexed, sql)]
-    growing = tuple(table for table in TABLES if table != "position")
-    assert any(step.startswith(f"SEARCH {table} ") for step in steps for table in growing)
-    walks = [step for step in steps for table in growing if step.startswith(f"SCAN {table}")]
-    assert walks == []
 
 
 @pytest.mark.parametrize("question", AT_THE_TIP)
@@ -614,15 +599,3 @@ def test_a_flight_is_found_among_very_many_of_its_number(tmp_path: Path) -> None
             leg_of(same): [Stored(0, 1, plain_flight()), Stored(600, 1, same)]
         }
         assert reader.records_of([other]) == {leg_of(other): [Stored(300, 1, other)]}
-
-
-def test_all_flights_are_looked_up_with_one_statement(tmp_path: Path) -> None:
-    flights = [plain_flight(OP_CARRIER_FL_NUM=1 + n // 2) for n in range(500)]
-    make_chain(tmp_path, [flights])
-    follow(tmp_path)
-    with closing(IndexReader(tmp_path)) as reader:
-        statements: list[str] = []
-        reader.position()  # there is a connection
-        on_each_statement(reader._connections._idle[0].connection, statements.append)
-        assert len(reader.records_of(flights)) == 250
-        assert len([one for one in statements if "FROM flight" in one or "JOIN flight" in one]) == 2

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.base.errors import InvalidQuery
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
-from backend.index.suggestions import FIELDS, Candidate, best, folded, typed
+from backend.index.suggestions import Candidate, best, folded
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
@@ -206,26 +205,3 @@ def test_flight_numbers_of_every_length_are_completed(busy: tuple[Path, list[Row
     with closing(Ledger(Settings(dir=str(folder)), print)) as ledger:
         for q in ("", *"0129", "10", "12", "123", "9999", "99999", "123456"):
             assert_completions(ledger, rows, "flight_number", q)
-
-
-# --- what may be asked -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_what_is_typed_is_stripped(field: str) -> None:
-    assert typed(field, "  12 ") == "12"
-    assert typed(field, " \t") == ""
-
-
-@pytest.mark.parametrize("field", ["", "City", "cities", "x" * 5000, "\0"])
-def test_a_field_that_is_none_is_named_with_those_that_are(field: str) -> None:
-    with pytest.raises(InvalidQuery, match="must be one of city, airport") as caught:
-        typed(field, "a")
-    assert (caught.value.field, caught.value.value) == ("field", field)
-
-
-@pytest.mark.parametrize("q", ["a", "1a", "-1", "²", "٣", "1 2", "1" * 101, "1\0"])
-def test_a_flight_number_has_digits(q: str) -> None:
-    with pytest.raises(InvalidQuery) as caught:
-        typed("flight_number", q)
-    assert (caught.value.field, caught.value.value) == ("q", q)

@@ -106,6 +106,7 @@ DRIBBLES = {  # what comes first, and what comes again and again
 }
 
 
+@pytest.mark.long
 def test_whoever_dribbles_is_given_up_in_time(ports: Ports) -> None:
     began = time.monotonic()
     with ExitStack() as held:

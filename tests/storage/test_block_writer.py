@@ -304,32 +304,6 @@ def test_a_poisoned_writer_stays_poisoned(tmp_path: Path) -> None:
     assert recovered(tmp_path)[0].height in (1, 2)
 
 
-def test_a_commit_after_a_failed_roll_is_refused(tmp_path: Path) -> None:
-    genesis_size = block_file_size(tmp_path)
-    writer = writer_for(tmp_path, block_file_bytes=genesis_size + 1)
-    writer.acquire(wait=False)
-    writer.append(next_block(writer.state))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "open", refusing("blocks-", errno.ENOSPC, os.open))
-        with pytest.raises(WriteFailed, match=r"blocks-0000000002.dat: No space left"):
-            writer.append(next_block(writer.state))
-    with pytest.raises(WriteFailed, match="an earlier write failed"):
-        writer.commit()
-    store = BlockStore(tmp_path)
-    assert store.height() == 0
-    store.close()
-    writer.close()
-    state, _ = recovered(tmp_path)
-    assert state.height in (0, 1)
-    assert audited(tmp_path) == state
-
-
-def block_file_size(folder: Path) -> int:
-    """The size of a file with genesis alone, which is made."""
-    make_chain(folder, [])
-    return block_file(folder).stat().st_size
-
-
 @pytest.mark.parametrize("what", ["heights.dat", "blocks-0000000000.dat"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_an_unreadable_sector_makes_no_writer(tmp_path: Path, what: str, is_first: bool) -> None:

@@ -222,20 +222,6 @@ def test_a_failed_genesis_is_made_by_the_next_writer(tmp_path: Path) -> None:
         assert_invariant(folder, [GENESIS_HASH], [GENESIS_HASH])
 
 
-def test_a_message_says_what_failed_and_where(tmp_path: Path) -> None:
-    life = Life(tmp_path)
-    life.run()
-    life.append(1)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "fdatasync", failing_at(1, errno.EIO, os.fdatasync))
-        with pytest.raises(WriteFailed, match=r"cannot sync .*blocks-\d{10}\.dat: Input/output"):
-            life.writer.commit()
-    for _ in range(2):
-        with pytest.raises(WriteFailed, match="restart the miner"):
-            life.writer.commit()
-    life.writer.close()
-
-
 # Power cuts ---------------------------------------------------------------------------------------
 
 
