@@ -12,11 +12,13 @@ somebody else made leads out of the folders of results.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from frontend.backend_client import Json
 from frontend.lab.report_figures import Figure, figures_in
@@ -26,7 +28,6 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,119}", re.ASCII)
 TWINS = (".json", ".csv")  # a folder with such an end would have the address of another's twin
 MOST_JSON_BYTES = 4 * 2**20
 MOST_REPORT_BYTES = 16 * 2**20
-MOST_NUMBER = 1e300
 YEARS = range(2000, 2200)  # a time in other years is not believed
 FINDINGS_AT_ONCE = 2  # in a list of results
 
@@ -41,8 +42,7 @@ FILES = {
 }
 """Kinds of files beside the manifest that may be looked at -> the type they are sent as."""
 
-AMOUNTS = ("response_time", "service_time", "throughput", "latency")
-"""Beginnings of the names of metrics that are never below 0."""
+Content = TypeVar("Content")
 
 MODES = {"real": "Real", "emulated": "Emulated", "model": "Model", "files": "From files"}
 
@@ -51,28 +51,47 @@ class Unreadable(ValueError):
     """A file that is not what the lab writes; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True):
     """A metric. value, low, high: None where there is none, or where it is not a number."""
 
     name: str
-    value: float | None
-    unit: str
-    low: float | None
-    high: float | None
+    value: float | None = None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """A summary. failure: why the experiment answered its question with no; "" if it did not.
 
     conclusion: what it comes to, in one sentence.
     """
 
-    findings: tuple[str, ...] = ()
-    metrics: tuple[Metric, ...] = ()
+    findings: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     failure: str = ""
     conclusion: str = ""
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """The machine of a run."""
+
+    cpu: str = ""
+    cores: int | None = None
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What pages say of a run, as its manifest has it. scale: K of an emulated disk."""
+
+    experiment: str
+    title: str = ""
+    mode: str = ""
+    scale: float | None = None
+    state: str = ""
+    quick: bool = False  # everything was run once and briefly, which proves nothing
+    started: datetime | None = None
+    ended: datetime | None = None
+    machine: Machine = Machine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +100,7 @@ class Result:
 
     folder: Path
     manifest: Json
+    run: Run
     summary: Summary
     problem: str
     is_example: bool
@@ -90,53 +110,39 @@ class Result:
         return self.folder.name
 
     @property
-    def experiment(self) -> str:
-        return str(self.manifest["experiment"])
-
-    @property
     def title(self) -> str:
-        words = self.experiment.replace("-", " ")
-        return _text(self.manifest.get("title")) or words[:1].upper() + words[1:]
+        words = self.run.experiment.replace("-", " ")
+        return self.run.title or words[:1].upper() + words[1:]
 
     @property
     def mode(self) -> str:
         """The mode in words, with the scale K of an emulated disk."""
-        mode = _text(self.manifest.get("mode"))
-        scale = _number(self.manifest.get("scale"))
-        words = MODES.get(mode, mode or "Unknown mode")
-        return f"{words}, K = {scale:g}" if mode == "emulated" and scale else words
+        words = MODES.get(self.run.mode, self.run.mode or "Unknown mode")
+        return f"{words}, K = {self.run.scale:g}" if self.is_emulated and self.run.scale else words
 
     @property
     def is_emulated(self) -> bool:
-        return self.manifest.get("mode") == "emulated"
+        return self.run.mode == "emulated"
 
     @property
     def is_complete(self) -> bool:
-        return self.manifest.get("state") == "complete"
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether everything was run once and briefly, which proves nothing."""
-        return self.manifest.get("quick") is True
+        return self.run.state == "complete"
 
     @property
     def started_ms(self) -> int | None:
         """When the run started, in UTC milliseconds; None if that is not known."""
-        return _moment(self.manifest.get("started"))
+        return _milliseconds(self.run.started)
 
     @property
     def took_s(self) -> float | None:
         """How long the run took; None if it has not ended."""
-        started, ended = self.started_ms, _moment(self.manifest.get("ended"))
+        started, ended = self.started_ms, _milliseconds(self.run.ended)
         return None if started is None or ended is None else (ended - started) / 1000
 
     @property
     def machine(self) -> str:
-        machine = self.manifest.get("machine")
-        machine = machine if isinstance(machine, dict) else {}
-        cores = machine.get("cores")
-        parts = (_text(machine.get("cpu")), f"{cores} cores" if cores else "")
-        return ", ".join(filter(None, parts))
+        cores = self.run.machine.cores
+        return ", ".join(filter(None, (self.run.machine.cpu, f"{cores} cores" if cores else "")))
 
     @property
     def has_report(self) -> bool:
@@ -179,10 +185,7 @@ class Result:
             "title": self.title,
             "is_example": self.is_example,
             "manifest": self.manifest,
-            "conclusion": self.summary.conclusion,
-            "findings": list(self.summary.findings),
-            "metrics": [asdict(metric) for metric in self.summary.metrics],
-            "failure": self.summary.failure,
+            **msgspec.to_builtins(self.summary),
             "problem": self.problem,
         }
 
@@ -244,17 +247,25 @@ def _result(folder: Path, *, is_example: bool) -> Result | None:
         manifest = _read_json(folder / MANIFEST)
     except FileNotFoundError:
         return None
-    if not isinstance(manifest.get("experiment"), str):
-        raise Unreadable(f"{MANIFEST} does not name an experiment")
+    run = _as(Run, manifest, MANIFEST)
     if not _is_name(folder.name):
         raise Unreadable("its name has characters that a web address cannot have")
+    summary, problem = Summary((), ()), ""
     try:
-        summary, problem = _summary(_read_json(folder / SUMMARY)), ""
+        summary = _as(Summary, _read_json(folder / SUMMARY), SUMMARY)
     except FileNotFoundError:
-        summary, problem = Summary(), f"{SUMMARY} does not exist yet"
+        problem = f"{SUMMARY} does not exist yet"
     except Unreadable as unreadable:
-        summary, problem = Summary(), str(unreadable)
-    return Result(folder, manifest, summary, problem, is_example)
+        problem = str(unreadable)
+    return Result(folder, manifest, run, summary, problem, is_example)
+
+
+def _as(kind: type[Content], content: Json, name: str) -> Content:
+    """Return the content of a file as what the lab writes. Raises Unreadable."""
+    try:
+        return msgspec.convert(content, kind)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise Unreadable(f"{name}: {error}") from error
 
 
 def _read_json(path: Path) -> Json:
@@ -287,27 +298,6 @@ def _finite(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _summary(content: Json) -> Summary:
-    findings, metrics = content.get("findings"), content.get("metrics")
-    if not isinstance(findings, list) or not isinstance(metrics, list):
-        raise Unreadable(f"{SUMMARY} has no findings and metrics")
-    texts = tuple(finding for finding in findings if isinstance(finding, str))
-    return Summary(
-        texts,
-        tuple(_metric(metric) for metric in metrics if isinstance(metric, dict)),
-        _text(content.get("failure")),
-        _text(content.get("conclusion")) or next(iter(texts), ""),
-    )
-
-
-def _metric(content: Mapping[str, Any]) -> Metric:
-    value, low, high = (_number(content.get(name)) for name in ("value", "low", "high"))
-    name, unit = _text(content.get("name")), _text(content.get("unit"))
-    if low is not None and name.startswith(AMOUNTS):  # earlier labs wrote what an interval gave
-        low = max(0.0, low)
-    return Metric(name, value, unit, low, high)
-
-
 def _is_offered(path: Path) -> bool:
     return path.suffix in FILES and bool(NAME.fullmatch(path.name)) and _is_own_file(path)
 
@@ -317,23 +307,8 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) < MOST_NUMBER else None
-
-
-def _moment(value: object) -> int | None:
-    """Return a time in ISO 8601, in UTC milliseconds."""
-    try:
-        moment = datetime.fromisoformat(_text(value))
-    except ValueError:
-        return None
-    if moment.year not in YEARS:
+def _milliseconds(moment: datetime | None) -> int | None:
+    if moment is None or moment.year not in YEARS:
         return None
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 

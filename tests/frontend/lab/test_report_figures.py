@@ -1,6 +1,5 @@
 """The page of a result begins with its conclusion and its charts."""
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +8,7 @@ from frontend.lab.report_figures import figures_in
 from frontend.lab.result_folders import find
 from frontend.settings import Settings
 from tests.api.processes import ROOT
-from tests.frontend.lab.folders import FINDING, make_result
+from tests.frontend.lab.folders import make_result
 
 NAME = "open-workload-20261003-101500"
 EXAMPLES = ROOT / "loadtests" / "examples"
@@ -42,26 +41,6 @@ def test_a_page_begins_with_the_conclusion_and_the_charts(tmp_path: Path) -> Non
         assert pages.get(f"/lab/results/{NAME}/figures/{number}.svg").status_code == 404
     (tmp_path / NAME / "report.html").write_text("<figure><h3>half", encoding="utf-8")
     assert "<h2>Charts</h2>" not in pages.get(f"/lab/results/{NAME}").text
-
-
-def test_without_a_conclusion_the_first_finding_is_it(tmp_path: Path) -> None:
-    result = find([make_result(tmp_path / NAME).parent], NAME)
-    assert result is not None
-    assert result.summary.conclusion == FINDING
-
-
-def test_a_time_is_not_shown_to_be_below_nothing(tmp_path: Path) -> None:
-    folder = make_result(tmp_path / NAME)
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    interval = {"value": 2.4, "unit": "E[S]", "low": -5.1, "high": 9.9}
-    summary["metrics"] = [
-        {"name": "response_time[shared,0.5]", **interval},
-        {"name": "paired_difference", **interval},
-    ]
-    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    result = find([tmp_path], NAME)
-    assert result is not None
-    assert [metric.low for metric in result.summary.metrics] == [0.0, -5.1]
 
 
 def test_the_examples_say_what_they_come_to_and_nothing_that_contradicts_it() -> None:
