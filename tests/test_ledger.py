@@ -242,39 +242,6 @@ NOTHING: dict[str, float | int | None] = {
 
 BY_HAND: dict[str, tuple[list[dict[str, Value]], dict[str, float | int | None]]] = {
     "nobody": ([{"OP_CARRIER_AIRLINE_ID": 1}], {}),
-    "only a cancelled flight": (
-        [CANCELLED],
-        {"flights": 1, "cancelled": 1, "on_time_share_of_scheduled": 0.0},
-    ),
-    "cancelled after it had left the gate": (
-        [{**CANCELLED, "DEP_DELAY": 30}],
-        {
-            "flights": 1,
-            "cancelled": 1,
-            "on_time_share_of_scheduled": 0.0,
-            "average_departure_delay": 30.0,
-        },
-    ),
-    "only a diverted flight": (
-        [{**DIVERTED, "DEP_DELAY": -4}],
-        {
-            "flights": 1,
-            "no_arrival": 1,
-            "on_time_share_of_scheduled": 0.0,
-            "average_departure_delay": -4.0,
-        },
-    ),
-    "delays that cancel out": (
-        [{"ARR_DELAY": -20, "DEP_DELAY": 1}, {"ARR_DELAY": 20, "DEP_DELAY": -1}],
-        {
-            "flights": 2,
-            "arrived": 2,
-            "average_delay": 0.0,
-            "average_departure_delay": 0.0,
-            "on_time_share_of_arrived": 0.5,
-            "on_time_share_of_scheduled": 0.5,
-        },
-    ),
     "a bit of everything": (
         [
             {"ARR_DELAY": 14, "DEP_DELAY": 0},

@@ -238,12 +238,14 @@ def test_paging_through_blocks_meets_each_height_once(
     heights: list[int] = []
     page: str | None = f"/blocks?limit={limit}"
     while page is not None:
-        answer = good(client.get(page))
+        response = client.get(page)
+        answer = good(response)
         assert set(answer) == {"blocks", "next"}
         assert 1 <= len(answer["blocks"]) <= limit
         assert len(heights) <= world.tip
         heights += [block["height"] for block in answer["blocks"]]
         page = answer["next"]
+        assert response.headers.get("Link") == (f'<{page}>; rel="next"' if page else None)
     assert heights == list(range(world.tip, -1, -1))
 
 

@@ -161,15 +161,3 @@ def test_another_chain_in_the_same_folder_has_other_tags(tmp_path: Path) -> None
         with client_of(settings) as client:
             etags.append([client.get(p).headers["ETag"] for p in ("/blocks/1", "/transactions/0")])
     assert not set(etags[0]) & set(etags[1])
-
-
-def test_a_page_names_the_next_in_a_header_too(client: FlaskClient, world: World) -> None:
-    path: str | None = "/blocks?limit=7"
-    heights: list[int] = []
-    while path:
-        response = client.get(path)
-        page = good(response)
-        heights += [block["height"] for block in page["blocks"]]
-        path = page["next"]
-        assert response.headers.get("Link") == (f'<{path}>; rel="next"' if path else None)
-    assert heights == list(range(world.tip, -1, -1))

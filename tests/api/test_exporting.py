@@ -281,19 +281,6 @@ def test_an_export_breaks_off_at_a_damaged_block(
     assert export(client, format=form, as_of=height - 1).status_code == 200
 
 
-def test_a_compressed_export_that_breaks_off_cannot_be_unpacked(
-    damaged: tuple[FlaskClient, World, int],
-) -> None:
-    client, _, _ = damaged
-    response = streamed(client, {"Accept-Encoding": "gzip"})
-    received = b""
-    with pytest.raises(CutAnswerError), closing(response):
-        for piece in response.iter_encoded():
-            received += piece
-    with pytest.raises(EOFError):
-        gzip.decompress(received)
-
-
 def test_exports_leave_threads_for_the_others(world: World) -> None:
     settings = settings_for(world.settings.folder, threads=8)
     with client_of(settings) as client:

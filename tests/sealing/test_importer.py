@@ -28,7 +28,7 @@ from backend.sealing.child import Send
 from backend.sealing.importer import Tally, Watcher, import_all, import_flights
 from backend.sealing.miner import Sealer
 from backend.sealing.source_check import Checked
-from backend.sources import RawRows, Source, open_source, validated
+from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
@@ -64,10 +64,6 @@ def written(folder: Path, rows: Sequence[Sequence[object]], name: str = "flights
     path = folder / name
     path.write_text(csv_of(rows), encoding="utf-8")
     return path
-
-
-def rows_of(generated: Generated) -> list[Flight]:
-    return [row for columns in validated(generated) for row in zip(*columns, strict=True)]
 
 
 def assert_holds(settings: Settings, expected: Sequence[Flight]) -> None:
@@ -108,12 +104,6 @@ def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: S
     assert found.sizes == [1000, 1000, 345]
     assert all(before_ms - 50 <= time <= before_ms + 60_000 for time in found.timestamps)
     assert_holds(chosen, flights(2345))
-
-
-def test_generated_flights_come_out_as_they_were_made(chosen: Settings) -> None:
-    assert import_flights(chosen, Generated(2500, seed=3)).blocks == 3
-    assert on_disk(chosen.folder).sizes == [1000, 1000, 500]
-    assert_holds(chosen, rows_of(Generated(2500, seed=3)))
 
 
 def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: Settings) -> None:

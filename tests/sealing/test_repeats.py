@@ -47,13 +47,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "MOST_AT_ONCE", 50)
 
 
-def test_a_row_that_is_repeated_is_imported_once(tmp_path: Path) -> None:
-    rows = [*flights(30), changed(flights(1)[0], AIR_TIME=None)]
-    assert counts(imported(tmp_path, rows)) == [(30, 1, 0)]
-    assert counts(imported(tmp_path, rows)) == [(0, 31, 0)]
-    assert_holds(tmp_path, flights(30))
-
-
 @pytest.mark.usefixtures("small")
 def test_a_file_that_holds_everything_twice_is_imported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
