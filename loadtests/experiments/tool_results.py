@@ -30,7 +30,7 @@ from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.response_times import Group, Times
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
-from loadtests.lab.tool_outputs import ToolRun, UnreadableOutput, read_all
+from loadtests.lab.tool_outputs import ToolRun, read_all
 from loadtests.models import estimates, replay
 from loadtests.models.estimates import Interval, Verdict, confidence_interval
 
@@ -70,10 +70,7 @@ class QuantileLine(Line):
 
 def bring(files: Sequence[Path], results: Results, workers: int) -> None:
     """Write what the files hold as tables. Raises ResultsError."""
-    try:
-        runs = read_all(files)
-    except UnreadableOutput as problem:
-        raise ResultsError(str(problem)) from None
+    runs = read_all(files)
     with (
         results.table(RUNS, RunLine) as table,
         results.table(QUANTILES, QuantileLine) as quantiles,

@@ -23,14 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from loadtests.generation.rows import COLUMNS, CUSTOMERS_AT_MOST, NO_ANSWER, Row, read_rows
+from loadtests.lab.results import ResultsError
 
 LEAST_REQUESTS = 20
 HEAD_BYTES = 4096
 S, MS, US, NS = 1.0, 1e-3, 1e-6, 1e-9
-
-
-class UnreadableOutput(ValueError):
-    """A file that is no output that the lab knows, or holds too little; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +51,25 @@ class ToolRun:
 
 
 def read(path: Path) -> list[ToolRun]:
-    """The runs in a file; only the lab's own raw rows may have several. Raises UnreadableOutput."""
+    """The runs in a file; only the lab's own raw rows may have several. Raises ResultsError."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         if b"\0" in head:
-            raise UnreadableOutput(_BINARY if b"Result" in head and b"Attack" in head else _UNKNOWN)
+            raise ResultsError(_BINARY if b"Result" in head and b"Attack" in head else _UNKNOWN)
         form = next(
             (form for is_form, form in _FORMS if is_form(head.decode(errors="replace"))), None
         )
         if form is None:
-            raise UnreadableOutput(_UNKNOWN)
+            raise ResultsError(_UNKNOWN)
         runs = form(path)
-    except UnreadableOutput as problem:
-        raise UnreadableOutput(f"{path} {problem}") from None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        IndexError,
-        TypeError,
-    ) as problem:
-        raise UnreadableOutput(f"{path} cannot be read to its end: {problem}") from problem
+    except ResultsError as problem:
+        raise ResultsError(f"{path} {problem}") from None
+    except (OSError, ValueError, LookupError, TypeError) as problem:
+        raise ResultsError(f"{path} cannot be read to its end: {problem}") from problem
     for run in runs:
         if (count := len(run.rows) or run.requests) < LEAST_REQUESTS:
-            raise UnreadableOutput(
-                f"{path} has {count} requests; it takes at least {LEAST_REQUESTS}"
-            )
+            raise ResultsError(f"{path} has {count} requests; it takes at least {LEAST_REQUESTS}")
     return runs
 
 
@@ -131,7 +120,7 @@ def _summed(run: ToolRun) -> ToolRun:
     """A run without its rows, as a file that only sums up would have it."""
     good = sorted(row.closed_response_s for row in run.rows if row.succeeded)
     if not good:
-        raise UnreadableOutput("has no request that succeeded")
+        raise ResultsError("has no request that succeeded")
     last, mean_s = len(good) - 1, sum(good) / len(good)
     quantiles = tuple((at / 200, good[round(at / 200 * last)]) for at in range(201))
     duration_s = max(row.done_s for row in run.rows)
@@ -276,7 +265,7 @@ def _wrk2(path: Path) -> list[ToolRun]:
     mean = re.search(r"#\[Mean *= *([\d.]+)", text)
     made = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m|h)", text)
     if not lines or not mean or not made:
-        raise UnreadableOutput(
+        raise ResultsError(
             "is of wrk or wrk2 without the whole distribution; ask wrk2 with -L (--latency) and "
             "keep all that it prints"
         )
@@ -370,7 +359,7 @@ def _locust(path: Path) -> list[ToolRun]:
     base = path.name.removesuffix(HISTORY).removesuffix(STATS)
     stats, history = (path.with_name(base + end) for end in (STATS, HISTORY))
     if missing := [file.name for file in (stats, history) if not file.exists()]:
-        raise UnreadableOutput(
+        raise ResultsError(
             f"is one of Locust's two files; beside it {missing[0]} is missing, and only both "
             "together tell times and numbers of users"
         )
@@ -378,9 +367,7 @@ def _locust(path: Path) -> list[ToolRun]:
     users = Counter(int(float(row["User Count"])) for row in _aggregated(history))
     del users[0]
     if not users or users.most_common(1)[0][1] < 0.8 * users.total():
-        raise UnreadableOutput(
-            "has a number of users that changed most of the time; keep it constant"
-        )
+        raise ResultsError("has a number of users that changed most of the time; keep it constant")
     count, failed = int(total["Request Count"]), int(total["Failure Count"])
     shares = {name: name for name in total if re.fullmatch(r"[\d.]+%", name)}
     quantiles = {float(name[:-1]) / 100: float(total[name]) * MS for name in shares}
@@ -403,7 +390,7 @@ def _aggregated(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
     if not rows:
-        raise UnreadableOutput("has no row Aggregated, so no request was made")
+        raise ResultsError("has no row Aggregated, so no request was made")
     return rows
 
 
@@ -436,7 +423,7 @@ _FORMS: Sequence[_Form] = (
 
 
 def read_all(paths: Sequence[Path]) -> list[ToolRun]:
-    """The runs of all files; Locust's two files are one run. Raises UnreadableOutput."""
+    """The runs of all files; Locust's two files are one run. Raises ResultsError."""
     runs: dict[tuple[Path, str], ToolRun] = {}
     for path, run in chain.from_iterable(((path, run) for run in read(path)) for path in paths):
         runs.setdefault((path.parent.resolve(), run.name), run)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from loadtests.generation.rows import COLUMNS
-from loadtests.lab.tool_outputs import ToolRun, UnreadableOutput, read, read_all
+from loadtests.lab.results import ResultsError
+from loadtests.lab.tool_outputs import ToolRun, read, read_all
 
 UNIX_S = 1_795_694_549
 Request = tuple[float, float]  # begun after so many seconds, and took so many
@@ -273,7 +274,7 @@ def test_what_holds_too_little_is_refused_in_a_sentence(name: str, tmp_path: Pat
     text, message = SPARSE[name]
     path = tmp_path / "output_stats.csv"
     path.write_text(text)
-    with pytest.raises(UnreadableOutput, match=message) as caught:
+    with pytest.raises(ResultsError, match=message) as caught:
         read(path)
     assert str(caught.value).startswith(str(path))
 
@@ -283,5 +284,5 @@ def test_vegetas_binary_form_is_named(tmp_path: Path) -> None:
     path.write_bytes(
         b"\xff\x96\x7f\x03\x01\x01\x06Result\x01\xff\x80\x00\x01\x0c\x01\x06Attack\x01"
     )
-    with pytest.raises(UnreadableOutput, match="vegeta encode --to csv"):
+    with pytest.raises(ResultsError, match="vegeta encode --to csv"):
         read(path)
