@@ -1,103 +1,66 @@
-"""Two tables of names and meanings: the fields of a flight, and those of a block header.
+"""The fields of a flight, and those of a block header: their names, and their values for people.
 
-The names are those of the ledger; labels and meanings are for people.
+The names are those of the ledger; labels and meanings are in the texts.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from frontend.filters import NOTHING, day, local_time, minutes, moment
+from frontend.texts import texts
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-def _plain(value: Any) -> str:
-    return str(value)
+TRANSACTION_NAMES: tuple[str, ...] = (
+    *("TRANSACTION_ID", "timestamp", "YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID"),
+    *("OP_CARRIER_FL_NUM", "ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"),
+    *("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM", "DEP_TIME", "DEP_DELAY"),
+    *("ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"),
+)
+HEADER_NAMES = (
+    *("version", "height", "previous_hash", "timestamp", "first_transaction", "transaction_count"),
+    *("transactions_root", "body_hash", "summary_root", "history_root", "difficulty_bits", "nonce"),
+)
 
 
 def _weekday(value: int) -> str:
     return f"{value} ({WEEKDAYS[value - 1]})" if 1 <= value <= len(WEEKDAYS) else str(value)
 
 
-def _yes_or_no(value: int) -> str:
-    return "Yes" if value else "No"
+_SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "timestamp": moment,
+    "DAY_OF_WEEK": _weekday,
+    "FL_DATE": day,
+    **dict.fromkeys(("DEP_TIME", "ARR_TIME"), local_time),
+    **dict.fromkeys(("DEP_DELAY", "ARR_DELAY", "AIR_TIME"), minutes),
+    "CANCELLED": lambda value: "Yes" if value else "No",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field. name: in the ledger. label, meaning: for people. shown: makes a value a text."""
+class Field(NamedTuple):
+    """A field. name: in the ledger. label, meaning: for people."""
 
     name: str
     label: str
     meaning: str
-    shown: Callable[[Any], str] = _plain
 
 
-TRANSACTION = (
-    Field(
-        "TRANSACTION_ID", "Transaction id", "position in the ledger, counted from 0 without gaps"
-    ),
-    Field("timestamp", "Accepted", "when the ledger accepted the flight", moment),
-    Field("YEAR", "Year", "year of the flight"),
-    Field("DAY_OF_WEEK", "Weekday", "weekday of the flight, 1 is Monday", _weekday),
-    Field("FL_DATE", "Day", "local day on which the flight was scheduled to leave", day),
-    Field("OP_CARRIER_AIRLINE_ID", "Carrier", "number of the airline that operated the flight"),
-    Field("OP_CARRIER_FL_NUM", "Flight number", "number under which the airline operated it"),
-    Field("ORIGIN_AIRPORT_ID", "Origin, number", "official number of the airport of departure"),
-    Field("ORIGIN", "Origin", "code of the airport of departure"),
-    Field("ORIGIN_CITY_NAME", "Origin, city", "city of that airport"),
-    Field("ORIGIN_STATE_NM", "Origin, state", "state of that airport"),
-    Field("DEST_AIRPORT_ID", "Destination, number", "official number of the destination airport"),
-    Field("DEST", "Destination", "code of the destination airport"),
-    Field("DEST_CITY_NAME", "Destination, city", "city of that airport"),
-    Field("DEST_STATE_NM", "Destination, state", "state of that airport"),
-    Field("DEP_TIME", "Departed", "local time at which it left the gate", local_time),
-    Field("DEP_DELAY", "Departure delay", "minutes after schedule; negative if early", minutes),
-    Field("ARR_TIME", "Arrived", "local time at which it reached the gate", local_time),
-    Field("ARR_DELAY", "Arrival delay", "minutes after schedule; negative if early", minutes),
-    Field("CANCELLED", "Cancelled", "whether the flight was cancelled", _yes_or_no),
-    Field("AIR_TIME", "Air time", "minutes between take-off and landing", minutes),
-)
-TRANSACTION_NAMES = tuple(field.name for field in TRANSACTION)
-
-HEADER = (
-    Field("version", "Format", "version of the block format"),
-    Field("height", "Height", "position in the chain; the first block (genesis) has height 0"),
-    Field("previous_hash", "Previous block", "hash of the block below; all zeros in block 0"),
-    Field("timestamp", "Sealed", "when the block was sealed", moment),
-    Field(
-        "first_transaction",
-        "First transaction",
-        "id of its first transaction; if it has none, the next id",
-    ),
-    Field("transaction_count", "Transactions", "number of transactions in the block, at most 1000"),
-    Field("transactions_root", "Merkle root", "fingerprint of all its transactions together"),
-    Field("body_hash", "Body hash", "SHA-256 of the stored bytes, checked with every read"),
-    Field("summary_root", "Summary root", "fingerprint of its totals by carrier and day"),
-    Field("history_root", "History root", "fingerprint of the hashes of all blocks below"),
-    Field(
-        "difficulty_bits",
-        "Difficulty",
-        "number of zero bits with which the block's hash must begin",
-    ),
-    Field("nonce", "Nonce", "number that the miner varied until the hash met the difficulty"),
-)
-HEADER_NAMES = tuple(field.name for field in HEADER)
+def fields(kind: str) -> list[Field]:
+    """Return the fields of a "transaction" or a "header"."""
+    return [Field(*row) for row in texts(f"{kind}_fields")]
 
 
-def canonical(record: Mapping[str, Any], fields: Collection[Field]) -> str:
+def canonical(record: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return the text of a record whose hash the ledger keeps: JSON as in RFC 8785.
 
     For integers, text and null that is sorted names and no spaces. A missing field counts as null.
     """
-    values = {field.name: record.get(field.name) for field in fields}
+    values = {name: record.get(name) for name in names}
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def in_words(fields: tuple[Field, ...], record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
+def in_words(kind: str, record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
     """Yield each field, and its value in `record` as people read it."""
-    for field in fields:
+    for field in fields(kind):
         value = record.get(field.name)
-        yield field, NOTHING if value is None else field.shown(value)
+        yield field, NOTHING if value is None else _SHOWN.get(field.name, str)(value)

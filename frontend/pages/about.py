@@ -21,17 +21,14 @@ routes = Blueprint("about", __name__)  # it needs no backend, so it can be read 
 def about() -> str:
     return render_template(
         "about.html",
-        fields=field_labels.TRANSACTION,
+        fields=field_labels.fields("transaction"),
         **_api(),
     )
 
 
 @twins(routes, "/about", JSON_ALONE)
 def twin() -> Twin:
-    dictionary = [
-        {"name": field.name, "label": field.label, "meaning": field.meaning}
-        for field in field_labels.TRANSACTION
-    ]
+    dictionary = [field._asdict() for field in field_labels.fields("transaction")]
     return Twin(
         {
             "definitions": texts("definitions"),

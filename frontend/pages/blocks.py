@@ -143,8 +143,8 @@ def _whole_page(height: int) -> str:
         offset=int(given.get("offset", 0)),
         page_size=TRANSACTIONS_A_PAGE,
         is_checked=check is not None,
-        header=list(field_labels.in_words(field_labels.HEADER, shown)),
-        canonical=field_labels.canonical(shown, field_labels.HEADER),
+        header=list(field_labels.in_words("header", shown)),
+        canonical=field_labels.canonical(shown, field_labels.HEADER_NAMES),
     )
 
 

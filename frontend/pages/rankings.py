@@ -1,6 +1,7 @@
 """`/rankings`: carriers, airports and routes by how late they are, over any interval."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from flask import Blueprint, request
 
@@ -17,10 +18,9 @@ from frontend.questions.group_queries import question_of
 from frontend.questions.group_rows import (
     KEYS,
     SORTS,
-    Ranking,
     Row,
     Verdict,
-    ranking,
+    in_order,
     rows_of,
     verdict,
 )
@@ -40,14 +40,27 @@ DEFAULTS = {"by": "carrier", "sort": "average_delay", "order": "descending", "pa
 routes = Blueprint("rankings", __name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankingPage:
-    """A ranking as the page shows it. options: of the request, with defaults."""
+    """A ranking as the page shows it. options: of the request, with defaults.
+
+    Groups without arrivals enough are apart, most flights first: they never win.
+    """
 
     answer: Json
-    ranking: Ranking
+    groups: list[Row]
     options: dict[str, str]
     question: Question
+
+    @cached_property
+    def ranked(self) -> list[Row]:
+        rows = [row for row in self.groups if not row.is_few]
+        return in_order(rows, self.options["sort"], is_descending=self.is_descending)
+
+    @property
+    def few(self) -> list[Row]:
+        rows = [row for row in self.groups if row.is_few]
+        return in_order(rows, "flights", is_descending=True)
 
     @property
     def first(self) -> int:
@@ -56,7 +69,7 @@ class RankingPage:
 
     @property
     def rows(self) -> list[Row]:
-        return self.ranking.ranked[self.first - 1 :][:ROWS_A_PAGE]
+        return self.ranked[self.first - 1 :][:ROWS_A_PAGE]
 
     @property
     def map(self) -> RoutesMap | None:
@@ -67,11 +80,11 @@ class RankingPage:
 
     @property
     def pages(self) -> int:
-        return -(-len(self.ranking.ranked) // ROWS_A_PAGE)
+        return -(-len(self.ranked) // ROWS_A_PAGE)
 
     @property
     def verdict(self) -> Verdict | None:
-        return verdict(self.ranking.ranked, self.options["sort"], is_descending=self.is_descending)
+        return verdict(self.ranked, self.options["sort"], is_descending=self.is_descending)
 
     @property
     def is_descending(self) -> bool:
@@ -94,8 +107,8 @@ def page() -> tuple[str, int]:
 def twin() -> Twin:
     """All groups, the ranked ones in order; those with few flights have no rank."""
     ranked = _ranking(filled_in(request.args))
-    in_order = [row.as_json() for row in ranked.ranking.ranked]
-    few = [row.as_json() for row in ranked.ranking.few]
+    in_order = [row.as_json() for row in ranked.ranked]
+    few = [row.as_json() for row in ranked.few]
     as_of, query = ranked.answer["as_of"], ranked.options | dict(ranked.question.values)
     return Twin(
         {"query": query, "as_of": as_of, "ranked": in_order, "few_flights": few},
@@ -115,8 +128,7 @@ def _ranking(given: dict[str, str]) -> RankingPage:
     narrowed = {name: given[name] for name in NARROWED if name in given}
     question = question_of("rankings", answer, given, **narrowed)
     rows = rows_of(answer, options["by"], known, question)
-    order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
-    return RankingPage(answer, order, options, question)
+    return RankingPage(answer, rows, options, question)
 
 
 def _options(given: dict[str, str]) -> dict[str, str]:

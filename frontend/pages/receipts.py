@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from frontend.backend_client import Json
 from frontend.context import backend
 from frontend.errors import Refused
-from frontend.field_labels import TRANSACTION, canonical
+from frontend.field_labels import TRANSACTION_NAMES, canonical
 from frontend.pages.transactions import standing
 from frontend.twins import JSON_ALONE, Twin, twins
 
@@ -27,7 +27,7 @@ routes = Blueprint("receipts", __name__)
 @routes.get("/receipts/<int:number>")
 def page(number: int) -> str:
     receipt = _receipt(number)
-    content = canonical(receipt["transaction"], TRANSACTION)
+    content = canonical(receipt["transaction"], TRANSACTION_NAMES)
     command = f"printf '\\000%s' {shlex.quote(content)} | sha256sum"
     return render_template("receipt.html", **receipt, command=command)
 
@@ -58,7 +58,7 @@ def state_of_node(name: str) -> str:
 
 def _receipt(number: int) -> Json:
     answer = standing(number)
-    content = canonical(answer["transaction"], TRANSACTION).encode("utf-8", "surrogatepass")
+    content = canonical(answer["transaction"], TRANSACTION_NAMES).encode("utf-8", "surrogatepass")
     return {
         **answer,
         "next_block_at": answer["tip"]["next_block_at"],

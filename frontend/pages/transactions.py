@@ -17,8 +17,8 @@ routes = Blueprint("transactions", __name__)
 @routes.get("/transactions/<int:transaction_id>")
 def transaction(transaction_id: int) -> str:
     answer = standing(transaction_id, filled_in(request.args))
-    in_words = list(field_labels.in_words(field_labels.TRANSACTION, answer["transaction"]))
-    content = field_labels.canonical(answer["transaction"], field_labels.TRANSACTION)
+    in_words = list(field_labels.in_words("transaction", answer["transaction"]))
+    content = field_labels.canonical(answer["transaction"], field_labels.TRANSACTION_NAMES)
     return render_template("transaction.html", **answer, fields=in_words, canonical=content)
 
 

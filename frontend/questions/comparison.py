@@ -26,7 +26,7 @@ from frontend.question import (
 )
 from frontend.questions.figures import FIGURES
 from frontend.questions.group_queries import answer_as_of
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, Verdict, best_first, compared
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, Verdict, best_first, verdict
 from frontend.questions.punctuality_report import figures_of
 from frontend.search.fields import DAYS_FIELD, route, understood
 from frontend.search.times import Days
@@ -111,7 +111,7 @@ class Comparison:
     @property
     def verdict(self) -> Verdict | None:
         """The best and the worst; None if chance cannot be judged."""
-        return None if self.common else compared(self.rows, self.sort)
+        return None if self.common else verdict(self.rows, self.sort)
 
 
 def comparison(given: Mapping[str, str], items: Sequence[str]) -> Comparison:

@@ -274,26 +274,6 @@ PUNCTUALITY = "on_time_share_of_scheduled"
 """What headlines are about: a cancelled flight is not on time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Groups in an order. few: those with too few arrivals to be ranked, most flights first."""
-
-    ranked: list[Row]
-    few: list[Row]
-
-
-def ranking(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Ranking:
-    """The groups by a name of SORTS; those without arrivals enough are apart, and never win."""
-    by_size: tuple[list[Row], list[Row]] = ([], [])
-    for row in rows:
-        by_size[row.is_few].append(row)
-    ranked, few = by_size
-    return Ranking(
-        in_order(ranked, sort, is_descending=is_descending),
-        in_order(few, "flights", is_descending=True),
-    )
-
-
 def in_order(rows: Iterable[Row], sort: str, *, is_descending: bool) -> list[Row]:
     """Return groups by a name of SORTS; of equals the one with most flights first.
 
@@ -379,17 +359,23 @@ class Verdict:
         return gap - half, gap + half
 
 
-def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Verdict | None:
-    """Compare the groups with arrivals enough by a name of SORTS; None if fewer than two have."""
-    ranked = ranking(rows, sort, is_descending=is_descending).ranked
-    if len(ranked) < 2:
+def verdict(rows: Iterable[Row], sort: str, *, is_descending: bool | None = None) -> Verdict | None:
+    """Compare groups by a name of SORTS, in the order that is given, or the best first.
+
+    None if fewer than two have flights.
+    """
+    if is_descending is None:
+        is_descending = not SORTS[sort].is_low_good
+    known = [row for row in rows if row.flights and SORTS[sort].value(row) is not None]
+    ordered = in_order(known, sort, is_descending=is_descending)
+    if len(ordered) < 2:
         return None
-    return Verdict(sort, is_descending, ranked[0], ranked[-1], len(ranked))
+    return Verdict(sort, is_descending, ordered[0], ordered[-1], len(ordered))
 
 
 def best_and_worst(rows: Iterable[Row]) -> Verdict | None:
     """Compare the groups with arrivals enough by their punctuality."""
-    return verdict(rows, PUNCTUALITY, is_descending=True)
+    return verdict((row for row in rows if not row.is_few), PUNCTUALITY)
 
 
 def best_first(rows: Iterable[Row], sort: str) -> list[Row]:
@@ -402,15 +388,6 @@ def worst_first(rows: Iterable[Row], sort: str) -> list[Row]:
     known = [row for row in rows if SORTS[sort].value(row) is not None]
     is_descending = SORTS[sort].is_low_good or sort == "flights"
     return in_order(known, sort, is_descending=is_descending)
-
-
-def compared(rows: Iterable[Row], sort: str) -> Verdict | None:
-    """Compare groups with flights by a name of SORTS, best first; None if fewer than two have."""
-    ordered = best_first((row for row in rows if row.flights), sort)
-    ordered = [row for row in ordered if SORTS[sort].value(row) is not None]
-    if len(ordered) < 2:
-        return None
-    return Verdict(sort, not SORTS[sort].is_low_good, ordered[0], ordered[-1], len(ordered))
 
 
 def scale(rows: Sequence[Row]) -> tuple[float, float]:

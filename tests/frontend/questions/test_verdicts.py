@@ -8,8 +8,7 @@ from frontend.questions.group_rows import (
     SORTS,
     Row,
     best_first,
-    compared,
-    ranking,
+    in_order,
     verdict,
     worst_first,
 )
@@ -60,7 +59,7 @@ def test_it_says_by_which_measure() -> None:
 
 def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
     for rows in ([WORSE, LEAST_CANCELLED], [LEAST_CANCELLED, WORSE]):
-        punctual, late = compared(rows, SHARE), compared(rows, "average_delay")
+        punctual, late = verdict(rows, SHARE), verdict(rows, "average_delay")
         assert punctual
         assert punctual.better.startswith(
             "Virgin is better: its share of scheduled flights on time is 81.3\xa0%, "
@@ -68,12 +67,12 @@ def test_it_says_which_of_two_is_better_whatever_their_order() -> None:
         )
         assert late
         assert late.better.startswith("Neither is clearly better: JetBlue's mean arrival delay is")
-    assert compared([WORSE], SHARE) is None
+    assert verdict([WORSE], SHARE) is None
 
 
 def test_a_difference_is_more_than_chance_only_if_its_least_end_as_shown_is() -> None:
     """Between 0.0 and 3.6 points is no difference that a page may call certain."""
-    found = compared([row("A", 1000, 804, 5), row("B", 1000, 768, 40)], SHARE)
+    found = verdict([row("A", 1000, 804, 5), row("B", 1000, 768, 40)], SHARE)
     assert found
     assert found.interval
     assert 0 < found.interval[0] < 0.0005
@@ -87,8 +86,8 @@ def test_of_equal_groups_the_one_with_most_flights_is_first_in_any_order() -> No
         for ordered in (
             best_first(rows, sort),
             worst_first(rows, sort),
-            ranking(rows, sort, is_descending=True).ranked,
-            ranking(rows, sort, is_descending=False).ranked,
+            in_order(rows, sort, is_descending=True),
+            in_order(rows, sort, is_descending=False),
         ):
             assert [each.name for each in ordered if each.name != "D"] == ["B", "C", "A"]
     assert [best_first(rows, SHARE)[-1].name, worst_first(rows, SHARE)[0].name] == ["D", "D"]
