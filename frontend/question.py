@@ -5,9 +5,9 @@ from what a page of several answers has in common. A page refuses what it cannot
 what it takes.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from frontend.coverage import Airport, Coverage
@@ -82,15 +82,6 @@ _IN_WORDS = {
     CARRIER: "only carrier {}",
     AS_OF: "only up to block {}",
 }
-
-
-class Offer(NamedTuple):
-    """A value of a question that no flight has. meant: (value, address) to ask for instead."""
-
-    field: str
-    value: str
-    detail: str
-    meant: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -170,27 +161,6 @@ class Question:
         if name == "FINAL_DATE":
             return f"until {short_interval(*2 * [self.values[name]])}"
         return _IN_WORDS[name].format(self.values[name])
-
-    def offers(self, warnings: Sequence[Mapping[str, Any]]) -> list[Offer]:
-        """Return what to ask instead. warnings: of the answer. An offer puts all others right."""
-        if self.name == "days" and DAY in self.values:  # the service was asked from it to it
-            names = dict.fromkeys(DAYS, DAY)
-            warnings = [
-                {**each, "field": names.get(each["field"], each["field"])} for each in warnings
-            ]
-        best = {each["field"]: each["did_you_mean"][0] for each in warnings if each["did_you_mean"]}
-        return [
-            Offer(
-                each["field"],
-                each["value"],
-                each["detail"],
-                [
-                    (value, self.address(**{**best, each["field"]: value}))
-                    for value in each["did_you_mean"]
-                ],
-            )
-            for each in warnings
-        ]
 
     # --- places ----------------------------------------------------------------------------------
 

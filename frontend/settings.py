@@ -13,7 +13,7 @@ from frontend.errors import InvalidSetting
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen at, and to ask
 AUTO = "auto"
-MOST_DIGITS = 15
+MOST_DIGITS, PORTS = 15, (1, 65535)
 LAB = Path(__file__).resolve().parent.parent / "loadtests"
 
 
@@ -49,8 +49,11 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     host = ""
     if urls == AUTO:
         host = environment.get("FLIGHTCHAIN_HOST", DEFAULT.host)
-        port = _port(environment, "FLIGHTCHAIN_PORT", 8000)
+        port = _number(environment, "FLIGHTCHAIN_PORT", 8000)
         urls = f"http://{for_url(EVERYWHERE.get(host, host))}:{port}"
+    lab_dir = environment.get("FLIGHTCHAIN_LAB_DIR", str(DEFAULT.lab_dirs[0]))
+    if not lab_dir:
+        raise InvalidSetting("FLIGHTCHAIN_LAB_DIR must not be empty")
     first, *others = [url.strip().rstrip("/") for url in urls.split(",")]
     for url in (first, *others):
         if not url.startswith(("http://", "https://")):
@@ -59,10 +62,10 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             )
     return Settings(
         environment.get("FLIGHTCHAIN_FRONTEND_HOST", DEFAULT.host),
-        _port(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
+        _number(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
         first,
         host,
-        lab_dirs=(_lab_dir(environment), *DEFAULT.lab_dirs[1:]),
+        lab_dirs=(Path(lab_dir), *DEFAULT.lab_dirs[1:]),
         hosts=_hosts(environment),
         more_backends=tuple(others),
         max_body_bytes=_number(
@@ -86,20 +89,8 @@ def _hosts(environment: Mapping[str, str]) -> str:
     return text
 
 
-def _lab_dir(environment: Mapping[str, str]) -> Path:
-    name = "FLIGHTCHAIN_LAB_DIR"
-    text = environment.get(name, str(DEFAULT.lab_dirs[0]))
-    if not text:
-        raise InvalidSetting(f"{name} must not be empty")
-    return Path(text)
-
-
-def _port(environment: Mapping[str, str], name: str, default: int) -> int:
-    return _number(environment, name, default, (1, 65535))
-
-
 def _number(
-    environment: Mapping[str, str], name: str, default: int, bounds: tuple[int, int]
+    environment: Mapping[str, str], name: str, default: int, bounds: tuple[int, int] = PORTS
 ) -> int:
     text = environment.get(name, str(default))
     least, most = bounds

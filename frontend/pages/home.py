@@ -15,7 +15,7 @@ routes = Blueprint("home", __name__)
 
 @routes.get("/")
 def page() -> str:
-    return _shown("home.html")
+    return render_template("home.html", **_standing())
 
 
 @twins(routes, "/index", JSON_ALONE)
@@ -26,7 +26,7 @@ def twin() -> Twin:
 @routes.get("/standing")
 def fragment() -> str:
     """The part of the home page that changes; `refresh.js` puts it in its place."""
-    return _shown("standing.html")
+    return render_template("standing.html", **_standing())
 
 
 def _standing() -> Json:
@@ -50,23 +50,6 @@ def strip() -> str:
 
 
 def newest_blocks() -> Json:
-    """Return the tip, the blocks below it, oldest first, and whether another one is due."""
-    tip, blocks = backend.get("/tip"), by_height(backend.get("/blocks", {"limit": STRIP_BLOCKS}))
-    return {"tip": tip, "strip": blocks[::-1], "is_due": _is_due(tip, blocks)}
-
-
-def _shown(template: str) -> str:
-    standing = _standing()
-    is_due = _is_due(standing["tip"], standing["blocks"])
-    return render_template(template, **standing, is_due=is_due)
-
-
-def _is_due(tip: Json, blocks: list[Json]) -> bool:
-    """Return whether the miner's next round will seal a block.
-
-    It does if something is pending. Without that it only does if it is set to seal empty blocks,
-    and then the newest block tells: it is one.
-    """
-    newest = blocks[0] if blocks else {"height": 0}
-    seals_empty_ones = newest["height"] > 0 and newest["transaction_count"] == 0
-    return bool(tip["pending"]) or seals_empty_ones
+    """Return the tip, and the blocks below it, oldest first."""
+    blocks = by_height(backend.get("/blocks", {"limit": STRIP_BLOCKS}))
+    return {"tip": backend.get("/tip"), "strip": blocks[::-1]}
