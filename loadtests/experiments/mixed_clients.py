@@ -9,7 +9,7 @@ processors: the processor time of an interaction in the service and in the gener
 machine, divided by the number of cores. Locks (also the interpreter's) and the disk can only lower
 the throughput further; they are the reason if the measurement stays below 1/D_b.
 
-Beyond the knee a line R = a + b·N and an exponential R = a·e^(b·N) are fitted to the same points.
+Beyond saturation a line R = a + b·N and an exponential R = a·e^(b·N) are fitted to the same points.
 In a closed system the line must fit better, and its slope is the time between two customers.
 """
 
@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import dropwhile, pairwise
-from math import isinf
 from operator import attrgetter
-from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -52,7 +50,6 @@ from loadtests.lab.repeated import (
 )
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
 from loadtests.lab.sentences import Sentences
 from loadtests.machine_samples import Sample
 from loadtests.models.sample_statistics import mean_of_known
@@ -60,7 +57,7 @@ from loadtests.scenarios import BATCH_FLIGHTS, BOOKSTORE, FREQUENT, RARE, SHARES
 
 LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator
 SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
-LEAST_POINTS, LEAST_SATURATED = 3, 4
+LEAST_SATURATED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +128,7 @@ def points_of(runs: Sequence[MixedRun]) -> list[Point]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How R grows with N beyond the knee. Errors are root mean squares relative to R."""
+    """How R grows with N beyond saturation. Errors are root mean squares relative to R."""
 
     first: int  # lowest N there
     points: int  # how many
@@ -151,7 +148,6 @@ class Curve:
 
     points: Sequence[Point]
     cores: int
-    seed: int
 
     def __str__(self) -> str:
         return f"{self.line.blocks} blocks, {NAMES[self.line.place]}"
@@ -214,32 +210,11 @@ class Curve:
         errors = (float(np.sqrt(np.mean((of / seen - 1) ** 2))) for of in fitted)
         return Growth(beyond[0].line.customers, len(beyond), float(line[0]), *errors)
 
-    @property
-    def throughputs(self) -> dict[int, list[float]]:
-        """N -> X (1/s) of each run."""
-        return {
-            of.line.customers: [run.window.throughput_per_s for run in of.runs]
-            for of in self.points
-        }
 
-    @cached_property
-    def law(self) -> ScalabilityLaw | None:
-        """The scalability law of the throughputs; None if there are too few points."""
-        return fit(self.throughputs) if len(self.points) >= LEAST_POINTS else None
-
-    @cached_property
-    def knee(self) -> KneeInterval | None:
-        """The interval of its knee, if every N was measured twice."""
-        if self.law is None or min(len(of.runs) for of in self.points) < 2:
-            return None
-        purpose = f"{self.seed} knee {self.line.place} {self.line.blocks}"
-        return knee_interval(self.throughputs, Random(purpose))  # noqa: S311  no secrets
-
-
-def curves(points: Sequence[Point], cores: int, seed: int) -> list[Curve]:
+def curves(points: Sequence[Point], cores: int) -> list[Curve]:
     """A curve for each ledger and place with an accepted point, in their order."""
     found = grouped(accepted(points), lambda point: (point.line.blocks, point.line.place))
-    return [Curve(of, cores, seed) for of in found.values()]
+    return [Curve(of, cores) for of in found.values()]
 
 
 # --- the report ----------------------------------------------------------------------------------
@@ -250,13 +225,13 @@ _BOUNDS: Mapping[str, Source] = {LOCAL: "bound", HTTP: "model"}
 
 
 def analyse(results: Results) -> Report:
-    """Report curves, bounds and knees. Raises ResultsError if there is no complete run."""
+    """Report curves and bounds. Raises ResultsError if there is no complete run."""
     manifest = results.manifest()
     cores = int(manifest["machine"]["cores"])
     points = points_of(mixed_runs(results))
     if not points:
         raise ResultsError(f"{results.folder} has no run in which all clients were at work")
-    found = curves(points, cores, manifest["seed"])
+    found = curves(points, cores)
     made = grouped(points, lambda point: point.line.blocks)
     of_ledger = {n: [curve for curve in found if curve.line.blocks == n] for n in made}
     sentences, plan = Sentences("mixed_clients"), QUICK if manifest["quick"] else FULL
@@ -288,21 +263,12 @@ def analyse(results: Results) -> Report:
         cores=cores,
         study=MIXED,
         slower=MIXED_RPC_TIMES_SLOWER,
-        knee=_knee,
         places=dict(_places(found)),
         lengths=list(_lengths(found)),
         near=NEAR_BOUND,
         above=ABOVE_BOUND,
     )
     return Report([*rejected_told(points), *findings], sections, [*_metrics(found)])
-
-
-def _knee(curve: Curve, to: str) -> str | None:
-    """The knee of the law, as an interval if there is one."""
-    if curve.law is None:
-        return None
-    ends, none = (curve.knee, "∞") if curve.knee else ([curve.law.knee], "none")
-    return to.join(none if isinf(end) else f"{end:.0f}" for end in ends)
 
 
 def _ratios(one: Curve, other: Curve) -> list[tuple[int, float]]:
@@ -427,7 +393,7 @@ def _series(
 
 def _bounds(found: Sequence[Curve]) -> Table:
     return Table.of(
-        "Bounds and knees",
+        "Bounds",
         found,
         [
             ("Blocks", lambda curve: curve.line.blocks),
@@ -437,9 +403,6 @@ def _bounds(found: Sequence[Curve]) -> Table:
             ("1/D_b / 1/s", lambda curve: 1 / curve.gap_s),
             ("D/D_b", lambda curve: curve.crossing),
             ("Best N", lambda curve: curve.best.line.customers),
-            ("Knee of the law", lambda curve: _knee(curve, " to ")),
-            ("σ", lambda curve: curve.law.contention if curve.law else None),
-            ("κ", lambda curve: curve.law.coherency if curve.law else None),
         ],
     )
 

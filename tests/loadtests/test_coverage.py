@@ -31,7 +31,6 @@ from loadtests.experiments.queueing_network_models import (
 )
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.schedule import Arrival
-from loadtests.lab.scalability import ScalabilityLaw, knee_interval
 from loadtests.models import replay
 from loadtests.models.estimates import (
     Interval,
@@ -66,20 +65,6 @@ class TestClosedRuns:
             for runs in (1, 2, LEAST_REPEATED):
                 groups = list(zip(*[iter(xs)] * runs, strict=False))
                 assert share([known.interval(each).covers(truth) for each in groups]) > 0.85
-
-
-class TestKnee:
-    def test_knee_of_the_scalability_law(self) -> None:
-        law, rng = ScalabilityLaw(100.0, 0.05, 0.002), Random(7)
-        covered = []
-        for _ in range(30):
-            measured = {
-                n: [law.throughput_per_s(n) * rng.gauss(1, 0.02) for _ in range(2)]
-                for n in (1, 2, 4, 8, 16, 32, 64)
-            }
-            low, high = knee_interval(measured, rng)
-            covered.append(low <= law.knee <= high)
-        assert share(covered) >= 0.83
 
 
 def queued(rho: float, of: Gamma, arrivals: int, random: Random) -> list[float]:

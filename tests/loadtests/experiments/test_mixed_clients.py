@@ -72,7 +72,7 @@ def a_closed_system(reps: int = 1) -> list[MixedRun]:
 
 
 def curves_of(runs: list[MixedRun]) -> list[Curve]:
-    return curves(points_of(runs), CORES, seed=1)
+    return curves(points_of(runs), CORES)
 
 
 class TestComparing:
@@ -94,7 +94,7 @@ class TestComparing:
         assert curve.growth.slope_s == pytest.approx(0.005)
 
     def test_an_exponential_would_be_seen(self) -> None:
-        found = Curve([a_point(n, 0.01 * 1.1**n) for n in (4, 8, 16, 30)], CORES, seed=1).growth
+        found = Curve([a_point(n, 0.01 * 1.1**n) for n in (4, 8, 16, 30)], CORES).growth
         assert found is not None
         assert found.line_error > found.exponential_error
 
@@ -102,15 +102,12 @@ class TestComparing:
         (curve,) = curves_of([a_run(n, 0.02) for n in (1, 2, 4)])
         assert curve.growth is None
 
-    def test_repetitions_give_intervals_and_a_knee(self) -> None:
+    def test_repetitions_give_intervals(self) -> None:
         (curve,) = curves_of(a_closed_system(reps=4))
-        assert curve.knee is not None
         point = curve.points[0]
         assert point.throughput.low is not None
         assert point.throughput.low <= point.throughput.value
         (once,) = curves_of(a_closed_system())
-        assert once.knee is None
-        assert once.law is not None
         assert once.points[0].throughput.low is None
 
     def test_rejected_runs_do_not_count(self) -> None:
