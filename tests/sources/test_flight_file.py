@@ -262,6 +262,21 @@ def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> No
     )
 
 
+def test_what_two_processes_have_counted_is_added_up(tmp_path: Path) -> None:
+    rows = [FLOWN | {"AIR_TIME": "0"}, *[FLOWN] * 999] * 2
+    path = written(
+        tmp_path, csv_text(rows).replace("\n2008", f"\n{','.join(FIELD_NAMES)}\n2008", 1)
+    )
+    known = None
+    for place in range(2):
+        source = FlightFile(path)
+        source.share = (place, 2)
+        list(source.rows())
+        known = source.understood().joined(known)
+    assert known is not None
+    assert (known.emptied, known.repeated_headers) == ({"AIR_TIME": 2}, 1)
+
+
 @pytest.mark.parametrize("time", ["8.15", "23,59", "8.3", "20.5"])
 def test_times_with_points_make_those_of_full_hours_doubtful(tmp_path: Path, time: str) -> None:
     rows = [FLOWN | {"DEP_TIME": clock} for clock in ("8.0", time)]

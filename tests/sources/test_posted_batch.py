@@ -10,6 +10,7 @@ import pytest
 from backend.base.errors import FlightchainError
 from backend.chain.flight import MOST_ERRORS, as_mapping
 from backend.sources.posted_batch import ANY, CSV, NDJSON, Batch, batch_of
+from backend.sources.source import CANCELLED
 from tests.evil_bodies import EVIL, HEADER
 from tests.flights import csv_of, flights
 
@@ -98,6 +99,12 @@ def test_bad_rows_are_counted_on_when_enough_are_described(
     assert (batch.rejected, batch.rows_read, batch.is_whole) == (5000, 5003, True)
     first = 2 + header.count(b"\n")
     assert [error.row for error in batch.errors[:2]] == [first, first + bad.count(b"\n")]
+
+
+def test_what_became_of_the_flights_in_bad_rows_is_counted() -> None:
+    lines = (b"x\n", GOOD_CSV.replace(b",0,\n", b",1,\n").replace(b"IAD", b"?"), GOOD_CSV)
+    batch = batch_of(HEADER + b"".join(lines), CSV, MOST_FLIGHTS, stops=False)
+    assert (batch.rejected, batch.states) == (2, {"": 1, CANCELLED: 1})
 
 
 @pytest.mark.parametrize(("kind", "header"), [(NDJSON, b""), (CSV, HEADER)])

@@ -85,6 +85,14 @@ def test_numbers_of_rows_need_no_title(tmp_path: Path, first: int) -> None:
     assert (good, len(problems)) == (0, 3)
 
 
+def test_ascending_flight_numbers_are_no_numbers_of_rows(tmp_path: Path) -> None:
+    names = ["OP_CARRIER_FL_NUM", *(name for name in FLOWN if name != "OP_CARRIER_FL_NUM")]
+    text = csv_text([FLOWN | {"OP_CARRIER_FL_NUM": str(number)} for number in (1, 2)], names)
+    header, *rows = text.splitlines()
+    path = written(tmp_path, "\n".join([header, *(f"{row}," for row in rows)]))
+    assert [flight[4] for flight in flights_of(open_source(path))] == [1, 2]
+
+
 def test_a_repeated_header_is_left_out_and_counted(tmp_path: Path) -> None:
     text = TABLE + TABLE + "\ufeff" + TABLE
     _, (batch,) = read(tmp_path, text)
