@@ -10,7 +10,6 @@ Statistics, and Queueing Theory (1990), section 5.3, takes the waiting time of M
 (1 + cv²)/2 (Allen and Cunneen, for Poisson arrivals).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -112,13 +111,8 @@ def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
 
 @dataclass(frozen=True, slots=True)
 class MultiServer(SteadyState):
-    """The steady state of M/M/m.
+    """The steady state of M/M/m. p_wait: the probability that a customer must wait, Erlang's C."""
 
-    p_empty: π0, the probability that the system is empty (0.0 if too small for a float).
-    p_wait: C, Erlang's second formula, the probability that an arriving customer has to wait.
-    """
-
-    p_empty: float
     p_wait: float
 
 
@@ -139,7 +133,6 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
         servers,
         rho,
         waiting_time_s=p_wait * service_time_s / (servers * (1 - rho)),
-        p_empty=_p_empty(offered, servers, rho),
         p_wait=p_wait,
     )
 
@@ -151,16 +144,6 @@ def mgm_allen_cunneen(
     of = mmm(arrival_rate_per_s, service_time_s, servers)
     waiting_time_s = of.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
     return SteadyState(arrival_rate_per_s, service_time_s, servers, of.utilisation, waiting_time_s)
-
-
-def _p_empty(offered: float, servers: int, rho: float) -> float:
-    """1/π0 = Σ_{k<m} a^k/k! + a^m/(m!(1−ρ)), its terms divided by e^a: Poisson probabilities."""
-    if offered == 0:
-        return 1.0
-    *fewer, last = (
-        math.exp(k * math.log(offered) - offered - math.lgamma(k + 1)) for k in range(servers + 1)
-    )
-    return math.exp(-offered) / (math.fsum(fewer) + last / (1 - rho))
 
 
 @dataclass(frozen=True, slots=True)
