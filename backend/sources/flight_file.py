@@ -118,7 +118,7 @@ class FlightFile(Source):
                 raise InvalidFlight("dates", day, doubt(day, "dates="), readings=days) from error
             remedy = "; unpack it and import its files of flights alone" if file.part else ""
             raise file.problem(f"{error}{remedy}") from error
-        dialect = STRICT if file.is_json else _dialect(file, reading, first)
+        dialect = STRICT if _is_strict(file, reading) else _dialect(file, reading, first)
         deriver = Deriver(reading, self._orders[file], self._ledger, dialect)
         self._describe(file, reading, deriver, first)
         return deriver, chain(map(_made, first), records.batches)
@@ -126,7 +126,7 @@ class FlightFile(Source):
     def _order(self, file: PackedFile, reading: Reading, first: list[RecordBatch]) -> str | None:
         if "FL_DATE" not in reading.places:
             return None
-        if self._dates or file.is_json:
+        if self._dates or _is_strict(file, reading):
             return self._dates or YEAR_FIRST
         with closing(self._evidence(file, reading)) as others:
             own = (_evidence(reading, batch) for batch in first)
@@ -185,6 +185,11 @@ def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:
     columns = [repeat(None) if p is None else batch.column(p) for p in places]
     days, months, days_of_month, weekdays = columns
     return zip(days, months, days_of_month, weekdays, strict=False)
+
+
+def _is_strict(file: PackedFile, reading: Reading) -> bool:
+    """Return whether flights are sent as a single one is, with the names of all fields."""
+    return file.is_strict and tuple(reading.titles) == FIELD_NAMES
 
 
 def _dialect(file: PackedFile, reading: Reading, batches: Sequence[RecordBatch]) -> str:

@@ -80,8 +80,7 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
 def _text_records(file: PackedFile, blocks: Iterator[bytes]) -> Records:
     block = next(blocks, b"")
     start, all_blocks = block.removeprefix(BOM_UTF8).lstrip(), chain([block], blocks)
-    seems_json = start.startswith((b"{", b"["))
-    if seems_json if file.is_json is None else file.is_json:
+    if file.is_strict or start.startswith((b"{", b"[")):
         return read_json(file, start, all_blocks)
     return read_table(file, all_blocks)
 

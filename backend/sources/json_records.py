@@ -81,7 +81,7 @@ def read_json(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Record
     Raises InvalidInput if it is not what it seems; the iterator `batches` does, too.
     """
     is_line = start.partition(b"\n")[0].rstrip().endswith(b"}")
-    if not file.is_json and (_OPENING.match(start.decode(errors="replace")) or not is_line):
+    if not file.is_strict and (_OPENING.match(start.decode(errors="replace")) or not is_line):
         unit = ARRAY if start.startswith(b"[") else BLOCK
         return _records(file, _slices(_elements(file, blocks, unit)), unit)
     return _records(file, _lines(file, blocks), "line")
@@ -92,7 +92,7 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     objects = (value for _, value in first.objects if not isinstance(value, BadRow))
     members = dict.fromkeys(chain.from_iterable(objects))
     is_own = not members or (
-        file.is_json is True and len(members.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
+        file.is_strict and len(members.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
     )
     if is_own:
         names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), set(), is_own)
@@ -160,7 +160,7 @@ def _object(file: PackedFile, number: int, line: str) -> dict[str, object] | Bad
     if len(line) > MAX_BYTES:
         return file.bad_row(number, "line", start, f"is longer than {MAX_BYTES} bytes")
     try:
-        if not file.is_json and "NaN" in line:
+        if not file.is_strict and "NaN" in line:
             record = json.loads(line, parse_constant=_constant, object_pairs_hook=each_once)
         else:
             record = decoded(line.encode(errors="surrogateescape"))

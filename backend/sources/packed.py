@@ -89,12 +89,12 @@ class PackedFile:
     """Reads the file at a path, or a member of the zip archive there.
 
     label: its name in messages. part: its name in the folder or archive that was given, or "".
-    is_posted: whether it is the body of a request. is_json: whether it must be JSON, under the
-    rules of a single flight that is posted; None: unknown.
+    is_posted: whether it is the body of a request. is_strict: whether it is JSON, an object
+    a line, under the rules of a single flight that is posted.
     """
 
     is_posted = False
-    is_json: bool | None = None
+    is_strict = False
 
     def __init__(self, path: Path, member: str = "", whole: str = "", part: str = "") -> None:
         """whole: the name of the folder or archive, or what to call the file."""
@@ -244,9 +244,9 @@ class SentFile(PackedFile):
 
     is_posted = True
 
-    def __init__(self, content: bytes, *, is_json: bool | None = False) -> None:
+    def __init__(self, content: bytes, *, is_strict: bool = False) -> None:
         super().__init__(Path("body"))
-        self.is_json = is_json
+        self.is_strict = is_strict
         self._content = content
 
     def problem(self, reason: str) -> InvalidInput:

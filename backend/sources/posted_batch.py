@@ -1,8 +1,8 @@
 """Reads a batch of flights from the body of a request.
 
-It is read as files are, packed or not: NDJSON or CSV, or what it is if its sender does not say.
-Blank lines are skipped; rows are numbered by their lines. What the service exported can be posted
-back.
+It is read as files are, packed or not, and is what its bytes say. Only NDJSON with the names of a
+flight's fields has the rules of a single flight. Blank lines are skipped; rows are numbered by
+their lines. What the service exported can be posted back.
 
 Whatever the body holds, time and memory grow with its bytes and no faster: it is taken apart piece
 by piece, and of the rows that are wrong only the first `MOST_ERRORS` are described.
@@ -59,7 +59,7 @@ def batch_of(
     stops: bool = True,
     pause: Callable[[], None] = lambda: None,
 ) -> Batch:
-    """Read the flights in `body`, which is `CSV`, `NDJSON` or any other as `kind` says.
+    """Read the flights in `body`. kind: `NDJSON` if it must be that.
 
     dates, ledger: as in `FlightFile`. pause: called again and again meanwhile; what it raises ends
     the work. It is read no further when there are more flights than `most_flights`, or more bad
@@ -69,8 +69,7 @@ def batch_of(
     flights or not UTF-8.
     """
     batch = Batch()
-    is_json = {CSV: False, NDJSON: True}.get(kind)
-    source = FlightFile(SentFile(body, is_json=is_json), dates=dates, ledger=ledger)
+    source = FlightFile(SentFile(body, is_strict=kind == NDJSON), dates=dates, ledger=ledger)
     with closing(source.rows()) as rows:
         for raw in rows:
             if batch.is_longer_than(most_flights) or (stops and batch.rejected >= MOST_ERRORS):

@@ -146,3 +146,13 @@ def test_work_stops_when_a_pause_ends_it(kind: str, header: bytes) -> None:
     with pytest.raises(ConnectionError):
         batch_of(header + b"x\n" * 1_000_000, kind, MOST_FLIGHTS, stops=False, pause=pause)
     assert len(paused) == 3
+
+
+@pytest.mark.parametrize("kind", [NDJSON, ANY])
+def test_ndjson_of_any_kind_is_read_as_a_file_of_it(kind: str) -> None:
+    row = {"year": 2013, "month": 1, "day": 1, "dep_time": 517, "dep_delay": 2, "arr_time": 830}
+    row |= {"arr_delay": 11, "flight": 1545, "air_time": 227}
+    line = json.dumps({**row, "carrier": "UA", "origin": "EWR", "dest": "IAH"})
+    batch = batch_of(line.encode(), kind, MOST_FLIGHTS)
+    assert batch.errors == []
+    assert batch.flights[0][:7] == (2013, 2, "2013-01-01", 19977, 1545, None, "EWR")
