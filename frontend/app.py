@@ -25,6 +25,7 @@ from frontend.questions.group_rows import (
     best_and_worst,
     months_of_year,
     scale,
+    worst_first,
 )
 from frontend.questions.intervals import offered
 from frontend.questions.status_answers import numbers_like
@@ -84,7 +85,7 @@ def create_app(settings: Settings) -> Flask:
     app.before_request(lead_to_strict_values)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     filters.install(app)
-    for template_filter in (best_and_worst, months_of_year, scale):
+    for template_filter in (best_and_worst, months_of_year, scale, worst_first):
         app.add_template_filter(template_filter)
     app.jinja_env.globals |= {
         "coverage": app.extensions["coverage"].now,

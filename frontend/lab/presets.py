@@ -44,9 +44,7 @@ class Preset:
         return {**named, **self.values}
 
 
-def _compared(name: str) -> dict[str, str]:
-    """Return the parameter that compares with the study; none for the study itself."""
-    return {} if name == STUDY else {"against": "study"}
+AGAINST = {"against": "study"}
 
 
 # --- what each question assumes --------------------------------------------------------------
@@ -66,7 +64,7 @@ def _queue(
         "cv": f"{cv:.4g}",
         "servers": "1",
     }
-    return Preset(name, QUEUE_PATH, assumes, values | _compared(name))
+    return Preset(name, QUEUE_PATH, assumes, values | (AGAINST if name != STUDY else {}))
 
 
 QUEUES = (
@@ -88,7 +86,7 @@ def _network(name: str, assumes: tuple[str, ...], *visited: Visited) -> Preset:
             f"servers_{row}": str(station.servers),
         }
     more = {"customers": str(SHOWN_CUSTOMERS), "think_time_s": plain(study.THINK_TIME_S)}
-    return Preset(name, NETWORK_PATH, assumes, values | more | _compared(name))
+    return Preset(name, NETWORK_PATH, assumes, values | more | (AGAINST if name != STUDY else {}))
 
 
 NETWORKS = (

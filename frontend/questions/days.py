@@ -22,7 +22,7 @@ from frontend.question import (
 )
 from frontend.questions.figures import COUNTS, together
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of, worst_first
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
@@ -52,14 +52,6 @@ class DaysReport:
     def _rows(self, by: str) -> list[Row]:
         values = {name: value for name, value in self.question.values.items() if name != SORT}
         return rows_of(self.answers[by], by, self.known, Question("days", values))
-
-    @property
-    def worst_days(self) -> list[Row]:
-        return worst_first(self.days, self.sort)
-
-    @property
-    def worst_months(self) -> list[Row]:
-        return worst_first(self.months, self.sort)
 
     def calendar(self) -> Iterator[Month[Row]]:
         """The days of each month."""

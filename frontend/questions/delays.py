@@ -15,7 +15,7 @@ from frontend.coverage import Carrier, Coverage
 from frontend.evidence import Evidence
 from frontend.filters import counted, minutes, number, share
 from frontend.question import CARRIER, Question
-from frontend.questions.figures import COUNTS, FEW_ARRIVALS, FEW_IN_A_SLOT, together
+from frontend.questions.figures import COUNTS, FEW_IN_A_SLOT, together
 from frontend.questions.flights_of_day import LATE_FROM_MINUTES
 from frontend.questions.group_queries import WEEK
 from frontend.questions.group_rows import Row, rows_of
@@ -74,11 +74,6 @@ class DelaysReport:
         groups = [by for by in WEEK if f"by_{by}" in self.answer]
         return {by: rows_of(self.answer, by, self.known, self.question) for by in groups}
 
-    @property
-    def are_few(self) -> bool:
-        """Whether there are so few arrivals that chance matters."""
-        return 0 < int(self.answer["arrived"]) < FEW_ARRIVALS
-
     @cached_property
     def cells(self) -> dict[int, Json]:
         """Slot -> the figures of its flights."""
@@ -99,10 +94,6 @@ class DelaysReport:
     def week_means(self) -> dict[int, float]:
         """As of the function of that name, if the time axis has days."""
         return week_means(self.cells, len(self.time.slots)) if self.time.unit == "day" else {}
-
-    @property
-    def is_one_day(self) -> bool:
-        return self.time.unit == "day" and len(self.time.slots) == 1
 
     @cached_property
     def bins(self) -> dict[Bin, int]:

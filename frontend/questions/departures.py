@@ -110,15 +110,10 @@ class Departures:
         """The days of which departures are counted, in words."""
         return short_interval(*(self.answer["query"][name] for name in DAYS))
 
-    @property
-    def timed(self) -> list[Leg]:
-        """The flights of the day that have a scheduled time."""
-        return [leg for leg in self.answer["flights"] if flights_of_day.scheduled(leg, "DEP")]
-
-    @property
-    def untimed(self) -> list[Leg]:
-        """The other flights of the day."""
-        return [leg for leg in self.answer["flights"] if not flights_of_day.scheduled(leg, "DEP")]
+    def flights(self, *, are_timed: bool) -> list[Leg]:
+        """The flights of the day that have a scheduled time, or the others."""
+        legs = self.answer["flights"]
+        return [leg for leg in legs if bool(flights_of_day.scheduled(leg, "DEP")) == are_timed]
 
     @cached_property
     def usual(self) -> list[tuple[int, str, UsualFlight]]:
@@ -151,26 +146,19 @@ def departures(given: Mapping[str, str]) -> Departures:
         at = {} if hour is None else {HOUR: str(hour)}
         answer = backend.get("/departures", {**ends, **more, DAY: given[DAY], **at})
         days = {DAY: answer["query"][DAY]}
-        by_hour = _by_hour({**ends, **more, **dict.fromkeys(DAYS, days[DAY]), **_block(answer)})
+        as_of = {AS_OF: str(answer[AS_OF]["height"])}
+        asked = {**ends, **more, **dict.fromkeys(DAYS, days[DAY]), **as_of}
+        by_hour = answers_by_group(asked, {"hour": {}})["hour"]
     else:
-        by_hour = _by_hour({**ends, **more, **_some(given, DAYS)})
+        asked = {**ends, **more, **_some(given, DAYS)}
+        by_hour = answers_by_group(asked, {"hour": {}})["hour"]
         days = _some(by_hour["query"], DAYS)
-        answer = _usual({**ends, **more, **_block(by_hour)}, days, hour) or by_hour
+        answer = _usual({**asked, AS_OF: str(by_hour[AS_OF]["height"])}, days, hour) or by_hour
     query = by_hour["query"]
     carrier = {CARRIER: query[CARRIER]} if CARRIER in query else {}
     hours = {} if hour is None else {HOUR: hour}
     question = Question("departures", {**ends, **carrier, **days, **hours, **as_of_in(given)})
     return Departures(known, question, by_hour, answer)
-
-
-def _by_hour(question: Mapping[str, str]) -> Json:
-    answer: Json = answers_by_group(question, {"hour": {}})["hour"]
-    return answer
-
-
-def _block(answer: Json) -> dict[str, str]:
-    """Return the parameter with which another answer counts up to the same block."""
-    return {AS_OF: str(answer[AS_OF]["height"])}
 
 
 def _some(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

@@ -48,11 +48,6 @@ def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
     return answers
 
 
-def total(question: Mapping[str, str], height: int) -> Json:
-    """Return the answer without groups, as of a block."""
-    return answer_as_of({**all_days(coverage.now()), **question}, height)
-
-
 def only_origins(known: Coverage) -> list[str]:
     """Return the airports from which all flights leave, if the ledger holds only a few of them."""
     answer = backend.get(PATH, {**all_days(known), "group_by": "origin"})

@@ -7,16 +7,16 @@ from functools import cached_property
 from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
 from frontend.context import coverage
-from frontend.coverage import Coverage
+from frontend.coverage import Coverage, all_days
 from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, ends_in, require_known
 from frontend.questions.group_queries import (
     WEEK,
     Groups,
+    answer_as_of,
     answers_by_group,
     question_of,
-    total,
 )
-from frontend.questions.group_rows import Row, Verdict, best_and_worst, other_airports, rows_of
+from frontend.questions.group_rows import Row, other_airports, rows_of
 
 GROUPS: Groups = {"carrier": {"distribution": "true"}, **WEEK, "route": {}}
 
@@ -36,24 +36,9 @@ class RouteDelays:
         answer: Json = self.answers["carrier"]
         return answer
 
-    @cached_property
-    def names(self) -> list[str]:
-        """Both ends as the page names them."""
-        return [self.question.end(end, self.known) for end in BOTH]
-
-    @property
-    def cities(self) -> list[str]:
-        return [self.question.city(end, self.known) for end in BOTH]
-
     @property
     def distance(self) -> Distance | None:
         return distance_between(*(self.question.airports(end, self.known) for end in BOTH))
-
-    @property
-    def fields(self) -> list[str]:
-        """The parameters that the fields of the form stand for."""
-        cities = (("ORIGIN", "ORIGIN_CITY_NAME"), ("DEST", "DEST_CITY_NAME"))
-        return [city if city in self.question.values else code for code, city in cities]
 
     @property
     def more_airports(self) -> list[str]:
@@ -66,10 +51,6 @@ class RouteDelays:
     def rows(self) -> dict[str, list[Row]]:
         return {by: rows_of(self.answers[by], by, self.known, self.question) for by in self.answers}
 
-    @property
-    def carriers(self) -> Verdict | None:
-        return best_and_worst(self.rows["carrier"])
-
 
 def route_delays(given: Mapping[str, str]) -> RouteDelays:
     """Return the route that a request asks for. Raises Refused, BackendAway."""
@@ -80,5 +61,6 @@ def route_delays(given: Mapping[str, str]) -> RouteDelays:
     answers = answers_by_group(ends | more, GROUPS)
     carriers = answers["carrier"]
     question = question_of("route", carriers, given, **ends)
-    back = total({**more, **question.turned.values}, carriers["as_of"]["height"])
+    turned = {**all_days(coverage.now()), **more, **question.turned.values}
+    back = answer_as_of(turned, carriers["as_of"]["height"])
     return RouteDelays(known, question, answers, back)
