@@ -16,7 +16,7 @@ from loadtests.experiments import (
     itinerary,
     mixed_clients_measurements,
     open_workload_servers,
-    service_time_measurements,
+    service_time,
 )
 from loadtests.generation import run as generation_run
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
@@ -67,7 +67,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setattr(module, "imported", imported)
         for module in PREPARING:
             patch.setattr(module, "prepared", lambda *_: material())
-        patch.setattr(service_time_measurements, "two_chains", lambda *_: two_chains())
+        patch.setattr(service_time, "two_chains", lambda *_: two_chains())
         yield
 
 

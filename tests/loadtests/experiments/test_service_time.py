@@ -5,16 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.experiments import service_time_measurements as measuring
+from loadtests.experiments import service_time as measuring
 from loadtests.experiments.running import analyse, run
 from loadtests.experiments.service_time import (
     EXPERIMENT,
-    Cells,
-    cells,
-    times_faster,
-)
-from loadtests.experiments.service_time import analyse as report_of
-from loadtests.experiments.service_time_measurements import (
     FULL,
     INDEX,
     KINDS,
@@ -22,12 +16,15 @@ from loadtests.experiments.service_time_measurements import (
     QUICK,
     SCAN,
     STUDY,
+    Cells,
     Plan,
     PlanLine,
     Way,
-    plan_of,
+    cells,
     require_same_answers,
+    times_faster,
 )
+from loadtests.experiments.service_time import analyse as report_of
 from loadtests.generation.rows import Row, closed_index
 from loadtests.lab import one_customer
 from loadtests.lab.experiment import Mode, Options
@@ -147,10 +144,8 @@ def test_ways_that_answer_differently_are_not_measured() -> None:
         require_same_answers([way(INDEX, ours), way(SCAN, ours | {"count": 4})])
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_a_scan_of_the_planned_chain_reads_blocks(quick: bool) -> None:
-    plan = plan_of(Options(Mode.REAL, quick=quick))
-    assert plan is (QUICK if quick else FULL)
+@pytest.mark.parametrize("plan", [QUICK, FULL])
+def test_a_scan_of_the_planned_chain_reads_blocks(plan: Plan) -> None:
     assert plan.blocks >= 3 * 19
     assert plan.blocks > 2 * 2 * plan.run_blocks
 
@@ -159,7 +154,7 @@ TINY = Plan(blocks=SCANNED_BLOCKS, run_blocks=1, rounds=1, scans=2, lookups=2, l
 
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
-    monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
+    monkeypatch.setattr(measuring, "QUICK", plan)
     run(EXPERIMENT, options, folder, lambda text: None)
     return Results(folder)
 
