@@ -16,7 +16,7 @@ from loadtests.grouping import grouped
 from loadtests.models.estimates import confidence_interval
 
 WARM_UP = 10  # requests of a calibration that do not count
-LEAST_TURNS = 5
+LEAST_TURNS, LEAST_SHARE = 5, 0.1  # of the requests; fewer are those that met a stall
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:
     """The mean time from the end of a request to the start of the worker's next, if that waited.
 
     overhead_s: the time around a service for which nobody waits, as a client sees it; a request
-    waits if it was sent so long before the end of the other. Returns None if fewer than LEAST_TURNS
-    are known, as of a server that does not tell its starts.
+    waits if it was sent so long before the end of the other. Returns None if too few are known, as
+    of a server that does not tell its starts.
     """
     turns_s = []
     for of_worker in grouped(rows, lambda row: row.worker).values():
@@ -76,4 +76,4 @@ def turnaround_s(rows: Sequence[Row], overhead_s: float) -> float | None:
             end_s = start_s + service_s
             if sent_s + overhead_s <= end_s <= next_s:
                 turns_s.append(next_s - end_s)
-    return fmean(turns_s) if len(turns_s) >= LEAST_TURNS else None
+    return fmean(turns_s) if len(turns_s) >= max(LEAST_TURNS, LEAST_SHARE * len(rows)) else None

@@ -29,6 +29,13 @@ def test_is_the_time_between_requests_of_a_worker_of_which_the_next_waited() -> 
     [
         pytest.param([], id="none"),
         pytest.param(back_to_back(LEAST_TURNS), id="too few"),
+        pytest.param(
+            [
+                *back_to_back(LEAST_TURNS + 1),
+                *(asked(20.0 * n, 20.0 * n, 1.0) for n in range(9, 99)),
+            ],
+            id="too few of all",
+        ),
         pytest.param([asked(0.0, None, 2.0)] * 20, id="no starts"),
         pytest.param([asked(0.0, 1.0, None)] * 20, id="no services"),
         pytest.param([asked(10.0 * n, 10.0 * n + 0.5, 1.0) for n in range(20)], id="idle between"),
