@@ -4,9 +4,6 @@ A row with `detail` is of a damaged block: it has only `height`, and what the ta
 which is `hash`, `first_transaction` and `transaction_count`, each None if that is damaged, too.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from frontend.backend_client import Json
 
 
@@ -14,7 +11,3 @@ def by_height(answer: Json) -> list[Json]:
     """Return the rows of an answer of `/blocks`, newest first."""
     rows = [*answer["blocks"], *answer.get("damaged", ())]
     return sorted(rows, key=lambda row: -row["height"])
-
-
-def is_damaged(row: Mapping[str, Any]) -> bool:
-    return "detail" in row

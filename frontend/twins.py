@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response
@@ -39,19 +38,15 @@ def twins(routes: Blueprint, path: str, formats: Sequence[str] = BOTH) -> Callab
 
     def add(make: Make) -> Make:
         for form in formats:
-            respond = partial(_response, make, _csv_twin if form == "csv" else _json_twin)
+
+            def respond(is_csv: bool = form == "csv", **parts: Any) -> Response:
+                twin = make(**parts)
+                return _csv_twin(twin) if is_csv else json_twin(twin.answer)
+
             routes.add_url_rule(f"{path}.{form}", f"{make.__name__}_{form}", respond)
         return make
 
     return add
-
-
-def _response(make: Make, write: Callable[[Twin], Response], **parts: Any) -> Response:
-    return write(make(**parts))
-
-
-def _json_twin(twin: Twin) -> Response:
-    return json_twin(twin.answer)
 
 
 def json_twin(answer: Any) -> Response:

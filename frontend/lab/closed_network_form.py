@@ -21,7 +21,7 @@ MOST_S = 1e6
 MOST_NAME = 24  # characters: ten of them fit in an address
 
 KINDS = {"queue": "Queue", "delay": "Delay (nobody waits)"}
-AGAINST = {"": "nothing", "study": "the study's Pi"}
+AGAINST = ("", "study")
 ASKED_OF_A_ROW = ("name", "visits", "service_time_s")
 OF_A_ROW = (*ASKED_OF_A_ROW, "kind", "servers")
 FIELDS = (

@@ -22,12 +22,8 @@ MOST_CV = 100.0
 PER_HOUR = 3600.0
 
 FIELDS = ("arrivals", "arrivals_in", "service_time_s", "cv", "servers", "against")
-ARRIVALS_IN = {
-    "share": "of the highest throughput, L",
-    "per_s": "each second",
-    "per_hour": "each hour",
-}
-AGAINST = {"": "nothing", "study": "the study's Pi"}
+ARRIVALS_IN = ("share", "per_s", "per_hour")
+AGAINST = ("", "study")
 
 STEPS = 160  # of a curve, from no load to MOST_LOAD
 MOST_LOAD = 0.995

@@ -17,10 +17,7 @@ from frontend.twins import Twin, twins
 
 BLOCKS_A_PAGE = 25
 TRANSACTIONS_A_PAGE = 50
-HEADER_COLUMNS = (
-    *("height", "hash"),
-    *(name for name in field_labels.HEADER_NAMES if name != "height"),
-)
+HEADER_COLUMNS = dict.fromkeys(("height", "hash", *field_labels.HEADER_NAMES))
 TRANSACTION_COLUMNS = (*field_labels.TRANSACTION_NAMES, "BLOCK_HEIGHT")
 
 Answer = AnyResponse | tuple[str, int]
@@ -49,7 +46,7 @@ def blocks_twin() -> Twin:
     answer = _headers(filled_in(request.args))
     rows = by_height(answer)
     following = answer["next"] and f"/blocks.json?before={rows[-1]['height']}"
-    return Twin({**answer, "next": following}, HEADER_COLUMNS, rows)
+    return Twin({**answer, "next": following}, [*HEADER_COLUMNS], rows)
 
 
 def _headers(given: dict[str, str]) -> Json:

@@ -84,8 +84,5 @@ def _duplicate_of(transaction: Json) -> int | None:
         return None
     own = transaction["TRANSACTION_ID"]  # None while it is pending in a cluster
     is_earlier = own is None or other["TRANSACTION_ID"] < own
-    return int(number) if is_earlier and _leg(other) == _leg(transaction) else None
-
-
-def _leg(transaction: Json) -> list[object]:
-    return [transaction[name] for name in LEG]
+    is_same = all(other[name] == transaction[name] for name in LEG)
+    return int(number) if is_earlier and is_same else None

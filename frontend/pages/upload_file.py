@@ -53,10 +53,6 @@ SLICE_TOO_LONG = (
     "This ledger is set to accept less at once than this page sends. Run on its machine: "
     "python -m backend import FILE"
 )
-SAMPLES = {
-    "csv": (sample_csv, "text/csv"),
-    "ndjson": (sample_ndjson, "application/x-ndjson"),
-}
 
 routes = Blueprint("uploading", __name__)
 
@@ -238,7 +234,8 @@ def _options(values: Mapping[str, str]) -> tuple[str, str]:
 @routes.get("/upload/sample.ndjson", defaults={"form": "ndjson"})
 def sample(form: str) -> Response:
     """A file that shows the columns, and can be uploaded."""
-    make, kind = SAMPLES[form]
-    response = Response(make(), content_type=f"{kind}; charset=utf-8")
+    kind = "text/csv" if form == "csv" else "application/x-ndjson"
+    content = sample_csv() if form == "csv" else sample_ndjson()
+    response = Response(content, content_type=f"{kind}; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="flights.{form}"'
     return response

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import combinations
 
 from frontend.backend_client import Json
@@ -53,10 +54,7 @@ class Subject:
     read: Callable[[str, Coverage], Parameters]
 
 
-def _field(name: str) -> Callable[[str, Coverage], Parameters]:
-    return lambda typed, known: understood(name, typed, known)
-
-
+_field = partial(partial, understood)  # reads what is typed into a field of that name
 SUBJECTS: Mapping[str, Subject] = {
     "carrier": Subject("Carriers", "Carrier", "Such as Delta, DL or 19790", _field(CARRIER)),
     "origin": Subject("Departure airports", "Airport", "Such as JFK or Newark", _field("ORIGIN")),

@@ -163,7 +163,9 @@ def week_means(cells: Mapping[int, Json], count: int) -> dict[int, float]:
         return {}
     days = [cells.get(day, NO_FLIGHTS) for day in range(count)]
     arrived = list(accumulate((day["arrived"] for day in days), initial=0))
-    delays = list(accumulate((round(_delays(day)) for day in days), initial=0))
+    delays = list(
+        accumulate((round((day["average_delay"] or 0) * day["arrived"]) for day in days), initial=0)
+    )
     means = {}
     for first in range(count - WEEK_DAYS + 1):
         flights = arrived[first + WEEK_DAYS] - arrived[first]
@@ -171,11 +173,6 @@ def week_means(cells: Mapping[int, Json], count: int) -> dict[int, float]:
             minutes_late = delays[first + WEEK_DAYS] - delays[first]
             means[first + WEEK_DAYS // 2] = minutes_late / flights
     return means
-
-
-def _delays(day: Json) -> float:
-    """Return the sum of the arrival delays, in minutes."""
-    return float((day["average_delay"] or 0) * day["arrived"])
 
 
 DAY_COLUMNS = (

@@ -130,18 +130,13 @@ def _page(asked: Mapping[str, Any], key: Json) -> str:
     return Question("", {n: value for n, value in values.items() if value is not None}).page()
 
 
-def place(code: str, city: str) -> str:
-    """Return an airport as pages name it: "Newark, NJ (EWR)"."""
-    return f"{city} ({code})"
-
-
 def hours(hour: int) -> str:
     """Return the name of an hour: "06:00–06:59"."""
     return f"{hour:02}:00–{hour:02}:59"
 
 
 def _ends(key: Json, _: Coverage) -> str:
-    return " to ".join(place(key[end], key[f"{end}_CITY_NAME"]) for end in BOTH if end in key)
+    return " to ".join(f"{key[f'{end}_CITY_NAME']} ({key[end]})" for end in BOTH if end in key)
 
 
 _NAMES: Mapping[str, Callable[[Json, Coverage], str]] = {

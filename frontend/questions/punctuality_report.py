@@ -11,11 +11,7 @@ from typing import NamedTuple
 from frontend.backend_client import Json
 from frontend.charts.months import Month, months
 from frontend.coverage import Carrier, Coverage
-from frontend.questions.flights_of_day import (
-    Leg,
-    scheduled_departure,
-    status_of,
-)
+from frontend.questions.flights_of_day import Leg, scheduled, status_of
 
 SIGNS = {"on_time": "●", "late": "▲", "cancelled": "✕", "no_arrival": "○", "": "·"}
 """How a day looks in the calendar, by the status of the leg that went worst; "": no flight."""
@@ -23,11 +19,11 @@ MOST_SCHEDULES = 12
 
 
 class Schedule(NamedTuple):
-    """A route and a time at which it was scheduled. minute: of the day, None if it is not known."""
+    """A route and a time at which it was scheduled, as "06:15"; "" if that is not known."""
 
     origin: str
     dest: str
-    minute: int | None
+    time: str
     flights: int
     first: str
     last: str
@@ -35,11 +31,6 @@ class Schedule(NamedTuple):
     @property
     def route(self) -> str:
         return f"{self.origin} to {self.dest}"
-
-    @property
-    def time(self) -> str:
-        """The scheduled departure, as "06:15"; "" if it is not known."""
-        return "" if self.minute is None else f"{self.minute // 60:02}:{self.minute % 60:02}"
 
 
 @dataclass(frozen=True)
@@ -77,12 +68,11 @@ class PunctualityReport:
     @cached_property
     def schedules(self) -> list[Schedule]:
         """Each route with each scheduled departure, in the order of their first days."""
-        days: defaultdict[tuple[str, str, int | None], list[str]] = defaultdict(list)
+        days: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
         for leg in self.legs:
-            minute = None if leg["DEP_DELAY"] is None else scheduled_departure(leg)
-            days[leg["ORIGIN"], leg["DEST"], minute].append(leg["FL_DATE"])
+            days[leg["ORIGIN"], leg["DEST"], scheduled(leg, "DEP")].append(leg["FL_DATE"])
         rows = [Schedule(*key, len(flown), min(flown), max(flown)) for key, flown in days.items()]
-        return sorted(rows, key=lambda row: (row.first, row.minute is None, row.minute or 0))
+        return sorted(rows, key=lambda row: (row.first, not row.time, row.time))
 
     @property
     def schedules_shown(self) -> list[Schedule]:

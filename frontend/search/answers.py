@@ -21,7 +21,6 @@ from frontend.search.times import Days
 from frontend.search.vocabulary import LEAST_FIRST, NOT_RANKED, ORDERS, SUBJECTS, WEEK, WORST_FIRST
 
 MOST_MEANINGS = 9  # of the places of a text: three for each end of a route
-MOST_COMPARED = 6  # carriers, airports, routes or periods on one page
 
 Pairs = tuple[tuple[str, Any], ...]
 
@@ -299,7 +298,7 @@ def _order(reading: Reading) -> tuple[str, str, str]:
 def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, str]]:
     """Yield airports, routes or periods beside each other."""
     for alternatives in product(*map(_items, things)):
-        items = list(dict.fromkeys(alternatives))[:MOST_COMPARED]
+        items = list(dict.fromkeys(alternatives))
         pairs = (("what", what), *(("item", item) for item, _ in items))
         names = " and ".join(name for _, name in items)
         if len(items) > 1:

@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Thing, bare, names_in
-from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
+from frontend.search.sentences import MAX_CHARACTERS, Reading, Token, readings
 from frontend.search.times import MONTHS
 from frontend.search.vocabulary import NOT_RANKED
 
@@ -91,7 +91,7 @@ def written(thing: Thing) -> str:
     return thing.airport or thing.city
 
 
-def _runs(unknown: tuple[Unknown, ...], text: str) -> list[tuple[int, int]]:
+def _runs(unknown: tuple[Token, ...], text: str) -> list[tuple[int, int]]:
     """(start, end) of each piece of `text` in which all words are unknown."""
     runs: list[tuple[int, int]] = []
     for word in unknown:
@@ -104,7 +104,7 @@ def _runs(unknown: tuple[Unknown, ...], text: str) -> list[tuple[int, int]]:
 
 def _alike(text: str, names: Names, known: Coverage) -> list[str]:
     """Return names that are spelled like `text`, and cities that begin so or are in that state."""
-    spelled = [" ".join(name) for name in names.all() if len("".join(name)) >= LEAST_LETTERS]
+    spelled = [" ".join(name) for name in names.all if len("".join(name)) >= LEAST_LETTERS]
     close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
     begun = [written(thing) for thing in names.beginning(text)]
     in_state = [each.city for each in known.airports if each.state.lower() == text.lower()]

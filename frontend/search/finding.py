@@ -8,7 +8,7 @@ from typing import Any
 
 from frontend import filters
 from frontend.backend_client import Backend, Json
-from frontend.block_rows import by_height, is_damaged
+from frontend.block_rows import by_height
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import CARRIER, NUMBER
@@ -135,7 +135,7 @@ class Finder:
     def _hash(self, digits: str) -> Iterator[Lead]:
         for header in by_height(self._backend.get("/blocks", {"hash": digits})):
             height = header["height"]
-            shows = DAMAGED if is_damaged(header) else _sealed({"block": header})
+            shows = DAMAGED if "detail" in header else _sealed({"block": header})
             yield Lead(f"Block {height:,}", f"/blocks/{height}", shows)
 
     def _if_there(
@@ -155,13 +155,15 @@ class Finder:
     def suggestions(self, text: str) -> list[Lead]:
         """Return pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage
-        read = chain(self._read(text), self._all_read(completing.similar(text, known)))
+        texts = chain([text], completing.similar(text, known))
+        read = (reading for each in texts for reading in self._read(each))
         near = (r for reading in read for r in (reading, *completing.looser(reading, known)))
         return _first(chain(self._pages_of(near), self._numbers(text, 1)), MOST_SUGGESTIONS)
 
     def completions(self, text: str) -> list[Lead]:
         """Return pages for what `text` means, and for texts that begin like it."""
-        longer = self._all_read(completing.completed(text, self._coverage))
+        texts = completing.completed(text, self._coverage)
+        longer = (reading for each in texts for reading in self._read(each))
         return _first(
             chain(self.pages(text), self._numbers(text), self._pages_of(longer)), MOST_COMPLETIONS
         )
@@ -170,9 +172,6 @@ class Finder:
         """Yield the pages for the first `MOST_READ` readings, each of which is looked up once."""
         for reading in dict.fromkeys(islice(read, MOST_READ)):
             yield from self._named(reading)
-
-    def _all_read(self, texts: Iterable[str]) -> Iterator[Reading]:
-        return (reading for text in texts for reading in self._read(text))
 
     def _read(self, text: str) -> list[Reading]:
         return readings(text, self._coverage)

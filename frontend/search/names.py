@@ -8,7 +8,7 @@ such as "Dallas/Fort Worth". An airport is named by its code. Travellers' names 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -67,7 +67,7 @@ class Names:
         cities = [Place(city, flights=flights) for city, flights in known.cities.items()]
         whole: list[tuple[Thing, Iterable[Words]]] = [
             *((carrier, _names_of_carrier(carrier)) for carrier in known.carriers),
-            *((city, _names_of_city(city.city)) for city in cities),
+            *((c, [words_of(c.city), words_of(c.city.partition(",")[0])]) for c in cities),
             *((Place(a.city, a.code, a.flights), [(a.code.lower(),)]) for a in known.airports),
         ]
         self._add(whole)
@@ -77,6 +77,7 @@ class Names:
             for nickname, name in NICKNAMES.items()
             for thing in self.named(words_of(name))
         )
+        self.all: Collection[Words] = self._things
         self.longest = max(map(len, self._things), default=0)
 
     def _add(self, things: Iterable[tuple[Thing, Iterable[Words]]]) -> None:
@@ -91,9 +92,6 @@ class Names:
     def named(self, name: Words) -> tuple[Thing, ...]:
         """Return what has that name, in the order of the coverage."""
         return tuple(self._things.get(name, ()))
-
-    def all(self) -> Iterable[Words]:
-        return self._things
 
     def beginning(self, text: str) -> list[Thing]:
         """Return what has a name that begins with `text`, the most flights first."""
@@ -125,11 +123,6 @@ def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:
         while words and words[-1] in GENERIC:
             words = words[:-1]
             yield words
-
-
-def _names_of_city(city: str) -> Iterator[Words]:
-    yield words_of(city)
-    yield words_of(city.partition(",")[0])
 
 
 def _parts_of_city(city: str) -> Iterator[Words]:

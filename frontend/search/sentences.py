@@ -44,12 +44,16 @@ Carriers = tuple[Carrier, ...]
 Places = tuple[Place, ...]
 
 
-class Unknown(NamedTuple):
-    """A word that names nothing. start, end: its place in the text without accents."""
+class Token(NamedTuple):
+    """A word of a text. start, end: its place in the text without accents."""
 
-    word: str
+    text: str
     start: int
     end: int
+
+    @property
+    def word(self) -> str:
+        return self.text.lower()
 
 
 class Part(NamedTuple):
@@ -84,7 +88,7 @@ class Reading:
     compared: tuple[Any, ...] = ()
     wanted: frozenset[str] = frozenset()
     amounts: tuple[str, ...] = ()
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[Token, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
@@ -99,12 +103,8 @@ def readings(text: str, known: Coverage) -> list[Reading]:
     newest = date.fromisoformat(known.last_date)
     parts = list(_Scanner(bare(text), names_in(known), newest).parts())
     all_readings = map(_reading, islice(product(*parts), MOST_READINGS))
-    with_hours = (each for reading in all_readings for each in _with_hour(reading))
-    return list(
-        dict.fromkeys(
-            reading for reading in with_hours if not reading.says_nothing or reading.unknown
-        )
-    )
+    read = (each for reading in all_readings for each in _with_hour(reading))
+    return list(dict.fromkeys(each for each in read if each.unknown or not each.says_nothing))
 
 
 # --- from a text to parts ----------------------------------------------------------------------
@@ -115,16 +115,6 @@ _TOKEN = re.compile(
 _CODE_AND_NUMBER = re.compile(r"([a-z][a-z0-9]|[0-9][a-z])(\d{1,5})", re.ASCII | re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
 _FOUR_DIGITS = re.compile(r"\d{4}", re.ASCII)
-
-
-class _Token(NamedTuple):
-    text: str
-    start: int
-    end: int
-
-    @property
-    def word(self) -> str:
-        return self.text.lower()
 
 
 Meanings = tuple[list[Part], int]
@@ -141,7 +131,7 @@ class _Scanner:
         words = [t.word for t in self._tokens if JOINING.get(t.word) not in {FROM, TO}]
         self._is_all_codes = all(word in names.codes for word in words)
 
-    def _split(self) -> Iterator[_Token]:
+    def _split(self) -> Iterator[Token]:
         """Yield the words of the text; a carrier's code is parted from the number behind it."""
         for match in _TOKEN.finditer(self._text):
             token = match[0].strip().removesuffix("'s")
@@ -149,9 +139,9 @@ class _Scanner:
             with_code = _CODE_AND_NUMBER.fullmatch(token)
             if with_code and with_code[1].lower() in self._names.codes:
                 middle = start + len(with_code[1])
-                yield _Token(with_code[1], start, middle)
+                yield Token(with_code[1], start, middle)
                 start, token = middle, with_code[2]
-            yield _Token(token, start, start + len(token))
+            yield Token(token, start, start + len(token))
 
     def parts(self) -> Iterator[list[Part]]:
         """For each name or word, what it may be."""
@@ -171,7 +161,7 @@ class _Scanner:
                 return ([Part(ASKED, wanted)] if wanted else []), at + len(words)
         named, after_name = self._name_at(at)
         start = self._tokens[at].start
-        days, after_days = self._up_to_token(at, times_at(self._text, start, self._newest))
+        days, after_days = self._up_to_token(times_at(self._text, start, self._newest))
         if days and after_days >= after_name:
             if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
                 return self._year_or_number(days[0], at), after_days
@@ -181,18 +171,15 @@ class _Scanner:
             return named, after_name
         is_number = before == CARRIERS and self._tokens[at].text.isdigit()
         for kind, read in () if is_number else ((HOUR, hour_at), (AMOUNT, amount_at)):
-            value, after = self._up_to_token(at, read(self._text, start))
+            value, after = self._up_to_token(read(self._text, start))
             if value is not None:
                 return [Part(kind, value)], after
         return self._word(self._tokens[at]), at + 1
 
-    def _up_to_token(self, at: int, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
-        """Return a value that begins at a token, and the token behind its end in the text."""
+    def _up_to_token(self, value_and_end: tuple[Any, int] | None) -> tuple[Any, int]:
+        """Return a value, and the token behind its end in the text."""
         value, end = value_and_end or (None, 0)
-        after = at
-        while after < len(self._tokens) and self._tokens[after].start < end:
-            after += 1
-        return value, after
+        return value, sum(token.start < end for token in self._tokens)
 
     def _name_at(self, at: int) -> Meanings:
         """The longest name that begins at `at`: carriers and places are different meanings."""
@@ -231,17 +218,17 @@ class _Scanner:
         is_year = abs(year.first.year - self._newest.year) <= YEARS_OF_A_LEDGER
         return [Part(DAYS, year), *number] if is_year and before not in NUMBER_FOLLOWS else number
 
-    def _flight_number(self, token: _Token) -> list[Part]:
+    def _flight_number(self, token: Token) -> list[Part]:
         return [Part(NUMBER, int(token.text))] if _FLIGHT_NUMBER.fullmatch(token.text) else []
 
-    def _word(self, token: _Token) -> list[Part]:
+    def _word(self, token: Token) -> list[Part]:
         """Return what a word is that begins no name; [] if it is filler."""
         if number := self._flight_number(token):
             return number
         for kind, words in ((JOIN, JOINING), (ASKED, WANTED)):
             if token.word in words:
                 return [Part(kind, words[token.word])]
-        return [] if token.word in FILLER else [Part(UNKNOWN, Unknown(*token))]
+        return [] if token.word in FILLER else [Part(UNKNOWN, token)]
 
 
 # --- from parts to a reading ---------------------------------------------------------------------
@@ -296,7 +283,7 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
         others[AMOUNT] += [f"{hour}:00" for hour in others.pop(HOUR)]
     is_twice = len(together) > len(dict(together))
     if len(others[NUMBER]) > 1 or None in members or is_twice:
-        others[UNKNOWN].append(Unknown("", 0, 0))
+        others[UNKNOWN].append(Token("", 0, 0))
     return Reading(
         **dict(together),
         number=next(iter(others[NUMBER]), None),

@@ -15,6 +15,7 @@ from frontend import filters
 
 MONTHS = tuple(f"{date(1, month, 1):%B}".lower() for month in range(1, 13))
 _LETTERS = 3  # of a month that are enough
+_MONTHS_SHORT = [name[:_LETTERS] for name in MONTHS]
 HOURS = 24
 SHORT_YEAR = 2  # digits of "8.3.13"
 SHORT_YEARS_AHEAD = 20  # of the ledger's newest day; a later year is of the century before
@@ -176,7 +177,8 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
         return _latest(year, newest, NAMED[named.lower()])
     if month is None:
         return _months(1, 12)(int(year or 0))
-    number = _month(month)
+    named_month = month[:_LETTERS].lower()
+    number = int(month) if month.isdigit() else _MONTHS_SHORT.index(named_month) + 1
     if day is None:
         return _latest(year, newest, lambda in_year: month_of(in_year, number))
     last = parts.get("last") or day
@@ -197,20 +199,13 @@ def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days
     raise ValueError
 
 
-def _month(text: str) -> int:
-    """Return the month of a number or name."""
-    if text.isdigit():
-        return int(text)
-    return [name[:_LETTERS] for name in MONTHS].index(text[:_LETTERS].lower()) + 1
-
-
 # --- the table --------------------------------------------------------------------------------
 
 _YEAR = r"(?P<year>\d{4})"
 _NUMBER = r"(?P<month>\d{1,2})"
 _ANY_YEAR = r"(?P<year>\d{4}|\d\d)"
 _DAY = r"(?P<day>\d{1,2})"
-_NAME = rf"(?P<month>{'|'.join([*MONTHS, 'sept', *(name[:_LETTERS] for name in MONTHS)])})\.?"
+_NAME = rf"(?P<month>{'|'.join([*MONTHS, 'sept', *_MONTHS_SHORT])})\.?"
 _ENDING = r"(?:st|nd|rd|th)?\.?"
 _NTH = rf"(?:the )?{_DAY}{_ENDING}"
 _BETWEEN = r"(?P<between>(?<=between ))?"

@@ -28,7 +28,7 @@ def plain(reading: Reading) -> dict[str, Any]:
     }
     named = {part: value for part, value in found.items() if value not in (None, "", [])}
     return named | (
-        {"unknown": " ".join(one.word for one in reading.unknown)} if reading.unknown else {}
+        {"unknown": " ".join(one.text for one in reading.unknown)} if reading.unknown else {}
     )
 
 
