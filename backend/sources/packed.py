@@ -35,7 +35,7 @@ _TABLES = re.compile(
     r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
 )
 _BESIDE_TABLES = re.compile(
-    r"(.*/)?(|__MACOSX/.*|\.[^/]*|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
+    r"(.*/)?(|(__MACOSX|_temporary)/.*|\.[^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
     r"(airlines|airports|carriers|planes|plane-data|weather)\.csv)",
     re.IGNORECASE,
 )
@@ -258,7 +258,7 @@ class SentFile(PackedFile):
 
 
 def files_of(path: Path, label: str = "") -> list[PackedFile]:
-    """Return the tables at `path` as files: it, or those in the folder or zip archive.
+    """Return the tables at `path` as files: it, those in the zip archive, or all below the folder.
 
     label: its name in messages; the last part of the path by default.
 
@@ -271,7 +271,8 @@ def files_of(path: Path, label: str = "") -> list[PackedFile]:
         name = label or path.name
         return [PackedFile(path, m, name, m if several else "") for m in members]
     files = []
-    for name in tables_among(entry.name for entry in path.iterdir() if entry.is_file()):
+    entries = (entry.relative_to(path) for entry in path.rglob("*") if entry.is_file())
+    for name in tables_among(map(str, entries)):
         members = PackedFile(path / name, "", path.name, name).members()
         parts = [f"{name}/{m}" if m else name for m in members]
         files += [

@@ -121,6 +121,15 @@ def test_tables_of_an_archive_or_a_folder_come_in_the_order_of_their_names(tmp_p
     ]
 
 
+def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
+    names = ["m=1/part-0.csv", "m=2/part-0.csv", "m=10/part-0.csv", "m=2/.cache/a.csv"]
+    for name in (*names, "_temporary/0/part-1.csv", "m=1/_SUCCESS"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        written(tmp_path, name, name)
+    files = files_of(tmp_path)
+    assert [file.part for file in files] == [read_all(file).decode() for file in files] == names[:3]
+
+
 def test_a_table_of_any_name_is_taken_where_it_is_alone(tmp_path: Path) -> None:
     (file,) = files_of(written(tmp_path, zipped(b"x", "T_ONTIME"), "all.zip"))
     assert (file.label, file.part, read_all(file)) == ("all.zip", "", b"x")
