@@ -12,7 +12,6 @@ from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.models.gap_ledger import Cause, Ledger
 
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
-_LARGE = 0.01  # share of the prediction from which an entry without an interval is told
 _ROOM = 0.06  # of the drawing, at both sides of what it shows
 _BARS: Mapping[Source, str] = {"model": "", "study": "adds", "second": "takes away", "ours": ""}
 
@@ -38,11 +37,10 @@ class Entry:
     low: float | None = None
     high: float | None = None
 
-    def is_seen(self, predicted: float) -> bool:
-        """Whether it is worth telling: its interval excludes 0, or it is large and has none."""
-        if self.low is None or self.high is None:
-            return abs(self.amount) >= _LARGE * predicted
-        return self.low * self.high > 0
+    @property
+    def is_seen(self) -> bool:
+        """Whether it is worth telling: its interval excludes 0."""
+        return self.low is not None and self.high is not None and self.low * self.high > 0
 
     @property
     def sentence(self) -> str:
@@ -93,7 +91,7 @@ def gap_told(gap: Gap) -> str:
         seen = sorted(gap.entries, key=lambda entry: -abs(entry.amount))[:1]
     else:
         size += f" ({gap.gap_low:+.3g} to {gap.gap_high:+.3g})"
-        seen = [entry for entry in gap.entries if entry.is_seen(gap.predicted)]
+        seen = [entry for entry in gap.entries if entry.is_seen]
     words = " ".join(entry.sentence for entry in seen)
     return f"Measured less predicted: {size}. {words or 'No single cause is seen.'}"
 
