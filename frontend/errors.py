@@ -21,11 +21,10 @@ class InvalidSetting(FrontendError):
 
 
 class BackendAway(FrontendError):
-    """The backend cannot be reached. `url`: its address."""
+    """The backend cannot be reached."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} does not answer: {reason}")
-        self.url = url
 
 
 class Refused(FrontendError):

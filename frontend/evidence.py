@@ -49,8 +49,7 @@ class Evidence:
 
     @property
     def height(self) -> int:
-        height: int = self.answer[AS_OF]["height"]
-        return height
+        return int(self.answer[AS_OF]["height"])
 
     @property
     def proof(self) -> str:

@@ -24,6 +24,11 @@ from frontend.twins import JSON_ALONE, Twin, twins
 SPARE_ROWS = 2  # empty rows below those that are filled in
 FEWEST_ROWS = 4
 MOST_ROWS_OPEN = 12  # a table with more rows is folded
+CHARTS = (
+    ("Throughput", network_charts.throughput),
+    ("Response time", network_charts.response),
+    ("Utilisation of the stations", network_charts.utilisation),
+)
 
 routes = Blueprint("calculator", __name__)
 
@@ -75,7 +80,7 @@ def closed_page() -> AnyResponse | tuple[str, int]:
         return redirect(f"{request.path}?{urlencode(wanted)}")
     form = submit(given, closed_network_form.answer_to)
     answer = form.answer
-    charts = _charts(answer) if answer else ()
+    charts = [(title, draw(answer)) for title, draw in CHARTS] if answer else []
     return _page(
         "lab/closed.html",
         form,
@@ -117,14 +122,6 @@ def _page(
         **more,
     )
     return text, form.status
-
-
-def _charts(answer: closed_network_form.Answer) -> tuple[tuple[str, Chart], ...]:
-    return (
-        ("Throughput", network_charts.throughput(answer)),
-        ("Response time", network_charts.response(answer)),
-        ("Utilisation of the stations", network_charts.utilisation(answer)),
-    )
 
 
 def _shown_rows(values: Mapping[str, str]) -> list[int]:

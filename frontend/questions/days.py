@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
+from typing import Any
 
 from frontend.backend_client import Json
 from frontend.charts.months import Month, months
 from frontend.context import coverage
 from frontend.coverage import Coverage
 from frontend.errors import Refused
+from frontend.filters import weekday
 from frontend.question import (
     AS_OF,
     CARRIER,
@@ -68,27 +69,19 @@ class DayReport:
     year: Sequence[Row]
 
     @property
-    def total(self) -> Json:
+    def total(self) -> Any:
         """The answer about all flights of the day."""
-        answer: Json = self.answers["carrier"]
-        return answer
+        return self.answers["carrier"]
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
         return {by: rows_of(self.answers[by], by, self.known, self.question) for by in ON_A_DAY}
 
-    @property
-    def day(self) -> date:
-        return date.fromisoformat(self.question.values[DAY])
-
     @cached_property
     def same_weekday(self) -> list[Row]:
         """The other days of the year with this weekday."""
-        return [
-            row
-            for row in self.year
-            if date.fromisoformat(row.key[DAY]).weekday() == self.day.weekday()
-        ]
+        name = weekday(self.question.values[DAY])
+        return [row for row in self.year if weekday(row.key[DAY]) == name]
 
     @cached_property
     def usual(self) -> Json | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
@@ -31,10 +32,9 @@ class RouteDelays:
     back: Json
 
     @property
-    def total(self) -> Json:
+    def total(self) -> Any:
         """The answer about all flights, with their distribution."""
-        answer: Json = self.answers["carrier"]
-        return answer
+        return self.answers["carrier"]
 
     @property
     def distance(self) -> Distance | None:

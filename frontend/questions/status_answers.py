@@ -70,8 +70,7 @@ class DayStatus:
     @property
     def day(self) -> str:
         """The day, or the first of several."""
-        day: str = self.question.values[DAY]
-        return day
+        return str(self.question.values[DAY])
 
     @cached_property
     def carriers(self) -> list[CarrierFlights]:
