@@ -30,7 +30,7 @@ from backend.sealing.miner import Sealer, Unsealed, unsealed
 from backend.sealing.newcomers import SourceComparison
 from backend.sealing.posted_meanwhile import PostedMeanwhile
 from backend.sealing.repeats import Compared
-from backend.sealing.source_check import Checked, Room, Spools, check
+from backend.sealing.source_check import Checked, Spools, check
 from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.source import FlightColumns, Source, validated
@@ -126,15 +126,13 @@ def _check(
 
     The writer lock is not held meanwhile, so a miner goes on.
     """
-    numbers = [n for n, source in enumerate(sources) if not source.is_made_up]
-    unchecked = [sources[number] for number in numbers]
+    unchecked = [source for source in sources if not source.is_made_up]
     if not unchecked:
         return list(sources)
-    room = Room(settings.folder, settings.min_free_bytes)
-    results = check(unchecked, spools, room, watcher.on_check, watcher.on_compare)
+    results = check(settings, unchecked, spools, watcher.on_check, watcher.on_compare)
     watcher.decide(results)
-    checked = dict(zip(numbers, results, strict=True))
-    return [checked.get(number, source) for number, source in enumerate(sources)]
+    checked = iter(results)
+    return [source if source.is_made_up else next(checked) for source in sources]
 
 
 class _Importing:

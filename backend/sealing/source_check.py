@@ -16,6 +16,7 @@ from pathlib import Path
 
 from backend.base.errors import WriteFailed
 from backend.base.files import free_bytes
+from backend.base.settings import Settings
 from backend.index.queries import IndexReader
 from backend.sealing.bad_rows import BadRows, BadRowsOfBatch
 from backend.sealing.block_builder import BATCHES_PER_SIGN
@@ -44,28 +45,6 @@ class Checked(Part):
     rows: int = 0
     bad: BadRows = field(default_factory=BadRows)
     fraction: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """The room on the disk of the chain's folder. least: bytes that must stay free."""
-
-    folder: Path
-    least: int
-
-    def require(self, flights: int, fraction: float) -> None:
-        """Raise WriteFailed unless so many flights can be stored.
-
-        fraction: how much of the source they are.
-        """
-        free = free_bytes(self.folder)
-        if free >= self.least + flights * STORED_BYTES:
-            return
-        in_all = self.least + round(flights * STORED_BYTES / max(fraction, 0.01))
-        raise WriteFailed(
-            f"the disk of {self.folder} has {free:,} bytes free, but the import needs about "
-            f"{in_all:,}; free some space and run it again"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +77,9 @@ class _Batch:
 
 
 def check(
+    settings: Settings,
     sources: Sequence[Source],
     spools: Spools,
-    room: Room,
     on_check: Callable[[Checked], None],
     on_compare: Report,
 ) -> list[Checked]:
@@ -111,27 +90,38 @@ def check(
     WriteFailed if the disk is full.
     """
     spool = spools.flights
-    with closing(Spool(room.folder)) as file:
+    with closing(Spool(settings.folder)) as file:
         legs = LegHashes(file)
         results = []
         for source in sources:
             checked = Checked(source.label, start=spool.end, end=spool.end)
-            for _ in _read(source, checked, legs, spools, room):
-                room.require(checked.flights, checked.fraction)
+            for _ in _read(source, checked, legs, spools, settings.folder):
+                _require_room(settings, checked.flights, checked.fraction)
                 on_check(checked)
             results.append(checked)
         without_repeats(spool, legs, results, on_compare)
-        room.require(sum(checked.flights for checked in results), 1.0)
+        _require_room(settings, sum(checked.flights for checked in results), 1.0)
     return results
 
 
+def _require_room(settings: Settings, flights: int, fraction: float) -> None:
+    """Raise WriteFailed unless so many flights can be stored, which are a part of the source."""
+    free, least = free_bytes(settings.folder), settings.min_free_bytes
+    if free < least + flights * STORED_BYTES:
+        in_all = least + round(flights * STORED_BYTES / max(fraction, 0.01))
+        raise WriteFailed(
+            f"the disk of {settings.folder} has {free:,} bytes free, but the import needs about "
+            f"{in_all:,}; free some space and run it again"
+        )
+
+
 def _read(
-    source: Source, checked: Checked, legs: LegHashes, spools: Spools, room: Room
+    source: Source, checked: Checked, legs: LegHashes, spools: Spools, folder: Path
 ) -> Iterator[None]:
     """Read a source to its end, and yield now and then what was found so far in `checked`."""
     understood: Understanding | None = None
     number = 0
-    for message in _messages(source, room.folder):
+    for message in _messages(source, folder):
         if isinstance(message, Understanding):
             understood = message.joined(understood)
             continue
