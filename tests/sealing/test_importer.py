@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -30,7 +29,6 @@ from backend.sealing.miner import Sealer
 from backend.sealing.source_check import Checked
 from backend.sources import RawRows, Source, open_source
 from backend.sources.flight_file import FlightFile
-from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.api.processes import environment
@@ -500,6 +498,7 @@ def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     assert_holds(chosen, rows)
 
 
+@pytest.mark.long
 def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
     tmp_path: Path, chosen: Settings
 ) -> None:
@@ -524,11 +523,3 @@ def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
         assert found == rows[: len(found)]
     assert command(chosen, path)[0] == 0
     assert_holds(chosen, rows)
-
-
-def test_an_import_into_a_copy_of_a_stopped_ledger_works_at_once(tmp_path: Path) -> None:
-    original, copy = tmp_path / "chain", tmp_path / "copy"
-    import_flights(settings_for(original), Generated(700, 1))
-    shutil.copytree(original, copy, symlinks=True)
-    tally = import_flights(settings_for(copy), Generated(900, 1))
-    assert (tally.imported, tally.already_there) == (200, 700)

@@ -84,19 +84,6 @@ def test_a_state_that_is_spelt_otherwise_is_the_same_state(tmp_path: Path) -> No
     assert_holds(tmp_path, rows)
 
 
-def test_two_legs_with_one_number_on_one_day_stay_two_flights(tmp_path: Path) -> None:
-    rows = [flown(), flown(ORIGIN="DCA"), flown(DEP_TIME="2203"), flown(**CANCELLED)]
-    assert counts(imported(tmp_path, [*rows, *rows])) == [(4, 4, 0)]
-    assert_holds(tmp_path, rows)
-
-
-def test_a_flight_that_is_cancelled_in_another_file_is_a_conflict(tmp_path: Path) -> None:
-    tallies = imported(tmp_path, [flown()], [flown(**CANCELLED)])
-    assert counts(tallies) == [(1, 0, 0), (0, 0, 1)]
-    assert counts(imported(tmp_path, [flown(**CANCELLED)])) == [(0, 0, 1)]
-    assert_holds(tmp_path, [flown()])
-
-
 sources = st.lists(st.lists(same_or_similar, min_size=1, max_size=6), min_size=1, max_size=3)
 
 
