@@ -24,6 +24,7 @@ SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 FEW_COLUMNS = 40  # which are quicker to cut together, even if half of them are not used
 LOOKED_AT = 20  # rows, to see whether they begin with numbers
+_is_number = re.compile("[0-9]{1,12}").fullmatch
 _UNUSUAL = re.compile('["\r]')  # in a line that only a parser can take apart
 _EXCEL = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
 
@@ -135,7 +136,7 @@ def _have_row_names(lines: list[str], separator: str, count: int) -> bool:
         rows = list(csv.reader(islice(filter(None, lines), LOOKED_AT), delimiter=separator))
     except csv.Error:
         return False
-    names = [int(row[0]) for row in rows if len(row) == count + 1 and row[0].isdecimal()]
+    names = [int(row[0]) for row in rows if len(row) == count + 1 and _is_number(row[0])]
     are_ascending = len(names) == len(rows) and names == sorted(set(names))
     return are_ascending and any(row[-1] for row in rows)  # else there is a cell more at the end
 
