@@ -41,7 +41,9 @@ def service(bts: Bts, pages: str, tmp_path: Path) -> Iterator[Service]:
     more["FLIGHTCHAIN_FRONTEND_PORT"] = pages.rpartition(":")[2]
     running = Service(tmp_path / "chain", "--frontend", **more)
     try:
-        yield running.wait_until_ready()
+        running.wait_until_ready()
+        until(lambda: f"open {pages}" in running.said())
+        yield running
     finally:
         running.stop()
 
