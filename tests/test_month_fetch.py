@@ -114,6 +114,7 @@ def test_a_page_has_a_month_fetched_which_is_stopped_with_the_service(
     assert (refused.status_code, "Please enter yours" in refused.text) == (401, True)
     shown = send(TOKEN=token).text
     assert re.search(r'data-refresh="/months/state"[^>]*data-say="Adding 2008-01"', shown)
+    assert "The file is being downloaded." in shown
     part = service.folder / f"{JANUARY.file_name}.part"
     until(lambda: part.exists() and part.stat().st_size == 200)
     service.stop(signal.SIGKILL)
