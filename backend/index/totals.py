@@ -65,10 +65,12 @@ _SLOTS = "slot_sum JOIN (SELECT day, month FROM calendar) USING (day)"
 _AIRPORTS = """
     month_sum JOIN route USING (route) JOIN (SELECT place, airport FROM place) ON place"""
 _IS_HOUR = f"WHERE slot < {FIRST_WEEKDAY_SLOT}"
-_ADDITIONS = (
-    "INSERT INTO flight SELECT * FROM batch ORDER BY route, day, id",
+_STAGES = (
     _summed("day_sum", "route, carrier, day", "batch", COUNTED),
     _summed("month_sum", "route, carrier, month", _DAYS),
+)
+_ADDITIONS = (
+    "INSERT INTO flight SELECT * FROM batch ORDER BY route, day, id",
     _summed("route_total", f"route, {MONTH}, month, carrier", "month_sum"),
     _summed("route_total", f"route, {YEAR}, month / 12, carrier", "month_sum"),
     # The weekdays, which count every flight once, and then the hours, which do not.
@@ -112,19 +114,26 @@ def prepare(connection: apsw.Connection) -> None:
         connection.execute(f"CREATE TEMP TABLE {table} {columns}")
 
 
-def add(connection: apsw.Connection, rows: Sequence[FlightRow]) -> None:
-    """Add rows of table flight, and what they add up to, to all tables but place and route.
-
-    The routes of the flights must be there. Raises Wrong for a stored distribution that is none.
-    """
+def stage(connection: apsw.Connection, rows: Sequence[FlightRow]) -> None:
+    """Take in rows of table flight, and begin to add them up, in temporary tables alone."""
     for table in _TEMPORARY:  # something is left if an addition before this one failed
         connection.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
-    connection.executemany(_PUT, rows)
+    with connection:
+        connection.executemany(_PUT, rows)
     days = {row[_DAY] for row in rows}
     connection.executemany(
         "INSERT OR IGNORE INTO calendar VALUES (?, ?, ?)",
         [(day, *_month_and_slot(day)) for day in days],
     )
+    for statement in _STAGES:
+        connection.execute(statement)
+
+
+def add_staged(connection: apsw.Connection, rows: Sequence[FlightRow]) -> None:
+    """Add the rows that were staged, and what they add up to, to all tables but place and route.
+
+    The routes of the flights must be there. Raises Wrong for a stored distribution that is none.
+    """
     for statement in _ADDITIONS:
         connection.execute(statement)
     numbers = Counter(map(itemgetter(_NUMBER, _CARRIER), rows))

@@ -1,12 +1,14 @@
 """Writes blocks into one index file.
 
 Flights are inserted in the order of their key, many blocks at a time: SQLite then fills pages
-instead of splitting them. What they add to the totals is computed in totals.py.
+instead of splitting them. What they add to the totals is computed in totals.py. A long log is
+brought into the file by a thread, while the next blocks are prepared.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -31,6 +33,7 @@ from backend.index.index_file import (
 )
 from backend.index.periods import day_number
 from backend.index.totals import FlightRow
+from backend.storage import checked_sqlite
 from backend.storage.checked_sqlite import Wrong
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
@@ -82,6 +85,7 @@ class IndexWriter:
         self._is_new = not path.exists()
         self._path = path.resolve()
         self._log_pages = 0
+        self._new_names: list[tuple[str, tuple[object, ...]]] = []  # statements, and their values
         self._connection = open_to_write(path)
         try:
             self._prepare()
@@ -91,7 +95,7 @@ class IndexWriter:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        run(f"PRAGMA synchronous = {'OFF' if self._is_new else 'NORMAL'}")
+        self._be_synchronous(self._connection)
         run(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
         self._connection.set_wal_hook(self._has_grown)  # instead of checkpoints by themselves
         self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -118,6 +122,9 @@ class IndexWriter:
             for _, origin, dest, pair in routes
         }
         totals.prepare(self._connection)
+
+    def _be_synchronous(self, connection: apsw.Connection) -> None:
+        connection.execute(f"PRAGMA synchronous = {'OFF' if self._is_new else 'NORMAL'}")
 
     def close(self) -> None:
         """Bring what can be into the one file, and close it; a new one is synced."""
@@ -156,15 +163,33 @@ class IndexWriter:
 
         Whether all could be brought there: what readers still use cannot.
         """
-        position = self.position()
-        self._require_whole_log(position)
-        used_at = None if position is None or self._is_new else position.height
-        if used_at is not None:
-            note_moving(self._path, used_at)
-        frames, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        flags = apsw.SQLITE_OPEN_READWRITE  # a file that was removed is not made again
+        with closing(checked_sqlite.connect(self._path.as_uri(), flags)) as connection:
+            self._be_synchronous(connection)
+            position = position_in(connection)
+            self._require_whole_log(position)
+            used_at = None if position is None or self._is_new else position.height
+            if used_at is not None:
+                note_moving(self._path, used_at)
+            frames, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         if used_at is not None and moved == frames:
             note_settled(self._path, used_at)
         return moved == frames
+
+    @contextmanager
+    def _settling(self) -> Iterator[None]:
+        """Settle a long log in a thread, and wait for it at the end.
+
+        Inside, nothing may be written to the log: SQLite would make it longer instead of beginning
+        it anew.
+        """
+        if self._log_pages < _CHECKPOINT_PAGES:
+            yield
+            return
+        with ThreadPoolExecutor(1, "settling") as helper:
+            settled = helper.submit(self._settle)
+            yield
+        settled.result()
 
     def _require_whole_log(self, position: Position | None) -> None:
         """Raise Wrong if the log does not say what was written: in the file, it would be trusted.
@@ -192,13 +217,14 @@ class IndexWriter:
         """
         if not blocks:
             return
-        if self._log_pages >= _CHECKPOINT_PAGES:
-            self._settle()
+        with self._settling():
+            rows = [row for block in blocks for row in flight_rows(block, self._route)]
+            totals.stage(self._connection, rows)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._require_next(blocks)
-            rows = [row for block in blocks for row in flight_rows(block, self._route)]
-            totals.add(self._connection, rows)
+            self._add_new_names()
+            totals.add_staged(self._connection, rows)
             for block in blocks:
                 listed = block_rows(block.header, block.columns)
                 self._connection.executemany(_PUT_BLOCK, listed)
@@ -234,13 +260,19 @@ class IndexWriter:
 
     # --- airports and routes -----------------------------------------------------------------
 
+    def _add_new_names(self) -> None:
+        """Add the cities, airports and routes that the blocks have brought."""
+        for statement, values in self._new_names:
+            self._connection.execute(statement, values)
+        self._new_names.clear()
+
     def _route(self, origin: Airport, dest: Airport) -> int:
         key = self._place(origin), self._place(dest)
         if key not in self._routes:
             route = len(self._routes) + 1
             airports = self._airport_of[key[0]], self._airport_of[key[1]]
             pair = self._pairs.setdefault(airports, route)
-            self._connection.execute("INSERT INTO route VALUES (?, ?, ?, ?)", (route, *key, pair))
+            self._new_names.append(("INSERT INTO route VALUES (?, ?, ?, ?)", (route, *key, pair)))
             self._routes[key] = route
         return self._routes[key]
 
@@ -250,7 +282,7 @@ class IndexWriter:
             place = len(self._places) + 1
             first = self._airports.setdefault((code, name), place)
             values = (place, airport_id, code, self._city(str(name)), state, first)
-            self._connection.execute("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, 0)", values)
+            self._new_names.append(("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, 0)", values))
             self._places[airport] = place
             self._airport_of[place] = first
         return self._places[airport]
@@ -258,7 +290,7 @@ class IndexWriter:
     def _city(self, name: str) -> int:
         if name not in self._cities:
             city = len(self._cities) + 1
-            self._connection.execute("INSERT INTO city VALUES (?, ?)", (city, name))
+            self._new_names.append(("INSERT INTO city VALUES (?, ?)", (city, name)))
             self._cities[name] = city
         return self._cities[name]
 
