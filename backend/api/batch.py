@@ -116,11 +116,14 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         batch = batch_of(
             data, kind, most_flights, dates=order, ledger=airports, stops=stops, pause=pause
         )
-        if batch.is_longer_than(most_flights):
-            reason = f"are more than may be pending; at most {most_flights:,} may"
-            raise BadBody(413, f"{batch.rows_read:,} flights", reason)
         if batch.errors and stops:
             raise _refusal(batch)
+        if len(batch.flights) > most_flights:
+            reason = f"are more than may be pending; at most {most_flights:,} may"
+            raise BadBody(413, f"{batch.rows_read:,} flights", reason)
+        if batch.rejected > most_flights:
+            reason = f"are too many; at most {most_flights:,} are left out of a batch"
+            raise BadBody(413, f"{batch.rejected:,} bad rows", reason)
         read: Json = {
             "rejected": batch.rejected,
             "rejected_cancelled": batch.states[CANCELLED],

@@ -163,10 +163,13 @@ class IndexWriter:
 
         Whether all could be brought there: what readers still use cannot.
         """
+        return self._settle_at(self.position())
+
+    def _settle_at(self, position: Position | None) -> bool:
+        """Settle. position: where the index stands, by the connection that wrote it."""
         flags = apsw.SQLITE_OPEN_READWRITE  # a file that was removed is not made again
         with closing(checked_sqlite.connect(self._path.as_uri(), flags)) as connection:
             self._be_synchronous(connection)
-            position = position_in(connection)
             self._require_whole_log(position)
             used_at = None if position is None or self._is_new else position.height
             if used_at is not None:
@@ -186,8 +189,11 @@ class IndexWriter:
         if self._log_pages < _CHECKPOINT_PAGES:
             yield
             return
+        position = self.position()
         with ThreadPoolExecutor(1, "settling") as helper:
-            settled = helper.submit(self._settle)
+            # Starts the thread now: after Ctrl-C while it starts nobody would wait for its work.
+            helper.submit(int).result()
+            settled = helper.submit(self._settle_at, position)
             yield
         settled.result()
 

@@ -91,9 +91,7 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
     first = next(parts, Part([], str))
     objects = (value for _, value in first.objects if not isinstance(value, BadRow))
     members = dict.fromkeys(chain.from_iterable(objects))
-    is_own = not members or (
-        file.is_strict and len(members.keys() - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
-    )
+    is_own = not members or (file.is_strict and _are_of_a_flight(members.keys()))
     if is_own:
         names = _Names(FIELD_NAMES, LEDGERS_OWN.union(FIELD_NAMES), set(), is_own)
     else:
@@ -104,6 +102,16 @@ def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
         names = _Names(titles, set(titles), set(filter(has_meaning, members)), is_own)
     batches = (partial(_batch, file, part, names, unit) for part in chain([first], parts))
     return Records(tuple(names.titles), batches, unit=unit)
+
+
+def _are_of_a_flight(names: Set[str]) -> bool:
+    """Return whether members are named as the fields of a flight, perhaps with slips.
+
+    A name that may be empty and is not there may be misspelt, if all others are there.
+    """
+    lacking = set(FIELD_NAMES) - names
+    has_slips = bool(lacking) and lacking <= set(_NULLABLE)
+    return has_slips or len(names - set(FIELD_NAMES) - LEDGERS_OWN) < FOREIGN
 
 
 def _batch(file: PackedFile, part: Part, names: _Names, unit: str) -> RecordBatch:
@@ -187,15 +195,37 @@ def _elements(file: PackedFile, blocks: Iterator[bytes], unit: str) -> Iterator[
             number += 1
             value, place = element
             yield number, value
-        if is_whole or (unit == BLOCK and text[place:].lstrip(_BLANKS).startswith("]")):
+        rest = text[place:].strip(_BLANKS)
+        if unit == BLOCK and rest.startswith("]"):
+            _require_end(file, rest, map(decode, blocks))
             return
-        block = next(blocks, b"")
-        text = text[place:] + decode(block, not block)
-        if unit == ARRAY and (rest := text.strip()).startswith("]") and rest != "]":
+        if rest.startswith("]") and rest != "]":
             raise file.problem("continues after the end of its array; it must be one array")
-        if not block and not text.rstrip().endswith(("]", "}")):
+        if is_whole and rest == "]":
+            return
+        block = b"" if is_whole else next(blocks, b"")
+        if not block and not text.rstrip().endswith("]") and (is_whole or not rest.endswith("}")):
             raise file.problem(f"ends within its array, after {number} {unit}s; download it again")
-        is_whole = not block
+        if len(text) - place > BLOCK_BYTES:
+            raise file.problem("has more blanks than a table of flights")
+        text, is_whole = text[place:] + decode(block, not block), not block
+
+
+def _require_end(file: PackedFile, rest: str, texts: Iterator[str]) -> None:
+    """Read a block file behind its transactions. Raises InvalidInput unless it ends as an object.
+
+    rest: what was read of it. texts: what follows.
+    """
+    for text in texts:
+        rest += text
+        if len(rest) > BLOCK_BYTES:
+            break
+    try:
+        _decoder.decode('{"transactions":[' + rest)
+    except (RepeatedNameError, ValueError, RecursionError) as error:
+        raise file.problem(
+            "is cut off after its transactions, or continues as no block file does"
+        ) from error
 
 
 def _element(

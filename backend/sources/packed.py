@@ -35,7 +35,7 @@ _TABLES = re.compile(
     r".*\.(csv|tsv|json|ndjson|jsonl|parquet|arrow|feather|gz|xz|bz2|zst|zip)", re.IGNORECASE
 )
 _BESIDE_TABLES = re.compile(
-    r"(.*/)?(|(__MACOSX|_temporary)/.*|\.[^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
+    r"(.*/)?(|(__MACOSX|_temporary)/.*|\.[^/.][^/]*(/.*)?|(readme|license)[^/]*|[^/]*\.(html?|pdf|md)|"
     r"(airlines|airports|carriers|planes|plane-data|weather)\.csv)",
     re.IGNORECASE,
 )

@@ -121,7 +121,8 @@ def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
         made.writestr(
             "airports.csv", "code,city\nIAD,Washington\n"
         )  # what Kaggle puts beside flights
-        made.writestr("flights.csv", TABLE)
+        made.writestr("./flights.csv", TABLE)
+        made.writestr("./.hidden.csv", "no table")
     path = written(tmp_path, packed.getvalue(), "all.zip")
     assert len(flights_of(open_source(path))) == 3
     with zipfile.ZipFile(path, "a") as made:

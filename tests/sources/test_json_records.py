@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,7 @@ def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
         (json.dumps(ROWS)[:-1], "ends within its array, after 3 objects; download it again"),
         (json.dumps(ROWS)[:-30], "ends within its array, after 2 objects; download it again"),
         (json.dumps(ROWS) + "[]", "continues after the end of its array"),
+        ("[" + " " * (2 * BLOCK_BYTES) + "]", "has more blanks than a table of flights"),
         (json.dumps(ROWS * 900).replace("}", "]", 1), "object 1: .*is not JSON"),
         ("[" * 1_000_000, "object 1: .*is not JSON"),
         ('[{"a": "' + "x" * 1_000_000, "object 1: .*is not JSON"),
@@ -187,6 +189,9 @@ def test_an_array_that_is_none_is_refused(tmp_path: Path, content: str, complain
         flights_of(open_source(written(tmp_path, content, "flights.json")))
 
 
+AFTER_A_BLOCK = "is cut off after its transactions, or continues as no block file does"
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -196,6 +201,10 @@ def test_an_array_that_is_none_is_refused(tmp_path: Path, content: str, complain
         ('{"transactions": [{"YEAR": ' + "9" * 5000 + "}]}", "is not JSON"),
         (b'{"transactions":\n["\xff"]}', ".* must be a JSON object"),
         ('{"transactions":\n[{"YEAR": 1 2}]}', "is not JSON"),
+        (block(FLOWN) + "\n" + block(FLOWN), AFTER_A_BLOCK),
+        (block(FLOWN).rstrip()[:-1] + ", garbage", AFTER_A_BLOCK),
+        (block(FLOWN).rstrip()[:-1], AFTER_A_BLOCK),
+        ('{"transactions": [], "transactions": []}', AFTER_A_BLOCK),
         ('{"error":\n"none today"}', "is JSON without a list of flights; .*NDJSON"),
         ('{"transactions": "none"}', "does not have any column of a flight"),
         (b"{" + b" " * (2 * BLOCK_BYTES), "is JSON without a list of flights"),
@@ -264,6 +273,14 @@ def test_a_posted_flight_with_a_misspelt_field_is_refused() -> None:
     assert len(batch.flights) == 3
     assert [str(error) for error in batch.errors] == [
         "body, line 4: AR_DELAY '-14': is not a field of a flight"
+    ]
+
+
+def test_a_posted_flight_with_many_misspelt_fields_is_refused() -> None:
+    slips = re.sub(r'"(ARR_TIME|ARR_DELAY|AIR_TIME)"', r'"\1X"', LINES[0])
+    batch = batch_of(text(slips), NDJSON, 10)
+    assert [str(error) for error in batch.errors] == [
+        "body, line 1: ARR_TIMEX '2211': is not a field of a flight"
     ]
 
 
