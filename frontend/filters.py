@@ -42,7 +42,7 @@ def install(app: Flask) -> None:
 
 def number(value: float | None, digits: int = 0) -> str:
     """1234567 -> "1,234,567"."""
-    return NOTHING if value is None else f"{value:,.{digits}f}".replace("-", "−")
+    return NOTHING if value is None else f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def ordinal(value: int) -> str:

@@ -17,6 +17,7 @@ from frontend.filters import short_interval
 NUMBER, CARRIER = "OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"
 DAY, DAYS = "FL_DATE", ("INITIAL_DATE", "FINAL_DATE")
 ITEM = "item"  # of several that are compared
+MOST_ITEMS = 6
 ENDS = {
     "ORIGIN": "DEST",
     "DEST": "ORIGIN",
@@ -35,7 +36,8 @@ class Kind:
     """One of the three questions.
 
     parameters: those that ask it. provable, if_provable: those that may be in a question whose
-    answer is proved, and that in words. proved: members of the answer that are proved.
+    answer is proved, the first of which must be, and that in words. proved: members of the answer
+    that are proved.
     """
 
     parameters: tuple[str, ...]
@@ -144,7 +146,9 @@ class Question:
     @property
     def is_provable(self) -> bool:
         kind = KINDS.get(self.name)
-        return kind is not None and {*kind.provable, AS_OF} >= self.values.keys()
+        if kind is None or kind.provable[0] not in self.values:
+            return False
+        return {*kind.provable, AS_OF} >= self.values.keys()
 
     @property
     def days(self) -> str:

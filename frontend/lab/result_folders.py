@@ -119,6 +119,11 @@ class Result:
         return self.run.title or words[:1].upper() + words[1:]
 
     @property
+    def conclusion(self) -> str:
+        """What it comes to; the first finding if no conclusion is written down."""
+        return self.summary.conclusion or next(iter(self.summary.findings), "")
+
+    @property
     def mode(self) -> str:
         """The mode in words, with the scale K of an emulated disk."""
         words = MODES.get(self.run.mode, self.run.mode or "Unknown mode")
@@ -190,6 +195,7 @@ class Result:
             "is_example": self.is_example,
             "manifest": self.manifest,
             **msgspec.to_builtins(self.summary),
+            "conclusion": self.conclusion,
             "problem": self.problem,
         }
 

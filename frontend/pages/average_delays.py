@@ -10,8 +10,7 @@ from frontend.context import coverage
 from frontend.errors import Refused
 from frontend.evidence import uncited
 from frontend.form_request import filled_in
-from frontend.question import AS_OF, CARRIER, ITEM, KINDS, Question, require_known
-from frontend.questions.comparison import MOST_ITEMS
+from frontend.question import AS_OF, CARRIER, ITEM, KINDS, MOST_ITEMS, Question, require_known
 from frontend.questions.delays import DAY_COLUMNS, DelaysReport, day_rows
 from frontend.questions.group_queries import WEEK, Groups, answers_by_group
 from frontend.twins import Twin, twins

@@ -5,8 +5,8 @@ from flask import Blueprint, request
 from frontend.answer_page import cited_page
 from frontend.evidence import uncited
 from frontend.form_request import filled_in
-from frontend.question import ITEM
-from frontend.questions.comparison import MOST_ITEMS, SUBJECTS, Comparison, comparison
+from frontend.question import ITEM, MOST_ITEMS
+from frontend.questions.comparison import SUBJECTS, Comparison, comparison
 from frontend.questions.figures import FIGURES
 from frontend.twins import Twin, twins
 

@@ -19,6 +19,7 @@ from frontend.question import (
     DAYS,
     ENDS,
     ITEM,
+    MOST_ITEMS,
     NUMBER,
     OPTIONS,
     Question,
@@ -33,7 +34,7 @@ from frontend.search.fields import DAYS_FIELD, route, understood
 from frontend.search.times import Days
 
 WHAT, SORT = "what", "sort"
-LEAST_ITEMS, MOST_ITEMS = 2, 6
+LEAST_ITEMS = 2
 MOST_QUOTED = 60  # characters of an item in a message
 SHARED = (CARRIER, *ENDS, *DAYS)
 """What may narrow down all things that are compared."""

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from frontend import filters
 from frontend.coverage import Carrier, Coverage, all_days
-from frontend.question import CARRIER, DAY, DAYS, KINDS, NUMBER
+from frontend.question import CARRIER, DAY, DAYS, KINDS, MOST_ITEMS, NUMBER
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
 from frontend.search.times import Days
@@ -73,6 +73,15 @@ class _Page(NamedTuple):
 
 _SUBJECTS = "carrier airport origin destination route"
 _ANYTHING = f"{_SUBJECTS} day month least"
+_COMPARED = {
+    "carrier": "carrier",
+    "origin": "airport origin",
+    "destination": "airport destination",
+    "route": "route",
+    "flight": "",
+    "days": "day month",
+}
+"""What is compared -> the words for it."""
 _RANKING = "a ranking with the number of flights behind each figure"
 _AIRPORT = ("/airports/{airport}", "{place}{phrase}", "flights and delays of this airport")
 _PAGES = (
@@ -91,8 +100,9 @@ _PAGES = (
     _Page("/average_delays", "How late {is_or_was} {carrier}{where}{phrase}?",
         "delays and punctuality",
         "carriers", "carriers from at to days carrier month least", "whole", "average_delays"),
-    _Page("/compare", "{shown} compared{of}{where}{phrase}", "which is better, and by how much",
-        "compared", f"compared carriers from to at days {_ANYTHING}", counted="average_delays"),
+    *(_Page("/compare", "{shown} compared{of}{where}{phrase}", "which is better, and by how much",
+        f"compared_{what}", f"compared carriers from to at days least {words}",
+        counted="average_delays") for what, words in _COMPARED.items()),
     _Page("/days", "{calendar}{of}{where}{phrase}{worst_first}",
         "a calendar, and the worst of them", "day|month ranked",
         "day month days from at to carriers", counted="average_delays"),
@@ -117,7 +127,7 @@ def leads(reading: Reading, known: Coverage) -> list[Lead]:
         covered = reading.days.within(*map(date.fromisoformat, (known.first_date, known.last_date)))
         if covered is None or WEEK in reading.wanted:
             return []
-    named, hidden = _named(reading), list(_hidden(reading, covered))
+    named, hidden = _named(reading, known), list(_hidden(reading, covered))
     fitting = [
         (page, named.keys() & {*page.uses.split()})
         for page in _PAGES
@@ -134,7 +144,7 @@ def leads(reading: Reading, known: Coverage) -> list[Lead]:
     ]
 
 
-def _named(reading: Reading) -> dict[str, str]:
+def _named(reading: Reading, known: Coverage) -> dict[str, str]:
     """Return the parts that a reading names, each with its text."""
     ends = {"from": reading.origin, "to": reading.destination, "at": reading.at}
     parts: dict[str, Any] = {
@@ -148,8 +158,11 @@ def _named(reading: Reading) -> dict[str, str]:
         **{word: f"{word}s" for word in sorted(reading.wanted & SUBJECTS.keys())},
         "least": ", ".join(sorted(reading.wanted & LEAST_FIRST)),
     }
-    if reading.days and reading.days.meant:
-        parts["meant"] = f"{reading.days.meant}, because the ledger ends on {reading.days.name}"
+    days = [each for each in (reading.days, *reading.compared) if isinstance(each, Days)]
+    meant = " and ".join(dict.fromkeys(each.meant for each in days if each.meant))
+    if meant and known.last_date:
+        newest = filters.short_interval(known.last_date, known.last_date)
+        parts["meant"] = f"{meant}, because the ledger ends on {newest}"
     return {part: str(text) for part, text in parts.items() if text}
 
 
@@ -157,6 +170,8 @@ def _hidden(reading: Reading, covered: Days | None) -> Iterator[str]:
     """Yield what a page may need that is no part of a text."""
     if covered and covered.is_one:
         yield "one_day"
+    if reading.compared:
+        yield f"compared_{reading.compared[0]}"
     ranked = reading.wanted - NOT_RANKED
     if ranked and (ranked == reading.wanted or ranked & SUBJECTS.keys()):
         yield "ranked"  # of a period without a subject there is no ranking
@@ -301,7 +316,7 @@ def _compared(what: str, *things: Any) -> Iterator[tuple[Pairs, str]]:
         items = list(dict.fromkeys(alternatives))
         pairs = (("what", what), *(("item", item) for item, _ in items))
         names = " and ".join(name for _, name in items)
-        if len(items) > 1:
+        if 1 < len(items) <= MOST_ITEMS:
             yield pairs, f"Flights to {names}" if what == "destination" else names
 
 

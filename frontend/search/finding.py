@@ -211,9 +211,10 @@ def _first(pages: Iterable[Lead], most: int) -> list[Lead]:
 
 
 def _with_count(lead: Lead, count: int | None) -> Lead:
-    """Return a lead with the number of flights that it shows, if that is known."""
-    shows, is_at_hour = lead.shows, "hour=" in lead.address
-    if count is not None and not (count and is_at_hour):
+    """Return a lead with the number of flights that it shows, if that is what was counted."""
+    shows = lead.shows
+    is_other = "hour=" in lead.address or lead.address.startswith("/compare")
+    if count is not None and not (count and is_other):
         shows = f"{filters.counted(count, 'flight')}: {shows}" if count else NO_FLIGHTS
     unused = f"; not used: {', '.join(lead.unused)}" if lead.unused else ""
     return replace(lead, shows=f"{shows}{unused}")

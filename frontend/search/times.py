@@ -76,7 +76,8 @@ def interval(first: Days, last: Days) -> Days | None:
             last = last.in_year(first.first.year + (last.in_year(first.first.year) < first))
     except ValueError:
         return None
-    return Days(first.first, last.last) if first.first <= last.last else None
+    meant = " and ".join(dict.fromkeys(filter(None, (first.meant, last.meant))))
+    return Days(first.first, last.last, meant=meant) if first.first <= last.last else None
 
 
 def month_of(year: int, month: int) -> Days:

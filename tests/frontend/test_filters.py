@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.filters import NOTHING, moment, plus, share
+from frontend.filters import NOTHING, moment, number, plus, share
 
 LAST_MS = 253_402_300_799_999  # of the year 9999
 
@@ -25,6 +25,10 @@ def test_a_moment_up_to_the_last_year(milliseconds: int | None, words: str) -> N
 
 def test_a_share_is_not_torn_from_its_sign() -> None:
     assert [share(0.748), share(None)] == ["74.8\xa0%", NOTHING]
+
+
+def test_what_is_rounded_to_zero_has_no_minus() -> None:
+    assert [number(-0.3), number(-0.04, 1), number(-1234.5, 1)] == ["0", "0.0", "−1,234.5"]
 
 
 def test_days_end_with_the_calendar() -> None:

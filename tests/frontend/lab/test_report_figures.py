@@ -1,5 +1,6 @@
 """The page of a result begins with its conclusion and its charts."""
 
+import html
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -33,6 +34,8 @@ def test_a_page_begins_with_the_conclusion_and_the_charts(tmp_path: Path) -> Non
     page = pages.get(f"/lab/results/{NAME}").text
     assert page.index(f"/lab/results/{NAME}/figures/1.svg") < page.index("<h2>Findings</h2>")
     assert page.index('class="lead"') < page.index("<h2>Charts</h2>")
+    conclusion = pages.get(f"/lab/results/{NAME}.json").get_json()["conclusion"]
+    assert f'<p class="lead">{html.escape(conclusion)}</p>' in page
     assert 'alt="It grows. Emulated storage, K = 100."' in page
     picture = pages.get(f"/lab/results/{NAME}/figures/1.svg")
     assert (picture.status_code, picture.mimetype) == (200, "image/svg+xml")

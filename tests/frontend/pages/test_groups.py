@@ -217,6 +217,13 @@ def test_a_misspelled_city_gets_an_offer(pages: FlaskClient, world: World) -> No
     assert f">{city}</a>?" in answer.text
 
 
+def test_an_unknown_airport_is_in_no_city(pages: FlaskClient) -> None:
+    page = pages.get("/route?ORIGIN=ORD&DEST=ZZZ").text
+    assert "ZZZ" in page
+    assert "of both cities" not in page
+    assert "DEST_CITY_NAME=&" not in page
+
+
 def test_a_route_to_itself_has_one_direction(pages: FlaskClient, busiest: tuple[str, str]) -> None:
     answer = pages.get(f"/route?ORIGIN={busiest[0]}&DEST={busiest[0]}")
     assert answer.status_code == 200

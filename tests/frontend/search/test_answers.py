@@ -33,6 +33,9 @@ ADDRESSES: dict[str, list[str]] = {
     "united or delta from EWR to ORD in july": [
         f"/compare?what=carrier&item=19977&item=19790&ORIGIN=EWR&DEST=ORD&{JULY}"
     ],
+    "which airline is best, united or delta": ["/compare?what=carrier&item=19977&item=19790"],
+    "which airport is best, JFK or EWR": ["/compare?what=origin&item=JFK&item=EWR"],
+    "UA DL AA WN US B6 9E": [],
     "which month is worst for united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "OH": [
         f"/average_delays?OP_CARRIER_AIRLINE_ID=20417&{ALL_DAYS}",
@@ -229,6 +232,32 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "which flight from EWR is worst": [("/airports/EWR", ("a ranking of single flights",))],
     "best day": [("/days?sort=average_delay", ("best",))],
     "EWR to EWR": [("/airports/EWR", ("a route, which needs two different places",))],
+    "worst day of AA and WN": [
+        ("/compare?what=carrier&item=19805&item=19393", ("days",)),
+        ("/days?sort=average_delay", ("a comparison",)),
+    ],
+    "worst route AA vs WN": [
+        ("/compare?what=carrier&item=19805&item=19393", ("routes",)),
+        (f"/rankings?by=route&{WORST}", ("a comparison",)),
+    ],
+    "EWR from yesterday to today": [
+        (
+            "/airports/EWR?INITIAL_DATE=2013-12-20&FINAL_DATE=2013-12-20",
+            ("yesterday and today, because the ledger ends on 20 December 2013",),
+        ),
+    ],
+    "from 1 july to today": [
+        (
+            "/rankings?by=carrier&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20",
+            ("today, because the ledger ends on 20 December 2013",),
+        ),
+    ],
+    "yesterday vs 4 july": [
+        (
+            "/compare?what=days&item=20+December+2013&item=4+July+2013",
+            ("yesterday, because the ledger ends on 20 December 2013",),
+        ),
+    ],
     "yesterday": [
         ("/days/2013-12-20", ("yesterday, because the ledger ends on 20 December 2013",)),
     ],

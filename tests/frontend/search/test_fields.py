@@ -81,6 +81,7 @@ def test_a_code_of_several_carriers_needs_a_choice() -> None:
         {"ORIGIN_CITY_NAME": "JFK", "ORIGIN": "EWR"},
         {"ORIGIN_CITY_NAME": "JFK to LAX"},
         {"FL_DATE": "yesterday"},
+        {"INITIAL_DATE": "1 july to today"},
         {"OP_CARRIER_FL_NUM": "ZZ 1"},
         {"as_of": " 7"},
     ],

@@ -161,6 +161,7 @@ def test_airports_that_nothing_leaves_are_compared_by_their_arrivals(finder: Fin
         (found,) = finder.pages(text)
         items = "&".join(f"item={code}" for code in text.split(" vs "))
         assert found.address == f"/compare?what={what}&{items}"
+        assert found.shows == "which is better, and by how much"  # one's flights are not all
 
 
 def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
