@@ -76,7 +76,9 @@ def _asked(url: str, body: bytes | None, deadline: float, most_bytes: int) -> tu
     kind, target = _KINDS[parts.scheme], urlunsplit(("", "", parts.path or "/", parts.query, ""))
     with closing(kind(parts.netloc, timeout=_left_s(deadline))) as connection:
         connection.response_class = partial(_Response, deadline=deadline)
-        headers = {"Connection": "close", "Content-Type": "text/plain"}
+        headers = {"Connection": "close", "User-Agent": "flightchain"}
+        if body is not None:
+            headers["Content-Type"] = "text/plain"
         connection.request("GET" if body is None else "POST", target, body, headers)
         with connection.getresponse() as response:
             location = response.headers["Location"] if response.status in _REDIRECTS else None

@@ -271,8 +271,7 @@ def files_of(path: Path, label: str = "") -> list[PackedFile]:
         name = label or path.name
         return [PackedFile(path, m, name, m if several else "") for m in members]
     files = []
-    entries = (entry.relative_to(path) for entry in path.rglob("*") if entry.is_file())
-    for name in tables_among(map(str, entries)):
+    for name in tables_among(_names_below(path)):
         members = PackedFile(path / name, "", path.name, name).members()
         parts = [f"{name}/{m}" if m else name for m in members]
         files += [
@@ -281,6 +280,18 @@ def files_of(path: Path, label: str = "") -> list[PackedFile]:
     if not files:
         raise InvalidInput("folder", path.name, "holds no table of flights; check the path")
     return files
+
+
+def _names_below(folder: Path) -> Iterator[str]:
+    """Yield the names of all files below a folder. Raises InvalidInput if one cannot be read."""
+
+    def refuse(error: OSError) -> None:
+        name = Path(error.filename).relative_to(folder)
+        raise InvalidInput("folder", str(name), f"cannot be read: {error.strerror}") from error
+
+    for at, _, names in os.walk(folder, onerror=refuse):
+        paths = (Path(at) / name for name in names)
+        yield from (str(path.relative_to(folder)) for path in paths if path.is_file())
 
 
 def tables_among(names: Iterable[str]) -> list[str]:

@@ -1,9 +1,12 @@
 """Flights in JSON: an object a line, arrays of objects, and block files of the study."""
 
+import errno
 import gzip
 import json
 import math
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +226,23 @@ def test_folder_is_read_in_numeric_order(tmp_path: Path) -> None:
     source = open_source(tmp_path)
     assert [flight[4] for flight in flights_of(source)] == [1, 9, 10, 100]
     assert source.progress() == 1
+
+
+def test_a_folder_below_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, block(), "1.json")
+    (tmp_path / "below").mkdir()
+    listed = os.scandir
+
+    def refusing(path: str) -> Iterator[os.DirEntry[str]]:
+        if path.endswith("below"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(InvalidInput, match="folder 'below': cannot be read: Permission denied"):
+        open_source(tmp_path)
 
 
 def test_long_blocks_come_in_batches(tmp_path: Path) -> None:
