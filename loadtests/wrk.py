@@ -1,8 +1,8 @@
 """Makes load with wrk, a compiled generator: so fast that it leaves the cores to the service.
 
 It is a closed system: 8 connections, kept alive, each of which asks again as soon as it has its
-answer. Requests are prepared beforehand and handed over in a Lua script, and the empty endpoint is
-asked through the same script, so that both sides of a ratio cost the generator the same.
+answer. Requests are prepared beforehand and handed over in a Lua script, even where all are equal,
+so that both sides of a ratio cost the generator the same.
 
 The latencies that wrk prints are not those that it measured: it adds requests that it thinks a slow
 answer kept it from sending, as if it were an open system. So scripts make it print its whole

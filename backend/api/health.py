@@ -46,7 +46,7 @@ def rows(ledger: Ledger) -> list[Row]:
         return answer(beginning)
 
     def live(environ: Environ) -> Response:
-        """Answer, and do nothing else: the benchmark's empty endpoint."""
+        """Answer, and do nothing else: whoever starts the service polls it."""
         LIVE.given(environ)
         return Whole(alive, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
 

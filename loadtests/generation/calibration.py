@@ -16,7 +16,10 @@ from loadtests.grouping import grouped
 from loadtests.models.estimates import confidence_interval
 
 WARM_UP = 10  # requests of a calibration that do not count
-LEAST_TURNS, LEAST_SHARE = 5, 0.1  # of the requests; fewer are those that met a stall
+# Only a request that waits for its worker shows a turnaround. Where few waited, they did so because
+# something stalled, and their turnarounds are not the usual ones.
+LEAST_TURNS = 5  # a number of turnarounds
+LEAST_SHARE = 0.1  # turnarounds per request
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,8 @@ class Client:
     ) -> Answer:
         """GET `path`, or POST a `body` to it, then call `then` with the outcome, and return it.
 
-        due_s: when to send; until then all is prepared. `then` is called even if this greenlet is
-        killed.
+        due_s: when to send; until then all is prepared. From then on, `then` is called even if this
+        greenlet is killed.
         """
         response = HTTPResponse()
         problem = STOPPED

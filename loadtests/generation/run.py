@@ -214,11 +214,15 @@ class _Job:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the run id is not well formed or the folder has it already."""
+        """Raise ValueError if the run id is not well formed or the folder has it already.
+
+        Raises ProgramFailed if the folder is of a version whose samples have other columns.
+        """
         if not _RUN_ID.fullmatch(self.run):
             allowed = "letters, digits, dots, dashes and underscores"
             raise ValueError(f"run is {self.run!r}; it may have {allowed}")
         taken = self.by.folder / SAMPLES
+        sampling.check(taken)
         if self.run in sampling.read(taken):
             raise ValueError(f"run {self.run} is in {taken} already")
 

@@ -71,10 +71,10 @@ class Appointments:
         self._due_s: deque[float] = deque()
 
     def make(self, due_s: float) -> None:
-        """Note one, not before the last."""
+        """Note a moment; moments must be noted in order."""
         self._due_s.append(due_s)
 
     def wait_for_gap(self) -> None:
-        """Return when none is within `GAP_S`."""
+        """Return once no appointment lies within the next `GAP_S`."""
         while self._due_s and self._due_s[0] - monotonic() < GAP_S:
             wait_until(self._due_s.popleft() + PAST_S)

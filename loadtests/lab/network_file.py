@@ -25,8 +25,9 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -34,15 +35,11 @@ from loadtests.lab.results import ResultsError
 from loadtests.models import networks
 from loadtests.models.networks import ClassMeans, CustomerClass, Rates, ServiceStation
 
-
-class Fields(msgspec.Struct, forbid_unknown_fields=True):
-    """Fields that a table of the file may have, and no others."""
-
-
-Described = TypeVar("Described", bound=Fields)
+Described = TypeVar("Described", bound=msgspec.Struct)
+Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class DemandFields(Fields):
+class DemandFields(msgspec.Struct, forbid_unknown_fields=True):
     """The demand of a class at a station."""
 
     visits: float | None = None
@@ -60,10 +57,10 @@ class DemandFields(Fields):
         return (1.0 if self.visits is None else self.visits) * self.service_time_s
 
 
-class StationFields(Fields):
+class StationFields(msgspec.Struct, forbid_unknown_fields=True):
     """A station without its demands."""
 
-    name: str
+    name: Name
     kind: Literal["queue", "delay"] = "queue"
     servers: int | None = None
     rates: tuple[float, ...] | None = None
@@ -79,27 +76,37 @@ class StationFields(Fields):
         return self.rates or networks.of_servers(1 if self.servers is None else self.servers)
 
 
-class ClassFields(Fields):
+class ClassFields(msgspec.Struct, forbid_unknown_fields=True):
     """A class of customers."""
 
-    name: str
-    customers: int = 0
+    name: Name
+    customers: float = 0.0
     think_time_s: float = 0.0
     rate_per_s: float = 0.0
 
+    def customer_class(self) -> CustomerClass:
+        """The class. Raises ValueError."""
+        if not self.customers.is_integer():
+            told = f"must be a whole number, is {self.customers}"
+            raise ValueError(f"customers of class {self.name!r} {told}")
+        return CustomerClass(self.name, int(self.customers), self.think_time_s, self.rate_per_s)
 
-class FileFields(Fields):
+
+class FileFields(msgspec.Struct, forbid_unknown_fields=True):
     """The whole file; what a station may have depends on the names of the classes."""
 
-    classes: list[ClassFields] = []
+    classes: list[dict[str, Any]] = []
     stations: list[dict[str, Any]] = []
     title: str = ""
 
 
-# Made before there are threads, as tests/test_prebuilt.py says.
-DECODERS: dict[type[Fields], msgspec.json.Decoder[Any]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (Fields, FileFields, StationFields, DemandFields)
+# A decoder builds its type, which is to be done before there are threads (tests/test_prebuilt.py).
+# It cannot read the tables themselves: they are parsed already, and JSON has neither nan nor inf.
+DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind)
+    for kind in (FileFields, ClassFields, StationFields, DemandFields)
 }
+CONVERTERS = {kind: partial(msgspec.convert, type=kind) for kind in DECODERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,7 @@ def read(path: Path) -> Network:
     """The network that a file describes. Raises ResultsError."""
     try:
         text = path.read_text(encoding="utf-8")
-        content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        content = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as problem:
         raise ResultsError(f"{path} cannot be read as {path.suffix or 'TOML'}: {problem}") from None
     try:
@@ -130,19 +137,21 @@ def network_from(content: object) -> Network:
     for what in ("classes", "stations"):
         if not getattr(top, what):
             raise ValueError(f"it has no {what}; write a [[{what}]] for each")
-    names = _different("classes", [group.name for group in top.classes])
+    groups = [
+        _described(ClassFields, table, f"class {table.get('name', '')!r}") for table in top.classes
+    ]
+    names = _different("classes", [group.name for group in groups])
     if taken := {*names} & {*StationFields.__struct_fields__, *DemandFields.__struct_fields__}:
         told = f"a class is called {min(taken)!r}, which is a field of a station; rename it"
         raise ValueError(told)
     stations = tuple(_station(table, names) for table in top.stations)
     _different("stations", [station.name for station in stations])
-    classes = tuple(CustomerClass(**msgspec.structs.asdict(group)) for group in top.classes)
-    return Network(top.title, classes, stations)
+    return Network(top.title, tuple(group.customer_class() for group in groups), stations)
 
 
 def _described(kind: type[Described], content: object, where: str) -> Described:
     try:
-        found: Described = DECODERS[kind].decode(msgspec.json.encode(content))
+        found: Described = CONVERTERS[kind](content)
     except msgspec.ValidationError as problem:
         known = ", ".join(kind.__struct_fields__)
         raise ValueError(f"{where}: {problem}; it may have {known}") from None

@@ -198,6 +198,15 @@ def test_a_run_needs_a_plain_name(tmp_path: Path, run: str) -> None:
         Generator(tmp_path).open(Site("http://x"), [Arrival(0, 0, "k", "/")], run)
 
 
+def test_a_folder_whose_samples_have_other_columns_is_refused_before_the_run(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "samples.csv").write_text("at_s,client_cpu,server_cpu,foreign_cpu,disk,run\r\n")
+    with pytest.raises(ProgramFailed, match=r"samples\.csv has other columns than this version; "):
+        Generator(tmp_path).open(Site("http://127.0.0.1:1"), [Arrival(0, 0.0, "k", "/")], "r")
+    assert not (tmp_path / "locust.log").exists()
+
+
 def test_what_locust_refuses_is_said(tmp_path: Path) -> None:
     schedule = [Arrival(0, 0.0, "k", "no-slash")]
     with pytest.raises(ProgramFailed, match="path 'no-slash' does not begin with /"):

@@ -15,6 +15,7 @@ from loadtests.models.laws import Station
 
 README = Path(__file__).parents[3] / "loadtests" / "README.md"
 CLASSES = '[[classes]]\nname = "a"\ncustomers = 3\n'
+OF_CLASS = "name, customers, think_time_s, rate_per_s"
 STATION = '[[stations]]\nname = "cpu"\nservice_time_s = 2.0\n'
 
 
@@ -44,6 +45,21 @@ def test_one_class_in_json_is_mean_value_analysis(tmp_path: Path) -> None:
     assert found.throughput_per_s == pytest.approx(same.throughput_per_s)
 
 
+def test_whole_numbers_may_be_written_with_a_point(tmp_path: Path) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text(CLASSES.replace("3", "2.0") + STATION)
+    (found,) = network_file.read(path).classes
+    assert repr(found.customers) == "2"
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", '"\\ud800"'])
+def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "network.json"
+    path.write_text(f'{{"classes": [{{"name": {value}}}]}}')
+    with pytest.raises(ResultsError, match=r"cannot be read as \.json"):
+        network_file.read(path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -67,8 +83,23 @@ def test_one_class_in_json_is_mean_value_analysis(tmp_path: Path) -> None:
         (CLASSES + STATION.replace("2.0", "0"), "a round takes no time"),
         (
             CLASSES.replace("customers = 3", "customers = 2.5") + STATION,
-            "Expected `int`, got `float`",
+            "customers of class 'a' must be a whole number, is 2.5",
         ),
+        (CLASSES.replace("3", "nan") + STATION, "must be a whole number, is nan"),
+        (CLASSES + STATION + "visits = nan", "must be 0 or a positive number, is nan"),
+        (CLASSES + STATION + "visits = inf", "must be 0 or a positive number, is inf"),
+        (CLASSES + STATION + "rates = [nan]", "must be a positive number, is nan"),
+        (CLASSES + "rate_per_s = nan\n" + STATION, "must be 0 or a positive number, is nan"),
+        (
+            CLASSES + "think_s = 1\n" + STATION,
+            "class 'a': Object contains unknown field `think_s`; it may have " + OF_CLASS,
+        ),
+        (
+            CLASSES.replace('name = "a"', "") + STATION,
+            "class '': Object missing required field `name`; it may have " + OF_CLASS,
+        ),
+        (CLASSES.replace('"a"', '""') + STATION, "class '': Expected `str` of length >= 1"),
+        (CLASSES + STATION.replace('"cpu"', '""'), "station '': Expected `str` of length >= 1"),
         (CLASSES.replace("customers = 3", "rate_per_s = 0.6") + STATION, "no steady state"),
         (CLASSES.replace('"a"', '"visits"') + STATION, "is a field of a station; rename it"),
     ],
