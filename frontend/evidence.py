@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from frontend.backend_client import Json
+from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import AS_OF, KINDS, Question
 
@@ -62,6 +63,19 @@ class Evidence:
     def if_provable(self) -> str:
         """What the service proves instead, in words."""
         return KINDS[self.question.name].if_provable
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a page shows of the service's answer to its question. known: the coverage meanwhile."""
+
+    known: Coverage
+    question: Question
+    answer: Json
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        return [Evidence(self.question, self.answer)]
 
 
 def digest(answers: Sequence[Evidence]) -> str:

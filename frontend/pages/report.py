@@ -9,7 +9,8 @@ from frontend import field_labels
 from frontend.answer_page import answer_page
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
-from frontend.coverage import Coverage, all_days
+from frontend.coverage import all_days
+from frontend.evidence import Answered
 from frontend.form_request import filled_in
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
 from frontend.questions.group_rows import Row
@@ -24,12 +25,8 @@ routes = Blueprint("report", __name__)
 
 
 @dataclass(frozen=True)
-class NumberReport:
+class NumberReport(Answered):
     """All flights of a number over some days. answer: of `/filter_transactions`."""
-
-    known: Coverage
-    question: Question
-    answer: Json
 
     @cached_property
     def carriers(self) -> list[PunctualityReport]:

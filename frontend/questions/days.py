@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from frontend.backend_client import Json
 from frontend.charts.months import Month, months
@@ -23,7 +22,7 @@ from frontend.question import (
 )
 from frontend.questions.figures import COUNTS, together
 from frontend.questions.group_queries import Groups, answers_by_group
-from frontend.questions.group_rows import PUNCTUALITY, SORTS, Row, rows_of
+from frontend.questions.group_rows import PUNCTUALITY, SORTS, Grouped, Row, rows_of
 
 SORT = "sort"
 SUBJECT = (*ENDS, CARRIER)
@@ -34,12 +33,9 @@ ON_A_DAY: Groups = {"carrier": {}, "hour": {}, "origin": SHOWN, "destination": S
 
 
 @dataclass(frozen=True)
-class DaysReport:
+class DaysReport(Grouped):
     """The days of an interval. sort: a name of SORTS by which the worst are found."""
 
-    known: Coverage
-    question: Question
-    answers: Json
     sort: str
 
     @cached_property
@@ -60,22 +56,10 @@ class DaysReport:
 
 
 @dataclass(frozen=True)
-class DayReport:
+class DayReport(Grouped):
     """A day. answers: by each of ON_A_DAY. year: the days of its year, without this one."""
 
-    known: Coverage
-    question: Question
-    answers: Json
     year: Sequence[Row]
-
-    @property
-    def total(self) -> Any:
-        """The answer about all flights of the day."""
-        return self.answers["carrier"]
-
-    @cached_property
-    def rows(self) -> dict[str, list[Row]]:
-        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in ON_A_DAY}
 
     @cached_property
     def same_weekday(self) -> list[Row]:

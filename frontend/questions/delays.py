@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from frontend.backend_client import Json
 from frontend.charts.plots import Bars, Lines, histogram, line_in_time
 from frontend.charts.time_axis import TimeAxis
-from frontend.coverage import Carrier, Coverage
-from frontend.evidence import Evidence
+from frontend.coverage import Carrier
+from frontend.evidence import Answered
 from frontend.filters import counted, minutes, number, share
-from frontend.question import CARRIER, Question
+from frontend.question import CARRIER
 from frontend.questions.figures import COUNTS, FEW_IN_A_SLOT, together
 from frontend.questions.flights_of_day import LATE_FROM_MINUTES
 from frontend.questions.group_queries import WEEK
@@ -49,24 +49,17 @@ class Bin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DelaysReport:
+class DelaysReport(Answered):
     """All that the page shows of a carrier.
 
     answer: of `/average_delays`, by day and with distribution, and by what is in WEEK.
     """
 
-    known: Coverage
-    question: Question
-    answer: Json
     time: TimeAxis
 
     @property
     def carrier(self) -> Carrier:
         return self.known.carrier(self.question.values[CARRIER])
-
-    @property
-    def evidence(self) -> list[Evidence]:
-        return [Evidence(self.question, self.answer)]
 
     @property
     def week(self) -> dict[str, list[Row]]:

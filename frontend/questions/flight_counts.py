@@ -4,30 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
 from frontend.charts.plots import Bars, bars_in_time
 from frontend.charts.time_axis import TimeAxis, shown
-from frontend.coverage import Coverage
-from frontend.evidence import Evidence
+from frontend.evidence import Answered
 from frontend.filters import counted
-from frontend.question import BOTH, Question
+from frontend.question import BOTH
 
 
 @dataclass(frozen=True)
-class CountsReport:
+class CountsReport(Answered):
     """What the page shows of an answer.
 
     answer: of `/flight_counter`, by day and by carrier, and the `reverse_count`.
     """
-
-    known: Coverage
-    question: Question
-    answer: Json
-
-    @property
-    def evidence(self) -> list[Evidence]:
-        return [Evidence(self.question, self.answer)]
 
     @property
     def distance(self) -> Distance | None:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from math import comb, floor, inf, sqrt
 from statistics import NormalDist
@@ -401,3 +401,21 @@ def other_airports(known: Coverage, airport: Airport) -> list[Airport]:
 
 def csv_rows(rows: Mapping[str, Sequence[Row]]) -> list[Json]:
     return [{"group_by": by, **row.as_json()} for by, groups in rows.items() for row in groups]
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A question that was answered by several groups. answers: by each of them."""
+
+    known: Coverage
+    question: Question
+    answers: Json
+
+    @property
+    def total(self) -> Any:
+        """The answer about all flights."""
+        return self.answers["carrier"]
+
+    @cached_property
+    def rows(self) -> dict[str, list[Row]]:
+        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in self.answers}

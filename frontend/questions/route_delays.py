@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 from frontend.backend_client import Json
 from frontend.charts.maps import Distance, distance_between
 from frontend.context import coverage
-from frontend.coverage import Coverage, all_days
-from frontend.question import BOTH, DAYS, ENDS, OPTIONS, Question, ends_in, require_known
+from frontend.coverage import all_days
+from frontend.question import BOTH, DAYS, ENDS, OPTIONS, ends_in, require_known
 from frontend.questions.group_queries import (
     WEEK,
     Groups,
@@ -17,24 +15,16 @@ from frontend.questions.group_queries import (
     answers_by_group,
     question_of,
 )
-from frontend.questions.group_rows import Row, other_airports, rows_of
+from frontend.questions.group_rows import Grouped, other_airports
 
 GROUPS: Groups = {"carrier": {"distribution": "true"}, **WEEK, "route": {}}
 
 
 @dataclass(frozen=True)
-class RouteDelays:
+class RouteDelays(Grouped):
     """A route. question: of the page. answers: by each of GROUPS. back: a total."""
 
-    known: Coverage
-    question: Question
-    answers: Json
     back: Json
-
-    @property
-    def total(self) -> Any:
-        """The answer about all flights, with their distribution."""
-        return self.answers["carrier"]
 
     @property
     def distance(self) -> Distance | None:
@@ -46,10 +36,6 @@ class RouteDelays:
         named = filter(None, (self.question.airport(end, self.known) for end in BOTH))
         others = [other_airports(self.known, airport) for airport in named]
         return list(dict.fromkeys(other.code for airports in others for other in airports))
-
-    @cached_property
-    def rows(self) -> dict[str, list[Row]]:
-        return {by: rows_of(self.answers[by], by, self.known, self.question) for by in self.answers}
 
 
 def route_delays(given: Mapping[str, str]) -> RouteDelays:

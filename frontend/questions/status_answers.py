@@ -12,7 +12,7 @@ from functools import cached_property
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage
-from frontend.evidence import Evidence
+from frontend.evidence import Answered
 from frontend.filters import plus
 from frontend.question import AS_OF, CARRIER, DAY, DAYS, NUMBER, Question
 from frontend.questions import flights_of_day
@@ -56,16 +56,8 @@ class Day:
 
 
 @dataclass(frozen=True)
-class DayStatus:
+class DayStatus(Answered):
     """A flight number's legs on a day, or from FL_DATE to FINAL_DATE. answer: the backend's."""
-
-    known: Coverage
-    question: Question
-    answer: Json
-
-    @property
-    def evidence(self) -> list[Evidence]:
-        return [Evidence(self.question, self.answer)]
 
     @property
     def day(self) -> str:
