@@ -1,7 +1,8 @@
-"""The client that a public generator makes of /openapi.json for Python, and what it is answered."""
+"""Clients that public generators make of /openapi.json; those in Python and Go are run."""
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from tests.api.processes import Service, serving
 from tests.api.worlds import GOOD, Json, World, averages_of, with_status, world_in
+from tests.go_programs import go, installed, ran
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +27,9 @@ content_type_overrides:  # what the generator has no name for goes out as it is
   text/csv: application/octet-stream
 post_hooks: []
 """
+OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+OGEN = "github.com/ogen-go/ogen/cmd/ogen@v1.24.0"
+OPENAPI_TYPESCRIPT = "openapi-typescript@7.13.0"
 FIRST, LAST = date(2015, 1, 1), date(2015, 1, 31)
 
 
@@ -145,3 +150,54 @@ def test_flights_can_be_added(generated: Generated, world: World) -> None:
     file = generated.module("types").File(payload=f"{names}\n{values}\n".encode())
     batch = generated.call("adding_flights.add_batch", body=file)
     assert (batch.accepted, batch.rejected) == (1, 0)
+
+
+# --- in Go and TypeScript -----------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_a_client_in_go_adds_and_asks(
+    service: Service, world: World, document: Path, tmp_path: Path
+) -> None:
+    """The flight is on a day of which the ledger has flights, but none with its number."""
+    shutil.copy(Path(__file__).parent / "generated_go" / "main.go", tmp_path)
+    (tmp_path / "client").mkdir()
+    options = ("-generate", "types,client", "-package", "client", "-o", "client/client.go")
+    for command in (
+        [go(), "mod", "init", "checking"],
+        [installed(OAPI_CODEGEN), *options, str(document)],
+        [go(), "mod", "tidy"],
+        [go(), "build", "-o", "program"],
+    ):
+        done = ran(command, cwd=tmp_path)
+        assert done.returncode == 0, (command, done.stderr)
+    tip = service.json("/tip")
+    number = tip["transactions"] + tip["pending"]
+    flight = {**GOOD, "OP_CARRIER_FL_NUM": world.transactions[7]["OP_CARRIER_FL_NUM"]}
+    flight |= {name: world.transactions[7][name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE")}
+    done = ran([str(tmp_path / "program"), service.url], cwd=tmp_path, text=json.dumps(flight))
+    same = [
+        each
+        for each in world.transactions
+        if all(each[name] == flight[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE"))
+    ]
+    assert (done.stdout, done.stderr) == (f"{number} {len(same)}\n", "")
+
+
+@pytest.mark.long
+def test_another_generator_for_go_understands_everything(document: Path, tmp_path: Path) -> None:
+    done = ran([installed(OGEN), "--target", str(tmp_path / "client"), str(document)])
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.long
+def test_types_for_typescript_can_be_made(document: Path, tmp_path: Path) -> None:
+    npx = shutil.which("npx")
+    if npx is None:
+        pytest.skip("Node is not installed")
+    done = ran([npx, "--yes", OPENAPI_TYPESCRIPT, str(document), "-o", str(tmp_path / "types.ts")])
+    if "npm error" in done.stderr:
+        pytest.skip(f"{OPENAPI_TYPESCRIPT} cannot be had: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "types.ts").read_text(encoding="utf-8")
+    assert "YEAR: number | string;" in text
